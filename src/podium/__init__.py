@@ -1,0 +1,1 @@
+"""Podium: who runs, who waits and who is disrupted in a Kubernetes cluster."""

@@ -1,0 +1,65 @@
+"""The syntax of names, label keys and label values.
+
+Each function answers with the problem, or None where the text is right; the rules are those of apimachinery
+(pkg/util/validation) and RFC 1123. Answers are remembered, since a cluster uses few names many times.
+"""
+
+from __future__ import annotations
+
+import re
+from functools import lru_cache
+
+from podium.api.errors import shown
+
+_LABEL = re.compile(r"[a-z0-9](?:[-a-z0-9]*[a-z0-9])?", re.ASCII)
+_NAME_PART = re.compile(r"[A-Za-z0-9](?:[-A-Za-z0-9_.]*[A-Za-z0-9])?", re.ASCII)
+_CACHE = 65_536
+_MAX_SUBDOMAIN = 253
+_MAX_LABEL = 63
+
+
+@lru_cache(maxsize=_CACHE)
+def subdomain_problem(name: str) -> str | None:
+    """The rule for most objects' names: RFC 1123 labels joined by dots, at most 253 characters."""
+    if len(name) <= _MAX_SUBDOMAIN and all(_LABEL.fullmatch(part) for part in name.split(".")):
+        return None
+    return (
+        f"{shown(name)} is not a valid name: at most 253 lower-case letters, digits, '-' and '.', "
+        "with a letter or digit at both ends and around every '.'"
+    )
+
+
+@lru_cache(maxsize=_CACHE)
+def label_name_problem(name: str) -> str | None:
+    """The rule for names of namespaces and services: one RFC 1123 label, at most 63 characters."""
+    if len(name) <= _MAX_LABEL and _LABEL.fullmatch(name):
+        return None
+    return (
+        f"{shown(name)} is not a valid name: at most 63 lower-case letters, digits and '-', "
+        "with a letter or digit at both ends"
+    )
+
+
+@lru_cache(maxsize=_CACHE)
+def label_key_problem(key: str) -> str | None:
+    """The rule for keys of labels and taints, and for names of resources: `[prefix/]name`."""
+    prefix, slash, name = key.rpartition("/")
+    if slash and subdomain_problem(prefix) is not None:
+        return f"{shown(key)} is not a valid key: before '/' stands a DNS name such as example.com"
+    if len(name) <= _MAX_LABEL and _NAME_PART.fullmatch(name):
+        return None
+    return (
+        f"{shown(key)} is not a valid key: its name has at most 63 letters, digits, '-', '_' and '.', "
+        "with a letter or digit at both ends, after an optional prefix such as example.com/"
+    )
+
+
+@lru_cache(maxsize=_CACHE)
+def label_value_problem(value: str) -> str | None:
+    """The rule for values of labels and taints: empty, or at most 63 characters."""
+    if not value or (len(value) <= _MAX_LABEL and _NAME_PART.fullmatch(value)):
+        return None
+    return (
+        f"{shown(value)} is not a valid label value: at most 63 letters, digits, '-', '_' and '.', "
+        "with a letter or digit at both ends"
+    )

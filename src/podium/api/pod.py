@@ -1,0 +1,242 @@
+"""The Pod as the scheduler, the kubelet and the controllers read it (core/v1 Pod)."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import msgspec
+
+from podium.api.meta import Int32, Int64, Kubernetes, Narrow
+from podium.api.selection import LabelSelector, NodeSelector, PreferredSchedulingTerm
+
+# A quantity is written as text or as a number: "100m", "1Gi", 2, 0.5. `quantity.parse_quantity` reads it.
+Quantity = str | int | float
+ResourceList = dict[str, Quantity]
+
+
+class ResourceRequirements(Narrow, frozen=True, kw_only=True):
+    """What a container (or a whole pod) requests, and the limits it is held to."""
+
+    requests: ResourceList = {}
+    limits: ResourceList = {}
+
+
+class ContainerPort(Narrow, frozen=True, kw_only=True):
+    """A port that a container exposes; `host_port` 0 means none on the node."""
+
+    container_port: Int32 = 0
+    host_port: Int32 = 0
+    host_ip: str = msgspec.field(name="hostIP", default="")
+    protocol: str = "TCP"
+
+
+class Container(Narrow, frozen=True, kw_only=True):
+    """A container; `restart_policy` Always on an init container makes it a sidecar."""
+
+    name: str = ""
+    image: str = ""
+    resources: ResourceRequirements = ResourceRequirements()
+    ports: tuple[ContainerPort, ...] = ()
+    restart_policy: str = ""
+
+
+class Toleration(Narrow, frozen=True, kw_only=True):
+    """A taint that the pod accepts; an empty key with Exists accepts all, an empty effect every effect."""
+
+    key: str = ""
+    operator: Literal["", "Exists", "Equal", "Lt", "Gt"] = ""
+    value: str = ""
+    effect: Literal["", "NoSchedule", "PreferNoSchedule", "NoExecute"] = ""
+    toleration_seconds: Int64 | None = None
+
+
+class PodAffinityTerm(Narrow, frozen=True, kw_only=True):
+    """Pods that must, or must not, share a topology domain with this one."""
+
+    topology_key: str
+    label_selector: LabelSelector | None = None
+    namespaces: tuple[str, ...] = ()
+    namespace_selector: LabelSelector | None = None
+    match_label_keys: tuple[str, ...] = ()
+    mismatch_label_keys: tuple[str, ...] = ()
+
+
+class WeightedPodAffinityTerm(Narrow, frozen=True, kw_only=True):
+    """A pod affinity term that counts `weight` (1 to 100) in the score."""
+
+    weight: Int32
+    pod_affinity_term: PodAffinityTerm
+
+
+class NodeAffinity(Narrow, frozen=True, kw_only=True):
+    """Which nodes a pod needs, and which it prefers."""
+
+    required: NodeSelector | None = msgspec.field(name="requiredDuringSchedulingIgnoredDuringExecution", default=None)
+    preferred: tuple[PreferredSchedulingTerm, ...] = msgspec.field(
+        name="preferredDuringSchedulingIgnoredDuringExecution", default=()
+    )
+
+
+class PodAffinity(Narrow, frozen=True, kw_only=True):
+    """Pods to be near to (under `podAffinity`) or far from (under `podAntiAffinity`)."""
+
+    required: tuple[PodAffinityTerm, ...] = msgspec.field(
+        name="requiredDuringSchedulingIgnoredDuringExecution", default=()
+    )
+    preferred: tuple[WeightedPodAffinityTerm, ...] = msgspec.field(
+        name="preferredDuringSchedulingIgnoredDuringExecution", default=()
+    )
+
+
+class Affinity(Narrow, frozen=True, kw_only=True):
+    """All affinities of a pod."""
+
+    node_affinity: NodeAffinity | None = None
+    pod_affinity: PodAffinity | None = None
+    pod_anti_affinity: PodAffinity | None = None
+
+
+class TopologySpreadConstraint(Narrow, frozen=True, kw_only=True):
+    """How evenly matching pods must, or should, lie over the domains of a topology key."""
+
+    max_skew: Int32
+    topology_key: str
+    when_unsatisfiable: Literal["DoNotSchedule", "ScheduleAnyway"]
+    label_selector: LabelSelector | None = None
+    min_domains: Int32 | None = None
+    node_affinity_policy: Literal["Honor", "Ignore"] = "Honor"
+    node_taints_policy: Literal["Honor", "Ignore"] = "Ignore"
+    match_label_keys: tuple[str, ...] = ()
+
+
+class PersistentVolumeClaimVolumeSource(Narrow, frozen=True, kw_only=True):
+    """A claim in the pod's namespace that the pod mounts."""
+
+    claim_name: str
+    read_only: bool = False
+
+
+class EphemeralVolumeSource(Narrow, frozen=True, kw_only=True):
+    """A claim made for the pod, named `<pod>-<volume>`."""
+
+
+class GCEPersistentDisk(Narrow, frozen=True, kw_only=True):
+    """A Compute Engine disk named by the pod itself."""
+
+    pd_name: str = msgspec.field(name="pdName")
+    read_only: bool = False
+
+
+class AWSElasticBlockStore(Narrow, frozen=True, kw_only=True):
+    """An EBS volume named by the pod itself."""
+
+    volume_id: str = msgspec.field(name="volumeID")
+
+
+class RBD(Narrow, frozen=True, kw_only=True):
+    """A Ceph block image named by the pod itself."""
+
+    monitors: tuple[str, ...] = ()
+    image: str = ""
+    pool: str = "rbd"
+    read_only: bool = False
+
+
+class ISCSI(Narrow, frozen=True, kw_only=True):
+    """An iSCSI target named by the pod itself."""
+
+    iqn: str = ""
+    read_only: bool = False
+
+
+class Volume(Narrow, frozen=True, kw_only=True):
+    """A volume of a pod; only the sources that scheduling depends on are read."""
+
+    name: str = ""
+    persistent_volume_claim: PersistentVolumeClaimVolumeSource | None = None
+    ephemeral: EphemeralVolumeSource | None = None
+    gce_persistent_disk: GCEPersistentDisk | None = None
+    aws_elastic_block_store: AWSElasticBlockStore | None = None
+    rbd: RBD | None = None
+    iscsi: ISCSI | None = None
+
+
+class PodSchedulingGate(Narrow, frozen=True, kw_only=True):
+    """A name that holds the pod out of the scheduling queue until it is removed."""
+
+    name: str
+
+
+class PodSpec(Narrow, frozen=True, kw_only=True):
+    """What a pod asks for. `priority` None counts as 0."""
+
+    node_name: str = ""
+    scheduler_name: str = "default-scheduler"
+    priority: Int32 | None = None
+    priority_class_name: str = ""
+    preemption_policy: str | None = None
+    containers: tuple[Container, ...] = ()
+    init_containers: tuple[Container, ...] = ()
+    overhead: ResourceList = {}
+    resources: ResourceRequirements | None = None
+    node_selector: dict[str, str] = {}
+    affinity: Affinity | None = None
+    tolerations: tuple[Toleration, ...] = ()
+    topology_spread_constraints: tuple[TopologySpreadConstraint, ...] = ()
+    volumes: tuple[Volume, ...] = ()
+    scheduling_gates: tuple[PodSchedulingGate, ...] = ()
+    termination_grace_period_seconds: Int64 = 30
+    restart_policy: str = "Always"
+    host_network: bool = False
+
+
+class PodCondition(Narrow, frozen=True, kw_only=True):
+    """One observed condition of a pod."""
+
+    type: str
+    status: str = "Unknown"
+    reason: str = ""
+    message: str = ""
+
+
+class PodStatus(Narrow, frozen=True, kw_only=True):
+    """What was observed of a pod."""
+
+    phase: str = "Pending"
+    nominated_node_name: str = ""
+    start_time: str | None = None
+    conditions: tuple[PodCondition, ...] = ()
+
+    def condition(self, type_: str) -> PodCondition | None:
+        """The condition of that type, or None."""
+        return next((condition for condition in self.conditions if condition.type == type_), None)
+
+
+NOMINATED_NODE_ANNOTATION = "scheduler.kubernetes.io/nominated-node-name"
+
+
+class Pod(Kubernetes, frozen=True, kw_only=True):
+    """A pod (core/v1)."""
+
+    spec: PodSpec = PodSpec()
+    status: PodStatus = PodStatus()
+
+    @property
+    def priority(self) -> int:
+        """The pod's priority; 0 where none was filled in (component-helpers PodPriority)."""
+        return self.spec.priority or 0
+
+    @property
+    def nominated_node_name(self) -> str:
+        """The node that the pod waits for: from the status, or the annotation of the preemption design."""
+        return self.status.nominated_node_name or self.metadata.annotations.get(NOMINATED_NODE_ANNOTATION, "")
+
+    @property
+    def is_terminal(self) -> bool:
+        """Whether all containers have ended for good."""
+        return self.status.phase in ("Succeeded", "Failed")
+
+    @property
+    def is_terminating(self) -> bool:
+        """Whether the pod was deleted and is within its grace period."""
+        return self.metadata.deletion_timestamp is not None

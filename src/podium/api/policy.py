@@ -1,0 +1,53 @@
+"""Who may be disrupted, who goes first: PodDisruptionBudget (policy/v1), PriorityClass (scheduling/v1)."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from podium.api.meta import Int32, Int64, Kubernetes, Narrow
+from podium.api.selection import LabelSelector
+
+PREEMPTION_POLICIES = (
+    "PreemptLowerPriority",
+    "Never",
+    "PreemptNever",
+    "NonPreemptible",
+    "NonPreemptiblePreemptNever",
+)
+"""Kubernetes' own two policies, and the further ones of the design for priority classes."""
+
+
+class PodDisruptionBudgetSpec(Narrow, frozen=True, kw_only=True):
+    """How many of the selected pods must stay, or may go; a number or a percentage such as "30%"."""
+
+    min_available: Int32 | str | None = None
+    max_unavailable: Int32 | str | None = None
+    selector: LabelSelector | None = None
+    unhealthy_pod_eviction_policy: Literal["IfHealthyBudget", "AlwaysAllow"] | None = None
+
+
+class PodDisruptionBudgetStatus(Narrow, frozen=True, kw_only=True):
+    """What the budget allows now. `disrupted_pods` maps pod names to the time of an accepted disruption."""
+
+    observed_generation: Int64 = 0
+    disruptions_allowed: Int32 = 0
+    current_healthy: Int32 = 0
+    desired_healthy: Int32 = 0
+    expected_pods: Int32 = 0
+    disrupted_pods: dict[str, str] = {}
+
+
+class PodDisruptionBudget(Kubernetes, frozen=True, kw_only=True):
+    """A limit on voluntary disruptions of a set of pods (policy/v1)."""
+
+    spec: PodDisruptionBudgetSpec = PodDisruptionBudgetSpec()
+    status: PodDisruptionBudgetStatus = PodDisruptionBudgetStatus()
+
+
+class PriorityClass(Kubernetes, frozen=True, kw_only=True):
+    """A name for a priority (scheduling/v1)."""
+
+    value: Int32 = 0
+    global_default: bool = False
+    description: str = ""
+    preemption_policy: str = "PreemptLowerPriority"

@@ -1,0 +1,114 @@
+"""The typed reading of one object: from plain dictionaries and lists to the structs of this package.
+
+msgspec does the work; what it refuses is told again in the words of the person who wrote the object.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Any, TypeVar
+
+import msgspec
+
+from podium.api.errors import InputError, field_path, shown
+
+T = TypeVar("T")
+
+_PLACE = re.compile(r"(?P<problem>.*?)(?: - at (?P<key>`key` in )?`\$(?P<path>[^`]*)`)?", re.DOTALL)
+_STEP = re.compile(r"\.(?P<field>\w+)|\[(?P<index>\d+)\]|(?P<any>\[\.\.\.\])")
+_MISSING = re.compile(r"Object missing required field `(\w+)`")
+_EXPECTED = re.compile(r"Expected `([^`]+)`, got `(\w+)`")
+_WORDS = {
+    "str": "text",
+    "int": "a whole number",
+    "float": "a number",
+    "bool": "true or false",
+    "array": "a list",
+    "object": "an object",
+}
+
+
+def read(raw: dict[str, Any], type_: type[T]) -> T:
+    """The object as that type. Raises InputError with the field's path and what belongs there."""
+    try:
+        return msgspec.convert(raw, type_)
+    except msgspec.ValidationError as error:
+        raise _explained(str(error), raw, type_) from None
+
+
+def _explained(message: str, raw: dict[str, Any], type_: type[Any]) -> InputError:
+    match = _PLACE.fullmatch(message)
+    problem, steps = (message, "") if match is None else (match["problem"], match["path"] or "")
+    expected = _EXPECTED.fullmatch(problem)
+    path, value, rest = _found(raw, steps, expected[2] if expected else "")
+    if rest:
+        return InputError(problem, path=path + rest)
+    missing = _MISSING.fullmatch(problem)
+    if missing:
+        return InputError("is missing, and must be given", path=f"{path}.{missing[1]}")
+    if expected:
+        return InputError(f"{shown(value)} is not {_in_words(expected[1])}{_advice(expected)}", path=path)
+    if problem.startswith("Invalid enum value"):
+        allowed = ", ".join(shown(one) for one in _allowed(type_, steps))
+        return InputError(f"{shown(value)} is not one of {allowed}", path=path)
+    if problem.startswith("Expected `int` "):
+        return InputError(f"{shown(value)} is out of range; it must be {problem[15:]}", path=path)
+    return InputError(problem, path=path)
+
+
+def _in_words(types: str) -> str:
+    words = [_WORDS[name] for name in types.split(" | ") if name != "null"]
+    # "a whole number or a number" says no more than "a number".
+    if _WORDS["float"] in words:
+        words.remove(_WORDS["int"])
+    return " or ".join(words)
+
+
+def _advice(expected: re.Match[str]) -> str:
+    return "; put it in quotes" if expected[1] == "str" and expected[2] in ("int", "float", "bool") else ""
+
+
+def _found(raw: Any, steps: str, got: str) -> tuple[str, Any, str]:
+    """The path of the value that msgspec's steps lead to, that value, and the steps that lead nowhere certain.
+
+    msgspec writes `[...]` for "some entry of this object": the first of the type that it got, when it is the
+    entry itself that is wrong; else there is no telling.
+    """
+    path, value = "", raw
+    for step in _STEP.finditer(steps):
+        if step["field"]:
+            key = step["field"]
+        elif step["index"]:
+            path, value = f"{path}[{step['index']}]", value[int(step["index"])]
+            continue
+        else:
+            wrong = [key for key, entry in value.items() if _type_name(entry) == got]
+            if not wrong or step.end() < len(steps):
+                return path, value, steps[step.start() :]
+            key = wrong[0]
+        path, value = field_path(path, key), value[key]
+    return path, value, ""
+
+
+def _type_name(value: object) -> str:
+    names = {str: "str", bool: "bool", int: "int", float: "float", list: "array", dict: "object"}
+    return names.get(type(value), "null")
+
+
+def _allowed(type_: type[Any], steps: str) -> tuple[object, ...]:
+    """The values that the field at the end of the steps may have."""
+    node: Any = msgspec.inspect.type_info(type_)
+    for step in _STEP.finditer(steps):
+        node = _without_none(node)
+        if isinstance(node, msgspec.inspect.StructType):
+            node = next(field.type for field in node.fields if field.encode_name == step["field"])
+        else:
+            node = node.item_type
+    literal: msgspec.inspect.LiteralType = _without_none(node)
+    return literal.values
+
+
+def _without_none(node: Any) -> Any:
+    if isinstance(node, msgspec.inspect.UnionType):
+        return next(one for one in node.types if not isinstance(one, msgspec.inspect.NoneType))
+    return node

@@ -1,0 +1,127 @@
+"""Points in time and durations as Kubernetes writes them, as integer nanoseconds.
+
+Times are RFC 3339 (meta/v1 Time), durations are Go's (time.ParseDuration).
+"""
+
+from __future__ import annotations
+
+import re
+from datetime import UTC, datetime, timedelta
+
+from podium.api.errors import shown
+
+_SECOND = 10**9
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_MAX_LENGTH = 64
+_MAX_DURATION = 2**63 - 1
+_TIME = re.compile(
+    r"(\d{4})-(\d\d)-(\d\d)T(\d\d):(\d\d):(\d\d)(?:\.(\d{1,30}))?"
+    r"(?:Z|([+-])([01]\d|2[0-3]):([0-5]\d))",
+    re.ASCII,
+)
+_DURATION_PART = re.compile(r"(\d*)(?:\.(\d*))?(ns|us|µs|μs|ms|s|m|h)", re.ASCII)
+_BARE_NUMBER = re.compile(r"(\d*)(?:\.(\d*))?", re.ASCII)
+_UNITS = {
+    "ns": 1,
+    "us": 10**3,
+    "µs": 10**3,
+    "μs": 10**3,
+    "ms": 10**6,
+    "s": _SECOND,
+    "m": 60 * _SECOND,
+    "h": 3_600 * _SECOND,
+}
+
+
+def parse_time(text: str) -> int:
+    """The nanoseconds since 1970 of an RFC 3339 time; what is finer is cut off. Raises ValueError."""
+    match = _TIME.fullmatch(text) if len(text) <= _MAX_LENGTH else None
+    if match is None:
+        raise ValueError(f"{shown(text)} is no time; write it as in 2026-01-31T09:30:00Z")
+    year, month, day, hour, minute, second = (int(part) for part in match.groups()[:6])
+    try:
+        moment = datetime(year, month, day, hour, minute, second, tzinfo=UTC)
+    except ValueError as error:
+        raise ValueError(f"{shown(text)} is no time: {error}") from None
+    fraction, sign, offset_hours, offset_minutes = match.groups()[6:]
+    seconds: int = (moment - _EPOCH) // timedelta(seconds=1)
+    if sign:
+        offset = int(offset_hours) * 3_600 + int(offset_minutes) * 60
+        seconds += offset if sign == "-" else -offset
+    return seconds * _SECOND + _nanoseconds(fraction or "", _SECOND)
+
+
+def format_time(ns: int) -> str:
+    """The time as meta/v1 Time is written: UTC in whole seconds, the rest cut off."""
+    moment = _EPOCH + timedelta(seconds=ns // _SECOND)
+    return moment.replace(tzinfo=None).isoformat() + "Z"
+
+
+def parse_duration(text: str | int | float) -> int:
+    """The nanoseconds of a duration such as "1h2m3.5s" or "300ms"; a bare number counts seconds.
+
+    Raises ValueError for anything else, and for what int64 cannot hold (292 years).
+    """
+    if isinstance(text, int) and not isinstance(text, bool):
+        negative, total = text < 0, abs(text) * _SECOND
+    else:
+        body = str(text)
+        negative = body.startswith("-")
+        read = _duration(body[1:] if body[:1] in ("-", "+") else body) if len(body) <= _MAX_LENGTH else None
+        if read is None:
+            raise ValueError(
+                f'{shown(text)} is no duration; write it as in "90s", "1h30m" or "300ms" (units h m s ms us ns)'
+            )
+        total = read
+    if total > _MAX_DURATION:
+        raise ValueError(f"{shown(text)} is too long; a duration is at most 292 years")
+    return -total if negative else total
+
+
+def _duration(text: str) -> int | None:
+    """The nanoseconds of an unsigned duration, or None when it is not one."""
+    bare = _BARE_NUMBER.fullmatch(text)
+    if bare is not None:
+        return _amount(bare[1], bare[2] or "", _SECOND)
+    total, position = 0, 0
+    while position < len(text):
+        part = _DURATION_PART.match(text, position)
+        amount = None if part is None else _amount(part[1], part[2] or "", _UNITS[part[3]])
+        if part is None or amount is None:
+            return None
+        total += amount
+        position = part.end()
+    return total
+
+
+def _amount(whole: str, fraction: str, unit_ns: int) -> int | None:
+    if not whole and not fraction:
+        return None
+    return int(whole or "0") * unit_ns + _nanoseconds(fraction, unit_ns)
+
+
+def _nanoseconds(fraction: str, unit_ns: int) -> int:
+    """The nanoseconds of the digits behind a decimal point, cut off."""
+    scale: int = 10 ** len(fraction)
+    return int(fraction or "0") * unit_ns // scale
+
+
+def format_duration(ns: int) -> str:
+    """The duration exactly, in a form that `parse_duration` reads: "1m30s", "1.5s", "300ms"."""
+    if ns == 0:
+        return "0s"
+    sign, rest = ("-", -ns) if ns < 0 else ("", ns)
+    if rest < _SECOND:
+        unit = next(unit for unit in ("ms", "us", "ns") if rest >= _UNITS[unit])
+        return sign + _decimal(rest, _UNITS[unit]) + unit
+    minutes, rest = divmod(rest, _UNITS["m"])
+    hours, minutes = divmod(minutes, 60)
+    parts = (f"{hours}h" if hours else "", f"{minutes}m" if minutes else "")
+    return sign + "".join(parts) + (_decimal(rest, _SECOND) + "s" if rest else "")
+
+
+def _decimal(amount: int, unit: int) -> str:
+    """The amount in units with just the decimals it needs; the unit is a power of ten."""
+    whole, rest = divmod(amount, unit)
+    decimals = f"{rest:0{len(str(unit)) - 1}}".rstrip("0") if rest else ""
+    return f"{whole}.{decimals}" if decimals else str(whole)

@@ -1,0 +1,234 @@
+"""What objects must be like to be taken: the checks of kube-apiserver that matter here, kind by kind.
+
+The rules are those of Kubernetes' validation packages (pkg/apis/*/validation). An object is refused at its
+first problem, with the path of the field.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from podium.api.checks import check, check_count, check_not_negative, check_one_of, check_time
+from podium.api.errors import InputError, field_path, shown
+from podium.api.kinds import KINDS
+from podium.api.meta import Kubernetes, ObjectMeta
+from podium.api.names import label_key_problem, label_name_problem, label_value_problem, subdomain_problem
+from podium.api.node import CSINode, Namespace, Node
+from podium.api.pod import Pod
+from podium.api.policy import PREEMPTION_POLICIES, PodDisruptionBudget, PriorityClass
+from podium.api.selectors import compile_label_selector
+from podium.api.storage import CSIStorageCapacity, PersistentVolume, PersistentVolumeClaim, StorageClass
+from podium.api.validate_pod import check_pod_limits, check_pod_spec, check_pod_status
+from podium.api.validate_resources import check_amounts, check_quantity, check_requirements
+from podium.api.validate_selection import (
+    check_label_keys,
+    check_label_selector,
+    check_labels,
+    check_node_selector,
+)
+from podium.api.workloads import (
+    Deployment,
+    Job,
+    PodTemplate,
+    ReplicaSet,
+    ReplicationController,
+    Service,
+    StatefulSet,
+)
+
+_MAX_ANNOTATIONS_BYTES = 262_144
+_MAX_USER_PRIORITY = 1_000_000_000
+_NAMESPACED = {kind.type: kind.namespaced for kind in KINDS.values()}
+
+
+def validate(value: Kubernetes) -> None:
+    """Raises InputError, with the field's path, for an object that the API server would not take.
+
+    Checked one object at a time: that names of other objects exist is for admission to say.
+    """
+    _check_metadata(value)
+    rule = _RULES.get(type(value))
+    if rule is not None:
+        rule(value)
+
+
+def _check_metadata(value: Kubernetes) -> None:
+    metadata = value.metadata
+    if not metadata.name:
+        raise InputError(
+            "is missing; objects are known by their names, so that generateName is not enough",
+            path=".metadata.name",
+        )
+    problem = label_name_problem if isinstance(value, Namespace | Service) else subdomain_problem
+    check(problem(metadata.name), ".metadata.name")
+    if _NAMESPACED[type(value)]:
+        check(label_name_problem(metadata.namespace), ".metadata.namespace")
+    elif metadata.namespace:
+        raise InputError(f"a {type(value).__name__} is in no namespace; remove it", path=".metadata.namespace")
+    check_labels(metadata.labels, ".metadata.labels")
+    _check_annotations(metadata.annotations, ".metadata.annotations")
+    _check_owners(metadata)
+    check_time(metadata.creation_timestamp, ".metadata.creationTimestamp")
+    check_time(metadata.deletion_timestamp, ".metadata.deletionTimestamp")
+    check_not_negative(metadata.deletion_grace_period_seconds, ".metadata.deletionGracePeriodSeconds")
+
+
+def _check_annotations(annotations: dict[str, str], path: str) -> None:
+    size = 0
+    for key, value in annotations.items():
+        # Annotation keys may have capitals in their prefix too.
+        check(label_key_problem(key.lower()), field_path(path, key))
+        size += len(key.encode()) + len(value.encode())
+    if size > _MAX_ANNOTATIONS_BYTES:
+        raise InputError(f"take {size} bytes together; at most {_MAX_ANNOTATIONS_BYTES} are taken", path=path)
+
+
+def _check_owners(metadata: ObjectMeta) -> None:
+    controllers = [owner for owner in metadata.owner_references if owner.controller]
+    if len(controllers) > 1:
+        first, second = (f"{owner.kind} {owner.name}" for owner in controllers[:2])
+        raise InputError(
+            f"has two controllers, {shown(first)} and {shown(second)}; only one may have controller: true",
+            path=".metadata.ownerReferences",
+        )
+
+
+def _check_pod(pod: Pod) -> None:
+    check_pod_spec(pod.spec, ".spec")
+    # A pod with a uid was let into a cluster once, whatever its limits; scheduling does not look at them.
+    if not pod.metadata.uid:
+        check_pod_limits(pod.spec, ".spec")
+    check_pod_status(pod.status)
+
+
+def _check_node(node: Node) -> None:
+    check_amounts(node.status.capacity, ".status.capacity")
+    check_amounts(node.status.allocatable, ".status.allocatable")
+    check_count(node.spec.taints, ".spec.taints")
+    for index, taint in enumerate(node.spec.taints):
+        check(label_key_problem(taint.key), f".spec.taints[{index}].key")
+        check(label_value_problem(taint.value), f".spec.taints[{index}].value")
+
+
+def _check_csi_node(node: CSINode) -> None:
+    for index, driver in enumerate(node.spec.drivers):
+        path = f".spec.drivers[{index}]"
+        if driver.allocatable is not None:
+            check_not_negative(driver.allocatable.count, f"{path}.allocatable.count")
+        check_label_keys(driver.topology_keys, f"{path}.topologyKeys")
+
+
+def _check_budget(budget: PodDisruptionBudget) -> None:
+    spec = budget.spec
+    if spec.min_available is not None and spec.max_unavailable is not None:
+        raise InputError("minAvailable and maxUnavailable cannot be both set; remove one", path=".spec")
+    _check_pods(spec.min_available, ".spec.minAvailable")
+    _check_pods(spec.max_unavailable, ".spec.maxUnavailable")
+    check_label_selector(spec.selector, ".spec.selector")
+    for name, time in budget.status.disrupted_pods.items():
+        check_time(time, field_path(".status.disruptedPods", name))
+
+
+def _check_pods(amount: int | str | None, path: str) -> None:
+    """A number of pods, or a percentage of them."""
+    if isinstance(amount, int):
+        check_not_negative(amount, path)
+    elif amount is not None:
+        digits = amount.removesuffix("%")
+        percent = digits != amount and len(digits) <= 16 and digits.isascii() and digits.isdigit()
+        if not percent or int(digits) > 100:
+            raise InputError(f'{shown(amount)} is neither a number nor a percentage up to "100%"', path=path)
+
+
+def _check_priority_class(priority_class: PriorityClass) -> None:
+    check_one_of(priority_class.preemption_policy, PREEMPTION_POLICIES, ".preemptionPolicy")
+    if priority_class.value > _MAX_USER_PRIORITY and not priority_class.metadata.name.startswith("system-"):
+        raise InputError(
+            f"{priority_class.value} is out of range; above {_MAX_USER_PRIORITY} are system classes only",
+            path=".value",
+        )
+
+
+def _check_volume(volume: PersistentVolume) -> None:
+    check_amounts(volume.spec.capacity, ".spec.capacity")
+    affinity = volume.spec.node_affinity
+    if affinity is not None and affinity.required is not None:
+        check_node_selector(affinity.required, ".spec.nodeAffinity.required")
+
+
+def _check_claim(claim: PersistentVolumeClaim) -> None:
+    check_requirements(claim.spec.resources, ".spec.resources")
+    check_label_selector(claim.spec.selector, ".spec.selector")
+
+
+def _check_storage_class(storage_class: StorageClass) -> None:
+    for index, term in enumerate(storage_class.allowed_topologies):
+        for number, one in enumerate(term.match_label_expressions):
+            path = f".allowedTopologies[{index}].matchLabelExpressions[{number}]"
+            check(label_key_problem(one.key), f"{path}.key")
+            if not one.values:
+                raise InputError("is empty; write at least one value", path=f"{path}.values")
+
+
+def _check_storage_capacity(capacity: CSIStorageCapacity) -> None:
+    check_label_selector(capacity.node_topology, ".nodeTopology")
+    check_quantity(capacity.capacity, ".capacity")
+    check_quantity(capacity.maximum_volume_size, ".maximumVolumeSize")
+
+
+def _check_replicas(workload: Deployment | ReplicaSet | StatefulSet) -> None:
+    spec = workload.spec
+    check_not_negative(spec.replicas, ".spec.replicas")
+    check_label_selector(spec.selector, ".spec.selector")
+    _check_template(spec.template)
+    # A workload that does not select what it makes would make pods without end.
+    if not compile_label_selector(spec.selector).matches(spec.template.metadata.labels):
+        raise InputError(
+            "does not select the pods of the template; it must match .spec.template.metadata.labels",
+            path=".spec.selector",
+        )
+
+
+def _check_replication_controller(workload: ReplicationController) -> None:
+    check_not_negative(workload.spec.replicas, ".spec.replicas")
+    check_labels(workload.spec.selector, ".spec.selector")
+    _check_template(workload.spec.template)
+
+
+def _check_job(job: Job) -> None:
+    check_not_negative(job.spec.parallelism, ".spec.parallelism")
+    check_not_negative(job.spec.completions, ".spec.completions")
+    check_not_negative(job.spec.backoff_limit, ".spec.backoffLimit")
+    check_label_selector(job.spec.selector, ".spec.selector")
+    _check_template(job.spec.template)
+
+
+def _check_template(template: PodTemplate) -> None:
+    check_labels(template.metadata.labels, ".spec.template.metadata.labels")
+    _check_annotations(template.metadata.annotations, ".spec.template.metadata.annotations")
+    check_pod_spec(template.spec, ".spec.template.spec")
+    check_pod_limits(template.spec, ".spec.template.spec")
+
+
+def _check_service(service: Service) -> None:
+    check_labels(service.spec.selector, ".spec.selector")
+
+
+_RULES: dict[type[Kubernetes], Callable[[Any], None]] = {
+    CSINode: _check_csi_node,
+    CSIStorageCapacity: _check_storage_capacity,
+    Deployment: _check_replicas,
+    Job: _check_job,
+    Node: _check_node,
+    PersistentVolume: _check_volume,
+    PersistentVolumeClaim: _check_claim,
+    Pod: _check_pod,
+    PodDisruptionBudget: _check_budget,
+    PriorityClass: _check_priority_class,
+    ReplicaSet: _check_replicas,
+    ReplicationController: _check_replication_controller,
+    Service: _check_service,
+    StatefulSet: _check_replicas,
+    StorageClass: _check_storage_class,
+}

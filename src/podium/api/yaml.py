@@ -1,0 +1,156 @@
+"""YAML documents as plain dictionaries, lists, text and numbers.
+
+libyaml parses, and this module decides what the events mean, because PyYAML's own loaders read YAML 1.1: `no`
+as false, `1:30` as 90, dates as dates. Here scalars follow the core schema of YAML 1.2, with the octal
+numbers (0644) that Kubernetes' reader knows. Aliases, anchors, tags and merge keys are refused: they make a
+small file unfold into a huge one.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterator
+from typing import Any
+
+import yaml
+
+from podium.api.errors import InputError, shown
+
+MAX_DEPTH = 200
+"""How deep objects and lists may lie in one another."""
+
+_MAX_NUMBER_LENGTH = 64
+_NULLS = frozenset(("", "~", "null", "Null", "NULL"))
+_BOOLEANS = {"true": True, "True": True, "TRUE": True, "false": False, "False": False, "FALSE": False}
+_NUMBER_START = frozenset("+-.0123456789")
+_OCTAL = re.compile(r"([-+]?)0o?([0-7]+)", re.ASCII)
+_DECIMAL = re.compile(r"[-+]?(?:0|[1-9][0-9]*)", re.ASCII)
+_HEXADECIMAL = re.compile(r"0x([0-9a-fA-F]+)", re.ASCII)
+_FLOAT = re.compile(r"[-+]?(?:\.[0-9]+|[0-9]+(?:\.[0-9]*)?)(?:[eE][-+]?[0-9]+)?", re.ASCII)
+_NOT_FINITE = re.compile(r"[-+]?\.(?:inf|Inf|INF)|\.(?:nan|NaN|NAN)", re.ASCII)
+
+
+def parse_documents(text: str) -> Iterator[tuple[int, Any]]:
+    """Each document that is not empty, with its 1-based number; null entries are left out.
+
+    Raises InputError with the document's number, the line and the column.
+    """
+    composer = _Composer(text)
+    try:
+        yield from composer.documents()
+    except yaml.YAMLError as error:
+        # libyaml stops in the document after the last one that it could finish.
+        raise _not_yaml(error, composer.number) from None
+
+
+class _Composer:
+    """Builds values from libyaml's events."""
+
+    def __init__(self, text: str) -> None:
+        self.events = yaml.parse(text, Loader=yaml.CSafeLoader)
+        self.number = 1
+
+    def documents(self) -> Iterator[tuple[int, Any]]:
+        for event in self.events:
+            if isinstance(event, yaml.DocumentStartEvent):
+                value = self._node(next(self.events), 0)
+                if value is not None:
+                    yield self.number, value
+            elif isinstance(event, yaml.DocumentEndEvent):
+                self.number += 1
+
+    def _node(self, event: yaml.Event, depth: int) -> Any:
+        if isinstance(event, yaml.AliasEvent):
+            raise self._error(event, f"the alias *{event.anchor} is not taken; write the value out")
+        if not isinstance(event, yaml.ScalarEvent | yaml.CollectionStartEvent):
+            raise TypeError(f"unexpected YAML event {event}")
+        if event.anchor is not None:
+            raise self._error(event, f"the anchor &{event.anchor} is not taken; write values out where they are used")
+        if event.tag is not None:
+            raise self._error(event, f"the tag {shown(event.tag)} is not taken; put text in quotes instead")
+        if isinstance(event, yaml.ScalarEvent):
+            return self._scalar(event)
+        if depth == MAX_DEPTH:
+            raise self._error(event, f"nested too deep; at most {MAX_DEPTH} levels are taken")
+        if isinstance(event, yaml.SequenceStartEvent):
+            return self._sequence(depth + 1)
+        return self._mapping(depth + 1)
+
+    def _sequence(self, depth: int) -> list[Any]:
+        items: list[Any] = []
+        for event in self.events:
+            if isinstance(event, yaml.SequenceEndEvent):
+                break
+            item = self._node(event, depth)
+            if item is None:
+                raise self._error(event, "a list has an empty item; remove it or give it a value")
+            items.append(item)
+        return items
+
+    def _mapping(self, depth: int) -> dict[str, Any]:
+        entries: dict[str, Any] = {}
+        for event in self.events:
+            if isinstance(event, yaml.MappingEndEvent):
+                break
+            key = self._key(event, depth)
+            if key in entries:
+                raise self._error(event, f"the key {shown(key)} is given twice")
+            entries[key] = self._node(next(self.events), depth)
+        return {key: value for key, value in entries.items() if value is not None}
+
+    def _key(self, event: yaml.Event, depth: int) -> str:
+        """The text of a key; numbers and booleans become theirs."""
+        key = self._node(event, depth) if isinstance(event, yaml.ScalarEvent | yaml.AliasEvent) else None
+        if isinstance(key, str):
+            if key == "<<" and isinstance(event, yaml.ScalarEvent) and event.implicit[0]:
+                raise self._error(event, "the merge key << is not taken; write the entries out")
+            return key
+        if isinstance(key, bool):
+            return "true" if key else "false"
+        if isinstance(key, int | float):
+            return str(int(key)) if key == int(key) else str(key)
+        raise self._error(event, "a key must be text")
+
+    def _scalar(self, event: yaml.ScalarEvent) -> str | int | float | bool | None:
+        text: str = event.value
+        if not event.implicit[0]:
+            return text
+        if text in _NULLS:
+            return None
+        if text[0] in _NUMBER_START:
+            return self._number(event, text)
+        return _BOOLEANS.get(text, text)
+
+    def _number(self, event: yaml.Event, text: str) -> str | int | float:
+        """The number that the text is, or the text where it is none."""
+        if _NOT_FINITE.fullmatch(text):
+            raise self._error(event, f"{text} is not a number that objects can hold")
+        if len(text) > _MAX_NUMBER_LENGTH:
+            if _FLOAT.fullmatch(text) or _HEXADECIMAL.fullmatch(text):
+                raise self._error(event, f"a number has at most {_MAX_NUMBER_LENGTH} characters; put text in quotes")
+            return text
+        if octal := _OCTAL.fullmatch(text):
+            return int(octal[1] + octal[2], 8)
+        if _DECIMAL.fullmatch(text):
+            return int(text)
+        if hexadecimal := _HEXADECIMAL.fullmatch(text):
+            return int(hexadecimal[1], 16)
+        if not _FLOAT.fullmatch(text):
+            return text
+        number = float(text)
+        if math.isinf(number):
+            raise self._error(event, f"{shown(text)} is too large for a number")
+        return number
+
+    def _error(self, event: yaml.Event, problem: str) -> InputError:
+        return InputError(f"{_place(event.start_mark)}{problem}", document=self.number)
+
+
+def _not_yaml(error: yaml.YAMLError, number: int) -> InputError:
+    problem = getattr(error, "problem", None) or getattr(error, "reason", None) or str(error)
+    return InputError(f"{_place(getattr(error, 'problem_mark', None))}not valid YAML: {problem}", document=number)
+
+
+def _place(mark: Any) -> str:
+    return f"line {mark.line + 1}, column {mark.column + 1}: " if mark else ""

@@ -1,0 +1,1 @@
+"""What people meet: explanations, plans, reports and the command line."""

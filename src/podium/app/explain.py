@@ -1,0 +1,206 @@
+"""What would happen to a pod now, and why: every node's verdict, the scores, and what preemption would do."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from podium.api.errors import PodiumError
+from podium.api.meta import Kubernetes
+from podium.api.pod import Pod
+from podium.cluster.cluster import Cluster
+from podium.cluster.pods import PodRecord
+from podium.cluster.view import View
+from podium.decide.placement import Placement, full_outcome, left_out, place
+from podium.decide.preemption import PreemptionPlan
+from podium.framework.configuration import Configuration, default_configuration
+from podium.framework.profile_builder import build_profiles
+from podium.framework.registry import Registry
+from podium.framework.runner import Runner
+from podium.framework.status import Status
+from podium.plugins.default_preemption import DefaultPreemption
+from podium.plugins.registry import IN_TREE
+
+OutcomeName = Literal["schedulable", "preempts", "unschedulable", "not-eligible"]
+
+
+@dataclass(frozen=True, slots=True)
+class Explanation:
+    """The whole decision about one pod.
+
+    ``outcome`` is what would happen, ``node`` the node taken or nominated ("" where none). ``nodes`` holds each node's
+    verdict, ``scores`` the weighted scores by node and plugin where several nodes fit or one does, ``best`` those with
+    the highest total. ``plan`` is None unless no node fits. ``pre_filter`` is a rejection before any node was looked
+    at.
+    """
+
+    pod: str
+    outcome: OutcomeName
+    node: str
+    pre_filter: Status | None
+    nodes: dict[str, Status]
+    scores: dict[str, dict[str, int]]
+    totals: dict[str, int]
+    best: tuple[str, ...]
+    plan: PreemptionPlan | None
+    message: str = ""
+    requests: dict[str, int] = field(default_factory=dict)
+
+    def to_dict(self) -> dict[str, Any]:
+        """The decision as plain values, in the form of the conformance cases."""
+        found: dict[str, Any] = {"pod": self.pod, "outcome": self.outcome, "node": self.node}
+        if self.pre_filter is not None:
+            found["preFilter"] = _status(self.pre_filter)
+        found["nodes"] = {name: _status(status) for name, status in self.nodes.items()}
+        if self.best:
+            found |= {"scores": self.scores, "totals": self.totals, "best": list(self.best)}
+        if self.plan is not None:
+            found["preemption"] = _plan(self.plan)
+        return found
+
+
+class Explainer:
+    """A loaded cluster that answers for one pod after another."""
+
+    def __init__(self, objects: Iterable[Kubernetes], configuration: Configuration | None = None) -> None:
+        self.cluster = Cluster()
+        self._pending: dict[str, PodRecord] = {}
+        pods = []
+        for item in objects:
+            if isinstance(item, Pod):
+                pods.append(item)
+            else:
+                self.cluster.put(item)
+        for pod in sorted(pods, key=lambda pod: pod.key):
+            self._take_in(pod)
+        profiles = build_profiles(configuration or default_configuration(), Registry(IN_TREE), self.cluster)
+        self._runners = {name: Runner(profile, self.cluster) for name, profile in profiles.items()}
+
+    def explain(self, pod: str) -> Explanation:
+        """Explain the pending pod ``namespace/name``. Raises PodiumError for one that is not there or not pending."""
+        record = self._pending.get(pod)
+        if record is None:
+            placed = next((one for one in self.cluster.placed.values() if one.key == pod), None)
+            if placed is not None:
+                raise PodiumError(f"pod {pod} is not pending: it is on node {placed.node_name}")
+            raise PodiumError(f"pod {pod} is not in the input; pending there: {_some(sorted(self._pending))}")
+        runner = self._runners.get(record.scheduler_name)
+        if runner is None:
+            known = ", ".join(sorted(self._runners))
+            raise PodiumError(f"pod {pod} wants scheduler {record.scheduler_name}; configured are: {known}")
+        return explain_decision(runner, record)
+
+    @property
+    def pending(self) -> list[str]:
+        """The keys of the pods that can be explained."""
+        return sorted(self._pending)
+
+    def _take_in(self, pod: Pod) -> None:
+        if pod.is_terminal:
+            return
+        record = self.cluster.read(pod)
+        if record.node_name:
+            self.cluster.add_pod(record)
+            return
+        self._pending[record.key] = record
+        if record.nominated_node_name:
+            self.cluster.nominations.put(record, record.nominated_node_name)
+
+
+def explain_decision(runner: Runner, pod: PodRecord) -> Explanation:
+    """Decide about a pending pod, and keep everything that led to the decision."""
+    cluster = runner.cluster
+    placement = place(runner, pod, nominated_first=False)
+    nodes, rejection = _verdicts(cluster, placement)
+    scores, totals, best = _ratings(runner, placement)
+    names, row_of = cluster.nodes, cluster.nodes.row_of
+    if best:
+        nominated = row_of.get(pod.nominated_node_name)
+        row = nominated if nominated is not None and nominated in placement.feasible else placement.row
+        if row is None:
+            raise AssertionError(f"no node chosen for {pod.key} though {best} fit")
+        return Explanation(pod.key, "schedulable", names.name(row), None, nodes, scores, totals, best, None)
+    plan = _preemption(runner, placement) if len(cluster.nodes) else None
+    outcome: OutcomeName = "unschedulable"
+    if plan is not None and plan.chosen is not None:
+        outcome = "preempts"
+    elif plan is not None and not plan.eligible:
+        outcome = "not-eligible"
+    node = plan.chosen.node_name if plan and plan.chosen else ""
+    return Explanation(pod.key, outcome, node, rejection, nodes, {}, {}, (), plan)
+
+
+def _verdicts(cluster: Cluster, placement: Placement) -> tuple[dict[str, Status], Status | None]:
+    """Each node's status by name, and the PreFilter's rejection if there was one."""
+    if not placement.pre_filter.status.is_success:
+        return {}, placement.pre_filter.status
+    by_row = dict(zip(placement.rows.tolist(), placement.outcome.refused.tolist(), strict=True))
+    decoded: dict[int, Status] = {}
+    found = {}
+    for name in sorted(cluster.nodes.row_of):
+        refused = by_row.get(cluster.nodes.row_of[name])
+        if refused is None:
+            found[name] = left_out(placement.pre_filter)
+            continue
+        if refused not in decoded:
+            decoded[refused] = placement.outcome.status_of(refused)
+        found[name] = decoded[refused]
+    return found, None
+
+
+def _ratings(runner: Runner, placement: Placement) -> tuple[dict[str, dict[str, int]], dict[str, int], tuple[str, ...]]:
+    """Weighted scores by node and plugin, totals by node, and the best nodes; empty where no node fits."""
+    if not len(placement.feasible):
+        return {}, {}, ()
+    nodes, view = runner.cluster.nodes, View(runner.cluster, placement.feasible)
+    if placement.totals is None:
+        runner.scoring.prepare(placement.state, placement.pod, view)
+    by_plugin = {
+        name: values.tolist() for name, values in runner.scoring.scores(placement.state, placement.pod, view).items()
+    }
+    names = [nodes.name(int(row)) for row in placement.feasible]
+    plugins = sorted(by_plugin)
+    columns = [by_plugin[plugin] for plugin in plugins]
+    rows = zip(*columns, strict=True) if columns else [()] * len(names)
+    by_node = {name: dict(zip(plugins, values, strict=True)) for name, values in zip(names, rows, strict=True)}
+    totals = {name: sum(values.values()) for name, values in by_node.items()}
+    highest = max(totals.values())
+    return by_node, totals, tuple(sorted(name for name, total in totals.items() if total == highest))
+
+
+def _preemption(runner: Runner, placement: Placement) -> PreemptionPlan | None:
+    """What DefaultPreemption would do; None where the profile does not have it."""
+    plugin = next((p for p in runner.profile.post_filter if isinstance(p, DefaultPreemption)), None)
+    if plugin is None:
+        return None
+    outcome = full_outcome(runner.cluster, placement)
+    return plugin.plan(placement.state, placement.pod, runner, outcome, detailed=True)
+
+
+def _status(status: Status) -> dict[str, Any]:
+    found: dict[str, Any] = {"status": status.code.value}
+    if status.plugin:
+        found["plugin"] = status.plugin
+    if status.reasons:
+        found["reasons"] = list(status.reasons)
+    return found
+
+
+def _plan(plan: PreemptionPlan) -> dict[str, Any]:
+    found: dict[str, Any] = {"eligible": plan.eligible}
+    if plan.reason:
+        found["reason"] = plan.reason
+    found["candidates"] = {
+        name: {"victims": [victim.key for victim in candidate.victims], "pdbViolations": candidate.budget_violations}
+        for name, candidate in sorted(plan.candidates.items())
+    }
+    if plan.rejected:
+        found["rejected"] = {name: _status(status) for name, status in sorted(plan.rejected.items())}
+    found["selected"] = list(plan.selected)
+    return found
+
+
+def _some(names: list[str], most: int = 5) -> str:
+    shown = ", ".join(names[:most]) or "none"
+    return f"{shown} and {len(names) - most} more" if len(names) > most else shown

@@ -1,0 +1,69 @@
+"""An inter-pod affinity term in a form that can be compared, hashed and matched.
+
+Source: core/v1 PodAffinityTerm; pkg/scheduler/framework/types.go (AffinityTerm).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from podium.api.pod import PodAffinityTerm
+from podium.api.selectors import NOTHING, Selector, compile_label_selector
+
+NAMESPACE_NAME_LABEL = "kubernetes.io/metadata.name"
+
+
+class NamespaceLabels:
+    """The labels of each namespace.
+
+    A namespace that nobody described has only the label that the API server gives to all: its own name. (Upstream
+    lists Namespace objects and would not see it; a dump without them should still answer.)
+    """
+
+    def __init__(self) -> None:
+        self._labels: dict[str, Mapping[str, str]] = {}
+
+    def __getitem__(self, name: str) -> Mapping[str, str]:
+        labels = self._labels.get(name)
+        return {NAMESPACE_NAME_LABEL: name} if labels is None else labels
+
+    def put(self, name: str, labels: Mapping[str, str]) -> bool:
+        """Set a namespace's labels; returns whether they changed."""
+        changed = self[name] != labels
+        self._labels[name] = labels
+        return changed
+
+    def remove(self, name: str) -> None:
+        """Forget a namespace."""
+        self._labels.pop(name, None)
+
+
+@dataclass(frozen=True, slots=True)
+class AffinityTerm:
+    """Which pods a term selects, and over which topology key it holds.
+
+    ``namespaces`` and ``namespace_selector`` add up; without both, the owner's own namespace is meant.
+    """
+
+    topology_key: str
+    selector: Selector
+    namespaces: frozenset[str]
+    namespace_selector: Selector
+
+    def selects(self, namespace: str, labels: Mapping[str, str], namespaces: NamespaceLabels) -> bool:
+        """Whether a pod of ``namespace`` with ``labels`` is meant by this term."""
+        return (
+            namespace in self.namespaces or self.namespace_selector.matches(namespaces[namespace])
+        ) and self.selector.matches(labels)
+
+
+def compile_term(term: PodAffinityTerm, namespace: str) -> AffinityTerm:
+    """Compile a term of a pod in ``namespace``.
+
+    matchLabelKeys are not read here: the API server merges them into the selector when the pod is created
+    (pkg/registry/core/pod/strategy.go), and kube-scheduler does not look at them either.
+    """
+    own = (namespace,) if not term.namespaces and term.namespace_selector is None else term.namespaces
+    wider = NOTHING if term.namespace_selector is None else compile_label_selector(term.namespace_selector)
+    return AffinityTerm(term.topology_key, compile_label_selector(term.label_selector), frozenset(own), wider)

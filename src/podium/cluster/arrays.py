@@ -1,0 +1,37 @@
+"""The array types of the cluster, and how they grow."""
+
+from __future__ import annotations
+
+from hashlib import blake2b
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+Int64s = npt.NDArray[np.int64]
+Int32s = npt.NDArray[np.int32]
+UInt64s = npt.NDArray[np.uint64]
+Bools = npt.NDArray[np.bool_]
+
+_MIX_1 = np.uint64(0xBF58476D1CE4E5B9)
+_MIX_2 = np.uint64(0x94D049BB133111EB)
+
+
+def grown(array: npt.NDArray[Any], capacity: int) -> npt.NDArray[Any]:
+    """A copy of ``array`` whose last axis holds ``capacity`` entries; new entries are zero."""
+    larger: npt.NDArray[Any] = np.zeros((*array.shape[:-1], capacity), dtype=array.dtype)
+    larger[..., : array.shape[-1]] = array
+    return larger
+
+
+def stable_hash(text: str) -> int:
+    """64 bits that depend on ``text`` alone: the same in every process and under every PYTHONHASHSEED."""
+    return int.from_bytes(blake2b(text.encode(), digest_size=8).digest(), "little")
+
+
+def mixed(values: UInt64s) -> UInt64s:
+    """Spread 64-bit values evenly (the finaliser of SplitMix64), for choices that must look random but repeat."""
+    with np.errstate(over="ignore"):
+        values = (values ^ (values >> np.uint64(30))) * _MIX_1
+        values = (values ^ (values >> np.uint64(27))) * _MIX_2
+    return values ^ (values >> np.uint64(31))

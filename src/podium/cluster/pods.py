@@ -1,0 +1,158 @@
+"""The pods that a scheduler knows, each in a slot of some columns."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from podium.api.meta import OwnerReference
+from podium.api.pod import Pod, PodSpec
+from podium.api.times import parse_time
+from podium.cluster.arrays import Bools, Int32s, Int64s, grown
+from podium.cluster.pod_class import PodClass
+
+NO_ROW = -1
+# A pod without a start time counts as started last (pkg/scheduler/util GetPodStartTime: now).
+NOT_STARTED_NS = np.iinfo(np.int64).max
+PREEMPTED = "PreemptionByScheduler"
+
+
+@dataclass(slots=True, eq=False)
+class PodRecord:
+    """One pod as the scheduler knows it.
+
+    ``node_name`` is where it runs, is bound or assumed to run ("" while pending), ``row`` that node's row (`NO_ROW`
+    while the node is unknown or there is none). ``start_ns`` is `NOT_STARTED_NS` without a start time. ``preempted``:
+    it carries the DisruptionTarget condition of a scheduler's preemption.
+    """
+
+    namespace: str
+    name: str
+    uid: str
+    pod_class: PodClass
+    priority: int
+    preemption_policy: str
+    created_ns: int
+    start_ns: int
+    terminating: bool
+    preempted: bool
+    node_name: str
+    nominated_node_name: str
+    annotations: Mapping[str, str]
+    gates: tuple[str, ...]
+    scheduler_name: str
+    controller: OwnerReference | None
+    row: int = NO_ROW
+    slot: int = -1
+
+    @property
+    def key(self) -> str:
+        """`namespace/name`."""
+        return f"{self.namespace}/{self.name}"
+
+    @property
+    def labels(self) -> Mapping[str, str]:
+        """The pod's labels."""
+        return self.pod_class.labels
+
+    @property
+    def spec(self) -> PodSpec:
+        """The pod's spec without what is the pod's own: node, priority and gates."""
+        return self.pod_class.spec
+
+    @property
+    def is_mirror(self) -> bool:
+        """Whether the pod only mirrors one that its kubelet read from a file; deleting it changes nothing."""
+        return "kubernetes.io/config.mirror" in self.annotations
+
+
+def read_pod(pod: Pod, pod_class: PodClass) -> PodRecord:
+    """The record of a pod as the API shows it. A pod without a uid is known by its key."""
+    meta, spec, status = pod.metadata, pod.spec, pod.status
+    disruption = status.condition("DisruptionTarget")
+    return PodRecord(
+        namespace=meta.namespace,
+        name=meta.name,
+        uid=meta.uid or pod.key,
+        pod_class=pod_class,
+        priority=pod.priority,
+        preemption_policy=spec.preemption_policy or "PreemptLowerPriority",
+        created_ns=parse_time(meta.creation_timestamp) if meta.creation_timestamp else 0,
+        start_ns=parse_time(status.start_time) if status.start_time else NOT_STARTED_NS,
+        terminating=pod.is_terminating,
+        preempted=disruption is not None and disruption.status == "True" and disruption.reason == PREEMPTED,
+        node_name=spec.node_name,
+        nominated_node_name=pod.nominated_node_name,
+        annotations=meta.annotations,
+        gates=tuple(gate.name for gate in spec.scheduling_gates),
+        scheduler_name=spec.scheduler_name,
+        controller=meta.controller,
+    )
+
+
+class PodTable:
+    """The pods that occupy a node (running, bound or assumed), as columns over slots.
+
+    ``row[slot]`` is `NO_ROW` for a free slot, and for a pod whose node is unknown.
+    """
+
+    def __init__(self, capacity: int = 256) -> None:
+        self.row: Int32s = np.full(capacity, NO_ROW, dtype=np.int32)
+        self.pod_class: Int32s = np.zeros(capacity, dtype=np.int32)
+        self.priority: Int64s = np.zeros(capacity, dtype=np.int64)
+        self.start_ns: Int64s = np.zeros(capacity, dtype=np.int64)
+        self.terminating: Bools = np.zeros(capacity, dtype=np.bool_)
+        self.records: list[PodRecord | None] = []
+        self._free: list[int] = []
+
+    @property
+    def count(self) -> int:
+        """How many slots are or were in use."""
+        return len(self.records)
+
+    def record(self, slot: int) -> PodRecord:
+        """The pod in ``slot``; raises KeyError for a free one."""
+        record = self.records[slot]
+        if record is None:
+            raise KeyError(slot)
+        return record
+
+    def put(self, record: PodRecord) -> None:
+        """Give ``record`` a slot and write its columns."""
+        if self._free:
+            slot = self._free.pop()
+            self.records[slot] = record
+        else:
+            slot = len(self.records)
+            if slot == len(self.row):
+                self._grow(2 * slot)
+            self.records.append(record)
+        record.slot = slot
+        self.row[slot] = record.row
+        self.pod_class[slot] = record.pod_class.id
+        self.priority[slot] = record.priority
+        self.start_ns[slot] = record.start_ns
+        self.terminating[slot] = record.terminating
+
+    def replace(self, record: PodRecord) -> None:
+        """Let ``record`` take over the slot that it names; class, priority and row are as they were."""
+        self.records[record.slot] = record
+        self.start_ns[record.slot] = record.start_ns
+
+    def remove(self, record: PodRecord) -> None:
+        """Free the slot of ``record``."""
+        slot = record.slot
+        if self.records[slot] is not record:
+            raise ValueError(f"pod {record.key} is not in slot {slot}")
+        self.records[slot] = None
+        self.row[slot] = NO_ROW
+        record.slot = -1
+        self._free.append(slot)
+
+    def _grow(self, capacity: int) -> None:
+        used = len(self.row)
+        for name in ("row", "pod_class", "priority", "start_ns", "terminating"):
+            setattr(self, name, grown(getattr(self, name), capacity))
+        self.row[used:] = NO_ROW

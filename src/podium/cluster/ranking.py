@@ -1,0 +1,81 @@
+"""The pods of each node by importance, as a matrix, for choosing whom to preempt.
+
+Source: pkg/scheduler/util/utils.go (MoreImportantPod); pod-preemption.md, "Preemption order", for the QoS order.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Literal
+
+import numpy as np
+
+from podium.cluster.arrays import Int32s, Int64s
+from podium.cluster.cluster import Cluster
+from podium.cluster.pods import NO_ROW, PodRecord
+
+EqualPriorityOrder = Literal["StartTime", "QoS"]
+_DIGITS = re.compile(r"(\d+)", re.ASCII)
+_QOS_RANK = {"Guaranteed": 0, "Burstable": 1, "BestEffort": 2}
+# What an empty place in the matrix has for a priority: above every pod's, so that it is never a lower-priority pod.
+_NOBODY = np.iinfo(np.int64).max
+
+
+NaturalName = tuple[tuple[str, int], ...]
+
+
+def natural(name: str) -> NaturalName:
+    """A sort key under which runs of digits compare as numbers."""
+    parts = _DIGITS.split(name)
+    return tuple((text, int(number)) for text, number in zip(parts[::2], [*parts[1::2], "-1"], strict=True))
+
+
+class Ranking:
+    """The most important pod of a row first: by falling priority, then the one that runs longest, then by name.
+
+    With the order ``QoS`` pods of equal priority are told apart by QoS class before their start: Guaranteed, Burstable,
+    BestEffort. ``slots`` and ``priorities`` are ``[rows, places]``; empty places hold `NO_ROW` and no priority at all.
+    """
+
+    def __init__(self, cluster: Cluster, order: EqualPriorityOrder = "StartTime") -> None:
+        self._cluster = cluster
+        self._by_qos = order == "QoS"
+        self._position = -1
+        self.slots: Int32s = np.full((0, 8), NO_ROW, dtype=np.int32)
+        self.priorities: Int64s = np.full((0, 8), _NOBODY, dtype=np.int64)
+
+    def refresh(self) -> None:
+        """Rank again the rows that changed since the last time."""
+        nodes = self._cluster.nodes
+        changed = nodes.changes.since(self._position) if self._position >= 0 else None
+        self._position = nodes.changes.position
+        if nodes.count > len(self.slots):
+            self._resize(max(nodes.count, 2 * len(self.slots)), self.slots.shape[1])
+        for row in range(nodes.count) if changed is None else changed:
+            self._rank(int(row))
+
+    def key(self, pod: PodRecord) -> tuple[int, int, int, NaturalName, str]:
+        """What pods are ranked by; the smallest is the most important.
+
+        kube-scheduler leaves pods that agree in priority and start in the order in which it saw them. Names in natural
+        order (web-2 before web-10) come close for numbered pods, and do not depend on the order of the input.
+        """
+        qos = _QOS_RANK[pod.pod_class.qos] if self._by_qos else 0
+        return (-pod.priority, qos, pod.start_ns, natural(pod.name), pod.namespace)
+
+    def _rank(self, row: int) -> None:
+        pods = sorted(self._cluster.pods_on(row), key=self.key)
+        if len(pods) > self.slots.shape[1]:
+            self._resize(len(self.slots), 2 * len(pods))
+        self.slots[row] = NO_ROW
+        self.priorities[row] = _NOBODY
+        self.slots[row, : len(pods)] = [pod.slot for pod in pods]
+        self.priorities[row, : len(pods)] = [pod.priority for pod in pods]
+
+    def _resize(self, rows: int, places: int) -> None:
+        slots = np.full((rows, places), NO_ROW, dtype=np.int32)
+        priorities = np.full((rows, places), _NOBODY, dtype=np.int64)
+        old = self.slots.shape
+        slots[: old[0], : old[1]] = self.slots
+        priorities[: old[0], : old[1]] = self.priorities
+        self.slots, self.priorities = slots, priorities

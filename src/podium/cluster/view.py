@@ -1,0 +1,121 @@
+"""What filters and scores look at: some rows of the cluster, as arrays.
+
+A `View` shows the cluster as it is. Its subclass `Worlds` shows, on each row, what the cluster would be if some pods of
+that row alone were gone or added.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from podium.api.node import Node
+from podium.cluster.arrays import Bools, Int32s, Int64s
+from podium.cluster.matchers import Predicate
+from podium.cluster.pods import PodRecord
+
+if TYPE_CHECKING:
+    from podium.cluster.cluster import Cluster
+
+
+@dataclass(frozen=True, slots=True)
+class NodeView:
+    """One node and the pods on it, for plugins in the simple form.
+
+    ``allocatable`` and ``requested`` map resource names to amounts: cpu in milli, others in whole units.
+    """
+
+    node: Node
+    pods: tuple[PodRecord, ...]
+    allocatable: Mapping[str, int]
+    requested: Mapping[str, int]
+    allowed_pods: int
+
+    @property
+    def name(self) -> str:
+        """The node's name."""
+        return self.node.metadata.name
+
+    @property
+    def labels(self) -> Mapping[str, str]:
+        """The node's labels."""
+        return self.node.metadata.labels
+
+
+class View:
+    """The cluster on some rows.
+
+    ``rows`` is ``[n]`` row numbers; every method answers with arrays whose last axis is ``[n]``, in that order. A view
+    made without rows shows all of them, free rows included.
+    """
+
+    def __init__(self, cluster: Cluster, rows: Int64s | None = None) -> None:
+        self.cluster = cluster
+        self._slice: slice | Int64s = slice(cluster.nodes.count) if rows is None else rows
+        self.rows: Int64s = np.arange(cluster.nodes.count, dtype=np.int64) if rows is None else rows
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    def take(self, column: npt.NDArray[Any]) -> npt.NDArray[Any]:
+        """The entries of a column over rows, for the rows of this view."""
+        return column[..., self._slice]
+
+    def allocatable(self, resource: int) -> Int64s:
+        """What the nodes have of a resource."""
+        return self.take(self.cluster.nodes.allocatable[resource])
+
+    def requested(self, resource: int) -> Int64s:
+        """What the pods on the nodes request of a resource."""
+        return self.take(self.cluster.nodes.requested[resource])
+
+    def pod_count(self) -> Int64s:
+        """How many pods are on the nodes."""
+        return self.take(self.cluster.nodes.pod_count)
+
+    def codes(self, label: str) -> Int32s:
+        """The codes of a label's values (see `LabelColumn`)."""
+        return self.take(self.cluster.nodes.labels(label).codes)
+
+    def count(self, predicate: Predicate) -> Int64s:
+        """How many pods on the nodes match."""
+        return self.take(self.cluster.matcher(predicate).count)
+
+    def domain_count(self, predicate: Predicate, key: str) -> Int64s:
+        """How many pods in the nodes' domains of a topology key match; 0 where a node lacks the label."""
+        counts: Int64s = self.cluster.domain_counts(predicate, key)[self.codes(key)]
+        counts[self.codes(key) == 0] = 0
+        return counts
+
+    def labelled_count(self, predicate: Predicate, key: str) -> Int64s:
+        """How many pods match on all nodes that have a topology key."""
+        total = self.cluster.domain_counts(predicate, key)[1:].sum()
+        return np.full(len(self), total, dtype=np.int64)
+
+    def change(self, predicate: Predicate) -> Int64s | None:
+        """By how much the number of matching pods on each row differs from the cluster's; None for not at all."""
+        return None
+
+    def is_held(self, predicate: Predicate) -> Bools:
+        """Where some pod matches, in a book that keeps no count: the last pod to leave takes the entry with it."""
+        return self.count(predicate) > 0
+
+    def pods(self, position: int) -> list[PodRecord]:
+        """The pods on the node at a position of this view."""
+        return self.cluster.pods_on(int(self.rows[position]))
+
+    def node(self, position: int) -> NodeView:
+        """The node at a position of this view, in the simple form."""
+        nodes, row = self.cluster.nodes, int(self.rows[position])
+        where = slice(position, position + 1)
+        return NodeView(
+            node=nodes.node(row),
+            pods=tuple(self.pods(position)),
+            allocatable={name: int(nodes.allocatable[i, row]) for i, name in enumerate(nodes.resources)},
+            requested={name: int(self.requested(i)[where][0]) for i, name in enumerate(nodes.resources)},
+            allowed_pods=int(nodes.allowed_pods[row]),
+        )

@@ -1,0 +1,50 @@
+"""Which nominations a node can no longer keep.
+
+Source: pod-preemption.md, "Changes to the preemption workflow": when a pod is nominated, lower nominations on its node
+are looked at again. kube-scheduler clears all of them; we clear those that no longer fit, as the design has it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+
+from podium.cluster.cluster import Cluster
+from podium.cluster.pods import PodRecord
+from podium.cluster.worlds import Worlds
+from podium.framework.cycle_state import CycleState
+from podium.framework.runner import Runner
+
+
+def unfit_nominations(
+    cluster: Cluster, runners: Mapping[str, Runner], node_name: str, priority: int, leaving: frozenset[str]
+) -> list[PodRecord]:
+    """The pods nominated to a node with less than ``priority`` that no longer fit there, highest priority first.
+
+    Pods of ``leaving`` (uids), and pods that were preempted and are terminating, count as gone. A pod found unfit makes
+    no claim on the node when those below it are looked at. Its nomination is
+    ended here; nothing else changes.
+    """
+    unfit = []
+    row = cluster.nodes.row_of.get(node_name)
+    for pod in cluster.nominations.on(node_name):
+        if pod.priority < priority and (row is None or not _fits(runners[pod.scheduler_name], pod, row, leaving)):
+            cluster.nominations.remove(pod.uid)
+            unfit.append(pod)
+    return unfit
+
+
+def _fits(runner: Runner, pod: PodRecord, row: int, leaving: frozenset[str]) -> bool:
+    state = CycleState()
+    pre_filter = runner.pre_filter(state, pod)
+    if not pre_filter.status.is_success or (pre_filter.rows is not None and row not in pre_filter.rows):
+        return False
+    worlds = Worlds(runner.cluster, np.array([row], dtype=np.int64))
+    gone = [
+        other.slot
+        for other in runner.cluster.pods_on(row)
+        if other.uid in leaving or (other.terminating and other.preempted)
+    ]
+    worlds.remove(np.zeros(len(gone), dtype=np.int64), np.array(gone, dtype=np.int64))
+    return bool(runner.filter_worlds(state, pod, worlds).refused[0] == 0)

@@ -1,0 +1,136 @@
+"""Where a pod goes: filter all nodes, rate those that passed, take one of the best.
+
+Source: pkg/scheduler/schedule_one.go (schedulePod, findNodesThatFitPod, selectHost).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from podium.cluster.arrays import Int64s
+from podium.cluster.cluster import Cluster
+from podium.cluster.nodes import NodeColumns
+from podium.cluster.pods import PodRecord
+from podium.cluster.view import View
+from podium.decide.ties import pick
+from podium.framework.cycle_state import CycleState
+from podium.framework.runner import PreFiltered, Runner
+from podium.framework.status import Status, unresolvable
+from podium.framework.verdicts import Outcome
+
+MINIMUM_NODES_TO_SCORE = 100
+MINIMUM_PERCENTAGE = 5
+
+
+@dataclass(frozen=True, slots=True)
+class Placement:
+    """What one scheduling attempt found.
+
+    ``rows`` are the rows that were looked at, ``outcome`` the filters' answer for each of them. ``feasible`` are the
+    rows where the pod fits, ``totals`` their scores (None where there was nothing to compare), and ``row`` the one
+    taken, None where there is none.
+    """
+
+    pod: PodRecord
+    state: CycleState
+    pre_filter: PreFiltered
+    rows: Int64s
+    outcome: Outcome
+    feasible: Int64s
+    totals: Int64s | None
+    row: int | None
+
+    def status(self, nodes: NodeColumns, row: int) -> Status:
+        """Why the node in ``row`` was refused, or success."""
+        if not self.pre_filter.status.is_success:
+            return self.pre_filter.status
+        position = int(np.searchsorted(self.rows, row))
+        if position == len(self.rows) or self.rows[position] != row:
+            return left_out(self.pre_filter)
+        return self.outcome.status(position)
+
+
+def left_out(pre_filter: PreFiltered) -> Status:
+    """The status of nodes that a PreFilter left out."""
+    return unresolvable(f"node(s) didn't satisfy plugin(s) [{' '.join(pre_filter.plugins)}]").by("PreFilter")
+
+
+def full_outcome(cluster: Cluster, placement: Placement) -> Outcome:
+    """The filters' answer for every row, those that PreFilter turned down or left out included.
+
+    A rejection at PreFilter counts as unresolvable, since the filters after it were never prepared.
+    """
+    if placement.pre_filter.status.is_success and placement.pre_filter.rows is None:
+        return placement.outcome
+    rejected = placement.pre_filter.status
+    rest = (
+        left_out(placement.pre_filter) if rejected.is_success else unresolvable(*rejected.reasons).by(rejected.plugin)
+    )
+    outcome = Outcome(cluster.nodes.count)
+    outcome.refuse_all(rest, cluster.nodes.present[: cluster.nodes.count])
+    if rejected.is_success:
+        outcome.refused[placement.rows] = placement.outcome.refused
+        outcome.decoders.update(placement.outcome.decoders)
+    return outcome
+
+
+def place(runner: Runner, pod: PodRecord, seed: int = 0, *, nominated_first: bool = True) -> Placement:
+    """Find a node for ``pod``.
+
+    ``nominated_first``: if the pod fits the node it is nominated to, it goes there and no other node is looked at.
+    """
+    state = CycleState()
+    pre_filter = runner.pre_filter(state, pod)
+    nodes = runner.cluster.nodes
+    if not pre_filter.status.is_success:
+        nothing = np.empty(0, dtype=np.int64)
+        return Placement(pod, state, pre_filter, nothing, Outcome(0), nothing, None, None)
+    if nominated_first:
+        row = nodes.row_of.get(pod.nominated_node_name) if pod.nominated_node_name else None
+        if row is not None and (pre_filter.rows is None or row in pre_filter.rows):
+            rows = np.array([row], dtype=np.int64)
+            outcome = runner.filter(state, pod, rows)
+            if outcome.refused[0] == 0:
+                return Placement(pod, state, pre_filter, rows, outcome, rows, None, row)
+    outcome = runner.filter(state, pod, pre_filter.rows)
+    rows = np.arange(nodes.count, dtype=np.int64) if pre_filter.rows is None else pre_filter.rows
+    feasible = _sample(runner, rows[outcome.feasible])
+    totals, row = _best(runner, state, pod, feasible, seed)
+    return Placement(pod, state, pre_filter, rows, outcome, feasible, totals, row)
+
+
+def _best(
+    runner: Runner, state: CycleState, pod: PodRecord, feasible: Int64s, seed: int
+) -> tuple[Int64s | None, int | None]:
+    if not len(feasible):
+        return None, None
+    if len(feasible) == 1:
+        return None, int(feasible[0])
+    whole = len(feasible) == runner.cluster.nodes.count
+    view = View(runner.cluster) if whole else View(runner.cluster, feasible)
+    runner.scoring.prepare(state, pod, view)
+    totals = runner.scoring.totals(state, pod, view)
+    return totals, pick(runner.cluster.nodes, feasible[totals == totals.max()], pod.uid, seed)
+
+
+def _sample(runner: Runner, feasible: Int64s) -> Int64s:
+    """The feasible nodes to rate: all of them, unless the profile asks for a percentage (0: by the cluster's size).
+
+    kube-scheduler stops filtering once it has found enough, from a place that moves on with every pod. Filtering all
+    nodes at once costs us nothing, so that only the number is honoured: the first by name after that place.
+    """
+    percentage = runner.profile.percentage_of_nodes_to_score
+    nodes = runner.cluster.nodes
+    if percentage is None or percentage >= 100 or len(nodes) <= MINIMUM_NODES_TO_SCORE:
+        return feasible
+    if percentage == 0:
+        percentage = max(MINIMUM_PERCENTAGE, 50 - len(nodes) // 125)
+    wanted = max(MINIMUM_NODES_TO_SCORE, len(nodes) * percentage // 100)
+    if len(feasible) <= wanted:
+        return feasible
+    by_name = sorted((nodes.name(int(row)), int(row)) for row in feasible)
+    start = runner.next_start % len(by_name)
+    runner.next_start = start + wanted
+    return np.array(sorted(row for _, row in (by_name + by_name)[start : start + wanted]), dtype=np.int64)

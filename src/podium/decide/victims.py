@@ -1,0 +1,110 @@
+"""Whom to preempt on each node: all nodes' worlds are tried at once.
+
+On every node all lower-priority pods are removed; where the preemptor fits then, they are given back one by one while
+it still fits: those whose disruption would violate a budget first, then by falling importance. Round k tries the k-th
+pod of every world together.
+
+Source: pkg/scheduler/framework/plugins/defaultpreemption/default_preemption.go (SelectVictimsOnNode).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from podium.cluster.arrays import Bools, Int64s
+from podium.cluster.cluster import Cluster
+from podium.cluster.pods import PodRecord
+from podium.cluster.worlds import Worlds
+from podium.framework.cycle_state import CycleState
+from podium.framework.runner import Runner
+from podium.framework.verdicts import Outcome
+
+
+@dataclass(frozen=True, slots=True)
+class PotentialVictims:
+    """Flat lists of pods by node: ``slots[starts[i]:starts[i + 1]]`` are those on ``rows[i]``, most important first.
+
+    ``violating`` is ``[slots]``: disrupting the pod would take more of a budget than is left.
+    """
+
+    rows: Int64s
+    starts: Int64s
+    slots: Int64s
+    violating: Bools
+
+    @property
+    def owners(self) -> Int64s:
+        """``[slots]``: the position in ``rows`` of each pod's node."""
+        return np.repeat(np.arange(len(self.rows)), np.diff(self.starts))
+
+
+@dataclass(frozen=True, slots=True)
+class Victims:
+    """What the worlds came to. ``outcome`` is ``[rows]``: whether the preemptor fits with all potential victims gone.
+
+    ``chosen`` is ``[slots]``: the potential victims that could not be given back, on the rows where it fits.
+    """
+
+    potential: PotentialVictims
+    outcome: Outcome
+    chosen: Bools
+
+
+def with_budgets(cluster: Cluster, rows: Int64s, starts: Int64s, slots: Int64s) -> PotentialVictims:
+    """Mark the pods that budgets protect.
+
+    On each node by itself, each pod in order takes one from every budget that covers it; it violates if one of them has
+    nothing left. A pod that a budget already counts as disrupted takes nothing from it.
+    """
+    violating = np.zeros(len(slots), dtype=np.bool_)
+    classes = cluster.pods.pod_class[slots]
+    before = np.repeat(starts[:-1], np.diff(starts))
+    for budget in cluster.budgets.all():
+        taking = budget.covered(cluster.classes.all)[classes]
+        if budget.disrupted:
+            for index in np.flatnonzero(taking):
+                taking[index] = cluster.pods.record(int(slots[index])).name not in budget.disrupted
+        if taking.any():
+            taken = np.concatenate([[0], np.cumsum(taking)])
+            violating |= taking & (taken[1:] - taken[before] > budget.disruptions_allowed)
+    return PotentialVictims(rows, starts, slots, violating)
+
+
+def choose_victims(runner: Runner, state: CycleState, pod: PodRecord, potential: PotentialVictims) -> Victims:
+    """Choose the victims on every row of ``potential``, each of which has at least one potential victim.
+
+    The set of a row is minimal, not minimum: none of its victims can be spared alone, yet a smaller set may exist.
+    """
+    worlds = Worlds(runner.cluster, potential.rows)
+    worlds.remove(potential.owners, potential.slots)
+    outcome = runner.filter_worlds(state, pod, worlds)
+    order, starts, lengths = _reprieve_order(potential)
+    chosen = np.zeros(len(potential.slots), dtype=np.bool_)
+    playing = outcome.feasible
+    for turn in range(int(lengths[playing].max(initial=0))):
+        playing = playing[lengths[playing] > turn]
+        pods = order[starts[playing] + turn]
+        spared = _try_to_spare(runner, state, pod, worlds, playing, potential.slots[pods])
+        chosen[pods[~spared]] = True
+    return Victims(potential, outcome, chosen)
+
+
+def _reprieve_order(potential: PotentialVictims) -> tuple[Int64s, Int64s, Int64s]:
+    """Indices of the pods in the order of reprieve by row, where each row starts, and how many it has."""
+    starts, lengths = potential.starts[:-1], np.diff(potential.starts)
+    if not potential.violating.any():
+        return np.arange(len(potential.slots)), starts, lengths
+    return np.argsort(2 * potential.owners + ~potential.violating, kind="stable"), starts, lengths
+
+
+def _try_to_spare(
+    runner: Runner, state: CycleState, pod: PodRecord, worlds: Worlds, positions: Int64s, slots: Int64s
+) -> Bools:
+    """Give one pod back to each of the worlds at ``positions``, and keep it there where the preemptor still fits."""
+    trial = worlds.at(positions)
+    trial.add(np.arange(len(positions)), slots)
+    fits: Bools = runner.filter_worlds(state, pod, trial).refused == 0
+    worlds.add(positions[fits], slots[fits])
+    return fits

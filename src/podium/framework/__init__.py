@@ -1,0 +1,1 @@
+"""The plugin contract of the scheduler, and the runner that keeps it."""

@@ -1,0 +1,18 @@
+"""What a PreBind plugin wants done about a claim before the pod is bound."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class ClaimBinding:
+    """Bind a claim to a volume, or (``volume`` "") have one provisioned that ``node_name`` can reach.
+
+    ``claim`` is the claim's `namespace/name` and ``uid`` its uid.
+    """
+
+    claim: str
+    uid: str
+    volume: str
+    node_name: str

@@ -1,0 +1,48 @@
+"""What plugins remember during one scheduling attempt.
+
+Source: staging/src/k8s.io/kube-scheduler/framework (CycleState).
+"""
+
+from __future__ import annotations
+
+from typing import Any, Protocol, runtime_checkable
+
+
+@runtime_checkable
+class Cloneable(Protocol):
+    """State that changes during preemption, and so must be copied for each world."""
+
+    def clone(self) -> Any:
+        """An independent copy."""
+        ...
+
+
+class CycleState:
+    """A store of values by key. Values with a ``clone`` method are copied with the state, others are shared."""
+
+    def __init__(self) -> None:
+        self._values: dict[str, Any] = {}
+        self.skip_filter: set[str] = set()
+        self.skip_score: set[str] = set()
+
+    def __setitem__(self, key: str, value: Any) -> None:
+        self._values[key] = value
+
+    def __getitem__(self, key: str) -> Any:
+        return self._values[key]
+
+    def __contains__(self, key: str) -> bool:
+        return key in self._values
+
+    def get(self, key: str, default: Any = None) -> Any:
+        """The value under ``key``, or ``default``."""
+        return self._values.get(key, default)
+
+    def clone(self) -> CycleState:
+        """A copy in which cloneable values are independent."""
+        copy = CycleState()
+        copy.skip_filter, copy.skip_score = self.skip_filter, self.skip_score
+        copy._values = {
+            key: value.clone() if isinstance(value, Cloneable) else value for key, value in self._values.items()
+        }
+        return copy

@@ -1,0 +1,107 @@
+"""What may happen in a cluster, and which of it may help a pod that was turned down.
+
+Source: pkg/scheduler/framework/types.go and staging/src/k8s.io/kube-scheduler/framework (ClusterEvent, QueueingHint).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from enum import Enum, Flag, auto
+from typing import Any
+
+from podium.cluster.pods import PodRecord
+
+
+class Resource(Enum):
+    """The kinds of objects whose changes are told apart."""
+
+    POD = "Pod"  # the pending pod itself
+    ASSIGNED_POD = "AssignedPod"
+    NODE = "Node"
+    NAMESPACE = "Namespace"
+    PERSISTENT_VOLUME = "PersistentVolume"
+    PERSISTENT_VOLUME_CLAIM = "PersistentVolumeClaim"
+    STORAGE_CLASS = "StorageClass"
+    CSI_NODE = "CSINode"
+    CSI_DRIVER = "CSIDriver"
+    CSI_STORAGE_CAPACITY = "CSIStorageCapacity"
+    SERVICE = "Service"
+    WORKLOAD = "Workload"
+    WILDCARD = "*"
+
+
+class Action(Flag):
+    """What happened to an object."""
+
+    ADD = auto()
+    DELETE = auto()
+    UPDATE_NODE_ALLOCATABLE = auto()
+    UPDATE_NODE_LABEL = auto()
+    UPDATE_NODE_TAINT = auto()
+    UPDATE_NODE_OTHER = auto()
+    UPDATE_POD_LABEL = auto()
+    UPDATE_POD_SCALE_DOWN = auto()
+    UPDATE_POD_TOLERATION = auto()
+    UPDATE_POD_SCHEDULING_GATES = auto()
+    UPDATE_POD_OTHER = auto()
+    UPDATE_OTHER = auto()
+    UPDATE = (
+        UPDATE_NODE_ALLOCATABLE
+        | UPDATE_NODE_LABEL
+        | UPDATE_NODE_TAINT
+        | UPDATE_NODE_OTHER
+        | UPDATE_POD_LABEL
+        | UPDATE_POD_SCALE_DOWN
+        | UPDATE_POD_TOLERATION
+        | UPDATE_POD_SCHEDULING_GATES
+        | UPDATE_POD_OTHER
+        | UPDATE_OTHER
+    )
+    ALL = ADD | DELETE | UPDATE
+
+
+@dataclass(frozen=True, slots=True)
+class ClusterEvent:
+    """Something that happened, or (in a registration) several things that might.
+
+    In an event that did happen, ``old`` and ``new`` are the object before and after: PodRecord for pods, the typed
+    object for all else; None where there is none. ``label`` is the name under which the queue records it.
+    """
+
+    resource: Resource
+    action: Action
+    old: Any = None
+    new: Any = None
+    label: str = ""
+
+    def concerns(self, registered: ClusterEvent) -> bool:
+        """Whether this event is one of those that ``registered`` waits for."""
+        if Resource.WILDCARD in (registered.resource, self.resource):
+            return True
+        return self.resource is registered.resource and bool(self.action & registered.action)
+
+
+QueueingHint = Callable[[PodRecord, ClusterEvent], bool]
+
+
+@dataclass(frozen=True, slots=True)
+class EventToRegister:
+    """An event that may make a pod schedulable which this plugin turned down.
+
+    ``hint`` looks closer: it returns whether to try the pod again. None means always. A hint must be cheap and must
+    not change anything.
+    """
+
+    resource: Resource
+    action: Action
+    hint: QueueingHint | None = None
+
+    def wakes(self, pod: PodRecord, event: ClusterEvent) -> bool:
+        """Whether ``event`` is worth another attempt at ``pod``."""
+        if not event.concerns(ClusterEvent(self.resource, self.action)):
+            return False
+        return self.hint is None or Resource.WILDCARD is event.resource or self.hint(pod, event)
+
+
+EVERY_EVENT = (EventToRegister(Resource.WILDCARD, Action.ALL),)

@@ -1,0 +1,233 @@
+"""The extension points of a scheduling profile: one Protocol each.
+
+A plugin is any object with a ``name`` and the methods of the points where it takes part; no base class is needed. At
+Filter and Score there are two forms. In the simple form a plugin answers for one node; in the array form it answers for
+all positions of a view at once. The runner calls the array form where a plugin has both.
+
+Source: staging/src/k8s.io/kube-scheduler/framework/interface.go.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from enum import Enum
+from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
+
+from podium.cluster.arrays import Int64s
+from podium.cluster.cluster import Cluster
+from podium.cluster.pods import PodRecord
+from podium.cluster.view import NodeView, View
+from podium.framework.claims import ClaimBinding
+from podium.framework.cycle_state import CycleState
+from podium.framework.events import EventToRegister
+from podium.framework.status import Status
+from podium.framework.verdicts import Outcome, Verdicts
+from podium.framework.waiting_pods import WaitingPods
+
+if TYPE_CHECKING:
+    from podium.framework.runner import Runner
+
+MAX_NODE_SCORE = 100
+
+
+class Scope(Enum):
+    """What an array filter's or score's answer for a row depends on, so that the runner knows when it may keep it.
+
+    NODE: the node object and the pod's class. ROW: also the pods on that node. CLUSTER: anything.
+    """
+
+    NODE = "node"
+    ROW = "row"
+    CLUSTER = "cluster"
+
+
+class Plugin(Protocol):
+    """What all plugins have."""
+
+    @property
+    def name(self) -> str: ...
+
+
+@runtime_checkable
+class PreEnqueuePlugin(Plugin, Protocol):
+    """Holds pods out of the active queue. Anything but success gates the pod."""
+
+    def pre_enqueue(self, pod: PodRecord) -> Status: ...
+
+
+@runtime_checkable
+class QueueSortPlugin(Plugin, Protocol):
+    """Orders the active queue. ``queued_ns`` is when the pod entered the queue for this attempt.
+
+    The smallest key goes first; keys of one plugin must be comparable. The queue adds the pod's key as the last word.
+    """
+
+    def sort_key(self, pod: PodRecord, queued_ns: int) -> tuple[int, ...]: ...
+
+
+@dataclass(frozen=True, slots=True)
+class PreFilterResult:
+    """A PreFilter's answer. ``node_names`` None leaves all nodes in; otherwise only those are looked at further."""
+
+    status: Status
+    node_names: frozenset[str] | None = None
+
+
+@runtime_checkable
+class PreFilterPlugin(Plugin, Protocol):
+    """Prepares Filter once per attempt, or turns the pod down, or skips its own Filter, before any node is looked at."""
+
+    def pre_filter(self, state: CycleState, pod: PodRecord, cluster: Cluster) -> PreFilterResult | Status: ...
+
+
+@runtime_checkable
+class PodChangePlugin(Plugin, Protocol):
+    """Keeps the PreFilter state true while preemption tries a node with other pods added or removed.
+
+    Called on a cloned state, once for each pod that joins or leaves ``node``; ``node`` is the node after the change.
+    """
+
+    def add_pod(self, state: CycleState, pod: PodRecord, added: PodRecord, node: NodeView) -> None: ...
+
+    def remove_pod(self, state: CycleState, pod: PodRecord, removed: PodRecord, node: NodeView) -> None: ...
+
+
+@runtime_checkable
+class FilterPlugin(Plugin, Protocol):
+    """Says whether a node can take the pod (simple form)."""
+
+    def filter(self, state: CycleState, pod: PodRecord, node: NodeView) -> Status: ...
+
+
+@runtime_checkable
+class ArrayFilterPlugin(Plugin, Protocol):
+    """Says which nodes can take the pod (array form). Free rows may be answered for in any way.
+
+    The view may consist of worlds: read pods through its methods only, never from the cluster. ``scope`` may depend on
+    nothing but the plugin.
+    """
+
+    @property
+    def scope(self) -> Scope: ...
+
+    def filter_rows(self, state: CycleState, pod: PodRecord, view: View) -> Verdicts: ...
+
+
+@dataclass(frozen=True, slots=True)
+class PostFilterResult:
+    """What a PostFilter proposes. ``plan`` is a value that says everything, None for plugins that make none.
+
+    ``nominated_node`` None leaves the pod's nomination as it is, "" clears it.
+    """
+
+    status: Status
+    nominated_node: str | None = None
+    victims: tuple[PodRecord, ...] = ()
+    plan: Any = None
+
+
+@runtime_checkable
+class PostFilterPlugin(Plugin, Protocol):
+    """Looks for a way out when no node fits; it proposes, and the scheduler carries out."""
+
+    def post_filter(
+        self, state: CycleState, pod: PodRecord, runner: Runner, cluster: Cluster, outcome: Outcome
+    ) -> PostFilterResult: ...
+
+
+@runtime_checkable
+class PreScorePlugin(Plugin, Protocol):
+    """Prepares Score once per attempt; ``feasible`` shows the nodes that passed."""
+
+    def pre_score(self, state: CycleState, pod: PodRecord, feasible: View) -> Status: ...
+
+
+@runtime_checkable
+class ScorePlugin(Plugin, Protocol):
+    """Rates a node (simple form); the higher the better. Raw scores are integers of any size."""
+
+    def score(self, state: CycleState, pod: PodRecord, node: NodeView) -> int: ...
+
+
+@runtime_checkable
+class ArrayScorePlugin(Plugin, Protocol):
+    """Rates nodes (array form): ``[n]`` raw scores for the positions of a view."""
+
+    @property
+    def scope(self) -> Scope: ...
+
+    def score_rows(self, state: CycleState, pod: PodRecord, view: View) -> Int64s: ...
+
+
+@runtime_checkable
+class NormalizePlugin(Plugin, Protocol):
+    """Brings raw scores of the feasible nodes into 0..100. Without it raw scores must be in that range."""
+
+    def normalize(self, state: CycleState, pod: PodRecord, scores: Int64s, feasible: View) -> Int64s: ...
+
+
+@runtime_checkable
+class ReservePlugin(Plugin, Protocol):
+    """Notes that the pod takes the node, and forgets it when anything later fails. `unreserve` never fails."""
+
+    def reserve(self, state: CycleState, pod: PodRecord, node_name: str) -> Status: ...
+
+    def unreserve(self, state: CycleState, pod: PodRecord, node_name: str) -> None: ...
+
+
+@dataclass(frozen=True, slots=True)
+class PermitResult:
+    """Success, a rejection, or WAIT for at most ``timeout_ns``."""
+
+    status: Status
+    timeout_ns: int = 0
+
+
+@runtime_checkable
+class PermitPlugin(Plugin, Protocol):
+    """The last word before binding: allow, reject or wait."""
+
+    def permit(self, state: CycleState, pod: PodRecord, node_name: str) -> PermitResult | Status: ...
+
+
+@runtime_checkable
+class PreBindPlugin(Plugin, Protocol):
+    """Has claims bound before the pod is; it returns what must be done, and the binding waits until that is done."""
+
+    def pre_bind(self, state: CycleState, pod: PodRecord, node_name: str) -> Sequence[ClaimBinding] | Status: ...
+
+
+@runtime_checkable
+class BindPlugin(Plugin, Protocol):
+    """Decides how the pod is bound: SUCCESS has it bound through the API, SKIP leaves it to the next plugin."""
+
+    def bind(self, state: CycleState, pod: PodRecord, node_name: str) -> Status: ...
+
+
+@runtime_checkable
+class PostBindPlugin(Plugin, Protocol):
+    """Is told that the pod was bound."""
+
+    def post_bind(self, state: CycleState, pod: PodRecord, node_name: str) -> None: ...
+
+
+@runtime_checkable
+class EnqueuePlugin(Plugin, Protocol):
+    """Names the events after which a pod that this plugin turned down is worth another attempt."""
+
+    def events_to_register(self) -> Sequence[EventToRegister]: ...
+
+
+@dataclass(frozen=True, slots=True)
+class PluginContext:
+    """What a plugin is made with.
+
+    ``args`` come from the configuration and are checked by the plugin itself; ``cluster`` is what it may read;
+    ``waiting_pods`` are the pods that Permit plugins hold; ``seed`` is for choices that must look random but repeat.
+    """
+
+    args: Mapping[str, Any]
+    cluster: Cluster
+    waiting_pods: WaitingPods = field(default_factory=WaitingPods)
+    seed: int = 0

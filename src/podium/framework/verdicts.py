@@ -1,0 +1,103 @@
+"""The answers of filters for many nodes at once."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from podium.cluster.arrays import Int64s
+from podium.framework.status import SUCCESS, Status
+
+
+@dataclass(frozen=True, slots=True)
+class Verdicts:
+    """One filter's answer for each position of a view.
+
+    ``codes`` is ``[n]`` non-negative; 0 means that the pod fits. ``status`` turns any other code into its reasons, so
+    that text is made only for the codes that somebody looks at. Codes stay below 2**32.
+    """
+
+    codes: Int64s
+    status: Callable[[int], Status]
+
+    @classmethod
+    def none(cls, size: int) -> Verdicts:
+        """Refuse nothing."""
+        return cls(np.zeros(size, dtype=np.int64), lambda _: SUCCESS)
+
+    @classmethod
+    def where(cls, refused: npt.NDArray[np.bool_], status: Status) -> Verdicts:
+        """Refuse, with one status, where ``refused`` is true."""
+        return cls(refused.astype(np.int64), lambda _: status)
+
+    @classmethod
+    def choose(cls, codes: npt.NDArray[Any], statuses: tuple[Status, ...]) -> Verdicts:
+        """Code k means ``statuses[k]``; ``statuses[0]`` is success."""
+        return cls(codes.astype(np.int64), statuses.__getitem__)
+
+
+Decoders = dict[int, tuple[str, Callable[[int], Status]]]
+
+
+class Outcome:
+    """All filters' answers together: for each position of a view, the first plugin that refused, with its reasons.
+
+    ``refused`` is ``[n]``: 0 where the pod fits, otherwise a number that `status_of` understands. The plugin's place in
+    the profile (from 1) is its upper half, so the smallest number belongs to the first plugin that refused.
+    """
+
+    __slots__ = ("decoders", "refused")
+
+    SHIFT = 32
+    ABSENT = 1 << 62
+
+    def __init__(self, size: int) -> None:
+        self.refused: Int64s = np.zeros(size, dtype=np.int64)
+        self.decoders: Decoders = {}
+
+    def add(self, index: int, plugin: str, verdicts: Verdicts) -> None:
+        """Take in the answer of the plugin at ``index`` (counted from 1, in the profile's order)."""
+        if not verdicts.codes.any():
+            return
+        self.decoders[index] = (plugin, verdicts.status)
+        self.merge(np.where(verdicts.codes != 0, verdicts.codes + (index << self.SHIFT), 0))
+
+    def merge(self, refused: Int64s) -> None:
+        """Take in refusals that were worked out before; of two for one position the first plugin's stands."""
+        mine = self.refused
+        np.copyto(mine, refused, where=(mine == 0) | ((refused != 0) & (refused < mine)))
+
+    def override(self, positions: Int64s, other: Outcome) -> None:
+        """Where ``other``, an outcome for ``positions``, refused, its answer stands."""
+        refused = other.refused != 0
+        self.refused[positions[refused]] = other.refused[refused]
+        self.decoders.update(other.decoders)
+
+    def refuse_all(self, status: Status, present: npt.NDArray[np.bool_]) -> None:
+        """Refuse every node that is ``present`` with one status, given before any filter was asked."""
+        self.refused = np.where(present, 1, Outcome.ABSENT)
+        self.decoders[0] = (status.plugin, lambda _: status)
+
+    def undecided(self, index: int) -> Int64s:
+        """The positions that no plugin before ``index`` refused."""
+        return np.flatnonzero((self.refused == 0) | (self.refused >> self.SHIFT > index))
+
+    @property
+    def feasible(self) -> Int64s:
+        """The positions where the pod fits, ascending."""
+        return np.flatnonzero(self.refused == 0)
+
+    def status(self, position: int) -> Status:
+        """The answer at a position."""
+        return self.status_of(int(self.refused[position]))
+
+    def status_of(self, refused: int) -> Status:
+        """The answer that an entry of ``refused`` stands for. Raises KeyError for a row without a node."""
+        if refused == 0:
+            return SUCCESS
+        plugin, status = self.decoders[refused >> self.SHIFT]
+        return status(refused & ((1 << self.SHIFT) - 1)).by(plugin)

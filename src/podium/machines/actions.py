@@ -1,0 +1,107 @@
+"""What machines ask their driver to do.
+
+Actions of one list are carried out in its order; each gets an `Answered`. Every action names its object by key and uid,
+and is refused (Conflict) where the object of that key now has another uid. ``cause`` says who made it necessary, as
+`namespace/name` of a pod, or a component's name.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Bind:
+    """Bind a pod to a node (POST pods/binding); the API server clears its nomination with it."""
+
+    pod: str
+    uid: str
+    node_name: str
+
+
+@dataclass(frozen=True, slots=True)
+class ReportUnschedulable:
+    """Write the pod's condition PodScheduled=False and, in the same patch, its nomination.
+
+    One patch, so that nobody (an autoscaler above all) sees an unschedulable pod without its nomination.
+    ``nominated_node_name`` None leaves the nomination as it is, "" clears it. ``reason`` is Unschedulable,
+    SchedulingGated or SchedulerError.
+    """
+
+    pod: str
+    uid: str
+    reason: str
+    message: str
+    nominated_node_name: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Nominate:
+    """Write where a pod will be bound, before a wait or slow work comes between decision and binding."""
+
+    pod: str
+    uid: str
+    node_name: str
+
+
+@dataclass(frozen=True, slots=True)
+class ClearNomination:
+    """Clear `status.nominatedNodeName`: the room is no longer the pod's."""
+
+    pod: str
+    uid: str
+    cause: str
+
+
+@dataclass(frozen=True, slots=True)
+class MarkDisruption:
+    """Write condition DisruptionTarget=True on a pod that is about to be deleted. Changes conditions only."""
+
+    pod: str
+    uid: str
+    reason: str
+    message: str
+    cause: str
+
+
+@dataclass(frozen=True, slots=True)
+class DeletePod:
+    """Delete a pod with its own grace period and a precondition on its uid."""
+
+    pod: str
+    uid: str
+    cause: str
+
+
+@dataclass(frozen=True, slots=True)
+class BindClaim:
+    """Bind a claim to a volume, or (``volume`` "") have one provisioned that ``node_name`` can reach.
+
+    Answered when the claim is bound. ``pod_uid`` is the pod that waits for it.
+    """
+
+    claim: str
+    uid: str
+    volume: str
+    node_name: str
+    pod_uid: str
+
+
+@dataclass(frozen=True, slots=True)
+class Record:
+    """Record an Event about a pod.
+
+    ``type`` is Normal or Warning, ``reason`` one such as Scheduled, FailedScheduling or Preempted.
+    ``node_name`` and ``related`` (a pod's key) are "" where they do not apply.
+    """
+
+    pod: str
+    uid: str
+    type: str
+    reason: str
+    message: str
+    node_name: str = ""
+    related: str = ""
+
+
+Action = Bind | ReportUnschedulable | Nominate | ClearNomination | MarkDisruption | DeletePod | BindClaim | Record

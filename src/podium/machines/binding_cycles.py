@@ -1,0 +1,247 @@
+"""From a chosen node to a bound pod: reserve, permit, bind claims, bind the pod; and back again where that fails.
+
+The pod is assumed on its node from the first step on, so that the next attempts see the room as taken.
+
+Source: pkg/scheduler/schedule_one.go (assume, bindingCycle, handleBindingCycleError).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from enum import Enum, auto
+
+from podium.api.errors import PodiumError
+from podium.cluster.cluster import Cluster
+from podium.framework.cycle_state import CycleState
+from podium.framework.plugin import PermitResult
+from podium.framework.runner import Runner
+from podium.framework.status import SUCCESS, Code, Status
+from podium.framework.waiting_pods import WaitingPod, WaitingPods
+from podium.machines.actions import Action, Bind, BindClaim, Nominate
+from podium.machines.observations import Problem
+from podium.machines.queued_pod import SECOND_NS, QueuedPod
+
+# How long an unanswered binding is left alone before it is sent again; the server refuses what was carried out.
+BIND_RETRY_NS = SECOND_NS
+
+
+class Stage(Enum):
+    """Where a binding cycle stands."""
+
+    PERMIT = auto()
+    PRE_BIND = auto()
+    BIND = auto()
+
+
+@dataclass(slots=True, eq=False)
+class BindingCycle:
+    """One pod on its way to one node. ``claims`` are the claim bindings that are still to be answered."""
+
+    queued: QueuedPod
+    runner: Runner
+    state: CycleState
+    node_name: str
+    stage: Stage = Stage.PERMIT
+    claims: set[BindClaim] = field(default_factory=set)
+    retry_ns: int | None = None
+
+    @property
+    def bind(self) -> Bind:
+        """The action that ends the cycle."""
+        pod = self.queued.record
+        return Bind(pod.key, pod.uid, self.node_name)
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """A binding cycle that came to nothing. ``status`` is a plugin's rejection, or an error."""
+
+    cycle: BindingCycle
+    status: Status
+
+
+# What to do now, and the failure if the cycle came to nothing.
+StepResult = tuple[list[Action], Failure | None]
+
+
+class BindingCycles:
+    """All pods between decision and binding, and those whose binding has yet to be seen in the API.
+
+    Methods return what to do now, and whether the cycle failed; a failed cycle has been undone already.
+    """
+
+    def __init__(self, cluster: Cluster, waiting_pods: WaitingPods) -> None:
+        self._cluster = cluster
+        self._waiting = waiting_pods
+        self._cycles: dict[str, BindingCycle] = {}
+        # Pods that were bound, as the API answered, but are not yet seen on their node.
+        self.unseen: set[str] = set()
+
+    def __len__(self) -> int:
+        return len(self._cycles)
+
+    def __contains__(self, uid: str) -> bool:
+        return uid in self._cycles
+
+    def find(self, uid: str) -> BindingCycle | None:
+        """The cycle of a pod, or None."""
+        return self._cycles.get(uid)
+
+    def is_assumed(self, uid: str) -> bool:
+        """Whether a pod counts as placed though the API does not show it yet."""
+        return uid in self._cycles or uid in self.unseen
+
+    def start(self, queued: QueuedPod, runner: Runner, state: CycleState, node_name: str, now: int) -> StepResult:
+        """Assume the pod on the node and go as far as possible."""
+        pod = queued.record
+        cycle = self._cycles[pod.uid] = BindingCycle(queued, runner, state, node_name)
+        pod.node_name = node_name
+        self._cluster.add_pod(pod)
+        return self._guarded(cycle, lambda: self._reserve(cycle, now))
+
+    def resume(self, uid: str) -> StepResult:
+        """Go on with a pod whose wait at Permit is over."""
+        waiting, cycle = self._waiting.get(uid), self._cycles[uid]
+        if waiting is None:
+            raise ValueError(f"pod {cycle.queued.record.key} does not wait")
+        self._waiting.remove(uid)
+        if waiting.rejected_by:
+            return self._fail(cycle, Status(Code.UNSCHEDULABLE, (waiting.message,), waiting.rejected_by))
+        return self._guarded(cycle, lambda: self._pre_bind(cycle, announced=True))
+
+    def claim_answered(self, action: BindClaim, problem: Problem | None) -> StepResult:
+        """A claim was bound, or could not be; when the last one is, the pod's own binding follows."""
+        cycle = self._cycles.get(action.pod_uid)
+        if cycle is None or action not in cycle.claims:
+            return [], None
+        cycle.claims.discard(action)
+        if problem is not None:
+            return self._fail(cycle, _error(f"binding claim {action.claim}: {problem.message}"))
+        return ([], None) if cycle.claims else self._guarded(cycle, lambda: self._bind(cycle))
+
+    def bind_answered(self, action: Bind, problem: Problem | None, now: int) -> StepResult:
+        """The binding was carried out, refused, or left without an answer.
+
+        Without an answer it may have been carried out. The pod stays assumed and the same binding is sent again, unless
+        the API shows the pod on a node before.
+        """
+        cycle = self._cycles.get(action.uid)
+        if cycle is None or cycle.bind != action or cycle.stage is not Stage.BIND:
+            return [], None
+        if problem is None:
+            del self._cycles[action.uid]
+            self.unseen.add(action.uid)
+            for plugin in cycle.runner.profile.post_bind:
+                plugin.post_bind(cycle.state, cycle.queued.record, cycle.node_name)
+            return [], None
+        if problem.is_ambiguous:
+            cycle.retry_ns = now + BIND_RETRY_NS
+            return [], None
+        return self._fail(cycle, _error(f"binding to {cycle.node_name}: {problem.message}"))
+
+    def retries(self, now: int) -> list[Action]:
+        """The bindings to send again."""
+        due = [cycle for cycle in self._cycles.values() if cycle.retry_ns is not None and cycle.retry_ns <= now]
+        for cycle in due:
+            cycle.retry_ns = None
+        return [cycle.bind for cycle in due]
+
+    def cancel(self, uid: str, status: Status) -> Failure | None:
+        """Undo the cycle of a pod; None where there is none."""
+        cycle = self._cycles.get(uid)
+        return None if cycle is None else self._fail(cycle, status)[1]
+
+    def seen(self, uid: str) -> BindingCycle | None:
+        """Stop caring about a pod that the API shows on a node. Returns the cycle that this ends, if any."""
+        self.unseen.discard(uid)
+        self._waiting.remove(uid)
+        return self._cycles.pop(uid, None)
+
+    def next_deadline(self) -> int | None:
+        """When a wait at Permit ends or a binding is to be sent again; None if neither."""
+        deadlines = [cycle.retry_ns for cycle in self._cycles.values() if cycle.retry_ns is not None]
+        waiting = self._waiting.next_deadline()
+        return min([*deadlines, *([] if waiting is None else [waiting])], default=None)
+
+    def _guarded(self, cycle: BindingCycle, step: Callable[[], StepResult]) -> StepResult:
+        """Take a step; a plugin that raises fails the cycle, as one that answers with an error does."""
+        try:
+            return step()
+        except (AssertionError, PodiumError):
+            raise
+        except Exception as error:
+            return self._fail(cycle, _error(f"a plugin failed while binding pod {cycle.queued.record.key}: {error!r}"))
+
+    def _reserve(self, cycle: BindingCycle, now: int) -> StepResult:
+        pod = cycle.queued.record
+        for plugin in cycle.runner.profile.reserve:
+            status = plugin.reserve(cycle.state, pod, cycle.node_name)
+            if not status.is_success:
+                return self._fail(cycle, status.by(plugin.name))
+        status = self._permit(cycle, now)
+        if status.code is Code.WAIT:
+            return [Nominate(pod.key, pod.uid, cycle.node_name)], None
+        if not status.is_success:
+            return self._fail(cycle, status)
+        return self._pre_bind(cycle, announced=False)
+
+    def _permit(self, cycle: BindingCycle, now: int) -> Status:
+        pod = cycle.queued.record
+        waiting = WaitingPod(pod, cycle.node_name)
+        for plugin in cycle.runner.profile.permit:
+            answer = plugin.permit(cycle.state, pod, cycle.node_name)
+            result = answer if isinstance(answer, PermitResult) else PermitResult(answer)
+            if result.status.code is Code.WAIT:
+                waiting.deadlines_ns[plugin.name] = now + result.timeout_ns
+            elif not result.status.is_success:
+                return result.status.by(plugin.name)
+        if not waiting.deadlines_ns:
+            return SUCCESS
+        self._waiting.add(waiting)
+        return Status(Code.WAIT)
+
+    def _pre_bind(self, cycle: BindingCycle, *, announced: bool) -> StepResult:
+        cycle.stage = Stage.PRE_BIND
+        pod = cycle.queued.record
+        actions: list[Action] = []
+        for plugin in cycle.runner.profile.pre_bind:
+            answer = plugin.pre_bind(cycle.state, pod, cycle.node_name)
+            if isinstance(answer, Status):
+                if not answer.is_success and not answer.is_skip:
+                    return self._fail(cycle, answer.by(plugin.name))
+                continue
+            for claim in answer:
+                action = BindClaim(claim.claim, claim.uid, claim.volume, claim.node_name, pod.uid)
+                cycle.claims.add(action)
+                actions.append(action)
+        if not cycle.claims:
+            return self._bind(cycle)
+        nominate = Nominate(pod.key, pod.uid, cycle.node_name)
+        return (actions if announced else [nominate, *actions]), None
+
+    def _bind(self, cycle: BindingCycle) -> StepResult:
+        cycle.stage = Stage.BIND
+        for plugin in cycle.runner.profile.bind:
+            status = plugin.bind(cycle.state, cycle.queued.record, cycle.node_name)
+            if status.is_skip:
+                continue
+            if not status.is_success:
+                return self._fail(cycle, status.by(plugin.name))
+            return [cycle.bind], None
+        return self._fail(cycle, _error("no Bind plugin took the pod"))
+
+    def _fail(self, cycle: BindingCycle, status: Status) -> tuple[list[Action], Failure]:
+        """Undo the cycle: unreserve in reverse order, and take the pod off its node."""
+        pod = cycle.queued.record
+        for plugin in reversed(cycle.runner.profile.reserve):
+            plugin.unreserve(cycle.state, pod, cycle.node_name)
+        del self._cycles[pod.uid]
+        self._waiting.remove(pod.uid)
+        self._cluster.remove_pod(pod.uid)
+        pod.node_name = ""
+        return [], Failure(cycle, status)
+
+
+def _error(message: str) -> Status:
+    return Status(Code.ERROR, (message,))

@@ -1,0 +1,42 @@
+"""Why a pod fits nowhere, in one line, as kube-scheduler words it.
+
+Source: pkg/scheduler/framework/types.go (FitError.Error).
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import numpy as np
+
+from podium.decide.placement import Placement, left_out
+from podium.framework.verdicts import Outcome
+
+
+def fit_error(placement: Placement, node_count: int, post_filter_message: str) -> str:
+    """`0/N nodes are available: ` and each reason with the number of nodes that gave it, then what PostFilter said."""
+    message = f"0/{node_count} nodes are available"
+    if not placement.pre_filter.status.is_success:
+        reasons = placement.pre_filter.status.message
+    else:
+        counts = Counter[str]()
+        for refused, number in zip(*np.unique(placement.outcome.refused, return_counts=True), strict=True):
+            if refused not in (0, Outcome.ABSENT):
+                for reason in placement.outcome.status_of(int(refused)).reasons:
+                    counts[reason] += int(number)
+        missing = node_count - int((placement.outcome.refused != Outcome.ABSENT).sum())
+        if missing > 0:
+            counts[left_out(placement.pre_filter).message] += missing
+        reasons = ", ".join(sorted(f"{number} {reason}" for reason, number in counts.items()))
+    message += f": {reasons}." if reasons else "."
+    return f"{message} {post_filter_message}." if post_filter_message else message
+
+
+def rejecting_plugins(placement: Placement) -> list[str]:
+    """The plugins that turned the pod down on some node, or altogether."""
+    status = placement.pre_filter.status
+    if not status.is_success:
+        return [status.plugin]
+    refused = placement.outcome.refused
+    indices = np.unique(refused[(refused != 0) & (refused != Outcome.ABSENT)] >> Outcome.SHIFT)
+    return [*placement.pre_filter.plugins, *(placement.outcome.decoders[int(index)][0] for index in indices)]

@@ -1,0 +1,78 @@
+"""Pods in order of a key."""
+
+from __future__ import annotations
+
+from heapq import heapify, heappop, heappush
+from typing import Any
+
+# What comes first, then the pod's uid: no two live items are equal.
+Item = tuple[Any, ...]
+
+SLACK = 32
+
+
+class PodHeap:
+    """Pods by key; the smallest key goes first.
+
+    A pod that leaves or moves leaves its old item in the heap, to be dropped when it comes up. There are never more
+    of these than of live ones (and `SLACK`).
+    """
+
+    __slots__ = ("_heap", "_live")
+
+    def __init__(self) -> None:
+        self._heap: list[Item] = []
+        self._live: dict[str, Item] = {}
+
+    def __len__(self) -> int:
+        return len(self._live)
+
+    def __contains__(self, uid: str) -> bool:
+        return uid in self._live
+
+    def put(self, item: Item) -> None:
+        """Add the pod whose uid is the item's last element, or move it."""
+        self._live[item[-1]] = item
+        heappush(self._heap, item)
+        self._sweep()
+
+    def discard(self, uid: str) -> None:
+        """Take a pod out, if it is there."""
+        if self._live.pop(uid, None) is not None:
+            self._sweep()
+
+    def first(self) -> Item | None:
+        """The item that goes first; None if there is none."""
+        heap, live = self._heap, self._live
+        while heap and live.get(heap[0][-1]) is not heap[0]:
+            heappop(heap)
+        return heap[0] if heap else None
+
+    def pop(self) -> str | None:
+        """Take out the pod that goes first and return its uid; None if there is none."""
+        item = self.first()
+        if item is None:
+            return None
+        heappop(self._heap)
+        uid: str = item[-1]
+        del self._live[uid]
+        return uid
+
+    def items(self) -> list[Item]:
+        """All items, the first one first."""
+        return sorted(self._live.values())
+
+    def check(self) -> None:
+        """Raise AssertionError if the order is broken or garbage has piled up."""
+        heap = self._heap
+        if any(heap[(child - 1) // 2] > heap[child] for child in range(1, len(heap))):
+            raise AssertionError("the heap is out of order")
+        if sum(self._live.get(item[-1]) is item for item in heap) != len(self._live):
+            raise AssertionError("a live pod is not in the heap")
+        if len(heap) > 2 * len(self._live) + SLACK:
+            raise AssertionError(f"{len(heap)} items are kept for {len(self._live)} pods")
+
+    def _sweep(self) -> None:
+        if len(self._heap) > 2 * len(self._live) + SLACK:
+            self._heap = list(self._live.values())
+            heapify(self._heap)

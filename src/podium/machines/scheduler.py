@@ -1,0 +1,400 @@
+"""The scheduler: watches pods and nodes, attempts one pod at a time, and says what to bind, nominate and delete.
+
+Source: pkg/scheduler (scheduler.go, schedule_one.go, eventhandlers.go); pod-preemption.md for nominations.
+"""
+
+from __future__ import annotations
+
+from podium.api.meta import Kubernetes
+from podium.api.node import Node
+from podium.api.pod import Pod
+from podium.cluster.cluster import Cluster
+from podium.cluster.pods import PodRecord
+from podium.decide.nominations import unfit_nominations
+from podium.decide.placement import Placement, full_outcome, place
+from podium.framework.configuration import Configuration, default_configuration
+from podium.framework.errors import PluginError
+from podium.framework.events import EVERY_EVENT, ClusterEvent, EventToRegister, Resource
+from podium.framework.events import Action as Change
+from podium.framework.plugin import EnqueuePlugin, PostFilterResult
+from podium.framework.profile_builder import build_profiles
+from podium.framework.registry import Registry
+from podium.framework.runner import Runner
+from podium.framework.status import SUCCESS, Code, Status, unresolvable
+from podium.framework.waiting_pods import WaitingPods
+from podium.machines.actions import (
+    Action,
+    Bind,
+    BindClaim,
+    ClearNomination,
+    DeletePod,
+    Record,
+    ReportUnschedulable,
+)
+from podium.machines.binding_cycles import BindingCycles, Failure, Stage
+from podium.machines.fit_error import fit_error, rejecting_plugins
+from podium.machines.node_changes import node_changes
+from podium.machines.object_events import object_event
+from podium.machines.observations import Answered, Changed, Gone, Observation, Problem, Tick
+from podium.machines.pod_changes import pod_changes
+from podium.machines.preemptions import Ended, Preemptions
+from podium.machines.queue import SchedulingQueue
+from podium.machines.queued_pod import QueuedPod, QueueSettings
+from podium.plugins.registry import IN_TREE
+
+PREEMPTION_GATE = "DefaultPreemption"
+
+
+class Scheduler:
+    """A scheduler with one or several profiles, as a machine.
+
+    Each `Tick` makes at most one scheduling attempt; while pods wait to be attempted, the next deadline is 0.
+    """
+
+    def __init__(self, configuration: Configuration | None = None, *, seed: int = 0) -> None:
+        configuration = configuration or default_configuration()
+        self.cluster = Cluster()
+        self.seed = seed
+        self.waiting_pods = WaitingPods()
+        profiles = build_profiles(
+            configuration, Registry(IN_TREE), self.cluster, waiting_pods=self.waiting_pods, seed=seed
+        )
+        self.runners = {name: Runner(profile, self.cluster) for name, profile in profiles.items()}
+        self.queue = SchedulingQueue(
+            {name: runner.sort_key for name, runner in self.runners.items()},
+            self._pre_enqueue,
+            {name: _registrations(runner) for name, runner in self.runners.items()},
+            QueueSettings(configuration.pod_initial_backoff_ns, configuration.pod_max_backoff_ns),
+        )
+        self.bindings = BindingCycles(self.cluster, self.waiting_pods)
+        self.preemptions = Preemptions()
+        # Every pod that the API shows, by uid; the uid of each key; and the nomination that the API last showed.
+        self._pods: dict[str, PodRecord] = {}
+        self._uid_of: dict[str, str] = {}
+        self._shown_nomination: dict[str, str] = {}
+        self._reported: dict[str, str] = {}
+
+    def handle(self, observation: Observation, now: int) -> list[Action]:
+        """Take in an observation at ``now`` (nanoseconds) and say what to do."""
+        actions = self._observe(observation, now)
+        while settled := self.waiting_pods.settled(now):
+            for waiting in settled:
+                actions += self._went(self.bindings.resume(waiting.pod.uid), now)
+        return actions
+
+    def _observe(self, observation: Observation, now: int) -> list[Action]:
+        match observation:
+            case Changed(object=Pod() as pod):
+                return self._pod_changed(pod, now)
+            case Gone(object=Pod() as pod):
+                return self._pod_gone(pod.metadata.uid or pod.key, now)
+            case Changed(object=changed):
+                return self._object_changed(changed, now)
+            case Gone(object=gone):
+                return self._object_gone(gone, now)
+            case Answered(action=action, problem=problem):
+                return self._answered(action, problem, now)
+            case Tick():
+                return self._tick(now)
+
+    def next_deadline(self) -> int | None:
+        """When the scheduler next wants a `Tick`; 0 means at once."""
+        if self.queue.can_pop:
+            return 0
+        deadlines = (self.queue.next_deadline(), self.bindings.next_deadline())
+        return min((deadline for deadline in deadlines if deadline is not None), default=None)
+
+    # What the API shows
+
+    def _pod_changed(self, pod: Pod, now: int) -> list[Action]:
+        uid = pod.metadata.uid or pod.key
+        actions: list[Action] = []
+        namesake = self._uid_of.get(pod.key)
+        if namesake is not None and namesake != uid:
+            actions += self._pod_gone(namesake, now)
+        if pod.is_terminal:
+            return actions + self._pod_gone(uid, now)
+        record = self.cluster.read(pod)
+        old = self._pods.get(uid)
+        self._pods[uid] = record
+        self._uid_of[record.key] = uid
+        if record.node_name:
+            return actions + self._assigned(old, record, now)
+        if record.scheduler_name in self.runners and not record.terminating:
+            self._pending(record, now)
+        else:
+            self._leave_queue(uid, now)
+        return actions
+
+    def _assigned(self, old: PodRecord | None, record: PodRecord, now: int) -> list[Action]:
+        """A pod is on a node: newly seen, bound by us or by others, or changed there."""
+        uid = record.uid
+        self.bindings.seen(uid)
+        self._forget_pending(uid)
+        placed = self.cluster.placed.get(uid)
+        record.nominated_node_name = ""
+        if placed is None:
+            self.cluster.add_pod(record)
+        else:
+            self.cluster.replace_pod(record)
+        if old is None or not old.node_name or placed is None:
+            event = ClusterEvent(Resource.ASSIGNED_POD, Change.ADD, None, record, "AssignedPodAdd")
+        else:
+            event = ClusterEvent(Resource.ASSIGNED_POD, pod_changes(old, record), old, record, "AssignedPodUpdate")
+        self.queue.move(event, now)
+        return self._clear_unfit(record.node_name, record.priority, now)
+
+    def _pending(self, record: PodRecord, now: int) -> None:
+        """A pod of ours waits for a node: newly seen, or changed while it waits."""
+        uid, shown = record.uid, record.nominated_node_name
+        known = self.cluster.nominations.node_of(uid)
+        moved = shown != self._shown_nomination.get(uid, "")
+        self._shown_nomination[uid] = shown
+        if self.bindings.is_assumed(uid):
+            return
+        record.nominated_node_name = ""
+        wanted = shown if moved else known
+        if wanted:
+            self.cluster.nominations.put(record, wanted)
+        elif known:
+            self.cluster.nominations.remove(uid)
+        if known and known != wanted:
+            self._room_opened(record, known, now)
+        self.queue.update(record, now)
+
+    def _leave_queue(self, uid: str, now: int) -> None:
+        """A pending pod is not to be scheduled any more: it is terminating, or another scheduler's."""
+        node_name = self.cluster.nominations.remove(uid)
+        if uid not in self.bindings:
+            self._forget_pending(uid)
+        if node_name:
+            self._room_opened(self._pods[uid], node_name, now)
+
+    def _pod_gone(self, uid: str, now: int) -> list[Action]:
+        record = self._pods.pop(uid, None)
+        if record is None:
+            return []
+        if self._uid_of.get(record.key) == uid:
+            del self._uid_of[record.key]
+        node_name = self.cluster.nominations.node_of(uid)
+        self.bindings.cancel(uid, unresolvable("the pod is gone"))
+        self.bindings.unseen.discard(uid)
+        self._forget_pending(uid)
+        if uid in self.cluster.placed:
+            placed = self.cluster.remove_pod(uid)
+            self._room_opened(placed, placed.node_name, now)
+        elif node_name:
+            self._room_opened(record, node_name, now)
+        return []
+
+    def _forget_pending(self, uid: str) -> None:
+        self.queue.delete(uid)
+        self.preemptions.forget(uid)
+        self.cluster.nominations.remove(uid)
+        self._shown_nomination.pop(uid, None)
+        self._reported.pop(uid, None)
+
+    def _object_changed(self, changed: Kubernetes, now: int) -> list[Action]:
+        if isinstance(changed, Node):
+            return self._node_changed(changed, now)
+        self.cluster.put(changed)
+        event = object_event(None, changed)
+        if event is not None:
+            self.queue.move(event, now)
+        return []
+
+    def _node_changed(self, node: Node, now: int) -> list[Action]:
+        row = self.cluster.nodes.row_of.get(node.metadata.name)
+        old = None if row is None else self.cluster.nodes.node(row)
+        changes = Change.ADD if old is None else node_changes(old, node)
+        if not changes:
+            return []
+        self.cluster.put_node(node)
+        self.queue.move(
+            ClusterEvent(Resource.NODE, changes, old, node, "NodeAdd" if old is None else "NodeUpdate"), now
+        )
+        return []
+
+    def _object_gone(self, gone: Kubernetes, now: int) -> list[Action]:
+        if not isinstance(gone, Node):
+            self.cluster.remove(gone)
+            event = object_event(gone, None)
+            if event is not None:
+                self.queue.move(event, now)
+            return []
+        name = gone.metadata.name
+        if name not in self.cluster.nodes.row_of:
+            return []
+        self.cluster.remove_node(name)
+        self.queue.move(ClusterEvent(Resource.NODE, Change.DELETE, gone, None, "NodeDelete"), now)
+        return self._clear_unfit(name, None, now)
+
+    # How actions ended
+
+    def _answered(self, action: Action, problem: Problem | None, now: int) -> list[Action]:
+        match action:
+            case Bind():
+                cycle = self.bindings.find(action.uid)
+                actions = self._went(self.bindings.bind_answered(action, problem, now), now)
+                if problem is None and cycle is not None:
+                    pod = cycle.queued.record
+                    self.queue.done(pod.uid)
+                    message = f"Successfully assigned {pod.key} to {action.node_name}"
+                    actions.append(Record(pod.key, pod.uid, "Normal", "Scheduled", message, action.node_name))
+                return actions
+            case BindClaim():
+                return self._went(self.bindings.claim_answered(action, problem), now)
+            case DeletePod():
+                actions, ended = self.preemptions.answered(action, problem)
+                if ended is not None:
+                    self._preemption_ended(ended, now)
+                return actions
+            case _:
+                return []
+
+    def _preemption_ended(self, ended: Ended, now: int) -> None:
+        """Open the preemptor's gate.
+
+        It is tried again at once if one of its victims is gone already, or something failed; otherwise it waits.
+        """
+        pod = ended.preemptor
+        queued = self.queue.find(pod.uid)
+        if queued is None:
+            return
+        if ended.failed or any(victim.uid not in self.cluster.placed for victim in ended.victims):
+            self.queue.activate([pod.uid], now)
+        else:
+            self.queue.update(queued.record, now)
+
+    # Attempts
+
+    def _tick(self, now: int) -> list[Action]:
+        self.queue.flush(now)
+        actions = self.bindings.retries(now)
+        queued = self.queue.pop(now)
+        if queued is not None:
+            actions += self._attempt(queued, now)
+        return actions
+
+    def _attempt(self, queued: QueuedPod, now: int) -> list[Action]:
+        pod = queued.record
+        runner = self.runners[pod.scheduler_name]
+        try:
+            placement = place(runner, pod, self.seed)
+            if placement.row is None:
+                return self._nowhere(queued, runner, placement, now)
+        except PluginError as error:
+            return self._not_scheduled(queued, [], str(error), now, error=True)
+        node_name = self.cluster.nodes.name(placement.row)
+        nominated = self.cluster.nominations.remove(pod.uid)
+        if nominated and nominated != node_name:
+            self._room_opened(pod, nominated, now)
+        actions = self._went(self.bindings.start(queued, runner, placement.state, node_name, now), now)
+        return actions + self._clear_unfit(node_name, pod.priority, now)
+
+    def _nowhere(self, queued: QueuedPod, runner: Runner, placement: Placement, now: int) -> list[Action]:
+        """No node fits: see what PostFilter proposes, and report."""
+        pod = queued.record
+        result = self._post_filter(runner, placement)
+        message = fit_error(placement, len(self.cluster.nodes), result.status.message)
+        before = pod.nominated_node_name
+        if result.nominated_node:
+            self.cluster.nominations.put(pod, result.nominated_node)
+        elif result.nominated_node == "":
+            self.cluster.nominations.remove(pod.uid)
+        if before and before != pod.nominated_node_name:
+            self._room_opened(pod, before, now)
+        victims = [victim for victim in result.victims if not victim.terminating]
+        preempting = [victim for victim in victims if not self._called_back(victim, pod, now)]
+        node_name = pod.nominated_node_name
+        deletions = self.preemptions.start(pod, node_name, preempting)
+        actions = self._not_scheduled(queued, rejecting_plugins(placement), message, now)
+        if result.nominated_node:
+            leaving = frozenset(victim.uid for victim in result.victims)
+            actions += self._clear_unfit(node_name, pod.priority, now, leaving)
+        return actions + deletions
+
+    def _post_filter(self, runner: Runner, placement: Placement) -> PostFilterResult:
+        """Ask the PostFilter plugins, until one finds something or says that nothing will help."""
+        if not len(self.cluster.nodes):
+            return PostFilterResult(unresolvable(), nominated_node="")
+        last = PostFilterResult(unresolvable())
+        outcome = full_outcome(self.cluster, placement)
+        for plugin in runner.profile.post_filter:
+            last = plugin.post_filter(placement.state, placement.pod, runner, self.cluster, outcome)
+            if last.status.code in (Code.SUCCESS, Code.UNSCHEDULABLE_AND_UNRESOLVABLE):
+                break
+        return last
+
+    def _not_scheduled(
+        self, queued: QueuedPod, plugins: list[str], message: str, now: int, *, error: bool = False
+    ) -> list[Action]:
+        """Put a pod back after an attempt that came to nothing, and report what is new about it."""
+        pod = queued.record
+        queued.message = message
+        self.queue.add_unschedulable(queued, plugins, (), now, error=error)
+        actions: list[Action] = [Record(pod.key, pod.uid, "Warning", "FailedScheduling", message)]
+        nominated = pod.nominated_node_name
+        changed = nominated != self._shown_nomination.get(pod.uid, "")
+        if changed or self._reported.get(pod.uid) != message:
+            self._reported[pod.uid] = message
+            reason = "SchedulerError" if error else "Unschedulable"
+            actions.append(ReportUnschedulable(pod.key, pod.uid, reason, message, nominated if changed else None))
+        return actions
+
+    def _went(self, result: tuple[list[Action], Failure | None], now: int) -> list[Action]:
+        """The actions of a binding cycle's step; a cycle that failed puts its pod back."""
+        actions, failure = result
+        return actions if failure is None else actions + self._put_back(failure, now)
+
+    def _put_back(self, failure: Failure, now: int) -> list[Action]:
+        pod, status = failure.cycle.queued.record, failure.status
+        self._room_opened(pod, failure.cycle.node_name, now)
+        plugins = [status.plugin] if status.is_rejected and status.plugin else []
+        return self._not_scheduled(failure.cycle.queued, plugins, status.message, now, error=not plugins)
+
+    def _called_back(self, victim: PodRecord, preemptor: PodRecord, now: int) -> bool:
+        """Whether a victim was on its way to its node and could be called back to the queue."""
+        cycle = self.bindings.find(victim.uid)
+        if cycle is None or cycle.stage is Stage.BIND:
+            return False
+        failure = self.bindings.cancel(victim.uid, Status(Code.ERROR, (f"preempted by pod {preemptor.key}",)))
+        if failure is None:
+            raise AssertionError(f"pod {victim.key} is on its way but could not be called back")
+        self._put_back(failure, now)
+        return True
+
+    # Nominations
+
+    def _clear_unfit(
+        self, node_name: str, priority: int | None, now: int, leaving: frozenset[str] = frozenset()
+    ) -> list[Action]:
+        """Clear the nominations to a node, below ``priority`` (None: all), that it can no longer keep."""
+        limit = 2**63 if priority is None else priority
+        if not self.cluster.nominations.on(node_name):
+            return []
+        actions: list[Action] = []
+        for pod in unfit_nominations(self.cluster, self.runners, node_name, limit, leaving):
+            actions.append(ClearNomination(pod.key, pod.uid, node_name))
+            self.queue.activate([pod.uid], now)
+        return actions
+
+    def _room_opened(self, pod: PodRecord, node_name: str, now: int) -> None:
+        """``pod`` no longer takes, or no longer claims, room on a node."""
+        self.queue.move(ClusterEvent(Resource.ASSIGNED_POD, Change.DELETE, pod, None, "AssignedPodDelete"), now)
+
+    def _pre_enqueue(self, pod: PodRecord) -> Status:
+        for plugin in self.runners[pod.scheduler_name].profile.pre_enqueue:
+            status = plugin.pre_enqueue(pod)
+            if not status.is_success:
+                return status.by(plugin.name)
+        if pod.uid in self.preemptions:
+            return unresolvable("waiting for the preemption for this pod to be finished").by(PREEMPTION_GATE)
+        return SUCCESS
+
+
+def _registrations(runner: Runner) -> dict[str, tuple[EventToRegister, ...]]:
+    return {
+        plugin.name: tuple(plugin.events_to_register()) if isinstance(plugin, EnqueuePlugin) else EVERY_EVENT
+        for plugin in runner.profile.plugins()
+    }

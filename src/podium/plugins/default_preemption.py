@@ -1,0 +1,91 @@
+"""DefaultPreemption: when no node fits, make room by removing pods of lower priority.
+
+Source: pkg/scheduler/framework/plugins/defaultpreemption/default_preemption.go.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Annotated
+
+import msgspec
+import numpy as np
+
+from podium.cluster.arrays import Bools, Int64s
+from podium.cluster.cluster import Cluster
+from podium.cluster.pods import PodRecord
+from podium.cluster.ranking import EqualPriorityOrder, Ranking
+from podium.decide.preemption import PreemptionOptions, PreemptionPlan, VictimFilter, ineligible_reason, plan_preemption
+from podium.framework.arguments import read_arguments
+from podium.framework.cycle_state import CycleState
+from podium.framework.events import EventToRegister
+from podium.framework.plugin import PluginContext, PostFilterResult
+from podium.framework.runner import Runner
+from podium.framework.status import SUCCESS, unschedulable
+from podium.framework.verdicts import Outcome
+
+
+class DefaultPreemptionArgs(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="camel"):
+    """Arguments.
+
+    ``minCandidateNodesPercentage`` and ``minCandidateNodesAbsolute``: how many candidates are enough; without either,
+    every node is examined. ``equalPriorityOrder``: whether pods of equal priority are spared by start time, as
+    kube-scheduler does, or by QoS class first, as the preemption design has it.
+    """
+
+    min_candidate_nodes_percentage: Annotated[int, msgspec.Meta(ge=0, le=100)] | None = None
+    min_candidate_nodes_absolute: Annotated[int, msgspec.Meta(ge=0)] | None = None
+    equal_priority_order: EqualPriorityOrder = "StartTime"
+
+
+class DefaultPreemption:
+    """Plans preemption. Subclass it and override `may_disrupt` to change who can be a victim."""
+
+    name = "DefaultPreemption"
+
+    def __init__(self, context: PluginContext) -> None:
+        args = read_arguments(context.args, DefaultPreemptionArgs, self.name)
+        percentage, absolute = args.min_candidate_nodes_percentage, args.min_candidate_nodes_absolute
+        self._minimum = None if percentage is None and absolute is None else (percentage or 0, absolute or 0)
+        self._ranking = Ranking(context.cluster, args.equal_priority_order)
+        self._seed = context.seed
+
+    def post_filter(
+        self, state: CycleState, pod: PodRecord, runner: Runner, cluster: Cluster, outcome: Outcome
+    ) -> PostFilterResult:
+        """Nominate the node of the best candidate; clear the nomination where there is none."""
+        plan = self.plan(state, pod, runner, outcome)
+        if not plan.eligible:
+            return PostFilterResult(unschedulable(plan.reason), plan=plan)
+        if plan.chosen is None:
+            message = f"preemption: 0/{len(cluster.nodes)} nodes are available"
+            return PostFilterResult(unschedulable(message), nominated_node="", plan=plan)
+        return PostFilterResult(SUCCESS, plan.chosen.node_name, plan.chosen.victims, plan)
+
+    def plan(
+        self, state: CycleState, pod: PodRecord, runner: Runner, outcome: Outcome, *, detailed: bool = False
+    ) -> PreemptionPlan:
+        """The plan behind `post_filter`; ``detailed`` lists every candidate and every rejected node."""
+        row = runner.cluster.nodes.row_of.get(pod.nominated_node_name)
+        nominated = outcome.status(row) if row is not None else None
+        reason = ineligible_reason(runner.cluster, pod, nominated)
+        if reason:
+            return PreemptionPlan(False, reason)
+        overridden = type(self).may_disrupt is not DefaultPreemption.may_disrupt
+        options = PreemptionOptions(self._minimum, self._allowed(runner.cluster) if overridden else None, self._seed)
+        return plan_preemption(runner, state, pod, outcome, self._ranking, options, detailed=detailed)
+
+    def may_disrupt(self, pod: PodRecord, victim: PodRecord) -> bool:
+        """Whether ``pod`` may make ``victim``, a pod of lower priority, give way. Always, unless overridden."""
+        return True
+
+    def events_to_register(self) -> Sequence[EventToRegister]:
+        """The scheduler itself brings a preemptor back when its victims' deletions are through."""
+        return ()
+
+    def _allowed(self, cluster: Cluster) -> VictimFilter:
+        def allowed(pod: PodRecord, slots: Int64s) -> Bools:
+            verdicts = (self.may_disrupt(pod, cluster.pods.record(int(slot))) for slot in slots)
+            return np.fromiter(verdicts, dtype=np.bool_, count=len(slots))
+
+        return allowed

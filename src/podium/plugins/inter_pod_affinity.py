@@ -1,0 +1,166 @@
+"""InterPodAffinity: pods that want to be near, or apart from, other pods.
+
+Source: pkg/scheduler/framework/plugins/interpodaffinity (filtering.go, scoring.go).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Annotated
+
+import msgspec
+import numpy as np
+
+from podium.cluster.affinity_term import AffinityTerm
+from podium.cluster.arrays import Bools, Int64s
+from podium.cluster.cluster import Cluster
+from podium.cluster.matchers import CarriesAffinity, CarriesAntiAffinity, CarriesPreference, Predicate, Selected
+from podium.cluster.pod_class import PodClass
+from podium.cluster.pods import PodRecord
+from podium.cluster.view import View
+from podium.framework.arguments import read_arguments
+from podium.framework.cycle_state import CycleState
+from podium.framework.events import Action, ClusterEvent, EventToRegister, Resource
+from podium.framework.plugin import MAX_NODE_SCORE, PluginContext, Scope
+from podium.framework.status import SKIP, SUCCESS, Status, unresolvable, unschedulable
+from podium.framework.verdicts import Verdicts
+
+_STATUSES = (
+    SUCCESS,
+    unresolvable("node(s) didn't match pod affinity rules"),
+    unschedulable("node(s) didn't match pod anti-affinity rules"),
+    unschedulable("node(s) didn't satisfy existing pods anti-affinity rules"),
+)
+
+
+class InterPodAffinityArgs(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="camel"):
+    """Arguments: what an existing pod's required affinity adds to the score, and whether its preferences count."""
+
+    hard_pod_affinity_weight: Annotated[int, msgspec.Meta(ge=0, le=100)] = 1
+    ignore_preferred_terms_of_existing_pods: bool = False
+
+
+class InterPodAffinity:
+    """Counts, over topology domains, the pods that terms select and the pods that carry terms."""
+
+    name = "InterPodAffinity"
+    scope = Scope.CLUSTER
+
+    def __init__(self, context: PluginContext) -> None:
+        self._args = read_arguments(context.args, InterPodAffinityArgs, self.name)
+        self._cluster = context.cluster
+
+    def pre_filter(self, state: CycleState, pod: PodRecord, cluster: Cluster) -> Status:
+        """Skip pods without required terms whom no placed pod's anti-affinity selects."""
+        pod_class = pod.pod_class
+        opposed = [
+            term
+            for term in cluster.carried.anti_affinity(pod_class)
+            if _is_found(cluster, CarriesAntiAffinity(term), term.topology_key)
+        ]
+        if not opposed and not pod_class.required_affinity and not pod_class.required_anti_affinity:
+            return SKIP
+        return SUCCESS
+
+    def filter_rows(self, state: CycleState, pod: PodRecord, view: View) -> Verdicts:
+        """The pod's affinity, then its anti-affinity, then that of the pods already there."""
+        pod_class = pod.pod_class
+        codes = np.zeros(len(view), dtype=np.int64)
+        for term in self._cluster.carried.anti_affinity(pod_class):
+            codes[view.domain_count(CarriesAntiAffinity(term), term.topology_key) > 0] = 3
+        for term in pod_class.required_anti_affinity:
+            codes[view.domain_count(Selected((term,)), term.topology_key) > 0] = 2
+        if pod_class.required_affinity:
+            codes[~self._near(pod_class, view)] = 1
+        return Verdicts.choose(codes, _STATUSES)
+
+    def _near(self, pod_class: PodClass, view: View) -> Bools:
+        """``[n]``: where the required affinity holds.
+
+        Only pods that all terms select count. When there is none of them at all, the first pod of a group that selects
+        itself may start anywhere, as long as the node has the topology labels.
+        """
+        terms = pod_class.required_affinity
+        selected = Selected(terms)
+        labelled = np.ones(len(view), dtype=np.bool_)
+        found = np.ones(len(view), dtype=np.bool_)
+        alone = np.ones(len(view), dtype=np.bool_)
+        for term in terms:
+            labelled &= view.codes(term.topology_key) != 0
+            found &= view.domain_count(selected, term.topology_key) > 0
+            alone &= view.labelled_count(selected, term.topology_key) == 0
+        if selected.matches(pod_class, self._cluster.namespaces):
+            found |= alone
+        return labelled & found
+
+    def pre_score(self, state: CycleState, pod: PodRecord, feasible: View) -> Status:
+        """Skip pods that no preference concerns."""
+        concerned = any(
+            _is_found(self._cluster, predicate, key) for _, predicate, key in self._preferences(pod.pod_class)
+        )
+        return SUCCESS if concerned else SKIP
+
+    def score_rows(self, state: CycleState, pod: PodRecord, view: View) -> Int64s:
+        """Add the weight of each term once for every pod in the node's domain that it concerns."""
+        scores = np.zeros(len(view), dtype=np.int64)
+        for weight, predicate, key in self._preferences(pod.pod_class):
+            scores += weight * view.domain_count(predicate, key)
+        return scores
+
+    def normalize(self, state: CycleState, pod: PodRecord, scores: Int64s, feasible: View) -> Int64s:
+        """Spread from the worst node, which gets 0, to the best, which gets 100; all 0 where they do not differ."""
+        lowest, highest = int(scores.min()), int(scores.max())
+        if lowest == highest:
+            return np.zeros(len(scores), dtype=np.int64)
+        return (MAX_NODE_SCORE * ((scores - lowest) / (highest - lowest))).astype(np.int64)
+
+    def events_to_register(self) -> Sequence[EventToRegister]:
+        """Pods that a term concerns may come, go or be relabelled; nodes may come or be relabelled."""
+        return (
+            EventToRegister(
+                Resource.ASSIGNED_POD, Action.ADD | Action.UPDATE_POD_LABEL | Action.DELETE, self._concerns_pod
+            ),
+            EventToRegister(Resource.POD, Action.UPDATE_POD_LABEL),
+            EventToRegister(Resource.NODE, Action.ADD | Action.UPDATE_NODE_LABEL, _has_a_key),
+            EventToRegister(Resource.NAMESPACE, Action.ADD | Action.UPDATE),
+        )
+
+    def _preferences(self, pod_class: PodClass) -> Iterator[tuple[int, Predicate, str]]:
+        """Weight, pods counted, and topology key of everything that rates nodes for the class."""
+        for weighted in pod_class.preferred:
+            yield weighted.weight, Selected((weighted.term,)), weighted.term.topology_key
+        if self._args.hard_pod_affinity_weight:
+            for term in self._cluster.carried.affinity(pod_class):
+                yield self._args.hard_pod_affinity_weight, CarriesAffinity(term), term.topology_key
+        if not self._args.ignore_preferred_terms_of_existing_pods:
+            for weighted in self._cluster.carried.preferences(pod_class):
+                predicate = CarriesPreference(weighted.weight, weighted.term)
+                yield weighted.weight, predicate, weighted.term.topology_key
+
+    def _concerns_pod(self, pod: PodRecord, event: ClusterEvent) -> bool:
+        """A pod that affinity selects helps by coming; one that anti-affinity selects, or that carries it, by going."""
+        wanted, pod_class = pod.pod_class.required_affinity, pod.pod_class
+        if event.new is not None and wanted and self._selects_all(wanted, event.new.pod_class):
+            return event.old is None or not self._selects_all(wanted, event.old.pod_class)
+        if event.old is None:
+            return False
+        return any(self._selects(term, event.old.pod_class) for term in pod_class.required_anti_affinity) or any(
+            self._selects(term, pod_class) for term in event.old.pod_class.required_anti_affinity
+        )
+
+    def _selects_all(self, terms: tuple[AffinityTerm, ...], pod_class: PodClass) -> bool:
+        return all(self._selects(term, pod_class) for term in terms)
+
+    def _selects(self, term: AffinityTerm, pod_class: PodClass) -> bool:
+        return term.selects(pod_class.namespace, pod_class.labels, self._cluster.namespaces)
+
+
+def _has_a_key(pod: PodRecord, event: ClusterEvent) -> bool:
+    """Whether the node has a topology label of one of the pod's terms, or the pod was refused for others' terms."""
+    own = (*pod.pod_class.required_affinity, *pod.pod_class.required_anti_affinity)
+    return not own or any(term.topology_key in event.new.metadata.labels for term in own)
+
+
+def _is_found(cluster: Cluster, predicate: Predicate, key: str) -> bool:
+    """Whether any pod on a node with the topology label matches."""
+    return bool(cluster.domain_counts(predicate, key)[1:].any())

@@ -1,0 +1,166 @@
+"""NodeAffinity: the pod's node selector and node affinity, and those that the scheduler's owner adds for all pods.
+
+Source: pkg/scheduler/framework/plugins/nodeaffinity/node_affinity.go.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import msgspec
+import numpy as np
+
+from podium.api.node import Node
+from podium.api.pod import NodeAffinity as NodeAffinityFields
+from podium.api.selection import NodeSelector, NodeSelectorTerm, PreferredSchedulingTerm
+from podium.api.selectors import NodeTerm, Selector, compile_node_selector, selector_from_labels
+from podium.cluster.arrays import Bools, Int64s
+from podium.cluster.cluster import Cluster
+from podium.cluster.node_selection import matching_rows, matching_term
+from podium.cluster.pod_class import PodClass
+from podium.cluster.pods import PodRecord
+from podium.cluster.view import View
+from podium.framework.arguments import read_arguments
+from podium.framework.cycle_state import CycleState
+from podium.framework.events import Action, ClusterEvent, EventToRegister, Resource
+from podium.framework.plugin import PluginContext, PreFilterResult, Scope
+from podium.framework.scoring import default_normalize
+from podium.framework.status import SKIP, SUCCESS, Status, unresolvable
+from podium.framework.verdicts import Verdicts
+
+_REFUSAL = unresolvable("node(s) didn't match Pod's node affinity/selector")
+_ADDED_REFUSAL = unresolvable("node(s) didn't match scheduler-enforced node affinity")
+_CONFLICT = unresolvable("pod affinity terms conflict")
+
+
+class NodeAffinityArgs(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="camel"):
+    """Arguments: ``addedAffinity`` holds for every pod of the profile, in addition to the pod's own."""
+
+    added_affinity: NodeAffinityFields | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class RequiredNodes:
+    """The nodes that a pod class needs: its node selector and any of its terms. ``terms`` None means no terms."""
+
+    selector: Selector
+    terms: tuple[NodeTerm, ...] | None
+
+    def rows(self, view: View) -> Bools:
+        """``[n]``: where both hold."""
+        matches = matching_term(view, NodeTerm(self.selector.requirements, ())) if self.selector.requirements else None
+        if self.terms is None:
+            return np.ones(len(view), dtype=np.bool_) if matches is None else matches
+        by_terms = matching_rows(view, self.terms)
+        return by_terms if matches is None else matches & by_terms
+
+    def node(self, node: Node) -> bool:
+        """Whether a node matches."""
+        labels, name = node.metadata.labels, node.metadata.name
+        return self.selector.matches(labels) and (
+            self.terms is None or any(term.matches(labels, name) for term in self.terms)
+        )
+
+
+def required_nodes(pod_class: PodClass) -> RequiredNodes:
+    """What a pod class requires of nodes, compiled once."""
+    known: RequiredNodes | None = pod_class.memo.get("RequiredNodes")
+    if known is None:
+        spec = pod_class.spec
+        affinity = spec.affinity.node_affinity if spec.affinity else None
+        terms = compile_node_selector(affinity.required) if affinity and affinity.required else None
+        known = pod_class.memo["RequiredNodes"] = RequiredNodes(selector_from_labels(spec.node_selector), terms)
+    return known
+
+
+class NodeAffinity:
+    """Filters by what is required, scores by what is preferred."""
+
+    name = "NodeAffinity"
+    scope = Scope.NODE
+
+    def __init__(self, context: PluginContext) -> None:
+        added = read_arguments(context.args, NodeAffinityArgs, self.name).added_affinity or NodeAffinityFields()
+        self._added_required = compile_node_selector(added.required) if added.required else None
+        self._added_preferred = _compile_preferred(added.preferred)
+
+    def pre_filter(self, state: CycleState, pod: PodRecord, cluster: Cluster) -> PreFilterResult | Status:
+        """Skip pods that take any node; name the nodes where every term selects by name."""
+        required = required_nodes(pod.pod_class)
+        if required.terms is None and not required.selector.requirements and self._added_required is None:
+            return SKIP
+        if not required.terms:
+            return SUCCESS
+        names: set[str] = set()
+        for term in required.terms:
+            named = _named(term)
+            if named is None:
+                return SUCCESS
+            names |= named
+        return PreFilterResult(SUCCESS, frozenset(names)) if names else _CONFLICT
+
+    def filter_rows(self, state: CycleState, pod: PodRecord, view: View) -> Verdicts:
+        """Refuse nodes that the scheduler's owner, or the pod, does not select."""
+        codes = np.where(required_nodes(pod.pod_class).rows(view), 0, 2)
+        if self._added_required is not None:
+            codes[~matching_rows(view, self._added_required)] = 1
+        return Verdicts.choose(codes, (SUCCESS, _ADDED_REFUSAL, _REFUSAL))
+
+    def pre_score(self, state: CycleState, pod: PodRecord, feasible: View) -> Status:
+        """Skip pods without preferences."""
+        return SUCCESS if self._preferred(pod) else SKIP
+
+    def score_rows(self, state: CycleState, pod: PodRecord, view: View) -> Int64s:
+        """Add up the weights of the preferred terms that match."""
+        scores = np.zeros(len(view), dtype=np.int64)
+        for weight, term in self._preferred(pod):
+            scores += weight * matching_term(view, term)
+        return scores
+
+    def normalize(self, state: CycleState, pod: PodRecord, scores: Int64s, feasible: View) -> Int64s:
+        """The most preferred node gets 100."""
+        return default_normalize(scores, reverse=False)
+
+    def events_to_register(self) -> Sequence[EventToRegister]:
+        """A node that matches may come, or become one that does."""
+        return (EventToRegister(Resource.NODE, Action.ADD | Action.UPDATE_NODE_LABEL, self._helps),)
+
+    def _helps(self, pod: PodRecord, event: ClusterEvent) -> bool:
+        if not self._accepts(pod, event.new):
+            return False
+        return event.old is None or not self._accepts(pod, event.old)
+
+    def _accepts(self, pod: PodRecord, node: Node) -> bool:
+        labels, name = node.metadata.labels, node.metadata.name
+        if self._added_required is not None and not any(term.matches(labels, name) for term in self._added_required):
+            return False
+        return required_nodes(pod.pod_class).node(node)
+
+    def _preferred(self, pod: PodRecord) -> tuple[tuple[int, NodeTerm], ...]:
+        own: tuple[tuple[int, NodeTerm], ...] | None = pod.pod_class.memo.get("NodeAffinity.preferred")
+        if own is None:
+            affinity = pod.spec.affinity.node_affinity if pod.spec.affinity else None
+            own = pod.pod_class.memo["NodeAffinity.preferred"] = _compile_preferred(
+                affinity.preferred if affinity else ()
+            )
+        return own + self._added_preferred
+
+
+def _compile_preferred(terms: tuple[PreferredSchedulingTerm, ...]) -> tuple[tuple[int, NodeTerm], ...]:
+    return tuple((term.weight, compile_node_term(term.preference)) for term in terms if term.weight)
+
+
+def compile_node_term(term: NodeSelectorTerm) -> NodeTerm:
+    """One term of a node selector, compiled."""
+    return compile_node_selector(NodeSelector(node_selector_terms=(term,)))[0]
+
+
+def _named(term: NodeTerm) -> set[str] | None:
+    """The node names that a term's fields leave; None where it does not select by name."""
+    names: set[str] | None = None
+    for requirement in term.fields:
+        if requirement.key == "metadata.name" and requirement.operator == "In":
+            wanted = set(requirement.values)
+            names = wanted if names is None else names & wanted
+    return names

@@ -1,0 +1,60 @@
+"""NodePorts: two pods cannot hold the same host port of a node.
+
+Source: pkg/scheduler/framework/plugins/nodeports/node_ports.go.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from podium.cluster.cluster import Cluster
+from podium.cluster.matchers import HoldsHostPort
+from podium.cluster.pods import PodRecord
+from podium.cluster.view import View
+from podium.framework.cycle_state import CycleState
+from podium.framework.events import Action, ClusterEvent, EventToRegister, Resource
+from podium.framework.plugin import PluginContext, Scope
+from podium.framework.status import SKIP, SUCCESS, Status, unschedulable
+from podium.framework.verdicts import Verdicts
+
+_REFUSAL = unschedulable("node(s) didn't have free ports for the requested pod ports")
+
+
+class NodePorts:
+    """Counts, on each node, the pods whose host ports conflict with this pod's."""
+
+    name = "NodePorts"
+    scope = Scope.ROW
+
+    def __init__(self, context: PluginContext) -> None:
+        self._cluster = context.cluster
+
+    def pre_filter(self, state: CycleState, pod: PodRecord, cluster: Cluster) -> Status:
+        """Skip pods without host ports."""
+        return SUCCESS if pod.pod_class.host_ports else SKIP
+
+    def filter_rows(self, state: CycleState, pod: PodRecord, view: View) -> Verdicts:
+        """Refuse nodes where some pod holds a conflicting port.
+
+        kube-scheduler keeps the ports of a node as a set, not a count: of two pods that hold the same port, the first
+        to leave frees it. Preemption is tried in that way here too.
+        """
+        taken = np.zeros(len(view), dtype=np.bool_)
+        for held in self._cluster.classes.host_ports:
+            if any(held.conflicts(wanted) for wanted in pod.pod_class.host_ports):
+                taken |= view.is_held(HoldsHostPort(held))
+        return Verdicts.where(taken, _REFUSAL)
+
+    def events_to_register(self) -> Sequence[EventToRegister]:
+        """A node may come, or a pod that holds one of the ports may go."""
+        return (
+            EventToRegister(Resource.ASSIGNED_POD, Action.DELETE, _frees_a_port),
+            EventToRegister(Resource.NODE, Action.ADD),
+        )
+
+
+def _frees_a_port(pod: PodRecord, event: ClusterEvent) -> bool:
+    held = event.old.pod_class.host_ports
+    return any(port.conflicts(wanted) for port in held for wanted in pod.pod_class.host_ports)

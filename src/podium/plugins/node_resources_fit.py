@@ -1,0 +1,121 @@
+"""NodeResourcesFit: a node must have what the pod requests; how much is left then is the score.
+
+Source: pkg/scheduler/framework/plugins/noderesources/fit.go.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import msgspec
+import numpy as np
+
+from podium.api.node import Node
+from podium.api.requests import node_allocatable
+from podium.cluster.arrays import Int64s
+from podium.cluster.nodes import FIRST_RESOURCES
+from podium.cluster.pod_class import PodClass
+from podium.cluster.pods import PodRecord
+from podium.cluster.view import View
+from podium.framework.arguments import read_arguments
+from podium.framework.cycle_state import CycleState
+from podium.framework.events import Action, ClusterEvent, EventToRegister, Resource
+from podium.framework.plugin import PluginContext, Scope
+from podium.framework.status import Code, Status
+from podium.framework.verdicts import Verdicts
+from podium.plugins.resource_scores import ScoringStrategy, check_strategy, score_by_strategy
+
+_TOO_MANY_PODS = 1
+_UNRESOLVABLE = 1 << 31
+
+
+class NodeResourcesFitArgs(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="camel"):
+    """Arguments: extended resources that others account for, and the scoring strategy."""
+
+    ignored_resources: tuple[str, ...] = ()
+    ignored_resource_groups: tuple[str, ...] = ()
+    scoring_strategy: ScoringStrategy = ScoringStrategy()
+
+
+class NodeResourcesFit:
+    """Compares requests, not use: what the pods on a node ask for is taken, whether they use it or not."""
+
+    name = "NodeResourcesFit"
+    scope = Scope.ROW
+
+    def __init__(self, context: PluginContext) -> None:
+        self._args = read_arguments(context.args, NodeResourcesFitArgs, self.name)
+        self._cluster = context.cluster
+        check_strategy(self._args.scoring_strategy, self.name)
+
+    def filter_rows(self, state: CycleState, pod: PodRecord, view: View) -> Verdicts:
+        """Refuse nodes that lack something; the code has a bit for each thing lacking.
+
+        Preemption cannot help where the pod asks for more than the node has altogether.
+        """
+        codes = (view.pod_count() + 1 > view.take(view.cluster.nodes.allowed_pods)).astype(np.int64)
+        checked = self._checked(pod.pod_class)
+        for bit, (resource, wanted) in enumerate(checked, 1):
+            allocatable = view.allocatable(resource)
+            lacking = wanted > allocatable - view.requested(resource)
+            if lacking.any():
+                codes |= lacking.astype(np.int64) << bit
+                codes |= np.where(lacking & (wanted > allocatable), _UNRESOLVABLE, 0)
+        return Verdicts(codes, self._explain([resource for resource, _ in checked]))
+
+    def score_rows(self, state: CycleState, pod: PodRecord, view: View) -> Int64s:
+        """Rate by the configured strategy."""
+        return score_by_strategy(self._args.scoring_strategy, view, pod)
+
+    def events_to_register(self) -> Sequence[EventToRegister]:
+        """Room may come with a node, with a pod that goes or asks for less, or with the pod itself asking for less."""
+        return (
+            EventToRegister(
+                Resource.ASSIGNED_POD, Action.DELETE | Action.UPDATE_POD_SCALE_DOWN, self._frees_something_wanted
+            ),
+            EventToRegister(Resource.POD, Action.UPDATE_POD_SCALE_DOWN),
+            EventToRegister(Resource.NODE, Action.ADD | Action.UPDATE_NODE_ALLOCATABLE, self._could_hold),
+        )
+
+    def _checked(self, pod_class: PodClass) -> list[tuple[int, int]]:
+        """The resources to compare with the amounts wanted: cpu, memory, ephemeral storage, then others by name."""
+        names = self._cluster.nodes.resources
+        wanted = [(index, amount) for index, amount in pod_class.requests.items() if not self._ignored(names[index])]
+        return sorted(
+            wanted, key=lambda entry: (entry[0], "") if entry[0] < len(FIRST_RESOURCES) else (99, names[entry[0]])
+        )
+
+    def _ignored(self, name: str) -> bool:
+        if "/" not in name:
+            return False
+        return name in self._args.ignored_resources or name.partition("/")[0] in self._args.ignored_resource_groups
+
+    def _explain(self, resources: list[int]) -> Callable[[int], Status]:
+        names = [self._cluster.nodes.resources[resource] for resource in resources]
+
+        def status(code: int) -> Status:
+            reasons = ["Too many pods"] if code & _TOO_MANY_PODS else []
+            reasons += [f"Insufficient {name}" for bit, name in enumerate(names, 1) if code >> bit & 1]
+            hopeless = bool(code & _UNRESOLVABLE)
+            return Status(Code.UNSCHEDULABLE_AND_UNRESOLVABLE if hopeless else Code.UNSCHEDULABLE, tuple(reasons))
+
+        return status
+
+    def _frees_something_wanted(self, pod: PodRecord, event: ClusterEvent) -> bool:
+        """A pod that left frees at least its place; for a smaller one, look whether it gave back what is wanted."""
+        if event.new is None:
+            return True
+        before, after = event.old.pod_class.requests, event.new.pod_class.requests
+        return any(before.get(index, 0) > after.get(index, 0) for index in pod.pod_class.requests)
+
+    def _could_hold(self, pod: PodRecord, event: ClusterEvent) -> bool:
+        """Whether the pod would fit an empty node, and, where the node only changed, whether it offers more now."""
+        node: Node = event.new
+        amounts = node_allocatable(node.status)
+        wanted = {self._cluster.nodes.resources[index]: amount for index, amount in self._checked(pod.pod_class)}
+        if any(amount > amounts.get(name, 0) for name, amount in wanted.items()):
+            return False
+        if event.old is None:
+            return True
+        before = node_allocatable(event.old.status)
+        return any(amounts.get(name, 0) > before.get(name, 0) for name in (*wanted, "pods"))

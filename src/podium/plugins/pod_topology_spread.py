@@ -1,0 +1,228 @@
+"""PodTopologySpread: matching pods must, or should, lie evenly over the domains of a topology key.
+
+Source: pkg/scheduler/framework/plugins/podtopologyspread (filtering.go, scoring.go).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+import msgspec
+import numpy as np
+
+from podium.api.pod import TopologySpreadConstraint
+from podium.api.selectors import EVERYTHING
+from podium.cluster.arrays import Bools, Int32s, Int64s
+from podium.cluster.cluster import Cluster
+from podium.cluster.pod_class import PodClass
+from podium.cluster.pods import PodRecord
+from podium.cluster.view import View
+from podium.framework.arguments import read_arguments
+from podium.framework.cycle_state import CycleState
+from podium.framework.errors import PluginError
+from podium.framework.events import Action, ClusterEvent, EventToRegister, Resource
+from podium.framework.plugin import MAX_NODE_SCORE, PluginContext, Scope
+from podium.framework.status import SKIP, SUCCESS, Status, unresolvable, unschedulable
+from podium.framework.verdicts import Verdicts
+from podium.plugins.spread_constraints import (
+    Constraint,
+    Domains,
+    compile_constraint,
+    domains_of,
+    matching_in_domains,
+    own_constraints,
+)
+
+HOSTNAME = "kubernetes.io/hostname"
+ZONE = "topology.kubernetes.io/zone"
+_STATUSES = (
+    SUCCESS,
+    unschedulable("node(s) didn't match pod topology spread constraints"),
+    unresolvable("node(s) didn't match pod topology spread constraints (missing required label)"),
+)
+_NO_DOMAIN = 2**31 - 1
+_SYSTEM_DEFAULTS = (
+    TopologySpreadConstraint(max_skew=3, topology_key=HOSTNAME, when_unsatisfiable="ScheduleAnyway"),
+    TopologySpreadConstraint(max_skew=5, topology_key=ZONE, when_unsatisfiable="ScheduleAnyway"),
+)
+
+
+class PodTopologySpreadArgs(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="camel"):
+    """Arguments: the constraints of pods that carry none: a list, or those of the system."""
+
+    default_constraints: tuple[TopologySpreadConstraint, ...] = ()
+    defaulting_type: Literal["System", "List"] = "System"
+
+
+@dataclass(frozen=True, slots=True)
+class _Spread:
+    """One hard constraint now: matching pods by domain (``[codes]``), and the two emptiest domains."""
+
+    constraint: Constraint
+    domains: Domains
+    matching: Int64s
+    lowest: int
+    lowest_code: int
+    second: int
+
+
+class PodTopologySpread:
+    """Filters by DoNotSchedule constraints, scores by ScheduleAnyway ones."""
+
+    name = "PodTopologySpread"
+    scope = Scope.CLUSTER
+
+    def __init__(self, context: PluginContext) -> None:
+        args = read_arguments(context.args, PodTopologySpreadArgs, self.name)
+        if args.defaulting_type == "System" and args.default_constraints:
+            raise PluginError(f"{self.name}: defaultConstraints need defaultingType List")
+        if any(constraint.label_selector is not None for constraint in args.default_constraints):
+            raise PluginError(f"{self.name}: defaultConstraints must not have a labelSelector")
+        self._system_defaulted = args.defaulting_type == "System"
+        self._defaults = _SYSTEM_DEFAULTS if self._system_defaulted else args.default_constraints
+        self._cluster = context.cluster
+
+    def pre_filter(self, state: CycleState, pod: PodRecord, cluster: Cluster) -> Status:
+        """Count the pods of each domain; skip pods without hard constraints."""
+        constraints = self._constraints(pod.pod_class, "DoNotSchedule")
+        if not constraints:
+            return SKIP
+        domains = domains_of(cluster, pod.pod_class, constraints, need_all_keys=True)
+        state[self.name] = [_spread(cluster, c, d) for c, d in zip(constraints, domains, strict=True)]
+        return SUCCESS
+
+    def filter_rows(self, state: CycleState, pod: PodRecord, view: View) -> Verdicts:
+        """Refuse nodes without the label, and nodes whose domain would lead the emptiest one by more than maxSkew."""
+        codes = np.zeros(len(view), dtype=np.int64)
+        spreads: list[_Spread] = state[self.name]
+        for spread in spreads:
+            constraint = spread.constraint
+            domain = view.codes(constraint.key)
+            matching, lowest = _in_worlds(spread, view, domain)
+            skewed = matching + int(constraint.matches_self) - lowest > constraint.max_skew
+            np.copyto(codes, np.where(domain == 0, 2, skewed), where=codes == 0)
+        return Verdicts.choose(codes, _STATUSES)
+
+    def pre_score(self, state: CycleState, pod: PodRecord, feasible: View) -> Status:
+        """Skip pods without soft constraints."""
+        return SUCCESS if self._constraints(pod.pod_class, "ScheduleAnyway") else SKIP
+
+    def score_rows(self, state: CycleState, pod: PodRecord, view: View) -> Int64s:
+        """Matching pods around each node, the fewer the better; domains of finer keys weigh more."""
+        constraints = self._constraints(pod.pod_class, "ScheduleAnyway")
+        need_all = self._needs_all_keys(pod.pod_class)
+        ignored = self._ignored(pod, view)
+        domains = domains_of(self._cluster, pod.pod_class, constraints, need_all_keys=need_all)
+        scores = np.zeros(len(view), dtype=np.float64)
+        for constraint, where in zip(constraints, domains, strict=True):
+            codes = view.codes(constraint.key)
+            if constraint.key == HOSTNAME:
+                size = len(view) - int(ignored.sum())
+                matching = _on_nodes(constraint, view)
+            else:
+                size = len(np.unique(codes[~ignored]))
+                matching = matching_in_domains(self._cluster, constraint, where)[codes]
+            score = matching * math.log(size + 2) + (constraint.max_skew - 1)
+            scores += np.where(codes != 0, score, 0.0)
+        return np.where(ignored, 0, np.floor(scores + 0.5)).astype(np.int64)
+
+    def normalize(self, state: CycleState, pod: PodRecord, scores: Int64s, feasible: View) -> Int64s:
+        """Turn round: the emptiest domain gets the most. Nodes without the labels get 0."""
+        ignored = self._ignored(pod, feasible)
+        counted = scores[~ignored]
+        if not len(counted):
+            return np.zeros(len(scores), dtype=np.int64)
+        lowest, highest = int(counted.min()), int(counted.max())
+        if highest == 0:
+            return np.where(ignored, 0, MAX_NODE_SCORE)
+        return np.where(ignored, 0, MAX_NODE_SCORE * (highest + lowest - scores) // highest)
+
+    def events_to_register(self) -> Sequence[EventToRegister]:
+        """Matching pods may come, go or be relabelled; nodes may come, go, or change labels or taints."""
+        return (
+            EventToRegister(
+                Resource.ASSIGNED_POD, Action.ADD | Action.DELETE | Action.UPDATE_POD_LABEL, self._counts_pod
+            ),
+            EventToRegister(Resource.POD, Action.UPDATE_POD_LABEL),
+            EventToRegister(
+                Resource.NODE,
+                Action.ADD | Action.DELETE | Action.UPDATE_NODE_LABEL | Action.UPDATE_NODE_TAINT,
+                self._has_keys,
+            ),
+        )
+
+    def _constraints(self, pod_class: PodClass, when_unsatisfiable: str) -> tuple[Constraint, ...]:
+        if pod_class.spec.topology_spread_constraints:
+            return own_constraints(pod_class, when_unsatisfiable)
+        defaults = [c for c in self._defaults if c.when_unsatisfiable == when_unsatisfiable]
+        if not defaults:
+            return ()
+        key = ("spread.defaults", self._defaults, when_unsatisfiable)
+        generation = self._cluster.groups.generation
+        known: tuple[int, tuple[Constraint, ...]] | None = pod_class.memo.get(key)
+        if known is None or known[0] != generation:
+            selector = self._cluster.groups.selector(pod_class)
+            made = (compile_constraint(c, pod_class, selector) for c in defaults) if selector != EVERYTHING else ()
+            known = pod_class.memo[key] = (generation, tuple(made))
+        return known[1]
+
+    def _needs_all_keys(self, pod_class: PodClass) -> bool:
+        """The system's default constraints make do with nodes that have only some of the labels."""
+        return bool(pod_class.spec.topology_spread_constraints) or not self._system_defaulted
+
+    def _ignored(self, pod: PodRecord, view: View) -> Bools:
+        ignored = np.zeros(len(view), dtype=np.bool_)
+        if self._needs_all_keys(pod.pod_class):
+            for constraint in self._constraints(pod.pod_class, "ScheduleAnyway"):
+                ignored |= view.codes(constraint.key) == 0
+        return ignored
+
+    def _counts_pod(self, pod: PodRecord, event: ClusterEvent) -> bool:
+        seen = [record.pod_class for record in (event.old, event.new) if record is not None]
+        return any(
+            constraint.predicate.matches(pod_class, self._cluster.namespaces)
+            for constraint in self._constraints(pod.pod_class, "DoNotSchedule")
+            for pod_class in seen
+        )
+
+    def _has_keys(self, pod: PodRecord, event: ClusterEvent) -> bool:
+        constraints = self._constraints(pod.pod_class, "DoNotSchedule")
+        seen = [node.metadata.labels for node in (event.old, event.new) if node is not None]
+        return any(all(constraint.key in labels for constraint in constraints) for labels in seen)
+
+
+def _spread(cluster: Cluster, constraint: Constraint, domains: Domains) -> _Spread:
+    matching = matching_in_domains(cluster, constraint, domains)
+    codes = np.flatnonzero(domains.exists)
+    if not len(codes):
+        return _Spread(constraint, domains, matching, _NO_DOMAIN, 0, _NO_DOMAIN)
+    at = int(np.argmin(matching[codes]))
+    rest = np.delete(matching[codes], at)
+    second = int(rest.min()) if len(rest) else _NO_DOMAIN
+    return _Spread(constraint, domains, matching, int(matching[codes[at]]), int(codes[at]), second)
+
+
+def _in_worlds(spread: _Spread, view: View, domain: Int32s) -> tuple[Int64s, Int64s | int]:
+    """Matching pods in each row's domain, and in the emptiest domain, as each row's world has it.
+
+    A world changes only its own row, so only that row's domain; the emptiest of the others is the lowest, or the second
+    lowest where the row's domain is the lowest itself.
+    """
+    few = len(np.flatnonzero(spread.domains.exists)) < spread.constraint.min_domains
+    matching = spread.matching[domain]
+    change = view.change(spread.constraint.predicate) if spread.constraint.predicate.selector.requirements else None
+    if change is None:
+        return matching, 0 if few else spread.lowest
+    matching = matching + np.where(view.take(spread.domains.counted), change, 0)
+    others = np.where(domain == spread.lowest_code, spread.second, spread.lowest)
+    own = np.where(spread.domains.exists[domain], matching, _NO_DOMAIN)
+    return matching, 0 if few else np.minimum(others, own)
+
+
+def _on_nodes(constraint: Constraint, view: View) -> Int64s:
+    if not constraint.predicate.selector.requirements:
+        return np.zeros(len(view), dtype=np.int64)
+    return view.count(constraint.predicate)

@@ -1,0 +1,158 @@
+"""How full a node would be with the pod on it, and what each scoring strategy makes of that.
+
+Source: pkg/scheduler/framework/plugins/noderesources (resource_allocation.go, least_allocated.go, most_allocated.go,
+requested_to_capacity_ratio.go).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Literal
+
+import msgspec
+import numpy as np
+
+from podium.cluster.arrays import Int64s
+from podium.cluster.nodes import CPU, FIRST_RESOURCES, MEMORY
+from podium.cluster.pods import PodRecord
+from podium.cluster.view import View
+from podium.framework.errors import PluginError
+from podium.framework.plugin import MAX_NODE_SCORE
+
+_MAX_UTILIZATION = 100
+_MAX_SHAPE_SCORE = 10
+
+
+class ResourceSpec(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """A resource that counts in the score, with its weight."""
+
+    name: str
+    weight: int = 1
+
+
+DEFAULT_RESOURCES = (ResourceSpec("cpu", 1), ResourceSpec("memory", 1))
+
+
+class UtilizationShapePoint(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """The score (0 to 10) of a utilization (0 to 100); scores between points lie on a line."""
+
+    utilization: int
+    score: int
+
+
+class RequestedToCapacityRatio(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """The points of the function from utilization to score."""
+
+    shape: tuple[UtilizationShapePoint, ...] = ()
+
+
+class ScoringStrategy(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="camel"):
+    """Which nodes NodeResourcesFit likes: the emptiest, the fullest, or as a function says."""
+
+    type: Literal["LeastAllocated", "MostAllocated", "RequestedToCapacityRatio"] = "LeastAllocated"
+    resources: tuple[ResourceSpec, ...] = DEFAULT_RESOURCES
+    requested_to_capacity_ratio: RequestedToCapacityRatio | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Usage:
+    """One resource over the rows of a view, ``[n]`` each: what there is, and what is taken without and with the pod."""
+
+    weight: int
+    allocatable: Int64s
+    before: Int64s
+    after: Int64s
+
+
+def usages(view: View, pod: PodRecord, resources: Sequence[ResourceSpec], *, with_defaults: bool) -> list[Usage]:
+    """The use of each resource.
+
+    ``with_defaults`` counts cpu and memory of containers that request none, and then, as kube-scheduler v1.36 does, not
+    the pod's own pod-level requests.
+    A resource other than cpu, memory and ephemeral storage counts only for pods that request it.
+    """
+    nodes, found = view.cluster.nodes, []
+    for spec in resources:
+        index = nodes.resource_index.get(spec.name)
+        if index is None or (index >= len(FIRST_RESOURCES) and index not in pod.pod_class.requests):
+            continue
+        if with_defaults and index in (CPU, MEMORY):
+            before, wanted = view.take(nodes.nonzero_requested[index]), pod.pod_class.nonzero_of_containers[index]
+        else:
+            before, wanted = view.requested(index), pod.pod_class.requests.get(index, 0)
+        found.append(Usage(spec.weight, view.allocatable(index), before, before + wanted))
+    return found
+
+
+def score_by_strategy(strategy: ScoringStrategy, view: View, pod: PodRecord) -> Int64s:
+    """``[n]`` scores 0..100: the weighted mean over the resources that a node has at all."""
+    total = np.zeros(len(view), dtype=np.int64)
+    weights = np.zeros(len(view), dtype=np.int64)
+    table = _shape_table(strategy) if strategy.type == "RequestedToCapacityRatio" else None
+    for usage in usages(view, pod, strategy.resources, with_defaults=True):
+        exists = usage.allocatable > 0
+        capacity = np.where(exists, usage.allocatable, 1)
+        after = np.minimum(usage.after, capacity)
+        if table is not None:
+            score = table[np.where(usage.after > capacity, _MAX_UTILIZATION, after * _MAX_UTILIZATION // capacity)]
+            exists = exists & (score > 0)
+        elif strategy.type == "LeastAllocated":
+            score = (capacity - after) * MAX_NODE_SCORE // capacity
+        else:
+            score = after * MAX_NODE_SCORE // capacity
+        total += np.where(exists, score * usage.weight, 0)
+        weights += np.where(exists, usage.weight, 0)
+    counted = np.maximum(weights, 1)
+    if table is not None:
+        return np.floor(total / counted + 0.5).astype(np.int64)
+    return total // counted
+
+
+def check_strategy(strategy: ScoringStrategy, plugin: str) -> None:
+    """Refuse what upstream's validation refuses; raises PluginError with the field at fault."""
+    check_resources(strategy.resources, plugin, "scoringStrategy.resources")
+    if strategy.type != "RequestedToCapacityRatio":
+        return
+    shape = strategy.requested_to_capacity_ratio.shape if strategy.requested_to_capacity_ratio else ()
+    where = f"{plugin}: scoringStrategy.requestedToCapacityRatio.shape"
+    if not shape:
+        raise PluginError(f"{where}: at least one point is needed")
+    if any(not 0 <= point.utilization <= _MAX_UTILIZATION for point in shape):
+        raise PluginError(f"{where}: utilization must be within 0 and {_MAX_UTILIZATION}")
+    if any(not 0 <= point.score <= _MAX_SHAPE_SCORE for point in shape):
+        raise PluginError(f"{where}: score must be within 0 and {_MAX_SHAPE_SCORE}")
+    if any(a.utilization >= b.utilization for a, b in pairwise(shape)):
+        raise PluginError(f"{where}: utilization must rise from point to point")
+
+
+def check_resources(resources: Sequence[ResourceSpec], plugin: str, path: str) -> None:
+    """Refuse weights outside 1..100 and resources named twice."""
+    for spec in resources:
+        if not 1 <= spec.weight <= MAX_NODE_SCORE:
+            raise PluginError(f"{plugin}: {path}: weight of {spec.name} is {spec.weight}; it must be within 1 and 100")
+    if len({spec.name for spec in resources}) < len(resources):
+        raise PluginError(f"{plugin}: {path}: a resource is named twice")
+
+
+def _shape_table(strategy: ScoringStrategy) -> Int64s:
+    """``[101]``: the score of each whole utilization, scaled to 0..100; division truncates toward zero as in Go."""
+    shape = strategy.requested_to_capacity_ratio.shape if strategy.requested_to_capacity_ratio else ()
+    scale = MAX_NODE_SCORE // _MAX_SHAPE_SCORE
+    points = [(point.utilization, point.score * scale) for point in shape]
+    table = []
+    for utilization in range(_MAX_UTILIZATION + 1):
+        score = points[-1][1]
+        for index, (at, value) in enumerate(points):
+            if utilization <= at:
+                score = value if index == 0 else _between(points[index - 1], (at, value), utilization)
+                break
+        table.append(score)
+    return np.array(table, dtype=np.int64)
+
+
+def _between(left: tuple[int, int], right: tuple[int, int], utilization: int) -> int:
+    rise = (right[1] - left[1]) * (utilization - left[0])
+    run = right[0] - left[0]
+    return left[1] + (abs(rise) // run if rise >= 0 else -(abs(rise) // run))

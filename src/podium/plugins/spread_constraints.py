@@ -1,0 +1,127 @@
+"""Topology spread constraints of a pod class, compiled, and the nodes that each of them counts.
+
+Source: pkg/scheduler/framework/plugins/podtopologyspread/common.go.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from podium.api.pod import TopologySpreadConstraint
+from podium.api.selectors import NOTHING, Requirement, Selector, compile_label_selector
+from podium.cluster.arrays import Bools, Int64s
+from podium.cluster.cluster import Cluster
+from podium.cluster.matchers import InNamespace
+from podium.cluster.pod_class import PodClass
+from podium.cluster.taints import kept_off
+from podium.cluster.view import View
+from podium.plugins.node_affinity import required_nodes
+
+
+@dataclass(frozen=True, slots=True)
+class Constraint:
+    """One constraint. ``min_domains`` 1 where none is given; ``matches_self``: the pod itself counts."""
+
+    max_skew: int
+    key: str
+    predicate: InNamespace
+    min_domains: int
+    honors_affinity: bool
+    honors_taints: bool
+    matches_self: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Domains:
+    """The domains of one constraint's key.
+
+    ``counted`` is ``[rows]``: nodes whose pods count. ``all_labelled``: those are all the nodes with the label.
+    ``exists`` is ``[codes]``: domains with at least one such node.
+    """
+
+    counted: Bools
+    all_labelled: bool
+    exists: Bools
+
+
+def compile_constraint(constraint: TopologySpreadConstraint, pod_class: PodClass, selector: Selector) -> Constraint:
+    """Compile a constraint for a class; ``selector`` is what it selects, before matchLabelKeys."""
+    if constraint.match_label_keys and selector != NOTHING:
+        own = pod_class.labels
+        added = (Requirement(key, "In", (own[key],)) for key in constraint.match_label_keys if key in own)
+        selector = Selector((*selector.requirements, *added))
+    return Constraint(
+        max_skew=constraint.max_skew,
+        key=constraint.topology_key,
+        predicate=InNamespace(pod_class.namespace, selector),
+        min_domains=constraint.min_domains or 1,
+        honors_affinity=constraint.node_affinity_policy == "Honor",
+        honors_taints=constraint.node_taints_policy == "Honor",
+        matches_self=selector.matches(pod_class.labels),
+    )
+
+
+def own_constraints(pod_class: PodClass, when_unsatisfiable: str) -> tuple[Constraint, ...]:
+    """The constraints that the pods of a class carry themselves, compiled once."""
+    key = ("spread", when_unsatisfiable)
+    known: tuple[Constraint, ...] | None = pod_class.memo.get(key)
+    if known is None:
+        known = pod_class.memo[key] = tuple(
+            compile_constraint(constraint, pod_class, compile_label_selector(constraint.label_selector))
+            for constraint in pod_class.spec.topology_spread_constraints
+            if constraint.when_unsatisfiable == when_unsatisfiable
+        )
+    return known
+
+
+def domains_of(
+    cluster: Cluster, pod_class: PodClass, constraints: tuple[Constraint, ...], *, need_all_keys: bool
+) -> tuple[Domains, ...]:
+    """Which nodes each constraint counts; kept until a node object changes.
+
+    A node counts when it has the keys of all the constraints (of its own constraint only, without ``need_all_keys``)
+    and passes the constraint's inclusion policies.
+    """
+    key = ("spread.domains", constraints, need_all_keys)
+    position = cluster.nodes.node_changes.position
+    known: tuple[int, tuple[Domains, ...]] | None = pod_class.memo.get(key)
+    if known is None or known[0] != position:
+        view = View(cluster)
+        usable = view.take(cluster.nodes.present).copy()
+        if need_all_keys:
+            for constraint in constraints:
+                usable &= view.codes(constraint.key) != 0
+        found = tuple(_domains(view, pod_class, constraint, usable) for constraint in constraints)
+        known = pod_class.memo[key] = (position, found)
+    return known[1]
+
+
+def _domains(view: View, pod_class: PodClass, constraint: Constraint, usable: Bools) -> Domains:
+    column = view.cluster.nodes.labels(constraint.key)
+    codes = view.codes(constraint.key)
+    counted = usable.copy()
+    if constraint.honors_affinity:
+        counted &= required_nodes(pod_class).rows(view)
+    if constraint.honors_taints:
+        counted &= ~kept_off(pod_class.spec.tolerations, view)
+    exists = np.zeros(len(column.values), dtype=np.bool_)
+    exists[codes[counted]] = True
+    all_labelled = bool((counted | (codes == 0) | ~view.take(view.cluster.nodes.present)).all())
+    return Domains(counted, all_labelled, exists)
+
+
+def matching_in_domains(cluster: Cluster, constraint: Constraint, domains: Domains) -> Int64s:
+    """``[codes]``: the pods of each domain that the constraint counts."""
+    if not constraint.predicate.selector.requirements:
+        return np.zeros(len(domains.exists), dtype=np.int64)
+    if domains.all_labelled:
+        counts = cluster.domain_counts(constraint.predicate, constraint.key).copy()
+        counts[0] = 0
+        return counts
+    view = View(cluster)
+    counted, codes = domains.counted, view.codes(constraint.key)
+    result = np.zeros(len(domains.exists), dtype=np.int64)
+    np.add.at(result, codes[counted], view.count(constraint.predicate)[counted])
+    return result

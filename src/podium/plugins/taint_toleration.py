@@ -1,0 +1,66 @@
+"""TaintToleration: tainted nodes keep off pods that do not tolerate the taint, or are liked less.
+
+Source: pkg/scheduler/framework/plugins/tainttoleration/taint_toleration.go.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from podium.cluster.arrays import Int64s
+from podium.cluster.pods import PodRecord
+from podium.cluster.taints import KEEPS_OFF, kept_off, tolerated
+from podium.cluster.view import View
+from podium.framework.cycle_state import CycleState
+from podium.framework.events import Action, ClusterEvent, EventToRegister, Resource
+from podium.framework.plugin import PluginContext, Scope
+from podium.framework.scoring import default_normalize
+from podium.framework.status import unresolvable
+from podium.framework.verdicts import Verdicts
+
+_REFUSAL = unresolvable("node(s) had untolerated taint(s)")
+
+
+class TaintToleration:
+    """Filters by NoSchedule and NoExecute taints, scores by PreferNoSchedule ones."""
+
+    name = "TaintToleration"
+    scope = Scope.NODE
+
+    def __init__(self, context: PluginContext) -> None:
+        pass
+
+    def filter_rows(self, state: CycleState, pod: PodRecord, view: View) -> Verdicts:
+        """Refuse nodes with a taint that the pod does not tolerate."""
+        return Verdicts.where(kept_off(pod.spec.tolerations, view), _REFUSAL)
+
+    def score_rows(self, state: CycleState, pod: PodRecord, view: View) -> Int64s:
+        """Count the PreferNoSchedule taints that the pod does not tolerate."""
+        tolerations = [t for t in pod.spec.tolerations if t.effect in ("", "PreferNoSchedule")]
+        counts = np.array(
+            [
+                sum(taint.effect == "PreferNoSchedule" and not tolerated(tolerations, taint) for taint in taints)
+                for taints in view.cluster.nodes.taint_groups
+            ],
+            dtype=np.int64,
+        )
+        scores: Int64s = counts[view.take(view.cluster.nodes.taint_group)]
+        return scores
+
+    def normalize(self, state: CycleState, pod: PodRecord, scores: Int64s, feasible: View) -> Int64s:
+        """The fewer such taints the better."""
+        return default_normalize(scores, reverse=True)
+
+    def events_to_register(self) -> Sequence[EventToRegister]:
+        """A node may come or lose taints, or the pod may learn to tolerate."""
+        return (
+            EventToRegister(Resource.NODE, Action.ADD | Action.UPDATE_NODE_TAINT, _is_tolerated),
+            EventToRegister(Resource.POD, Action.UPDATE_POD_TOLERATION),
+        )
+
+
+def _is_tolerated(pod: PodRecord, event: ClusterEvent) -> bool:
+    taints = event.new.spec.taints if event.new is not None else ()
+    return all(taint.effect not in KEEPS_OFF or tolerated(pod.spec.tolerations, taint) for taint in taints)

@@ -1,0 +1,173 @@
+"""What happened, event by event, and the story of each pod."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from podium.api.node import Node
+from podium.api.pod import Pod
+from podium.api.times import parse_time
+from podium.machines.actions import Record
+from podium.store.stored import Raw
+from podium.store.watch_log import WatchEvent
+
+# What the store's own log tells better: it also knows of bindings whose answer was lost.
+_TOLD_BY_THE_STORE = frozenset(("Scheduled",))
+_SECOND = 10**9
+
+
+def seconds(ns: int) -> int | float:
+    """Seconds, as a whole number where they are one."""
+    return ns // _SECOND if ns % _SECOND == 0 else ns / _SECOND
+
+
+@dataclass(frozen=True, slots=True)
+class SimEvent:
+    """Something that happened `time` seconds after the start.
+
+    `pod` is a key, `node` a name, and `by` whoever did it: a component, the pod that made it necessary, or a workload
+    as in `ReplicaSet default/web`; None where there is none.
+    """
+
+    time: int | float
+    reason: str
+    pod: str | None
+    node: str | None
+    by: str | None
+    message: str
+
+    def to_dict(self) -> dict[str, Any]:
+        """The event as JSON shows it."""
+        return {name: getattr(self, name) for name in self.__slots__}
+
+
+@dataclass(slots=True)
+class PodStory:
+    """One pod from its creation to its end; times in nanoseconds, None for what has not happened.
+
+    `phase` is the pod's, or Terminated for one that was deleted before it ended by itself. `was_preempted` says that
+    it was deleted to make room.
+    """
+
+    pod: str
+    uid: str
+    priority: int
+    phase: str
+    node: str
+    nominated_node: str
+    created_ns: int
+    scheduled_ns: int | None = None
+    started_ns: int | None = None
+    ended_ns: int | None = None
+    bound_in_run: bool = False
+    was_preempted: bool = False
+
+
+class History:
+    """Takes in every write, with who made it, and every Event that a scheduler records."""
+
+    def __init__(self, start_ns: int) -> None:
+        self._start_ns = start_ns
+        self.events: list[SimEvent] = []
+        self.stories: dict[str, PodStory] = {}
+
+    def add(self, now: int, reason: str, pod: str | None, node: str | None, by: str | None, message: str = "") -> None:
+        """Add an event; "" stands for None."""
+        time = seconds(now - self._start_ns)
+        self.events.append(SimEvent(time, reason, pod or None, node or None, by or None, message))
+
+    def record(self, action: Record, scheduler: str, now: int) -> None:
+        """Take in an Event that a scheduler records."""
+        if action.reason not in _TOLD_BY_THE_STORE:
+            by = action.related or scheduler
+            self.add(now, action.reason, action.pod, action.node_name, by, action.message)
+
+    def begin(self, event: WatchEvent, now: int) -> None:
+        """Take in an object that was there before the run."""
+        if isinstance(event.stored.object, Pod):
+            self._tell(event.stored.object, now)
+
+    def observe(self, event: WatchEvent, now: int, by: str, message: str) -> None:
+        """Take in a write."""
+        object_ = event.stored.object
+        if isinstance(object_, Node):
+            what = {"ADDED": "NodeAdded", "MODIFIED": "NodeChanged", "DELETED": "NodeRemoved"}[event.type]
+            self.add(now, what, None, object_.metadata.name, by, message)
+        elif isinstance(object_, Pod):
+            self._observe_pod(object_, event, now, by, message)
+
+    def _observe_pod(self, pod: Pod, event: WatchEvent, now: int, by: str, message: str) -> None:
+        node = pod.spec.node_name
+        if event.type == "ADDED":
+            self._tell(pod, now)
+            self.add(now, "Created", pod.key, node, by, message)
+        elif event.type == "DELETED":
+            self._gone(pod, now, by, message)
+        elif event.previous is not None and isinstance(event.previous.object, Pod):
+            self._changed(event.previous.object, pod, now, by)
+            if pod.status.phase != event.previous.object.status.phase:
+                self._phase_changed(pod, event.stored.raw["status"], now, by)
+
+    def _tell(self, pod: Pod, now: int) -> None:
+        """Begin the story of a pod, which may be running already."""
+        meta, status = pod.metadata, pod.status
+        story = PodStory(
+            pod.key,
+            meta.uid,
+            pod.priority,
+            status.phase,
+            pod.spec.node_name,
+            "" if pod.spec.node_name else pod.nominated_node_name,
+            created_ns=parse_time(meta.creation_timestamp) if meta.creation_timestamp else now,
+        )
+        if pod.spec.node_name and status.phase != "Pending":
+            story.started_ns = parse_time(status.start_time) if status.start_time else now
+            story.scheduled_ns = story.started_ns
+        self.stories[meta.uid] = story
+
+    def _changed(self, old: Pod, pod: Pod, now: int, by: str) -> None:
+        story = self.stories[pod.metadata.uid]
+        node = pod.spec.node_name
+        story.nominated_node = "" if node else pod.nominated_node_name
+        story.was_preempted |= _is_preempted(pod)
+        if node and not old.spec.node_name:
+            story.node, story.scheduled_ns, story.bound_in_run = node, now, True
+            self.add(now, "Scheduled", pod.key, node, by)
+        elif pod.nominated_node_name != old.nominated_node_name:
+            cleared = not pod.nominated_node_name
+            reason = "NominationCleared" if cleared else "Nominated"
+            self.add(now, reason, pod.key, pod.nominated_node_name or old.nominated_node_name, by)
+        grace = pod.metadata.deletion_grace_period_seconds
+        if pod.is_terminating and grace != old.metadata.deletion_grace_period_seconds:
+            self.add(now, "Killing", pod.key, node, by, f"grace period {grace}s")
+
+    def _phase_changed(self, pod: Pod, status: Raw, now: int, by: str) -> None:
+        story = self.stories[pod.metadata.uid]
+        story.phase = pod.status.phase
+        if story.phase == "Running":
+            story.started_ns = now
+            self.add(now, "Started", pod.key, pod.spec.node_name, by)
+        elif pod.is_terminal:
+            story.ended_ns = now
+            reason = "Finished" if story.phase == "Succeeded" else "Failed"
+            message = ": ".join(str(status[name]) for name in ("reason", "message") if status.get(name))
+            self.add(now, reason, pod.key, pod.spec.node_name, by, message)
+
+    def _gone(self, pod: Pod, now: int, by: str, message: str) -> None:
+        story = self.stories[pod.metadata.uid]
+        story.was_preempted |= _is_preempted(pod)
+        story.nominated_node = ""
+        was_alive = bool(pod.spec.node_name) and not pod.is_terminal
+        if not pod.is_terminal:
+            story.phase, story.ended_ns = "Terminated", now
+        self.add(now, "Terminated" if was_alive else "Deleted", pod.key, pod.spec.node_name, by, message)
+
+
+def _is_preempted(pod: Pod) -> bool:
+    target = pod.status.condition("DisruptionTarget")
+    return (
+        pod.is_terminating
+        and target is not None
+        and (target.status, target.reason) == ("True", "PreemptionByScheduler")
+    )

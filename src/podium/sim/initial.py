@@ -1,0 +1,140 @@
+"""The cluster as it is when a simulation starts."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+from podium.api.codec import Document
+from podium.api.errors import InputError
+from podium.api.meta import Kubernetes
+from podium.api.node import Node
+from podium.api.pod import Pod
+from podium.api.times import format_time, parse_time
+from podium.api.workloads import Deployment, ReplicaSet
+from podium.sim.annotations import DURATION
+from podium.sim.scenario import Apply, Scenario, check_played
+from podium.store.errors import StoreError
+from podium.store.store import Store
+from podium.store.stored import Raw, reread
+
+DEFAULT_START_NS = parse_time("2026-01-01T00:00:00Z")
+"""When a simulation starts whose input has no timestamp."""
+
+_SECOND = 10**9
+# What others refer to comes first.
+_ORDER = (
+    "PriorityClass",
+    "Namespace",
+    "StorageClass",
+    "CSIDriver",
+    "Node",
+    "CSINode",
+    "CSIStorageCapacity",
+    "PersistentVolume",
+    "PersistentVolumeClaim",
+    "Service",
+    "Deployment",
+    "StatefulSet",
+    "ReplicationController",
+    "ReplicaSet",
+    "Job",
+    "PodDisruptionBudget",
+    "Pod",
+)
+_RANK = {kind: rank for rank, kind in enumerate(_ORDER)}
+
+
+def start_time(documents: Iterable[Document]) -> int:
+    """The newest time at which something is said to have happened, in nanoseconds.
+
+    The end of a grace period has yet to come; its beginning counts.
+    """
+    times = (time for document in documents for time in _times(document))
+    return max(times, default=DEFAULT_START_NS)
+
+
+def check_objects(documents: Iterable[Document], scenario: Scenario, has_end: bool) -> None:
+    """Raise InputError for what no simulation can play: annotations that cannot be read, pods replaced for ever."""
+    for document in documents:
+        if document.object is not None:
+            try:
+                check_played(document.raw, document.object)
+                _check_end(document.object, has_end)
+            except InputError as error:
+                raise _located(error, document) from None
+    for step in scenario.steps:
+        if isinstance(step.change, Apply):
+            try:
+                _check_end(step.change.object, has_end)
+            except InputError as error:
+                raise step.error(f"{error.path}: {error.problem}") from None
+
+
+def create_objects(store: Store, documents: Iterable[Document], now: int) -> None:
+    """Create the objects, in an order that does not depend on theirs. Raises InputError for what the store refuses."""
+    for document in sorted(documents, key=_place):
+        if document.object is None:
+            raise TypeError(f"{document.raw.get('kind')} is not of a kind that Podium reads")
+        raw = _placed(document.raw, document.object, now)
+        try:
+            store.create(raw, now=now, reading=reread(document.object, document.raw, raw))
+        except StoreError as error:
+            raise _located(InputError(error.message), document) from None
+
+
+def _place(document: Document) -> tuple[int, str, str, str]:
+    object_ = document.object or Kubernetes()
+    meta = object_.metadata
+    # Of pods the older come first, as they came to the cluster; those without a time come last.
+    return _RANK[object_.kind], meta.creation_timestamp or "~", object_.key, meta.generate_name
+
+
+def _placed(raw: Raw, object_: Kubernetes, now: int) -> Raw:
+    """A pod with a node runs there, ready, since `now`, unless its status says otherwise."""
+    if not isinstance(object_, Pod) or not object_.spec.node_name:
+        return raw
+    status: Raw = {"phase": "Running", **raw.get("status", {})}
+    if status["phase"] != "Running":
+        return raw
+    status.setdefault("startTime", format_time(now))
+    if object_.status.condition("Ready") is None:
+        status["conditions"] = [*status.get("conditions", ()), {"type": "Ready", "status": "True"}]
+    return {**raw, "status": status}
+
+
+def _check_end(object_: Kubernetes, has_end: bool) -> None:
+    if has_end or not isinstance(object_, Deployment | ReplicaSet):
+        return
+    if DURATION in object_.spec.template.metadata.annotations:
+        path = f'.spec.template.metadata.annotations["{DURATION}"]'
+        raise InputError("pods that end are replaced for ever; say when to stop with `until`", path=path)
+
+
+def _times(document: Document) -> Iterator[int]:
+    object_ = document.object
+    if object_ is None:
+        return
+    meta = object_.metadata
+    if meta.creation_timestamp:
+        yield parse_time(meta.creation_timestamp)
+    if meta.deletion_timestamp:
+        yield parse_time(meta.deletion_timestamp) - (meta.deletion_grace_period_seconds or 0) * _SECOND
+    if isinstance(object_, Pod) and object_.status.start_time:
+        yield parse_time(object_.status.start_time)
+    if isinstance(object_, Pod | Node):
+        for condition in document.raw.get("status", {}).get("conditions", ()):
+            yield from (_time_or_zero(condition.get(name)) for name in ("lastTransitionTime", "lastHeartbeatTime"))
+
+
+def _time_or_zero(text: Any) -> int:
+    """The time; 0 for one that nobody validated and that is none."""
+    try:
+        return parse_time(text) if isinstance(text, str) else 0
+    except ValueError:
+        return 0
+
+
+def _located(error: InputError, document: Document) -> InputError:
+    name = f"{document.raw.get('kind')} {document.object.key}" if document.object else ""
+    return error.located(source=document.source, document=document.index, object=name)

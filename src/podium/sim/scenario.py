@@ -1,0 +1,214 @@
+"""The story that a simulation plays: what is applied, deleted and finished at which time.
+
+apiVersion: podium.dev/v1alpha1
+kind: Scenario
+metadata: {name: example}
+spec:
+  until: 2m
+  steps:
+  - at: 0s
+    apply: [ ...objects... ]
+  - at: 30s
+    delete: {kind: Pod, namespace: default, name: a}
+  - at: 40s
+    finish: {namespace: default, name: b}
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from podium.api.codec import Document, decode
+from podium.api.errors import InputError, shown
+from podium.api.kinds import KINDS
+from podium.api.meta import Kubernetes
+from podium.api.reading import read
+from podium.api.times import parse_duration
+from podium.api.workloads import Job
+from podium.sim.annotations import check_annotations
+from podium.sim.fields import Fields
+from podium.sim.jobs import JobProgress
+from podium.store.stored import Raw
+
+API_VERSION = "podium.dev/v1alpha1"
+_GROUP = API_VERSION.partition("/")[0]
+_NAMESPACED = {kind.name: kind.namespaced for kind in KINDS.values()}
+
+
+@dataclass(frozen=True, slots=True)
+class Apply:
+    """Create an object, or bring an existing one to what `raw` says."""
+
+    raw: Raw
+    object: Kubernetes
+
+
+@dataclass(frozen=True, slots=True)
+class Remove:
+    """Delete an object, with its own grace period."""
+
+    kind: str
+    key: str
+
+
+@dataclass(frozen=True, slots=True)
+class Finish:
+    """Let a pod's containers exit by themselves, with success."""
+
+    pod: str
+
+
+Change = Apply | Remove | Finish
+# What a step does, each change with the path of its field.
+Changes = Sequence[tuple[Change, str]]
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """What happens `at_ns` after the start; `place` locates it in errors, with `path` for the field."""
+
+    at_ns: int
+    change: Change
+    place: Document
+    path: str
+
+    def error(self, problem: str) -> InputError:
+        """An error at this step."""
+        return _error(self.place, self.path, problem)
+
+
+@dataclass(frozen=True, slots=True)
+class Scenario:
+    """The steps by time, then as written; `until_ns` after the start the story ends, None for when all is quiet."""
+
+    name: str = ""
+    until_ns: int | None = None
+    steps: tuple[Step, ...] = ()
+
+
+def split_documents(documents: Iterable[Document]) -> tuple[list[Document], Scenario]:
+    """The cluster's objects and the scenario; kinds that Podium does not read are left out.
+
+    Raises InputError for a second scenario and for anything wrong in one.
+    """
+    objects: list[Document] = []
+    scenarios: list[Document] = []
+    for document in documents:
+        if document.object is not None:
+            objects.append(document)
+        elif str(document.raw.get("apiVersion", "")).partition("/")[0] == _GROUP:
+            scenarios.append(document)
+    if len(scenarios) > 1:
+        first = scenarios[0]
+        problem = (
+            f"is a second scenario; the first is in {first.source or 'document'} {first.index}; play one at a time"
+        )
+        raise _error(scenarios[1], "", problem)
+    return objects, read_scenario(scenarios[0]) if scenarios else Scenario()
+
+
+def read_scenario(document: Document) -> Scenario:
+    """The scenario of a document. Raises InputError with the field's path for what is wrong or unknown."""
+    try:
+        return _scenario(document)
+    except InputError as error:
+        raise error.located(source=document.source, document=document.index, object=_label(document)) from None
+
+
+def _scenario(document: Document) -> Scenario:
+    root = Fields(document.raw, "")
+    for field, right in (("apiVersion", API_VERSION), ("kind", "Scenario")):
+        value = root.take(field)
+        if value != right:
+            raise InputError(f"{shown(value)} is not {right}", path=f".{field}")
+    name = root.take("metadata", {}).get("name", "") if isinstance(document.raw.get("metadata", {}), dict) else ""
+    spec = root.fields("spec")
+    until_ns = _duration(spec, "until") if spec.has("until") else None
+    steps: list[Step] = []
+    for step in spec.list_of_fields("steps"):
+        steps.extend(_steps(step, document))
+    spec.refuse_others()
+    root.refuse_others()
+    return Scenario(str(name), until_ns, tuple(sorted(steps, key=lambda step: step.at_ns)))
+
+
+def _steps(step: Fields, document: Document) -> list[Step]:
+    at_ns = _duration(step, "at")
+    named = [name for name in ("apply", "delete", "finish") if step.has(name)]
+    if len(named) != 1:
+        what = f"has {' and '.join(named)}" if named else "does nothing"
+        raise InputError(f"{what}; a step has exactly one of apply, delete and finish", path=step.path)
+    read = {"apply": _applies, "delete": _removes, "finish": _finishes}[named[0]]
+    changes: Changes = read(step)
+    step.refuse_others()
+    return [Step(at_ns, change, document, path) for change, path in changes]
+
+
+def _applies(step: Fields) -> Changes:
+    return [(_apply(raw, path), path) for raw, path in step.list_of_objects("apply")]
+
+
+def _apply(raw: dict[str, Any], path: str) -> Apply:
+    try:
+        object_ = decode(raw)
+        if object_ is None:
+            raise InputError(f"the kind {shown(raw['kind'])} is not simulated", path=".kind")
+        check_played(raw, object_)
+    except InputError as error:
+        problem = f"{error.object}: {error.problem}" if error.object else error.problem
+        raise InputError(problem, path=path + error.path) from None
+    return Apply(raw, object_)
+
+
+def check_played(raw: Raw, object_: Kubernetes) -> None:
+    """Raise InputError for what the codec does not read of an object and a simulation does."""
+    check_annotations(object_)
+    if isinstance(object_, Job):
+        read(raw, JobProgress)
+
+
+def _removes(step: Fields) -> Changes:
+    target = step.fields("delete")
+    kind = target.text("kind")
+    if kind not in _NAMESPACED:
+        raise InputError(f"the kind {shown(kind)} is not simulated", path=f"{target.path}.kind")
+    key = _key(target) if _NAMESPACED[kind] else target.text("name")
+    target.refuse_others()
+    return [(Remove(kind, key), target.path)]
+
+
+def _finishes(step: Fields) -> Changes:
+    target = step.fields("finish")
+    finish = Finish(_key(target))
+    target.refuse_others()
+    return [(finish, target.path)]
+
+
+def _key(target: Fields) -> str:
+    namespace = target.text("namespace") if target.has("namespace") else "default"
+    return f"{namespace}/{target.text('name')}"
+
+
+def _duration(fields: Fields, name: str) -> int:
+    value, path = fields.take(name), f"{fields.path}.{name}"
+    if isinstance(value, bool) or not isinstance(value, str | int | float):
+        raise InputError(f'{shown(value)} is no duration; write it as in "90s"', path=path)
+    try:
+        duration = parse_duration(value)
+    except ValueError as error:
+        raise InputError(str(error), path=path) from None
+    if duration < 0:
+        raise InputError(f"{shown(value)} is before the start; write 0s or more", path=path)
+    return duration
+
+
+def _label(document: Document) -> str:
+    metadata = document.raw.get("metadata")
+    name = metadata.get("name") if isinstance(metadata, dict) else None
+    return f"{document.raw.get('kind')} {name}" if isinstance(name, str) else str(document.raw.get("kind"))
+
+
+def _error(document: Document, path: str, problem: str) -> InputError:
+    return InputError(problem, source=document.source, document=document.index, object=_label(document), path=path)

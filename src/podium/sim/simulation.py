@@ -1,0 +1,223 @@
+"""A cluster in virtual time: the store, the controllers, the kubelets, and the schedulers that are simulated."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Sequence
+from dataclasses import dataclass
+from random import Random
+from typing import Protocol
+
+from podium.api.codec import Document
+from podium.api.errors import PodiumError
+from podium.machines.actions import Action, Bind
+from podium.machines.machine import Machine
+from podium.machines.observations import Answered, Changed, Gone, Observation, Problem, Tick
+from podium.sim.agenda import Agenda
+from podium.sim.api_server import APIServer
+from podium.sim.budgets import Budgets
+from podium.sim.faults import Faults
+from podium.sim.history import History
+from podium.sim.initial import check_objects, create_objects
+from podium.sim.kubelet import Kubelet
+from podium.sim.playing import play
+from podium.sim.scenario import Scenario, Step
+from podium.sim.usage import Usage
+from podium.sim.workloads import Workloads
+from podium.sim.writes import Controller
+from podium.store.store import Store
+from podium.store.watch_log import WatchEvent
+
+_STEP, _ANSWER = range(2)
+_MAX_WRITES_AT_ONCE = 1_000
+"""How many writes for each object one instant may bring before it is taken to go on for ever."""
+
+
+class SimulatedScheduler(Machine, Protocol):
+    """A scheduler machine that says whether it still has work."""
+
+    def is_settled(self) -> bool:
+        """Whether only what it observes, or the periodic flush of unschedulable pods, can make it do anything."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """How a simulation is run; times in nanoseconds. `until_ns` after the start it ends, None: when all is quiet."""
+
+    seed: int = 0
+    start_ns: int = 0
+    until_ns: int | None = None
+    start_delay_ns: int = 0
+    bind_delay_ns: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class _CarryOut:
+    """An action that takes effect later."""
+
+    scheduler: SimulatedScheduler
+    action: Action
+
+
+@dataclass(frozen=True, slots=True)
+class _Answer:
+    """An answer that arrives later."""
+
+    scheduler: SimulatedScheduler
+    answered: Answered
+
+
+class Simulation:
+    """Plays a scenario on a cluster.
+
+    At one instant, steps go first, then what kubelets and controllers have to do, then answers on their way; the
+    schedulers act when all else is quiet, so they know of everything. Whatever is written reaches everyone at once.
+    """
+
+    def __init__(
+        self,
+        documents: Sequence[Document],
+        scenario: Scenario,
+        *,
+        settings: Settings,
+        schedulers: Sequence[SimulatedScheduler],
+        faults: Faults | None = None,
+    ) -> None:
+        """Create the cluster; raises InputError where that cannot be played. `documents` are of known kinds."""
+        self.scenario = scenario
+        self.settings = settings
+        self.now = settings.start_ns
+        self.store = Store(seed=settings.seed)
+        self.history = History(self.now)
+        self.usage = Usage(self.now)
+        self.bind_attempts = 0
+        self.steps_played = 0
+        self._schedulers = schedulers
+        self._faults = faults
+        self._random = Random(f"faults:{settings.seed}")
+        self._kubelet = Kubelet(settings.start_delay_ns)
+        self._controllers: tuple[Controller, ...] = (self._kubelet, Workloads(), Budgets())
+        self._server = APIServer(self.store, self.history, self._note)
+        self._agenda: Agenda[Step | _CarryOut | _Answer] = Agenda()
+        self._inbox: deque[tuple[SimulatedScheduler, Observation]] = deque()
+        self._instant_began_at = 0
+        self._begin(documents)
+
+    @property
+    def elapsed_ns(self) -> int:
+        """The virtual time since the start."""
+        return self.now - self.settings.start_ns
+
+    def step(self) -> bool:
+        """Let the next thing happen, and everything that follows from it at once; False when nothing is left."""
+        item = self._agenda.take_due(self.now)
+        if item is not None:
+            self._happen(item)
+        elif (scheduler := self._due_scheduler()) is not None:
+            self._perform(scheduler, scheduler.handle(Tick(), self.now))
+        elif not self._pass_time():
+            return False
+        self._settle()
+        return True
+
+    def _begin(self, documents: Sequence[Document]) -> None:
+        has_end = self.settings.until_ns is not None
+        check_objects(documents, self.scenario, has_end)
+        create_objects(self.store, documents, self.now)
+        for event in self.store.events_since(0):
+            self.history.begin(event, self.now)
+            self._tell(event)
+        for step in self.scenario.steps:
+            self._agenda.add(self.settings.start_ns + step.at_ns, step, _STEP)
+        self._settle()
+
+    def _happen(self, item: Step | _CarryOut | _Answer) -> None:
+        if isinstance(item, Step):
+            play(item, self._server, self._kubelet, self.now)
+            self.steps_played += 1
+        elif isinstance(item, _CarryOut):
+            self._carry_out(item.scheduler, item.action)
+        else:
+            self._inbox.append((item.scheduler, item.answered))
+
+    def _due_scheduler(self) -> SimulatedScheduler | None:
+        for scheduler in self._schedulers:
+            deadline = scheduler.next_deadline()
+            if deadline is not None and deadline <= self.now:
+                return scheduler
+        return None
+
+    def _pass_time(self) -> bool:
+        """Go on to the next time at which something happens; False when there is none, or it is after the end."""
+        times = [self._agenda.next_time(), *(controller.next_deadline() for controller in self._controllers)]
+        until_ns = self.settings.until_ns
+        if until_ns is not None or not all(scheduler.is_settled() for scheduler in self._schedulers):
+            times += [scheduler.next_deadline() for scheduler in self._schedulers]
+        known = [time for time in times if time is not None]
+        end = None if until_ns is None else self.settings.start_ns + until_ns
+        if not known or (end is not None and min(known) > end):
+            self.now = self.now if end is None else end
+            self.usage.pass_time(self.now)
+            return False
+        self.now = max(self.now, min(known))
+        self._instant_began_at = self.store.version
+        return True
+
+    def _settle(self) -> None:
+        """Deliver what was written and answered, and let the controllers act on it, until all are quiet."""
+        while True:
+            while self._inbox:
+                scheduler, observation = self._inbox.popleft()
+                self._perform(scheduler, scheduler.handle(observation, self.now))
+            writes = next((writes for one in self._controllers if (writes := one.reconcile(self.now))), ())
+            if not writes:
+                break
+            for write in writes:
+                self._server.write(write, self.now)
+        self._check_instant()
+
+    def _check_instant(self) -> None:
+        written = self.store.version - self._instant_began_at
+        if written > _MAX_WRITES_AT_ONCE * (len(self.history.stories) + 100):
+            last = self.history.events[-1]
+            raise PodiumError(
+                f"at {last.time} s the same things happen again and again without time passing; "
+                f"the last was {last.reason} of {last.pod or last.node} by {last.by}"
+            )
+
+    def _perform(self, scheduler: SimulatedScheduler, actions: Sequence[Action]) -> None:
+        for action in actions:
+            if isinstance(action, Bind):
+                self.bind_attempts += 1
+                if self.settings.bind_delay_ns:
+                    later = self.now + self.settings.bind_delay_ns
+                    self._agenda.add(later, _CarryOut(scheduler, action), _ANSWER)
+                    continue
+            self._carry_out(scheduler, action)
+
+    def _carry_out(self, scheduler: SimulatedScheduler, action: Action) -> None:
+        fault = self._faults.answer(action, self._random) if self._faults else None
+        delay_ns = fault if isinstance(fault, int) else 0
+        if isinstance(fault, Problem) and not fault.is_ambiguous:
+            problem: Problem | None = fault
+        else:
+            problem = self._server.carry_out(action, self.now)
+            if isinstance(fault, Problem):
+                problem = fault
+        answered = Answered(action, problem)
+        if delay_ns:
+            self._agenda.add(self.now + delay_ns, _Answer(scheduler, answered), _ANSWER)
+        else:
+            self._inbox.append((scheduler, answered))
+
+    def _note(self, event: WatchEvent, now: int, by: str, message: str) -> None:
+        self.history.observe(event, now, by, message)
+        self._tell(event)
+
+    def _tell(self, event: WatchEvent) -> None:
+        self.usage.observe(event, self.now)
+        for controller in self._controllers:
+            controller.observe(event, self.now)
+        observation = Gone(event.stored.object) if event.type == "DELETED" else Changed(event.stored.object)
+        self._inbox.extend((scheduler, observation) for scheduler in self._schedulers)

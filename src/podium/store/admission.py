@@ -1,0 +1,75 @@
+"""What the API server fills in, and refuses, when a pod is created.
+
+Where a pod was in a cluster before (it has a uid), what was filled in there stands.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+from podium.api.policy import PriorityClass
+from podium.store.errors import StoreError, forbidden
+from podium.store.label_keys import merge_label_keys
+from podium.store.stored import Raw
+
+SYSTEM_CLASSES: Mapping[str, int] = {"system-cluster-critical": 2_000_000_000, "system-node-critical": 2_000_001_000}
+"""The priority classes that every cluster has (pkg/apis/scheduling/types.go)."""
+
+_DEFAULTS: Raw = {"terminationGracePeriodSeconds": 30, "schedulerName": "default-scheduler"}
+_PREEMPT = "PreemptLowerPriority"
+
+
+def admit_pod(raw: Raw, key: str, classes: Mapping[str, PriorityClass]) -> Raw:
+    """The pod with priority, preemption policy, grace period, phase and selectors filled in; `raw` is not changed.
+
+    `classes` are the cluster's PriorityClasses by name. Raises StoreError 403 for a class that does not exist, and for
+    a priority or policy other than its class's. Upstream also refuses a priority without a class; here it stands.
+    """
+    spec: Raw = {**_DEFAULTS, **raw.get("spec", {})}
+    metadata = raw["metadata"]
+    if "uid" not in metadata:
+        spec = merge_label_keys(spec, metadata.get("labels", {}))
+    if "uid" not in metadata or "priority" not in spec:
+        spec = {**spec, **_priority(spec, key, classes)}
+    return {**raw, "spec": spec, "status": {"phase": "Pending", **raw.get("status", {})}}
+
+
+def _priority(spec: Raw, key: str, classes: Mapping[str, PriorityClass]) -> Raw:
+    """The fields that follow from the pod's class (plugin/pkg/admission/priority)."""
+    name = spec.get("priorityClassName", "")
+    if not name and "priority" in spec:
+        return {"preemptionPolicy": spec.get("preemptionPolicy", _PREEMPT)}
+    filled = _of_class(name, classes) if name else _of_default(classes.values())
+    if filled is None:
+        raise forbidden("Pod", key, f"no PriorityClass with name {name} was found")
+    for field in ("priority", "preemptionPolicy"):
+        if name and field in spec and spec[field] != filled[field]:
+            raise _differs(key, field, spec[field], name, filled[field])
+    return filled if name else {**filled, "preemptionPolicy": spec.get("preemptionPolicy", filled["preemptionPolicy"])}
+
+
+def _differs(key: str, field: str, given: object, name: str, right: object) -> StoreError:
+    return forbidden("Pod", key, f"{field} {given} is not that of PriorityClass {name}, {right}; leave it out")
+
+
+def _of_class(name: str, classes: Mapping[str, PriorityClass]) -> Raw | None:
+    found = classes.get(name)
+    if found is not None:
+        return {"priority": found.value, "preemptionPolicy": found.preemption_policy}
+    if name in SYSTEM_CLASSES:
+        return {"priority": SYSTEM_CLASSES[name], "preemptionPolicy": _PREEMPT}
+    return None
+
+
+def _of_default(classes: Iterable[PriorityClass]) -> Raw:
+    """The default class's fields; of several the lowest counts, as upstream; without one, priority 0."""
+    found = min(
+        (one for one in classes if one.global_default), key=lambda one: (one.value, one.metadata.name), default=None
+    )
+    if found is None:
+        return {"priority": 0, "preemptionPolicy": _PREEMPT}
+    return {
+        "priorityClassName": found.metadata.name,
+        "priority": found.value,
+        "preemptionPolicy": found.preemption_policy,
+    }

@@ -1,0 +1,83 @@
+import json
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from podium.api.errors import InputError
+from podium.api.json import parse_documents
+from podium.api.yaml import MAX_DEPTH
+
+
+def error_of(text: str) -> str:
+    with pytest.raises(InputError) as caught:
+        list(parse_documents(text))
+    return str(caught.value)
+
+
+VALUES = st.recursive(
+    st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text(),
+    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(), inner, max_size=4),
+)
+
+
+@given(st.lists(VALUES, min_size=1, max_size=3), st.sampled_from(["", " ", "\n\n"]))
+def test_documents_that_follow_one_another_read_as_json_does(values: list[Any], space: str) -> None:
+    # A number ends only where something else begins.
+    text = space.join(json.dumps([value]) for value in values)
+
+    assert list(parse_documents(text)) == [(index, [value]) for index, value in enumerate(values, start=1)]
+
+
+def test_null_entries_are_left_out() -> None:
+    assert list(parse_documents('{"a": null, "b": [{"c": null, "d": 1}]}')) == [(1, {"b": [{"d": 1}]})]
+
+
+@pytest.mark.parametrize(
+    ("text", "error"),
+    [
+        ('{"a": [1, {"b": 1, "c": 2, "b": 3}]}', "document 1, .a[1].b: is given twice"),
+        ('{"a": null, "a": 1}', "document 1, .a: is given twice"),
+        ('{"a": [1, null]}', "document 1, .a[1]: a list has a null item; remove it or give it a value"),
+        ('{"a": [[null]]}', "document 1, .a[0][0]: a list has a null item; remove it or give it a value"),
+        ('{"a": NaN}', "document 1, .a: NaN is not a number that objects can hold"),
+        ('[1, {"a b": [-Infinity]}]', 'document 1, [1]["a b"][0]: -Infinity is not a number that objects can hold'),
+        ('{} {"a": 1e999}', 'document 2, .a: "1e999" is too large for a number'),
+        (r'{"a": "\ud800"}', r'document 1, .a: "\ud800" has half a surrogate pair, which is no character'),
+        (r'{"\udc00": 1}', r'document 1: the key "\udc00" has half a surrogate pair, which is no character'),
+    ],
+)
+def test_what_python_would_let_pass_is_refused_with_its_path(text: str, error: str) -> None:
+    assert error_of(text) == error
+
+
+def test_a_whole_surrogate_pair_is_a_character() -> None:
+    assert list(parse_documents(r'{"a": "\ud83d\ude00"}')) == [(1, {"a": "😀"})]
+
+
+def test_an_integer_of_thousands_of_digits_is_refused() -> None:
+    assert error_of(f'{{"a": {"1" * 5_000}}}') == "document 1: a number has thousands of digits"
+
+
+@pytest.mark.parametrize(
+    ("text", "place"),
+    [
+        ('{"a": 1', "line 1, column 8"),
+        ('{\n"a": 1,}', "line 2, column 8"),
+        ('{"a": 1}}', "document 2: line 1, column 9"),
+        ('{"a": "\x01"}', "line 1, column 8"),
+        ("{'a': 1}", "line 1, column 2"),
+    ],
+)
+def test_what_is_no_json_is_refused_with_its_place(text: str, place: str) -> None:
+    assert f"{place}: not valid JSON" in error_of(text)
+
+
+@pytest.mark.parametrize(("opening", "closing"), [("[", "]"), ('{"a":', "}")])
+def test_values_nest_to_a_depth_and_no_deeper(opening: str, closing: str) -> None:
+    assert list(parse_documents(opening * MAX_DEPTH + "1" + closing * MAX_DEPTH))
+
+    deeper = MAX_DEPTH + 1
+    assert "nested too deep" in error_of(opening * deeper + "1" + closing * deeper)
+    assert "nested too deep" in error_of(opening * 100_000)

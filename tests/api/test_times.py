@@ -1,0 +1,117 @@
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from podium.api.times import format_duration, format_time, parse_duration, parse_time
+
+SECOND = 10**9
+
+
+@pytest.mark.parametrize(
+    ("text", "ns"),
+    [
+        ("1970-01-01T00:00:00Z", 0),
+        ("2026-01-01T00:00:00Z", 1_767_225_600 * SECOND),
+        ("1970-01-01T00:00:00.5Z", SECOND // 2),
+        ("1970-01-01T00:00:00.123456789123Z", 123_456_789),
+        ("1970-01-01T01:00:00+01:00", 0),
+        ("1969-12-31T16:30:00-07:30", 0),
+        ("1969-12-31T23:59:59Z", -SECOND),
+    ],
+)
+def test_times_are_rfc_3339_with_fractions_and_offsets(text: str, ns: int) -> None:
+    assert parse_time(text) == ns
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "2026-01-01",
+        "2026-01-01 00:00:00Z",
+        "2026-01-01T00:00:00",
+        "2026-02-30T00:00:00Z",
+        "2026-01-01T24:00:00Z",
+        "2026-01-01T00:00:60Z",
+        "2026-01-01T00:00:00+24:00",
+        "0000-01-01T00:00:00Z",
+        "٢٠٢٦-01-01T00:00:00Z",
+        "2026-01-01T00:00:00." + "1" * 1_000 + "Z",
+    ],
+)
+def test_other_texts_are_no_times(text: str) -> None:
+    with pytest.raises(ValueError, match="is no time"):
+        parse_time(text)
+
+
+def test_times_are_written_in_whole_seconds() -> None:
+    assert format_time(1_767_225_600 * SECOND + 999_999_999) == "2026-01-01T00:00:00Z"
+
+
+@given(st.integers(-62_135_596_800, 253_402_300_799))
+def test_a_written_time_reads_as_itself(seconds: int) -> None:
+    assert parse_time(format_time(seconds * SECOND)) == seconds * SECOND
+
+
+@pytest.mark.parametrize(
+    ("text", "ns"),
+    [
+        ("90s", 90 * SECOND),
+        ("1h2m3.5s", 3_723_500_000_000),
+        ("300ms", 300_000_000),
+        ("1.5us", 1_500),
+        ("2µs", 2_000),
+        ("7ns", 7),
+        (".5s", SECOND // 2),
+        ("-5s", -5 * SECOND),
+        ("+5s", 5 * SECOND),
+        ("0", 0),
+        ("90", 90 * SECOND),
+        ("1.5", 3 * SECOND // 2),
+        (90, 90 * SECOND),
+        (0.25, SECOND // 4),
+    ],
+)
+def test_durations_are_gos_and_a_bare_number_counts_seconds(text: str | float, ns: int) -> None:
+    assert parse_duration(text) == ns
+
+
+@pytest.mark.parametrize("text", ["", "s", ".", "-", "1d", "1h-2s", " 1s", "1S", "1e3", "٣s", "nan", True])
+def test_other_texts_are_no_durations(text: str) -> None:
+    with pytest.raises(ValueError, match="is no duration"):
+        parse_duration(text)
+
+
+@pytest.mark.parametrize("text", ["2562048h", "9" * 40, 2**63 // SECOND + 1])
+def test_durations_beyond_64_bits_are_refused(text: str | int) -> None:
+    with pytest.raises(ValueError, match="is too long"):
+        parse_duration(text)
+
+
+def test_a_duration_of_thousands_of_digits_is_refused() -> None:
+    with pytest.raises(ValueError, match="is too long"):
+        parse_duration(10**5_000)
+    with pytest.raises(ValueError, match="is no duration"):
+        parse_duration("9" * 5_000)
+
+
+@pytest.mark.parametrize(
+    ("ns", "text"),
+    [
+        (0, "0s"),
+        (90 * SECOND, "1m30s"),
+        (3_600 * SECOND, "1h"),
+        (3_723_500_000_000, "1h2m3.5s"),
+        (300_000_000, "300ms"),
+        (1_500, "1.5us"),
+        (7, "7ns"),
+        (-90 * SECOND, "-1m30s"),
+    ],
+)
+def test_durations_are_written_as_people_write_them(ns: int, text: str) -> None:
+    assert format_duration(ns) == text
+
+
+@given(st.integers(-(2**63) + 1, 2**63 - 1))
+def test_a_written_duration_reads_as_itself(ns: int) -> None:
+    assert parse_duration(format_duration(ns)) == ns

@@ -1,0 +1,205 @@
+"""The rules by which plugins are found, and what a class must be like to be one."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from itertools import count
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from podium.cluster.cluster import Cluster
+from podium.framework.errors import PluginError
+from podium.framework.plugin import Plugin, PluginContext
+from podium.framework.registry import Registry, require_whole
+
+FILTER = "    def filter(self, state, pod, node): ..."
+_numbers = count()
+
+Write = Callable[[str], str]
+
+
+@pytest.fixture
+def module(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Write:
+    """Writes a module that can be imported in this test, and gives its name."""
+    monkeypatch.syspath_prepend(tmp_path)
+
+    def write(text: str) -> str:
+        name = f"written_for_a_test_{next(_numbers)}"
+        (tmp_path / f"{name}.py").write_text(text)
+        monkeypatch.delitem(sys.modules, name, raising=False)
+        return name
+
+    return write
+
+
+def install(folder: Path, package: str, plugin: str, place: str) -> None:
+    """An installed package, as far as its metadata go, that offers a plugin."""
+    metadata = folder / f"{package}-1.dist-info"
+    metadata.mkdir()
+    (metadata / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {package}\nVersion: 1\n")
+    (metadata / "entry_points.txt").write_text(f"[podium.plugins]\n{plugin} = {place}\n")
+
+
+def made(name: str, args: dict[str, Any] | None = None) -> Any:
+    return Registry({}).resolve(name)(PluginContext(args or {}, Cluster()))
+
+
+def refusal(name: str, in_tree: tuple[str, ...] = ()) -> str:
+    with pytest.raises(PluginError) as refused:
+        Registry(dict.fromkeys(in_tree, PlainPlugin)).resolve(name)
+    return str(refused.value)
+
+
+class PlainPlugin:
+    """A plugin of the table."""
+
+    name = "PlainPlugin"
+
+    def __init__(self, context: PluginContext) -> None:
+        self.args = context.args
+
+    def filter(self, state: Any, pod: Any, node: Any) -> Any: ...
+
+
+def test_a_name_in_the_table_is_the_factory_there() -> None:
+    assert Registry({"PlainPlugin": PlainPlugin}).resolve("PlainPlugin") is PlainPlugin
+
+
+def test_an_unknown_name_is_refused_with_the_near_ones() -> None:
+    assert refusal("NodeAfinity", ("NodeAffinity", "NodeName")) == (
+        'there is no plugin "NodeAfinity" (did you mean NodeAffinity?); '
+        "a class of your own is written package.module:Class"
+    )
+
+
+def test_a_name_like_none_is_refused_with_all_that_are_known() -> None:
+    assert "(known are: NodeAffinity, NodeName)" in refusal("Zzz", ("NodeAffinity", "NodeName"))
+
+
+def test_a_class_is_loaded_from_the_module_that_its_name_says(module: Write) -> None:
+    name = module(f"class Own:\n    name = 'Mine'\n{FILTER}\n")
+    assert made(f"{name}:Own").name == "Mine"
+
+
+def test_a_class_without_a_name_is_called_as_the_class(module: Write) -> None:
+    name = module(f"class Own:\n{FILTER}\n")
+    assert made(f"{name}:Own").name == "Own"
+
+
+def test_a_class_that_inherits_a_protocol_without_a_name_is_called_as_the_class(module: Write) -> None:
+    imports = "from podium.framework.plugin import FilterPlugin\n"
+    name = module(f"{imports}class Own(FilterPlugin):\n{FILTER}\n")
+    assert made(f"{name}:Own").name == "Own"
+
+
+def test_a_name_given_in_the_constructor_stands(module: Write) -> None:
+    name = module(f"class Own:\n    def __init__(self): self.name = 'Mine'\n{FILTER}\n")
+    assert made(f"{name}:Own").name == "Mine"
+
+
+@pytest.mark.parametrize(
+    "parameters", ["self, context", "self, context=None", "self, context, /", "self, context, *more"]
+)
+def test_a_constructor_with_a_parameter_is_given_the_context(module: Write, parameters: str) -> None:
+    name = module(f"class Own:\n    def __init__({parameters}): self.args = context.args\n{FILTER}\n")
+    assert made(f"{name}:Own", {"limit": 1}).args == {"limit": 1}
+
+
+@pytest.mark.parametrize("parameters", ["self", "self, *more", "self, *, limit=3", "self, **more"])
+def test_a_constructor_without_a_place_for_the_context_is_called_without(module: Write, parameters: str) -> None:
+    name = module(f"class Own:\n    def __init__({parameters}): self.told = [*locals()]\n{FILTER}\n")
+    assert "context" not in made(f"{name}:Own").told
+
+
+@pytest.mark.parametrize("parameters", ["self, context, limit", "self, *, limit"])
+def test_a_constructor_that_needs_more_is_refused(module: Write, parameters: str) -> None:
+    name = module(f"class Own:\n    def __init__({parameters}): ...\n{FILTER}\n")
+    assert refusal(f"{name}:Own") == "the constructor of Own needs limit; it is given a PluginContext, or nothing"
+
+
+def test_a_class_without_any_methods_of_a_plugin_is_refused_with_those_it_could_have(module: Write) -> None:
+    name = module("class Own:\n    def filters(self, state, pod, node): ...\n")
+    message = refusal(f"{name}:Own")
+    assert message.startswith("class Own is no plugin: it has none of the methods pre_enqueue, sort_key, pre_filter, ")
+    assert "filter_rows" in message
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ("import no_such_module_anywhere", "ModuleNotFoundError: No module named 'no_such_module_anywhere'"),
+        ("class Own(", "SyntaxError"),
+        ("raise RuntimeError('no')", "RuntimeError: no"),
+        ("class Owm:\n    pass", "has no class Own; did you mean Owm?"),
+        ("Own = 3", "has no class Own; known are: none"),
+    ],
+)
+def test_a_module_that_does_not_load_or_lacks_the_class_is_refused_with_the_reason(
+    module: Write, text: str, says: str
+) -> None:
+    name = module(text)
+    message = refusal(f"{name}:Own")
+    assert f"module {name} " in message
+    assert says in message
+
+
+def test_a_module_that_is_not_there_is_refused() -> None:
+    assert "is it installed, or its folder on PYTHONPATH?" in refusal("no_such_module_anywhere:Own")
+
+
+@pytest.mark.parametrize("name", [":Own", "a:", ".a:Own", "a..b:Own", "a:b:c", "/etc/passwd:Own", "a b:Own", "a:Own()"])
+def test_only_a_module_and_a_class_are_a_place(name: str) -> None:
+    assert "write it as in package.module:Class" in refusal(name)
+
+
+def test_an_installed_package_offers_plugins_by_entry_points(module: Write, tmp_path: Path) -> None:
+    name = module(f"class Own:\n{FILTER}\n")
+    install(tmp_path, "some-plugins", "OwnPlugin", f"{name}:Own")
+    assert made("OwnPlugin").name == "Own"
+
+
+def test_the_table_comes_before_installed_packages(module: Write, tmp_path: Path) -> None:
+    install(tmp_path, "other-plugins", "PlainPlugin", f"{module('')}:Missing")
+    assert Registry({"PlainPlugin": PlainPlugin}).resolve("PlainPlugin") is PlainPlugin
+
+
+def test_a_plugin_that_two_packages_offer_is_refused_with_the_places(module: Write, tmp_path: Path) -> None:
+    name = module(f"class Own:\n{FILTER}\nclass Other(Own): ...\n")
+    install(tmp_path, "some-plugins", "OwnPlugin", f"{name}:Own")
+    install(tmp_path, "other-plugins", "OwnPlugin", f"{name}:Other")
+    assert refusal("OwnPlugin").endswith(f"write which: {name}:Other or {name}:Own")
+
+
+def plugin(name: object = "Own", **members: object) -> Plugin:
+    """A plugin of some members; all its methods do nothing."""
+    return type("Own", (), {"name": name, **members})()  # type: ignore[no-any-return]
+
+
+def nothing(self: object) -> None: ...
+
+
+@pytest.mark.parametrize(
+    ("members", "lacks"),
+    [
+        ({"reserve": nothing}, "has reserve but no unreserve; ReservePlugin needs all of them"),
+        ({"filter_rows": nothing}, "has filter_rows but no scope"),
+        ({"score_rows": nothing}, "has score_rows but no scope"),
+        ({"pre_filter": nothing, "add_pod": nothing}, "has add_pod but no remove_pod"),
+    ],
+)
+def test_a_plugin_with_half_of_what_a_point_needs_is_refused(members: dict[str, object], lacks: str) -> None:
+    with pytest.raises(PluginError, match=f"plugin Own {lacks}"):
+        require_whole(plugin(**members))
+
+
+def test_a_scope_without_array_methods_is_nobodys_half() -> None:
+    require_whole(plugin(scope="anything", filter=nothing))
+
+
+@pytest.mark.parametrize("name", ["", None, 3])
+def test_the_name_of_a_plugin_is_text(name: object) -> None:
+    with pytest.raises(PluginError, match="text is needed"):
+        require_whole(plugin(name, filter=nothing))

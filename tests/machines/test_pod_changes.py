@@ -1,0 +1,46 @@
+import pytest
+from tests.machines.pending import pending
+
+from podium.cluster.pods import PodRecord
+from podium.framework.events import Action
+from podium.machines.pod_changes import pod_changes
+
+PLAIN = pending("p", requests={"cpu": "2", "memory": "1Gi"}, labels={"app": "a"}, gates=("g", "h"))
+
+
+@pytest.mark.parametrize(
+    ("new", "changes"),
+    [
+        (pending("p", requests={"cpu": "2", "memory": "1Gi"}, labels={"app": "b"}, gates=("g", "h")), "LABEL"),
+        (pending("p", requests={"cpu": "1", "memory": "1Gi"}, labels={"app": "a"}, gates=("g", "h")), "SCALE_DOWN"),
+        (pending("p", requests={"cpu": "2"}, labels={"app": "a"}, gates=("g", "h")), "SCALE_DOWN"),
+        (pending("p", requests={"cpu": "3", "memory": "1Gi"}, labels={"app": "a"}, gates=("g", "h")), "OTHER"),
+        (pending("p", requests={"cpu": "2", "memory": "1Gi"}, labels={"app": "a"}, gates=("g",)), "OTHER"),
+        (pending("p", requests={"cpu": "2", "memory": "1Gi"}, labels={"app": "a"}), "SCHEDULING_GATES"),
+    ],
+)
+def test_an_update_is_named_for_what_it_changed(new: PodRecord, changes: str) -> None:
+    assert pod_changes(PLAIN, new) == Action[f"UPDATE_POD_{changes}"]
+
+
+def test_a_new_toleration_counts() -> None:
+    assert pod_changes(pending("p"), pending("p", tolerated=("spot",))) == Action.UPDATE_POD_TOLERATION
+
+
+def test_a_gate_that_comes_back_is_no_removal() -> None:
+    assert pod_changes(pending("p"), pending("p", gates=("g",))) == Action.UPDATE_POD_OTHER
+
+
+def test_several_changes_are_all_named() -> None:
+    old = pending("p", requests={"cpu": "2"}, gates=("g",))
+    new = pending("p", requests={"cpu": "1"}, labels={"app": "a"}, tolerated=("spot",))
+    assert pod_changes(old, new) == (
+        Action.UPDATE_POD_LABEL
+        | Action.UPDATE_POD_SCALE_DOWN
+        | Action.UPDATE_POD_TOLERATION
+        | Action.UPDATE_POD_SCHEDULING_GATES
+    )
+
+
+def test_nothing_that_scheduling_reads_is_another_change() -> None:
+    assert pod_changes(PLAIN, PLAIN) == Action.UPDATE_POD_OTHER

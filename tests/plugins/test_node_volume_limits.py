@@ -1,0 +1,255 @@
+"""The rules of NodeVolumeLimits."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from tests.plugins.volume_objects import (
+    LATE,
+    claim,
+    cluster_of,
+    context,
+    csi_node,
+    ephemeral,
+    mounts,
+    node,
+    pod,
+    refused,
+    refused_without,
+    turned_down,
+    volume,
+)
+
+from podium.api.meta import Kubernetes, ObjectMeta
+from podium.api.node import CSINode
+from podium.api.pod import AWSElasticBlockStore, GCEPersistentDisk, Pod, Volume
+from podium.api.storage import CSIPersistentVolumeSource, PersistentVolume, StorageClass
+from podium.cluster.cluster import Cluster
+from podium.framework.events import Action, ClusterEvent, Resource
+from podium.framework.status import SKIP, Status, unresolvable, unschedulable
+from podium.plugins.node_volume_limits import NodeVolumeLimits
+
+DRIVER = LATE.provisioner
+TOO_MANY = unschedulable("node(s) exceed max volume count")
+
+
+def plugin_for(cluster: Cluster) -> NodeVolumeLimits:
+    return NodeVolumeLimits(context(cluster))
+
+
+def csi(name: str, driver: str = DRIVER) -> PersistentVolume:
+    return volume(name, csi=CSIPersistentVolumeSource(driver=driver, volume_handle=name))
+
+
+def answers(limit: int | None, incoming: Pod, *objects: Kubernetes, driver: str = DRIVER) -> dict[str, Status]:
+    """The refusals of a node n1 with a limit."""
+    cluster = cluster_of(node("n1"), csi_node("n1", {driver: limit}), LATE, *objects)
+    return refused(plugin_for(cluster), cluster, incoming)
+
+
+def claims(*names: str) -> list[Kubernetes]:
+    """Claims that are bound to CSI volumes of their names."""
+    return [item for name in names for item in (claim(name, volume=name), csi(name))]
+
+
+def test_a_pod_without_volumes_to_attach_is_skipped() -> None:
+    cluster = cluster_of(node("n1"))
+    assert turned_down(plugin_for(cluster), cluster, pod("incoming")) == SKIP
+
+
+def test_volumes_of_pods_on_the_node_and_of_the_pod_stay_within_the_limit() -> None:
+    storage = claims("a", "b", "c")
+    running = pod("running", mounts("a"), node_name="n1")
+    assert answers(2, pod("incoming", mounts("b")), running, *storage) == {}
+    assert answers(2, pod("incoming", mounts("b", "c")), running, *storage) == {"n1": TOO_MANY}
+
+
+def test_a_volume_that_is_attached_already_is_not_counted_again() -> None:
+    running = pod("running", mounts("a"), node_name="n1")
+    assert answers(1, pod("incoming", mounts("a")), running, *claims("a")) == {}
+    assert answers(1, pod("incoming", mounts("a", "b")), running, *claims("a", "b")) == {"n1": TOO_MANY}
+
+
+def test_all_volumes_of_a_pod_on_the_node_count() -> None:
+    running = pod("running", mounts("a", "b"), node_name="n1")
+    assert answers(2, pod("incoming", mounts("c")), running, *claims("a", "b", "c")) == {"n1": TOO_MANY}
+
+
+def test_two_claims_of_one_volume_are_one_attachment() -> None:
+    storage = [claim("a", volume="v"), claim("b", volume="v"), csi("v")]
+    assert answers(1, pod("incoming", mounts("a", "b")), *storage) == {}
+
+
+def test_a_full_node_still_takes_what_is_attached_to_it() -> None:
+    running = pod("running", mounts("a", "b"), node_name="n1")
+    assert answers(1, pod("incoming", mounts("a")), running, *claims("a", "b")) == {}
+
+
+def test_only_volumes_of_the_limited_driver_count() -> None:
+    other = [claim("x", volume="x"), csi("x", "other.example.com")]
+    running = pod("running", mounts("x"), node_name="n1")
+    assert answers(1, pod("incoming", mounts("a")), running, *claims("a"), *other) == {}
+    assert answers(0, pod("incoming", mounts("x")), *other) == {}
+
+
+def test_a_driver_without_a_limit_attaches_any_number() -> None:
+    assert answers(None, pod("incoming", mounts("a", "b")), *claims("a", "b")) == {}
+
+
+def test_a_node_whose_drivers_are_unknown_attaches_any_number() -> None:
+    cluster = cluster_of(node("n1"), *claims("a"))
+    assert refused(plugin_for(cluster), cluster, pod("incoming", mounts("a"))) == {}
+
+
+def test_an_unbound_claim_counts_for_the_driver_of_its_class() -> None:
+    assert answers(0, pod("incoming", mounts("a")), claim("a")) == {"n1": TOO_MANY}
+    assert answers(0, pod("incoming", mounts("a")), claim("a", "unheard-of")) == {}
+    assert answers(0, pod("incoming", mounts("a")), claim("a", None)) == {}
+
+
+def test_a_claim_whose_volume_is_unknown_counts_for_the_driver_of_its_class() -> None:
+    assert answers(0, pod("incoming", mounts("a")), claim("a", volume="unheard-of")) == {"n1": TOO_MANY}
+
+
+def test_claims_of_ephemeral_volumes_count() -> None:
+    storage = [claim("incoming-scratch"), claim("running-scratch")]
+    running = pod("running", [ephemeral("scratch")], node_name="n1")
+    assert answers(2, pod("incoming", [ephemeral("scratch")]), running, *storage) == {}
+    assert answers(1, pod("incoming", [ephemeral("scratch")]), running, *storage) == {"n1": TOO_MANY}
+
+
+@pytest.mark.parametrize(
+    ("provisioner", "driver"),
+    [
+        ("kubernetes.io/aws-ebs", "ebs.csi.aws.com"),
+        ("kubernetes.io/gce-pd", "pd.csi.storage.gke.io"),
+        ("kubernetes.io/azure-disk", "disk.csi.azure.com"),
+        ("kubernetes.io/cinder", "cinder.csi.openstack.org"),
+    ],
+)
+def test_a_class_of_an_in_tree_provisioner_counts_for_the_csi_driver_that_replaced_it(
+    provisioner: str, driver: str
+) -> None:
+    old = StorageClass(metadata=ObjectMeta(name="old"), provisioner=provisioner)
+    assert answers(0, pod("incoming", mounts("a")), claim("a", "old"), old, driver=driver) == {"n1": TOO_MANY}
+
+
+def test_a_disk_named_by_a_pod_is_the_one_that_a_volume_names() -> None:
+    inline = Volume(aws_elastic_block_store=AWSElasticBlockStore(volume_id="vol-1"))
+    in_tree = volume("v", aws_elastic_block_store=AWSElasticBlockStore(volume_id="aws://us-east-1a/vol-1"))
+    storage = [claim("a", volume="v"), in_tree]
+    running = pod("running", [inline], node_name="n1")
+    assert answers(1, pod("incoming", mounts("a")), running, *storage, driver="ebs.csi.aws.com") == {}
+    assert answers(0, pod("incoming", [inline]), driver="ebs.csi.aws.com") == {"n1": TOO_MANY}
+
+
+def test_disks_of_one_name_in_two_zones_are_two() -> None:
+    zones = {"a": "east", "b": "west"}
+    disks = [
+        volume(name, labels={"topology.kubernetes.io/zone": zone}, gce_persistent_disk=GCEPersistentDisk(pd_name="d"))
+        for name, zone in zones.items()
+    ]
+    bound = [claim(name, volume=name) for name in zones]
+    driver = "pd.csi.storage.gke.io"
+    assert answers(1, pod("incoming", mounts("a", "b")), *bound, *disks, driver=driver) == {"n1": TOO_MANY}
+
+
+def test_a_claim_that_is_missing_keeps_the_pod_off_every_node() -> None:
+    cluster = cluster_of(node("n1"), node("n2"))
+    reason = 'looking up PVC shop/none: persistentvolumeclaim "none" not found'
+    status = unresolvable(reason)
+    assert refused(plugin_for(cluster), cluster, pod("incoming", mounts("none"))) == {"n1": status, "n2": status}
+
+
+def test_what_is_known_of_volumes_and_limits_follows_the_storage_objects() -> None:
+    cluster = cluster_of(node("n1"), csi_node("n1", {DRIVER: 1}), LATE, *claims("a", "b"))
+    cluster.add_pod(cluster.read(pod("running", mounts("a"), node_name="n1")))
+    plugin, incoming = plugin_for(cluster), pod("incoming", mounts("b"))
+    assert refused(plugin, cluster, incoming) == {"n1": TOO_MANY}
+    cluster.storage.put(csi_node("n1", {DRIVER: 2}))
+    assert refused(plugin, cluster, incoming) == {}
+    cluster.storage.put(csi_node("n1", {DRIVER: 1}))
+    cluster.storage.put(csi("a", "other.example.com"))
+    assert refused(plugin, cluster, incoming) == {}
+
+
+def wakes(incoming: Pod, event: ClusterEvent) -> bool:
+    cluster = cluster_of(node("n1"))
+    record = cluster.read(incoming)
+    return any(each.wakes(record, event) for each in plugin_for(cluster).events_to_register())
+
+
+def limit_changed(before: CSINode, after: CSINode) -> bool:
+    return wakes(pod("incoming"), ClusterEvent(Resource.CSI_NODE, Action.UPDATE_OTHER, old=before, new=after))
+
+
+def test_a_pod_is_tried_again_when_a_limit_rises_or_goes() -> None:
+    one, two = csi_node("n1", {DRIVER: 1}), csi_node("n1", {DRIVER: 2})
+    assert limit_changed(one, two)
+    assert limit_changed(one, csi_node("n1", {DRIVER: None}))
+    assert not limit_changed(two, one)
+    assert not limit_changed(one, one)
+    assert wakes(pod("incoming"), ClusterEvent(Resource.CSI_NODE, Action.ADD, new=one))
+
+
+def test_a_pod_is_tried_again_when_a_pod_with_volumes_goes() -> None:
+    cluster = cluster_of()
+    with_volumes, without = cluster.read(pod("gone", mounts("a"))), cluster.read(pod("gone"))
+    assert wakes(pod("incoming"), ClusterEvent(Resource.ASSIGNED_POD, Action.DELETE, old=with_volumes))
+    assert not wakes(pod("incoming"), ClusterEvent(Resource.ASSIGNED_POD, Action.DELETE, old=without))
+
+
+def test_a_pod_is_tried_again_when_its_claim_comes() -> None:
+    incoming = pod("incoming", [*mounts("a"), ephemeral("scratch")])
+    for name, awaited in (("a", True), ("incoming-scratch", True), ("b", False)):
+        event = ClusterEvent(Resource.PERSISTENT_VOLUME_CLAIM, Action.ADD, new=claim(name))
+        assert wakes(incoming, event) == awaited
+
+
+# Claim -> (driver, handle): claims a and b share a volume, c has a driver without limit, d is not bound.
+ATTACHED = {"a": (DRIVER, "v"), "b": (DRIVER, "v"), "c": ("other", "w"), "d": (DRIVER, "d"), "e": (DRIVER, "e")}
+STORAGE = [
+    LATE,
+    claim("a", volume="v"),
+    claim("b", volume="v"),
+    csi("v"),
+    claim("c", volume="w"),
+    csi("w", "other"),
+    claim("d"),
+    *claims("e"),
+]
+
+
+def by_hand(incoming: list[str], running: list[list[str]], limit: int | None) -> bool:
+    """Whether one node refuses, with the claims of each pod on it."""
+    attached = {ATTACHED[name] for names in running for name in names}
+    new = {ATTACHED[name] for name in incoming} - attached
+    new_of_driver = [volume for volume in new if volume[0] == DRIVER]
+    attached_of_driver = [volume for volume in attached if volume[0] == DRIVER]
+    return limit is not None and bool(new_of_driver) and len(attached_of_driver) + len(new_of_driver) > limit
+
+
+MOUNTED = st.lists(st.sampled_from(sorted(ATTACHED)), max_size=3, unique=True)
+
+
+@given(
+    running=st.lists(st.tuples(st.sampled_from(["n1", "n2"]), MOUNTED), max_size=5),
+    incoming=MOUNTED,
+    gone=st.sets(st.sampled_from([f"p{index}" for index in range(5)])),
+    limits=st.tuples(*[st.none() | st.integers(0, 3)] * 2),
+)
+def test_all_worlds_at_once_are_as_one_after_another(
+    running: list[tuple[str, list[str]]], incoming: list[str], gone: set[str], limits: tuple[int | None, int | None]
+) -> None:
+    limit_of = dict(zip(("n1", "n2"), limits, strict=True))
+    placed = [pod(f"p{index}", mounts(*names), node_name=name) for index, (name, names) in enumerate(running)]
+    csi_nodes = [csi_node(name, {DRIVER: limit}) for name, limit in limit_of.items()]
+    cluster = cluster_of(node("n1"), node("n2"), *csi_nodes, *STORAGE, *placed)
+    staying = {
+        name: [names for index, (at, names) in enumerate(running) if at == name and f"p{index}" not in gone]
+        for name in limit_of
+    }
+    expected = {name for name in limit_of if by_hand(incoming, staying[name], limit_of[name])}
+    found = refused_without(plugin_for(cluster), cluster, pod("incoming", mounts(*incoming)), gone)
+    assert found == dict.fromkeys(expected, TOO_MANY)

@@ -1,0 +1,115 @@
+"""The rules by which the plugins of Podium make up the default profile."""
+
+from __future__ import annotations
+
+import pytest
+
+from podium.cluster.cluster import Cluster
+from podium.framework.configuration import API_VERSION, KIND, default_configuration, read_configuration
+from podium.framework.plugin_set import FIELDS
+from podium.framework.profile import EXTENSION_POINTS, Profile
+from podium.framework.profile_builder import PREPARING, build_profiles
+from podium.framework.registry import Registry
+from podium.plugins.registry import IN_TREE
+
+DEFAULT_ORDER = {
+    "preEnqueue": ["SchedulingGates"],
+    "queueSort": ["PrioritySort"],
+    "preFilter": [
+        "NodeAffinity",
+        "NodePorts",
+        "NodeResourcesFit",
+        "VolumeRestrictions",
+        "NodeVolumeLimits",
+        "VolumeBinding",
+        "VolumeZone",
+        "PodTopologySpread",
+        "InterPodAffinity",
+    ],
+    "filter": [
+        "NodeUnschedulable",
+        "NodeName",
+        "TaintToleration",
+        "NodeAffinity",
+        "NodePorts",
+        "NodeResourcesFit",
+        "VolumeRestrictions",
+        "NodeVolumeLimits",
+        "VolumeBinding",
+        "VolumeZone",
+        "PodTopologySpread",
+        "InterPodAffinity",
+    ],
+    "postFilter": ["DefaultPreemption"],
+    "preScore": [
+        "TaintToleration",
+        "NodeAffinity",
+        "NodeResourcesFit",
+        "PodTopologySpread",
+        "InterPodAffinity",
+        "NodeResourcesBalancedAllocation",
+    ],
+    "score": [
+        "TaintToleration",
+        "NodeAffinity",
+        "NodeResourcesFit",
+        "PodTopologySpread",
+        "InterPodAffinity",
+        "NodeResourcesBalancedAllocation",
+        "ImageLocality",
+    ],
+    "reserve": ["VolumeBinding"],
+    "permit": [],
+    "preBind": ["VolumeBinding"],
+    "bind": ["DefaultBinder"],
+    "postBind": [],
+}
+"""What kube-scheduler runs by default, but for DynamicResources and GangScheduling, VolumeBinding's score, which stands
+behind a feature gate that is off, and DefaultPreemption's preEnqueue.
+"""
+
+
+def default_profile() -> Profile:
+    (profile,) = build_profiles(default_configuration(), Registry(IN_TREE), Cluster()).values()
+    return profile
+
+
+def order(profile: Profile, point: str) -> list[str]:
+    found = getattr(profile, FIELDS[point])
+    return [plugin.name for plugin in ([found] if point == "queueSort" else found)]
+
+
+@pytest.mark.parametrize("point", [point for point in EXTENSION_POINTS if point not in PREPARING])
+def test_the_default_configuration_has_kube_schedulers_plugins_in_its_order(point: str) -> None:
+    assert order(default_profile(), point) == DEFAULT_ORDER[point]
+
+
+@pytest.mark.parametrize("point", PREPARING)
+def test_where_plugins_prepare_those_with_something_to_prepare_stand_in_kube_schedulers_order(point: str) -> None:
+    found = order(default_profile(), point)
+    assert found == [name for name in DEFAULT_ORDER[point] if name in found]
+
+
+@pytest.mark.parametrize("point", EXTENSION_POINTS)
+def test_every_default_plugin_can_be_listed_where_kube_scheduler_runs_it(point: str) -> None:
+    enabled = [{"name": name} for name in DEFAULT_ORDER[point]]
+    profile = {"plugins": {point: {"disabled": [{"name": "*"}], "enabled": enabled}}}
+    raw = {"apiVersion": API_VERSION, "kind": KIND, "profiles": [profile]}
+    (made,) = build_profiles(read_configuration(raw, ""), Registry(IN_TREE), Cluster()).values()
+    assert order(made, point) == order(default_profile(), point)
+
+
+def test_the_default_configuration_has_kube_schedulers_weights() -> None:
+    assert default_profile().weights == {
+        "TaintToleration": 3,
+        "NodeAffinity": 2,
+        "NodeResourcesFit": 1,
+        "PodTopologySpread": 2,
+        "InterPodAffinity": 2,
+        "NodeResourcesBalancedAllocation": 1,
+        "ImageLocality": 1,
+    }
+
+
+def test_every_plugin_goes_by_its_name_in_the_table() -> None:
+    assert {plugin.name for plugin in default_profile().plugins()} == set(IN_TREE)

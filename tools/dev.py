@@ -1,0 +1,183 @@
+"""Podium's development commands: `python3 tools/dev.py COMMAND`.
+
+Needs the standard library alone. What a command needs is installed into `.venv` from the lock files in
+`requirements/`, every hash checked; nothing is installed again while those files stay as they are. A command
+ends with the exit code of the step that failed.
+"""
+
+from __future__ import annotations
+
+import argparse
+import hashlib
+import importlib.util
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+ENVIRONMENT = ROOT / ".venv"
+PYTHON = ENVIRONMENT / "bin" / "python"
+OLDEST_PYTHON = (3, 11)
+# Each set of requirements holds all of the one before it.
+REQUIREMENTS = ("run", "dev")
+LINTERS: dict[str, tuple[str, ...]] = {
+    "ruff check": ("-m", "ruff", "check", "."),
+    "ruff format --check": ("-m", "ruff", "format", "--check", "."),
+    "mypy": ("-m", "mypy"),
+    # import-linter has no `python -m` form, and the first line of its script breaks when a checkout moves.
+    "lint-imports": ("-c", "from importlinter.cli import lint_imports_command as run; run()", "--no-logo"),
+}
+
+
+def demo(_: argparse.Namespace) -> int:
+    """Set up what Podium needs to run, and show a simulation."""
+    simulate = ("simulate", "-f", "examples/starvation-1.yaml")
+    return set_up("run") or step("podium " + " ".join(simulate), PYTHON.with_name("podium"), *simulate)
+
+
+def test(options: argparse.Namespace) -> int:
+    """Run pytest; further arguments are pytest's."""
+    return set_up("dev") or step("pytest", PYTHON, "-m", "pytest", *options.others)
+
+
+def lint(_: argparse.Namespace) -> int:
+    """Run ruff, mypy and import-linter, each of them even when one before it failed."""
+    code = set_up("dev")
+    if code:
+        return code
+    codes = {title: step(title, PYTHON, *command) for title, command in LINTERS.items()}
+    failed = {title: code for title, code in codes.items() if code}
+    print(f"lint: failed: {', '.join(failed)}" if failed else "lint: passed", flush=True)
+    return next(iter(failed.values()), 0)
+
+
+def check(options: argparse.Namespace) -> int:
+    """Run lint, then test."""
+    return lint(options) or test(options)
+
+
+def fuzz(options: argparse.Namespace) -> int:
+    """Run the tests marked `fuzz`; further arguments are pytest's."""
+    title = f"pytest -m fuzz, seed {options.seed}, {options.runs} runs"
+    chosen = {"PODIUM_FUZZ_SEED": str(options.seed), "PODIUM_FUZZ_RUNS": str(options.runs)}
+    return set_up("dev") or step(title, PYTHON, "-m", "pytest", "-m", "fuzz", *options.others, **chosen)
+
+
+def lock(options: argparse.Namespace) -> int:
+    """Write the lock files anew with uv; further arguments are uv's, such as --upgrade."""
+    uv = shutil.which("uv", path=os.pathsep.join((str(PYTHON.parent), os.environ.get("PATH", os.defpath))))
+    if uv is None:
+        sys.exit("lock needs uv: install it (for example with `pipx install uv`) and try again.")
+    # One version of a package for all Pythons, and nothing in the file that depends on who wrote it.
+    form = ("--universal", "--python-version", "3.11", "--fork-strategy", "fewest", "--generate-hashes")
+    header = ("--no-annotate", "--custom-compile-command", "python3 tools/dev.py lock")
+    compile_ = (uv, "pip", "compile", "--quiet", *form, *header)
+    run, dev = "requirements/run.txt", "requirements/dev.txt"
+    sources = ("pyproject.toml", "--group", "build")
+    return step(run, *compile_, *options.others, *sources, "--output-file", run) or step(
+        dev, *compile_, *options.others, *sources, "--group", "dev", "--constraint", run, "--output-file", dev
+    )
+
+
+def set_up(requirements: str) -> int:
+    """See to it that `.venv` holds the locked requirements and Podium itself."""
+    usable = is_usable()
+    wider = REQUIREMENTS[REQUIREMENTS.index(requirements) :]
+    if usable and any(stamp(name).is_file() and stamp(name).read_text() == digest(name) for name in wider):
+        return 0
+    code = (0 if usable else make_environment()) or install(requirements)
+    if code:
+        print("Setting up .venv failed; the message above says why.", file=sys.stderr)
+    return code
+
+
+def is_usable() -> bool:
+    """Whether `.venv` has an interpreter that runs, is new enough, and has pip."""
+    probe = f"import sys, pip; sys.exit(sys.version_info < {OLDEST_PYTHON})"
+    try:
+        return subprocess.run([PYTHON, "-c", probe], capture_output=True, check=False).returncode == 0
+    except OSError:
+        return False
+
+
+def make_environment() -> int:
+    """Make `.venv` anew from the interpreter that runs this program."""
+    this, oldest = (".".join(map(str, version)) for version in (sys.version_info[:2], OLDEST_PYTHON))
+    if sys.version_info[:2] < OLDEST_PYTHON:
+        sys.exit(
+            f"Podium needs Python {oldest} or newer, and this is {this}: run tools/dev.py with a newer one."
+        )
+    if Path(sys.prefix) == ENVIRONMENT:
+        sys.exit("This Python lives in .venv, which must be made anew: run tools/dev.py with another one.")
+    if importlib.util.find_spec("ensurepip") is None:
+        sys.exit(
+            f"This Python cannot make virtual environments, as its module ensurepip is missing. Install it "
+            f"(Debian and Ubuntu: `apt install python{this}-venv`), or run tools/dev.py with another Python."
+        )
+    return step(f"make .venv with Python {this}", sys.executable, "-m", "venv", "--clear", ENVIRONMENT)
+
+
+def install(requirements: str) -> int:
+    """Install a set of locked requirements, then Podium itself, editable, from this folder alone."""
+    for name in REQUIREMENTS:
+        stamp(name).unlink(missing_ok=True)
+    pip = (PYTHON, "-m", "pip", "install", "--quiet", "--disable-pip-version-check")
+    locked = f"requirements/{requirements}.txt"
+    code = step(
+        f"install {locked}", *pip, "--require-hashes", "--only-binary", ":all:", "--requirement", locked
+    ) or step("install podium", *pip, "--no-deps", "--no-index", "--no-build-isolation", "--editable", ".")
+    if not code:
+        stamp(requirements).write_text(digest(requirements))
+    return code
+
+
+def stamp(requirements: str) -> Path:
+    """The file that holds the digest of what was installed, once all of it was."""
+    return ENVIRONMENT / f"podium-{requirements}.stamp"
+
+
+def digest(requirements: str) -> str:
+    """A digest of all that decides what an installation holds: lock file, project file, and place."""
+    state = hashlib.sha256(str(ROOT).encode())
+    for file in (ROOT / "requirements" / f"{requirements}.txt", ROOT / "pyproject.toml"):
+        state.update(file.read_bytes())
+    return state.hexdigest()
+
+
+def step(title: str, *command: str | Path, **environment: str) -> int:
+    """Run a program in the project's folder. Returns its exit code; 128 + n when signal n ended it."""
+    print(f"== {title}", flush=True)
+    code = subprocess.run(command, cwd=ROOT, env={**os.environ, **environment}, check=False).returncode
+    return code if code >= 0 else 128 - code
+
+
+def parse(arguments: list[str]) -> argparse.Namespace:
+    """Read the command line; `others` holds the arguments meant for the program that the command runs."""
+    parser = argparse.ArgumentParser(prog="tools/dev.py", description="Podium's development commands.")
+    commands = parser.add_subparsers(metavar="COMMAND", required=True)
+    for command in (demo, test, lint, check, fuzz, lock):
+        added = commands.add_parser(command.__name__, help=command.__doc__, allow_abbrev=False)
+        added.set_defaults(run=command)
+        if command is fuzz:
+            added.add_argument("--seed", type=int, default=1, help="which runs: the same seed, the same runs")
+            added.add_argument("--runs", type=int, default=100, help="how many runs")
+    options, others = parser.parse_known_args(arguments)
+    options.others = others
+    if options.others and options.run in (demo, lint, check):
+        parser.error(f"{options.run.__name__} takes no arguments, but was given: {' '.join(options.others)}")
+    return options
+
+
+def main() -> int:
+    """Carry out the command that the command line names."""
+    options = parse(sys.argv[1:])
+    try:
+        return int(options.run(options))
+    except KeyboardInterrupt:
+        return 130
+
+
+if __name__ == "__main__":
+    sys.exit(main())
