@@ -5,8 +5,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from podium.api.codec import load_text
 from podium.api.errors import InputError
-from podium.api.json import parse_documents
+from podium.api.json import NotJSONError, parse_documents
+from podium.api.pod import Pod
 from podium.api.yaml import MAX_DEPTH
 
 
@@ -81,3 +83,57 @@ def test_values_nest_to_a_depth_and_no_deeper(opening: str, closing: str) -> Non
     deeper = MAX_DEPTH + 1
     assert "nested too deep" in error_of(opening * deeper + "1" + closing * deeper)
     assert "nested too deep" in error_of(opening * 100_000)
+
+
+@pytest.mark.parametrize("refused", ['{"a": NaN, ', '{"x": {"a": 1, "a": 2}, ', '{"a": 1e999, ', r'{"a": "\ud800", '])
+def test_where_the_syntax_breaks_behind_something_refused_the_syntax_is_the_fault(refused: str) -> None:
+    with pytest.raises(NotJSONError, match="not valid JSON"):
+        list(parse_documents(refused))
+
+
+POD = "apiVersion: v1, kind: Pod, metadata: {name: web}"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        f"{{{POD}}}",
+        f"{{{POD},}}",
+        f"{{{POD}}}  # the first\n---\n{{{POD.replace('web', 'other')}}}\n",
+        f" \n{{{POD}}}\n---\n{POD.replace(', ', chr(10)).replace('web', 'other')}\n",
+        '{"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "web"},}',
+    ],
+)
+def test_yaml_in_flow_style_is_taken_for_what_it_is_though_it_begins_like_json(text: str) -> None:
+    first = load_text(text, "in")[0]
+
+    assert isinstance(first.object, Pod)
+    assert first.object.key == "default/web"
+
+
+@pytest.mark.parametrize(
+    ("text", "error"),
+    [
+        ('{"kind": "Pod", "kind": "Pod"}', "in, document 1, .kind: is given twice"),
+        ('{"kind": NaN}', "in, document 1, .kind: NaN is not a number that objects can hold"),
+        ('{"kind": [null]}', "in, document 1, .kind[0]: a list has a null item; remove it or give it a value"),
+        ("[" * 300 + "]" * 300, f"in, document 1: nested too deep; at most {MAX_DEPTH} levels are taken"),
+    ],
+)
+def test_json_that_is_refused_is_not_tried_as_yaml(text: str, error: str) -> None:
+    with pytest.raises(InputError) as caught:
+        load_text(text, "in")
+    assert str(caught.value) == error
+
+
+@pytest.mark.parametrize(
+    ("text", "place"),
+    [
+        ('{"kind": "Pod"', "line 1, column 15"),
+        ('{"kind": "Pod"}}', "document 2: line 1, column 16"),
+        ("{kind: Pod, kind: Pod}", "line 1, column 2"),
+    ],
+)
+def test_what_is_neither_json_nor_yaml_gets_the_json_reader_s_complaint(text: str, place: str) -> None:
+    with pytest.raises(InputError, match=f"{place}: not valid JSON"):
+        load_text(text, "in")

@@ -226,13 +226,16 @@ class TestHistory:
         rejected(queue, pending("p"), "TaintToleration", "NodeResourcesFit", pending_by=["VolumeBinding"])
         (queued,) = queue
         queued.message = "0/3 nodes are available"
-        assert queued.unschedulable_plugins == ("NodeResourcesFit", "TaintToleration")
-        assert queued.pending_plugins == ("VolumeBinding",)
+        assert (*queued.unschedulable_plugins, *queued.pending_plugins) == (
+            "NodeResourcesFit",
+            "TaintToleration",
+            "VolumeBinding",
+        )
 
         queue.activate(["p"], 1)
 
         assert popped(queue, 1) is queued
-        assert (queued.unschedulable_plugins, queued.pending_plugins, queued.message) == ((), (), "")
+        assert not (queued.unschedulable_plugins or queued.pending_plugins or queued.message)
 
     def test_the_time_of_the_first_attempt_stays_and_the_time_of_entry_is_that_of_the_last(self) -> None:
         queue = make()
@@ -885,6 +888,19 @@ class TestActivate:
 
 
 class TestLookups:
+    @pytest.mark.parametrize("early", [True, False])
+    @pytest.mark.parametrize("place", list(Place))
+    def test_it_tells_beforehand_whether_pop_would_give_a_pod(self, place: Place, early: bool) -> None:
+        queue = in_place(place, QueueSettings(pop_from_backoff=early))
+        told = queue.can_pop
+        assert told is (queue.pop(0) is not None)
+
+    def test_a_backoff_after_an_error_gives_no_pod_to_pop(self) -> None:
+        queue = make()
+        queue.add(pending("p"), 0)
+        queue.add_unschedulable(popped(queue), (), (), 0)
+        assert not queue.can_pop
+
     def test_pods_are_told_place_by_place(self) -> None:
         gates = Gates()
         queue = make(gates=gates)
@@ -952,9 +968,9 @@ class TestCheck:
             queue.check()
 
 
-def in_place(place: Place) -> SchedulingQueue:
+def in_place(place: Place, settings: QueueSettings | None = None) -> SchedulingQueue:
     """A queue with one pod, p, in a place."""
-    queue = make()
+    queue = make(settings=settings)
     queue.add(pending("p", gates=["g"] if place is Place.GATED else []), 0)
     if place not in (Place.ACTIVE, Place.GATED):
         attempt = popped(queue)

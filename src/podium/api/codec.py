@@ -51,7 +51,7 @@ def load_files(paths: Sequence[FileName]) -> list[Document]:
 
 
 def load_text(text: str | bytes, source: str) -> list[Document]:
-    """The objects of a text: JSON when it starts with { or [, else YAML. Raises as `load_files` does."""
+    """The objects of a text: JSON or YAML. Raises as `load_files` does."""
     with _collector_paused():
         documents = list(_documents(text, source))
         _refuse_duplicates(documents)
@@ -99,11 +99,23 @@ def _collector_paused() -> Iterator[None]:
 def _documents(text: str | bytes, source: str) -> Iterator[Document]:
     try:
         content = _text(text)
-        parse = json.parse_documents if _LOOKS_LIKE_JSON.match(content) else yaml.parse_documents
-        for index, root in parse(content):
+        for index, root in _roots(content):
             yield from _document(root, source, index)
     except InputError as error:
         raise error.located(source=source) from None
+
+
+def _roots(content: str) -> Iterable[tuple[int, Any]]:
+    """What the documents hold, each with its number; a text in brackets that is not JSON may be YAML in flow style."""
+    if not _LOOKS_LIKE_JSON.match(content):
+        return yaml.parse_documents(content)
+    try:
+        return list(json.parse_documents(content))
+    except json.NotJSONError as error:
+        try:
+            return list(yaml.parse_documents(content))
+        except InputError:
+            raise error from None
 
 
 def _document(root: Any, source: str, index: int) -> Iterator[Document]:

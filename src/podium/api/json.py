@@ -19,6 +19,10 @@ _WHITE_SPACE = re.compile(r"[ \t\r\n]*")
 _SURROGATE = re.compile(r"\\u[dD][89a-fA-F]")
 
 
+class NotJSONError(InputError):
+    """The text breaks the syntax of JSON, so that it may be something else: YAML in flow style begins alike."""
+
+
 class _RefusedError(Exception):
     """Something that this module refuses is in the document; where it is, a second reading finds out."""
 
@@ -37,7 +41,8 @@ class _Entries(list[tuple[str, Any]]):
 def parse_documents(text: str) -> Iterator[tuple[int, Any]]:
     """Each of the documents that follow one another, with its 1-based number; null entries are left out.
 
-    Raises InputError with the document's number, and either the line and the column or the field's path.
+    Raises InputError with the document's number, and either the line and the column or the field's path;
+    NotJSONError for broken syntax.
     """
     has_surrogates = _SURROGATE.search(text) is not None
     number, position = 1, _skip_space(text, 0)
@@ -54,21 +59,27 @@ def _skip_space(text: str, position: int) -> int:
 
 def _parse(text: str, position: int, number: int, has_surrogates: bool) -> tuple[Any, int]:
     try:
-        value, end = _READER.raw_decode(text, position)
-        _check_nesting(value)
-        if has_surrogates and not _is_unicode(json.dumps(value, ensure_ascii=False)):
-            raise _RefusedError
-    except _RefusedError:
-        path, problem = _refused(_SECOND_READER.raw_decode(text, position)[0])
-        raise InputError(problem, document=number, path=path) from None
+        return _read(text, position, number, has_surrogates)
     except json.JSONDecodeError as error:
         problem = f"line {error.lineno}, column {error.colno}: not valid JSON: {error.msg}"
-        raise InputError(problem, document=number) from None
+        raise NotJSONError(problem, document=number) from None
     except RecursionError:
         raise _too_deep(number) from None
     except ValueError:
         # Python reads no integer of more than 4,300 digits, since that takes time quadratic in their number.
         raise InputError("a number has thousands of digits", document=number) from None
+
+
+def _read(text: str, position: int, number: int, has_surrogates: bool) -> tuple[Any, int]:
+    try:
+        value, end = _READER.raw_decode(text, position)
+        _check_nesting(value)
+        if has_surrogates and not _is_unicode(json.dumps(value, ensure_ascii=False)):
+            raise _RefusedError
+    except _RefusedError:
+        # What was refused may stand before a place where the syntax breaks, which this reading then finds.
+        path, problem = _refused(_SECOND_READER.raw_decode(text, position)[0])
+        raise InputError(problem, document=number, path=path) from None
     return value, end
 
 

@@ -13,8 +13,7 @@ Int32s = npt.NDArray[np.int32]
 UInt64s = npt.NDArray[np.uint64]
 Bools = npt.NDArray[np.bool_]
 
-_MIX_1 = np.uint64(0xBF58476D1CE4E5B9)
-_MIX_2 = np.uint64(0x94D049BB133111EB)
+_GOLDEN_RATIO = np.uint64(0x9E3779B97F4A7C15)
 
 
 def grown(array: npt.NDArray[Any], capacity: int) -> npt.NDArray[Any]:
@@ -29,9 +28,7 @@ def stable_hash(text: str) -> int:
     return int.from_bytes(blake2b(text.encode(), digest_size=8).digest(), "little")
 
 
-def mixed(values: UInt64s) -> UInt64s:
-    """Spread 64-bit values evenly (the finaliser of SplitMix64), for choices that must look random but repeat."""
+def scrambled(values: UInt64s) -> UInt64s:
+    """Spread hashes over 64 bits once more, for choices that must look random but repeat (Fibonacci hashing)."""
     with np.errstate(over="ignore"):
-        values = (values ^ (values >> np.uint64(30))) * _MIX_1
-        values = (values ^ (values >> np.uint64(27))) * _MIX_2
-    return values ^ (values >> np.uint64(31))
+        return values * _GOLDEN_RATIO

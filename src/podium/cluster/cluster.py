@@ -39,7 +39,7 @@ class Cluster:
         self.pods = PodTable()
         self.placed: dict[str, PodRecord] = {}
         self.claim_users: dict[str, int] = {}
-        self.nominations = Nominations()
+        self.nominations = Nominations(self.nodes)
         self.budgets = Budgets()
         self.storage = Storage()
         self.groups = Groups()

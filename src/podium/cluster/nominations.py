@@ -5,13 +5,15 @@ Source: pkg/scheduler/backend/queue/nominator.go.
 
 from __future__ import annotations
 
+from podium.cluster.nodes import NodeColumns
 from podium.cluster.pods import PodRecord
 
 
 class Nominations:
-    """Nominated pods by node, and the node of each."""
+    """Nominated pods by node, and the node of each. A row changes when a nomination to it begins or ends."""
 
-    def __init__(self) -> None:
+    def __init__(self, nodes: NodeColumns) -> None:
+        self._nodes = nodes
         self._node_of: dict[str, str] = {}
         self._pods_on: dict[str, dict[str, PodRecord]] = {}
 
@@ -27,6 +29,7 @@ class Nominations:
         self._node_of[pod.uid] = node_name
         self._pods_on.setdefault(node_name, {})[pod.uid] = pod
         pod.nominated_node_name = node_name
+        self._touch(node_name)
 
     def remove(self, uid: str) -> str:
         """End the nomination of a pod; returns the node it was for, or ""."""
@@ -36,6 +39,7 @@ class Nominations:
             on_node.pop(uid).nominated_node_name = ""
             if not on_node:
                 del self._pods_on[node_name]
+            self._touch(node_name)
         return node_name
 
     def node_of(self, uid: str) -> str:
@@ -44,7 +48,18 @@ class Nominations:
 
     def on(self, node_name: str) -> list[PodRecord]:
         """The pods nominated to a node, the highest priority first, then by key."""
-        return sorted(self._pods_on.get(node_name, {}).values(), key=lambda pod: (-pod.priority, pod.key))
+        pods = list(self._pods_on.get(node_name, {}).values())
+        return pods if len(pods) < 2 else sorted(pods, key=lambda pod: (-pod.priority, pod.key))
+
+    def rows(self) -> list[int]:
+        """The rows of the nodes that some pod is nominated to, ascending; nodes that do not exist are left out."""
+        row_of = self._nodes.row_of
+        return sorted(row_of[name] for name in self._pods_on if name in row_of)
+
+    def on_row(self, row: int) -> list[PodRecord]:
+        """The pods nominated to the node in a row, as `on`."""
+        node = self._nodes.nodes[row]
+        return [] if node is None else self.on(node.metadata.name)
 
     def nodes(self) -> list[str]:
         """The nodes that some pod is nominated to, by name."""
@@ -53,3 +68,8 @@ class Nominations:
     def all(self) -> list[tuple[PodRecord, str]]:
         """Every nominated pod with its node, by node then by falling priority."""
         return [(pod, node_name) for node_name in self.nodes() for pod in self.on(node_name)]
+
+    def _touch(self, node_name: str) -> None:
+        row = self._nodes.row_of.get(node_name)
+        if row is not None:
+            self._nodes.changes.touch(row)

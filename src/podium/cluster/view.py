@@ -55,6 +55,7 @@ class View:
 
     def __init__(self, cluster: Cluster, rows: Int64s | None = None) -> None:
         self.cluster = cluster
+        self.is_whole = rows is None
         self._slice: slice | Int64s = slice(cluster.nodes.count) if rows is None else rows
         self.rows: Int64s = np.arange(cluster.nodes.count, dtype=np.int64) if rows is None else rows
 
@@ -65,13 +66,23 @@ class View:
         """The entries of a column over rows, for the rows of this view."""
         return column[..., self._slice]
 
-    def allocatable(self, resource: int) -> Int64s:
-        """What the nodes have of a resource."""
-        return self.take(self.cluster.nodes.allocatable[resource])
+    def allocatable(self, resource: int | Int64s) -> Int64s:
+        """What the nodes have of a resource; ``[resources, n]`` for several."""
+        return self._cells(self.cluster.nodes.allocatable, resource)
 
-    def requested(self, resource: int) -> Int64s:
-        """What the pods on the nodes request of a resource."""
-        return self.take(self.cluster.nodes.requested[resource])
+    def requested(self, resource: int | Int64s) -> Int64s:
+        """What the pods on the nodes request of a resource; ``[resources, n]``, and a copy, for several."""
+        return self._cells(self.cluster.nodes.requested, resource)
+
+    def nonzero_requested(self, resource: Int64s) -> Int64s:
+        """As `requested` for cpu and memory, with defaults for containers that request none (see `PodClass`)."""
+        return self._cells(self.cluster.nodes.nonzero_requested, resource)
+
+    def _cells(self, table: Int64s, resource: int | Int64s) -> Int64s:
+        if isinstance(resource, int):
+            return self.take(table[resource])
+        cells: Int64s = table[resource, : len(self)] if self.is_whole else table[resource[:, None], self.rows]
+        return cells
 
     def pod_count(self) -> Int64s:
         """How many pods are on the nodes."""

@@ -64,7 +64,7 @@ class Worlds(View):
         terminating = np.array([pod.terminating for pod in pods], dtype=np.bool_)
         self._apply(positions, Change(self.rows[positions], pods, classes, terminating, 1))
 
-    def requested(self, resource: int) -> Int64s:
+    def requested(self, resource: int | Int64s) -> Int64s:
         amounts: Int64s = super().requested(resource) + self._requested[resource]
         return amounts
 

@@ -47,4 +47,4 @@ def _fits(runner: Runner, pod: PodRecord, row: int, leaving: frozenset[str]) -> 
         if other.uid in leaving or (other.terminating and other.preempted)
     ]
     worlds.remove(np.zeros(len(gone), dtype=np.int64), np.array(gone, dtype=np.int64))
-    return bool(runner.filter_worlds(state, pod, worlds).refused[0] == 0)
+    return bool(runner.filter_worlds(state, pod, worlds, pod.uid).refused[0] == 0)

@@ -95,8 +95,11 @@ def place(runner: Runner, pod: PodRecord, seed: int = 0, *, nominated_first: boo
             if outcome.refused[0] == 0:
                 return Placement(pod, state, pre_filter, rows, outcome, rows, None, row)
     outcome = runner.filter(state, pod, pre_filter.rows)
-    rows = np.arange(nodes.count, dtype=np.int64) if pre_filter.rows is None else pre_filter.rows
-    feasible = _sample(runner, rows[outcome.feasible])
+    if pre_filter.rows is None:
+        rows, fitting = np.arange(nodes.count, dtype=np.int64), outcome.feasible
+    else:
+        rows, fitting = pre_filter.rows, pre_filter.rows[outcome.feasible]
+    feasible = _sample(runner, fitting)
     totals, row = _best(runner, state, pod, feasible, seed)
     return Placement(pod, state, pre_filter, rows, outcome, feasible, totals, row)
 

@@ -5,39 +5,25 @@ Source: pkg/scheduler/framework/preemption/preemption.go; pkg/scheduler/framewor
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections import Counter
 from dataclasses import dataclass, field
 
 import numpy as np
 
-from podium.cluster.arrays import Bools, Int64s, stable_hash
+from podium.cluster.arrays import Int64s, stable_hash
 from podium.cluster.cluster import Cluster
+from podium.cluster.nodes import NodeColumns
 from podium.cluster.pods import PodRecord
-from podium.cluster.ranking import Ranking
 from podium.decide.ties import pick
-from podium.decide.victims import PotentialVictims, Victims, choose_victims, with_budgets
+from podium.decide.trials import CRITERIA, Trials, TrialTable, VictimFilter
 from podium.framework.cycle_state import CycleState
 from podium.framework.runner import Runner
-from podium.framework.status import Code, Status, unresolvable
+from podium.framework.status import Code, Status
 from podium.framework.verdicts import Outcome
 
 NEVER_PREEMPTS = ("Never", "PreemptNever", "NonPreemptiblePreemptNever")
-NO_VICTIMS = unresolvable("No preemption victims found for incoming pod")
 NOT_ELIGIBLE_POLICY = "not eligible due to preemptionPolicy=Never."
 NOT_ELIGIBLE_TERMINATING = "not eligible due to a terminating pod on the nominated node."
-# Shifts priorities, which may be negative, so that fewer victims always weigh less than more of them.
-_PRIORITY_SHIFT = 2**31
-
-CRITERIA = (
-    "fewest budget violations",
-    "lowest priority of the most important victim",
-    "smallest sum of victims' priorities",
-    "fewest victims",
-    "latest start of the most important victims",
-)
-
-# Which of the lower-priority pods in some slots the preemptor may disrupt: ``[slots]``.
-VictimFilter = Callable[[PodRecord, Int64s], Bools]
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +64,7 @@ class PreemptionPlan:
     criterion: str = ""
     candidates: dict[str, Candidate] = field(default_factory=dict)
     rejected: dict[str, Status] = field(default_factory=dict)
-    potential_nodes: int = 0
+    message: str = ""
 
 
 def ineligible_reason(cluster: Cluster, pod: PodRecord, nominated_status: Status | None) -> str:
@@ -104,142 +90,91 @@ def plan_preemption(
     state: CycleState,
     pod: PodRecord,
     outcome: Outcome,
-    ranking: Ranking,
+    trials: Trials,
     options: PreemptionOptions,
     *,
     detailed: bool = False,
 ) -> PreemptionPlan:
     """Plan preemption for an eligible pod; ``outcome`` is the filters' answer for every row of the cluster."""
-    cluster = runner.cluster
+    nodes = runner.cluster.nodes
     rows = resolvable_rows(outcome)
     if not len(rows):
-        return PreemptionPlan(True)
-    potential, without = _potential_victims(cluster, pod, rows, ranking, options.may_disrupt)
-    victims = choose_victims(runner, state, pod, potential)
-    counts = _count_victims(cluster, victims)
+        return PreemptionPlan(True, message=_message(len(nodes), Counter()))
+    table = trials.on(runner, state, pod, rows, options.may_disrupt)
     if options.minimum_candidates is not None:
-        counts = _limited(cluster, counts, options.minimum_candidates, len(rows), f"{options.seed}/{pod.uid}")
-    tied, criterion = _best(counts)
+        table = _limited(nodes, table, options.minimum_candidates, len(rows), f"{options.seed}/{pod.uid}")
+    tied, criterion = _best(table)
     candidates, rejected = {}, {}
     if detailed:
-        candidates = {cluster.nodes.name(int(r)): _candidate(cluster, victims, int(r)) for r in counts.rows}
-        refused = np.flatnonzero(victims.outcome.refused)
-        rejected = {cluster.nodes.name(int(potential.rows[i])): victims.outcome.status(int(i)) for i in refused}
-        rejected |= {cluster.nodes.name(int(row)): NO_VICTIMS for row in without}
+        candidates = {nodes.name(int(table.rows[i])): _candidate(runner.cluster, table, i) for i in table.candidates}
+        rejected = {nodes.name(int(table.rows[i])): table.status(i) for i in table.failures}
     if not len(tied):
-        return PreemptionPlan(True, candidates=candidates, rejected=rejected, potential_nodes=len(rows))
-    row = pick(cluster.nodes, tied, pod.uid, options.seed)
+        reasons = Counter({reason: n for status, n in table.tally() for reason in status.reasons})
+        message = _message(len(nodes), reasons)
+        return PreemptionPlan(True, message=message, candidates=candidates, rejected=rejected)
+    row = pick(nodes, table.rows[tied], pod.uid, options.seed)
     return PreemptionPlan(
         eligible=True,
-        chosen=_candidate(cluster, victims, row),
-        selected=tuple(sorted(cluster.nodes.name(int(r)) for r in tied)),
+        chosen=_candidate(runner.cluster, table, int(np.searchsorted(table.rows, row))),
+        selected=tuple(sorted(nodes.name(int(r)) for r in table.rows[tied])) if detailed else (),
         criterion=criterion,
         candidates=candidates,
         rejected=rejected,
-        potential_nodes=len(rows),
     )
 
 
 def resolvable_rows(outcome: Outcome) -> Int64s:
     """The rows whose refusal preemption might lift: Unschedulable, and not Unresolvable."""
-    values, index = np.unique(outcome.refused, return_inverse=True)
-    hopeful = [
-        value not in (0, Outcome.ABSENT) and outcome.status_of(int(value)).code is Code.UNSCHEDULABLE
-        for value in values
-    ]
-    return np.flatnonzero(np.array(hopeful, dtype=np.bool_)[index])
+    hopeful = np.zeros(len(outcome.refused), dtype=np.bool_)
+    for refused, _ in outcome.tally():
+        if outcome.status_of(refused).code is Code.UNSCHEDULABLE:
+            hopeful |= outcome.refused == refused
+    return np.flatnonzero(hopeful)
 
 
-def _potential_victims(
-    cluster: Cluster, pod: PodRecord, rows: Int64s, ranking: Ranking, may_disrupt: VictimFilter | None
-) -> tuple[PotentialVictims, Int64s]:
-    """The lower-priority pods on ``rows``, and the rows that have none."""
-    ranking.refresh()
-    places = ranking.priorities[rows] < pod.priority
-    slots = ranking.slots[rows][places].astype(np.int64)
-    owners = np.repeat(np.arange(len(rows)), places.sum(axis=1))
-    if may_disrupt is not None and len(slots):
-        allowed = may_disrupt(pod, slots)
-        slots, owners = slots[allowed], owners[allowed]
-    numbers = np.bincount(owners, minlength=len(rows))
-    some = numbers > 0
-    starts = np.concatenate([[0], np.cumsum(numbers[some])])
-    return with_budgets(cluster, rows[some], starts, slots), rows[~some]
-
-
-@dataclass(frozen=True, slots=True)
-class _Counts:
-    """Candidate rows, and for each the five criteria, smaller is better (``[criteria, rows]``)."""
-
-    rows: Int64s
-    criteria: Int64s
-
-
-def _count_victims(cluster: Cluster, victims: Victims) -> _Counts:
-    """Work out the criteria of every row where the preemptor fits."""
-    potential, table = victims.potential, cluster.pods
-    index = np.flatnonzero(victims.chosen)
-    owners = potential.owners[index]
-    firsts = np.flatnonzero(np.r_[True, owners[1:] != owners[:-1]]) if len(owners) else np.empty(0, dtype=np.int64)
-    if not len(firsts):
-        return _Counts(np.empty(0, dtype=np.int64), np.empty((len(CRITERIA), 0), dtype=np.int64))
-    slots = potential.slots[index]
-    priority = table.priority[slots]
-    highest = priority[firsts]
-    lengths = np.diff(np.r_[firsts, len(index)])
-    most_important = priority == np.repeat(highest, lengths)
-    start = np.where(most_important, table.start_ns[slots], np.iinfo(np.int64).max)
-    criteria = np.array(
-        [
-            np.add.reduceat(potential.violating[index].astype(np.int64), firsts),
-            highest,
-            np.add.reduceat(priority + _PRIORITY_SHIFT, firsts),
-            lengths,
-            -np.minimum.reduceat(start, firsts),
-        ]
-    )
-    return _Counts(potential.rows[owners[firsts]], criteria)
-
-
-def _best(counts: _Counts) -> tuple[Int64s, str]:
-    """The rows that the criteria leave, and the last criterion that told rows apart (pickOneNodeForPreemption)."""
-    left, deciding = np.arange(len(counts.rows)), ""
-    for name, values in zip(CRITERIA, counts.criteria, strict=True):
+def _best(table: TrialTable) -> tuple[Int64s, str]:
+    """The positions that the criteria leave, and the last criterion that told them apart (pickOneNodeForPreemption)."""
+    left, deciding = table.candidates, ""
+    for name, values in zip(CRITERIA, table.criteria, strict=True):
         if len(left) < 2:
             break
-        best = left[values[left] == values[left].min()]
+        found = values[left]
+        best = left[found == found.min()]
         if len(best) < len(left):
             left, deciding = best, name
-    return counts.rows[left], deciding
+    return left, deciding
 
 
-def _limited(cluster: Cluster, counts: _Counts, minimum: tuple[int, int], nodes: int, salt: str) -> _Counts:
-    """Leave as many candidates as upstream would have examined (DryRunPreemption, GetOffsetAndNumCandidates).
+def _limited(nodes: NodeColumns, table: TrialTable, minimum: tuple[int, int], examined: int, salt: str) -> TrialTable:
+    """Leave as many candidates as upstream would have found (DryRunPreemption, GetOffsetAndNumCandidates).
 
     From some node on, in order of names, until there are enough and one of them violates no budget.
     """
     percentage, absolute = minimum
-    wanted = min(max(nodes * percentage // 100, absolute), nodes)
-    names = [cluster.nodes.name(int(row)) for row in counts.rows]
-    order = sorted(range(len(names)), key=names.__getitem__)
+    wanted = min(max(examined * percentage // 100, absolute), examined)
+    order = sorted(table.candidates.tolist(), key=lambda position: nodes.name(int(table.rows[position])))
     if len(order) <= wanted:
-        return counts
+        return table
     offset = stable_hash(salt) % len(order)
     order = order[offset:] + order[:offset]
     kept = wanted
-    while kept < len(order) and all(counts.criteria[0, i] for i in order[:kept]):
+    while kept < len(order) and all(table.criteria[0, position] for position in order[:kept]):
         kept += 1
-    chosen = np.array(sorted(order[:kept]), dtype=np.int64)
-    return _Counts(counts.rows[chosen], counts.criteria[:, chosen])
+    return table.only(np.array(sorted(order[:kept]), dtype=np.int64))
 
 
-def _candidate(cluster: Cluster, victims: Victims, row: int) -> Candidate:
-    potential = victims.potential
-    position = int(np.searchsorted(potential.rows, row))
-    where = slice(int(potential.starts[position]), int(potential.starts[position + 1]))
-    chosen = victims.chosen[where]
+def _candidate(cluster: Cluster, table: TrialTable, position: int) -> Candidate:
     return Candidate(
-        node_name=cluster.nodes.name(row),
-        victims=tuple(cluster.pods.record(int(slot)) for slot in potential.slots[where][chosen]),
-        budget_violations=int(potential.violating[where][chosen].sum()),
+        node_name=cluster.nodes.name(int(table.rows[position])),
+        victims=tuple(cluster.pods.record(slot) for slot in table.victims(position)),
+        budget_violations=int(table.criteria[0, position]),
     )
+
+
+def _message(nodes: int, reasons: Counter[str]) -> str:
+    """What preemption has to say when it found nothing, as kube-scheduler words it."""
+    rest = nodes - sum(reasons.values())
+    counts = [f"{number} {reason}" for reason, number in reasons.items()]
+    if rest > 0:
+        counts.append(f"{rest} Preemption is not helpful for scheduling")
+    return f"preemption: 0/{nodes} nodes are available: {', '.join(sorted(counts))}"

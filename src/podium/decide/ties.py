@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from podium.cluster.arrays import Int64s, mixed, stable_hash
+from podium.cluster.arrays import Int64s, scrambled, stable_hash
 from podium.cluster.nodes import NodeColumns
 
 
@@ -17,6 +17,6 @@ def pick(nodes: NodeColumns, rows: Int64s, uid: str, seed: int) -> int:
     if len(rows) == 1:
         return int(rows[0])
     salt = np.uint64(stable_hash(f"{seed}/{uid}"))
-    lots = mixed(nodes.name_hash[rows] ^ salt)
+    lots = scrambled(nodes.name_hash[rows] ^ salt)
     highest = rows[lots == lots.max()]
     return int(highest[0]) if len(highest) == 1 else min((int(row) for row in highest), key=nodes.name)

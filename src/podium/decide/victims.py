@@ -72,21 +72,25 @@ def with_budgets(cluster: Cluster, rows: Int64s, starts: Int64s, slots: Int64s) 
     return PotentialVictims(rows, starts, slots, violating)
 
 
-def choose_victims(runner: Runner, state: CycleState, pod: PodRecord, potential: PotentialVictims) -> Victims:
+def choose_victims(
+    runner: Runner, state: CycleState, pod: PodRecord, potential: PotentialVictims, own_uid: str
+) -> Victims:
     """Choose the victims on every row of ``potential``, each of which has at least one potential victim.
+
+    ``own_uid`` is the pod whose nomination does not count: the preemptor's own.
 
     The set of a row is minimal, not minimum: none of its victims can be spared alone, yet a smaller set may exist.
     """
     worlds = Worlds(runner.cluster, potential.rows)
     worlds.remove(potential.owners, potential.slots)
-    outcome = runner.filter_worlds(state, pod, worlds)
+    outcome = runner.filter_worlds(state, pod, worlds, own_uid)
     order, starts, lengths = _reprieve_order(potential)
     chosen = np.zeros(len(potential.slots), dtype=np.bool_)
     playing = outcome.feasible
     for turn in range(int(lengths[playing].max(initial=0))):
         playing = playing[lengths[playing] > turn]
         pods = order[starts[playing] + turn]
-        spared = _try_to_spare(runner, state, pod, worlds, playing, potential.slots[pods])
+        spared = _try_to_spare(runner, state, pod, worlds, playing, potential.slots[pods], own_uid)
         chosen[pods[~spared]] = True
     return Victims(potential, outcome, chosen)
 
@@ -100,11 +104,17 @@ def _reprieve_order(potential: PotentialVictims) -> tuple[Int64s, Int64s, Int64s
 
 
 def _try_to_spare(
-    runner: Runner, state: CycleState, pod: PodRecord, worlds: Worlds, positions: Int64s, slots: Int64s
+    runner: Runner,
+    state: CycleState,
+    pod: PodRecord,
+    worlds: Worlds,
+    positions: Int64s,
+    slots: Int64s,
+    own_uid: str,
 ) -> Bools:
     """Give one pod back to each of the worlds at ``positions``, and keep it there where the preemptor still fits."""
     trial = worlds.at(positions)
     trial.add(np.arange(len(positions)), slots)
-    fits: Bools = runner.filter_worlds(state, pod, trial).refused == 0
+    fits: Bools = runner.filter_worlds(state, pod, trial, own_uid).refused == 0
     worlds.add(positions[fits], slots[fits])
     return fits

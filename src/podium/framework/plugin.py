@@ -76,7 +76,7 @@ class PreFilterResult:
 
 @runtime_checkable
 class PreFilterPlugin(Plugin, Protocol):
-    """Prepares Filter once per attempt, or turns the pod down, or skips its own Filter, before any node is looked at."""
+    """Prepares Filter once per attempt, or turns the pod down, or skips its own Filter, before nodes are looked at."""
 
     def pre_filter(self, state: CycleState, pod: PodRecord, cluster: Cluster) -> PreFilterResult | Status: ...
 

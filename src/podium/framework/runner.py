@@ -6,6 +6,7 @@ Source: pkg/scheduler/framework/runtime/framework.go.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import cast
 
 import numpy as np
 
@@ -14,14 +15,13 @@ from podium.cluster.cluster import Cluster
 from podium.cluster.pods import PodRecord
 from podium.cluster.view import View
 from podium.cluster.worlds import Worlds
-from podium.framework.class_cache import ClassCache, KeptRows
+from podium.framework.class_cache import ClassCache
 from podium.framework.cycle_state import CycleState
 from podium.framework.errors import PluginError
 from podium.framework.plugin import (
     ArrayFilterPlugin,
     FilterPlugin,
     PodChangePlugin,
-    PreFilterResult,
     Scope,
 )
 from podium.framework.profile import Profile
@@ -41,6 +41,18 @@ class PreFiltered:
     plugins: tuple[str, ...] = ()
 
 
+class _Filter:
+    """A Filter plugin with its place in the profile; ``array`` is None for a plugin in the simple form."""
+
+    __slots__ = ("array", "index", "plugin", "scope")
+
+    def __init__(self, index: int, plugin: ArrayFilterPlugin | FilterPlugin) -> None:
+        self.index = index
+        self.plugin = plugin
+        self.array = plugin if isinstance(plugin, ArrayFilterPlugin) else None
+        self.scope = Scope.CLUSTER if self.array is None else self.array.scope
+
+
 class Runner:
     """One profile at work on one cluster."""
 
@@ -52,9 +64,7 @@ class Runner:
         # Where the next sample of nodes to score starts, when the profile asks for samples.
         self.next_start = 0
         self._pod_change = [plugin for plugin in profile.pre_filter if isinstance(plugin, PodChangePlugin)]
-        self._scopes = [
-            plugin.scope if isinstance(plugin, ArrayFilterPlugin) else Scope.CLUSTER for plugin in profile.filter
-        ]
+        self._filters = [_Filter(index, plugin) for index, plugin in enumerate(profile.filter, 1)]
 
     def sort_key(self, pod: PodRecord, queued_ns: int) -> tuple[int, ...]:
         """The pod's place in the active queue; the smallest goes first."""
@@ -68,15 +78,15 @@ class Runner:
         narrowing: list[str] = []
         for plugin in self.profile.pre_filter:
             answer = plugin.pre_filter(state, pod, self.cluster)
-            result = answer if isinstance(answer, PreFilterResult) else PreFilterResult(answer)
-            if result.status.is_skip:
+            status, named = (answer, None) if isinstance(answer, Status) else (answer.status, answer.node_names)
+            if status.is_skip:
                 state.skip_filter.add(plugin.name)
                 continue
-            if not result.status.is_success:
-                return PreFiltered(result.status.by(plugin.name))
-            if result.node_names is not None:
+            if not status.is_success:
+                return PreFiltered(status.by(plugin.name))
+            if named is not None:
                 narrowing.append(plugin.name)
-                names = result.node_names if names is None else names & result.node_names
+                names = named if names is None else names & named
                 if not names:
                     return PreFiltered(_nothing_left(narrowing))
         if names is None:
@@ -92,11 +102,17 @@ class Runner:
         self._respect_nominations(state, pod, view, outcome)
         return outcome
 
-    def filter_worlds(self, state: CycleState, pod: PodRecord, worlds: Worlds) -> Outcome:
-        """Filter worlds, with regard to nominated pods."""
+    def filter_worlds(self, state: CycleState, pod: PodRecord, worlds: Worlds, own_uid: str) -> Outcome:
+        """Filter worlds, with regard to nominated pods; the nomination of ``own_uid`` does not count."""
         outcome = self._filter(state, pod, worlds)
-        self._respect_nominations(state, pod, worlds, outcome)
+        if self.cluster.nominations:
+            positions, beside = self._beside(state, pod, worlds, own_uid)
+            outcome.override(positions, beside)
         return outcome
+
+    def is_row_local(self, state: CycleState) -> bool:
+        """Whether every filter that has something to say answers for a row from that row alone."""
+        return not any(f.scope is Scope.CLUSTER and f.plugin.name not in state.skip_filter for f in self._filters)
 
     def _respect_nominations(self, state: CycleState, pod: PodRecord, view: View, outcome: Outcome) -> None:
         """Where pods of equal or higher priority are nominated, ``pod`` must also fit beside them.
@@ -104,49 +120,90 @@ class Runner:
         A refusal beside the nominated pods is the answer for that node, whatever the plain one was
         (RunFilterPluginsWithNominatedPods tries that first).
         """
-        positions, nominated = self._nominated(pod, view)
-        if not nominated:
+        if not self.cluster.nominations:
             return
+        if view.is_whole and self.is_row_local(state):
+            self._respect_kept(state, pod, view, outcome)
+            return
+        positions, beside = self._beside(state, pod, view, pod.uid)
+        outcome.override(positions, beside)
+
+    def _respect_kept(self, state: CycleState, pod: PodRecord, view: View, outcome: Outcome) -> None:
+        """As `_respect_nominations` for all rows, keeping for the pod's class and priority what did not change.
+
+        What is kept counts the pod's own nomination too; that row is looked at again without it.
+        """
+        nodes = self.cluster.nodes
+        kept = self.cache.rows(pod.pod_class.id, ("beside", frozenset(state.skip_filter), pod.priority))
+
+        def compute(rows: Int64s | None) -> Int64s:
+            part = View(self.cluster, rows)
+            refused = np.zeros(len(part), dtype=np.int64)
+            positions, beside = self._beside(state, pod, part, "")
+            refused[positions] = beside.refused
+            kept.decoders.update(beside.decoders)
+            return refused
+
+        kept.refresh(nodes.changes, nodes.count, compute)
+        own = nodes.row_of.get(pod.nominated_node_name, -1)
+        refused = kept.values
+        if own >= 0:
+            refused = refused.copy()
+            refused[own] = 0
+            _, beside = self._beside(state, pod, View(self.cluster, np.array([own])), pod.uid)
+            refused[own : own + 1][: len(beside.refused)] = beside.refused
+        np.copyto(outcome.refused, refused, where=(refused != 0) & (outcome.refused != Outcome.ABSENT))
+        outcome.decoders.update(kept.decoders)
+
+    def _beside(self, state: CycleState, pod: PodRecord, view: View, own_uid: str) -> tuple[Int64s, Outcome]:
+        """The positions with nominated pods that count for ``pod``, and whether it fits beside them there."""
+        positions, nominated = self._nominated(pod.priority, own_uid, view)
         beside = np.array(sorted(set(positions)), dtype=np.int64)
+        if not nominated:
+            return beside, Outcome(0)
         worlds = view.at(beside) if isinstance(view, Worlds) else Worlds(self.cluster, view.rows[beside])
         worlds.join(np.searchsorted(beside, positions), nominated)
-        outcome.override(beside, self._filter(state, pod, worlds))
+        return beside, self._filter(state, pod, worlds)
 
-    def _nominated(self, pod: PodRecord, view: View) -> tuple[list[int], list[PodRecord]]:
-        """Nominated pods that count for ``pod``, with their positions in the view, ascending."""
-        nominations, row_of = self.cluster.nominations, self.cluster.nodes.row_of
-        if not nominations:
-            return [], []
-        found: list[tuple[int, PodRecord]] = []
-        for name in nominations.nodes():
-            row = row_of.get(name)
-            if row is None:
-                continue
-            counted = [p for p in nominations.on(name) if p.priority >= pod.priority and p.uid != pod.uid]
-            if counted:
-                position = int(np.searchsorted(view.rows, row))
-                if position < len(view) and view.rows[position] == row:
-                    found.extend((position, nominated) for nominated in counted)
-        found.sort(key=lambda entry: entry[0])
-        return [position for position, _ in found], [nominated for _, nominated in found]
+    def _nominated(self, priority: int, own_uid: str, view: View) -> tuple[list[int], list[PodRecord]]:
+        """Nominated pods of at least ``priority``, all but one's own, with their positions in the view, ascending."""
+        nominations = self.cluster.nominations
+        if len(view) <= len(nominations):
+            places = [(position, int(row)) for position, row in enumerate(view.rows)]
+        else:
+            rows = np.array(nominations.rows(), dtype=np.int64)
+            at = np.minimum(np.searchsorted(view.rows, rows), len(view) - 1)
+            places = [(int(p), int(r)) for p, r in zip(at, rows, strict=True) if view.rows[p] == r]
+        found = [
+            (position, pod)
+            for position, row in places
+            for pod in nominations.on_row(row)
+            if pod.priority >= priority and pod.uid != own_uid
+        ]
+        return [position for position, _ in found], [pod for _, pod in found]
 
     def _filter_kept(self, state: CycleState, pod: PodRecord, view: View) -> Outcome:
         """Filter all rows, keeping for the pod's class what only a changed row can change."""
-        nodes, outcome = self.cluster.nodes, Outcome(len(view))
-        skipped = frozenset(state.skip_filter)
-        for scope, log in ((Scope.NODE, nodes.node_changes), (Scope.ROW, nodes.changes)):
-            kept = self.cache.rows(pod.pod_class.id, (scope, skipped))
+        nodes, skipped = self.cluster.nodes, frozenset(state.skip_filter)
+        by_node = self.cache.rows(pod.pod_class.id, (Scope.NODE, skipped))
+        by_row = self.cache.rows(pod.pod_class.id, (Scope.ROW, skipped))
 
-            def compute(rows: Int64s | None, scope: Scope = scope, kept: KeptRows = kept) -> Int64s:
-                part = self._filter(state, pod, View(self.cluster, rows), scope)
-                kept.decoders.update(part.decoders)
-                return part.refused
+        def from_nodes(rows: Int64s | None) -> Int64s:
+            part = self._filter(state, pod, View(self.cluster, rows), Scope.NODE)
+            part.refused[~View(self.cluster, rows).take(nodes.present)] = Outcome.ABSENT
+            by_row.decoders.update(part.decoders)
+            return part.refused
 
-            kept.refresh(log, nodes.count, compute)
-            outcome.merge(kept.values)
-            outcome.decoders.update(kept.decoders)
+        def from_rows(rows: Int64s | None) -> Int64s:
+            part = self._filter(state, pod, View(self.cluster, rows), Scope.ROW)
+            part.merge(by_node.values if rows is None else by_node.values[rows])
+            by_row.decoders.update(part.decoders)
+            return part.refused
+
+        by_node.refresh(nodes.node_changes, nodes.count, from_nodes)
+        by_row.refresh(nodes.changes, nodes.count, from_rows)
+        outcome = Outcome.of(by_row.values.copy(), dict(by_row.decoders))
         self._filter_into(outcome, state, pod, view, Scope.CLUSTER)
-        outcome.refused[~view.take(nodes.present)] = Outcome.ABSENT
         return outcome
 
     def _filter(self, state: CycleState, pod: PodRecord, view: View, scope: Scope | None = None) -> Outcome:
@@ -158,18 +215,17 @@ class Runner:
         self, outcome: Outcome, state: CycleState, pod: PodRecord, view: View, scope: Scope | None
     ) -> None:
         """Run the filters of one scope (None: all) that have something to say about the pod."""
-        for index, plugin in enumerate(self.profile.filter, 1):
-            if plugin.name in state.skip_filter or (scope is not None and self._scopes[index - 1] is not scope):
+        for one in self._filters:
+            if one.plugin.name in state.skip_filter or (scope is not None and one.scope is not scope):
                 continue
-            if isinstance(plugin, ArrayFilterPlugin):
-                outcome.add(index, plugin.name, plugin.filter_rows(state, pod, view))
+            if one.array is not None:
+                outcome.add(one.index, one.plugin.name, one.array.filter_rows(state, pod, view))
             else:
-                self._filter_one_by_one(outcome, index, plugin, state, pod, view)
+                self._filter_one_by_one(outcome, one, state, pod, view)
 
-    def _filter_one_by_one(
-        self, outcome: Outcome, index: int, plugin: FilterPlugin, state: CycleState, pod: PodRecord, view: View
-    ) -> None:
+    def _filter_one_by_one(self, outcome: Outcome, one: _Filter, state: CycleState, pod: PodRecord, view: View) -> None:
         """Ask a plugin in the simple form about every node that nobody before it refused."""
+        plugin, index = cast(FilterPlugin, one.plugin), one.index
         statuses: list[Status] = [SUCCESS]
         codes = np.zeros(len(view), dtype=np.int64)
         present = view.take(self.cluster.nodes.present)

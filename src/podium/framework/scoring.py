@@ -28,6 +28,24 @@ from podium.framework.profile import Profile
 AnyScorePlugin = ArrayScorePlugin | ScorePlugin
 
 
+class _Rater:
+    """A Score plugin with what the runner must know of it; None for the forms and points that it does not have."""
+
+    __slots__ = ("array", "checked", "kept", "name", "normalizing", "scope", "simple", "weight")
+
+    def __init__(self, plugin: AnyScorePlugin, weight: int) -> None:
+        self.name = plugin.name
+        self.weight = weight
+        self.array = plugin if isinstance(plugin, ArrayScorePlugin) else None
+        self.simple = plugin if isinstance(plugin, ScorePlugin) else None
+        self.normalizing = plugin if isinstance(plugin, NormalizePlugin) else None
+        self.scope = Scope.CLUSTER if self.array is None else self.array.scope
+        # Our own plugins keep to the range; those of others are checked.
+        self.checked = not type(plugin).__module__.startswith("podium.")
+        # Whether the final score of a row depends on that row alone.
+        self.kept = self.scope is not Scope.CLUSTER and self.normalizing is None
+
+
 class Scoring:
     """The PreScore and Score plugins of one profile at work on one cluster."""
 
@@ -35,10 +53,7 @@ class Scoring:
         self._profile = profile
         self._cluster = cluster
         self._cache = cache
-        self._scope = {
-            plugin.name: plugin.scope if isinstance(plugin, ArrayScorePlugin) else Scope.CLUSTER
-            for plugin in profile.score
-        }
+        self._raters = [_Rater(plugin, profile.weights[plugin.name]) for plugin in profile.score]
 
     def prepare(self, state: CycleState, pod: PodRecord, feasible: View) -> None:
         """Run every PreScore; those that have nothing to say are left out of `scores` and `totals`."""
@@ -52,81 +67,73 @@ class Scoring:
     def scores(self, state: CycleState, pod: PodRecord, feasible: View) -> dict[str, Int64s]:
         """The weighted score of each plugin that rates this pod: ``[n]`` for the positions of ``feasible``."""
         return {
-            plugin.name: self._normalized(plugin, state, pod, feasible, self._raw(plugin, state, pod, feasible))
-            * self._profile.weights[plugin.name]
-            for plugin in self._rating(state)
+            rater.name: self._normalized(rater, state, pod, feasible, self._raw(rater, state, pod, feasible))
+            * rater.weight
+            for rater in self._rating(state)
         }
 
     def totals(self, state: CycleState, pod: PodRecord, feasible: View) -> Int64s:
         """The sum of all weighted scores, ``[n]``; equal to adding up `scores`, but keeps what it can."""
         total = np.zeros(len(feasible), dtype=np.int64)
-        nodes = self._cluster.nodes
+        nodes, raters = self._cluster.nodes, self._rating(state)
         for scope, log in ((Scope.NODE, nodes.node_changes), (Scope.ROW, nodes.changes)):
-            kept_plugins = [p for p in self._rating(state) if self._keeps(p, scope)]
-            if not kept_plugins:
-                continue
-            key = ("score", tuple(plugin.name for plugin in kept_plugins))
-            kept = self._cache.rows(pod.pod_class.id, key, whole=scope is Scope.NODE)
-            kept.refresh(log, nodes.count, self._sum(kept_plugins, state, pod))
-            total += feasible.take(kept.values)
-        for plugin in self._rating(state):
-            if any(self._keeps(plugin, scope) for scope in (Scope.NODE, Scope.ROW)):
-                continue
-            raw = self._raw_kept(plugin, state, pod, feasible)
-            total += self._normalized(plugin, state, pod, feasible, raw) * self._profile.weights[plugin.name]
+            kept_raters = [rater for rater in raters if rater.kept and rater.scope is scope]
+            if kept_raters:
+                key = ("score", tuple([rater.name for rater in kept_raters]))
+                kept = self._cache.rows(pod.pod_class.id, key, whole=scope is Scope.NODE)
+                kept.refresh(log, nodes.count, self._sum(kept_raters, state, pod))
+                total += feasible.take(kept.values)
+        for rater in raters:
+            if not rater.kept:
+                raw = self._raw_kept(rater, state, pod, feasible)
+                total += self._normalized(rater, state, pod, feasible, raw) * rater.weight
         return total
 
-    def _rating(self, state: CycleState) -> list[AnyScorePlugin]:
-        return [plugin for plugin in self._profile.score if plugin.name not in state.skip_score]
+    def _rating(self, state: CycleState) -> list[_Rater]:
+        return [rater for rater in self._raters if rater.name not in state.skip_score]
 
-    def _keeps(self, plugin: AnyScorePlugin, scope: Scope) -> bool:
-        """Whether a plugin's final score of a row depends on that row alone."""
-        return self._scope[plugin.name] is scope and not isinstance(plugin, NormalizePlugin)
-
-    def _sum(
-        self, plugins: list[AnyScorePlugin], state: CycleState, pod: PodRecord
-    ) -> Callable[[Int64s | None], Int64s]:
+    def _sum(self, raters: list[_Rater], state: CycleState, pod: PodRecord) -> Callable[[Int64s | None], Int64s]:
         def compute(rows: Int64s | None) -> Int64s:
             view = View(self._cluster, rows)
             total = np.zeros(len(view), dtype=np.int64)
-            for plugin in plugins:
-                total += self._raw(plugin, state, pod, view) * self._profile.weights[plugin.name]
+            for rater in raters:
+                total += self._raw(rater, state, pod, view) * rater.weight
             return total
 
         return compute
 
-    def _raw_kept(self, plugin: AnyScorePlugin, state: CycleState, pod: PodRecord, feasible: View) -> Int64s:
+    def _raw_kept(self, rater: _Rater, state: CycleState, pod: PodRecord, feasible: View) -> Int64s:
         """Raw scores of a plugin that normalises them; kept where they depend on the node object alone."""
-        if self._scope[plugin.name] is not Scope.NODE:
-            return self._raw(plugin, state, pod, feasible)
-        kept = self._cache.rows(pod.pod_class.id, ("raw", plugin.name), whole=True)
+        if rater.scope is not Scope.NODE:
+            return self._raw(rater, state, pod, feasible)
+        kept = self._cache.rows(pod.pod_class.id, ("raw", rater.name), whole=True)
 
         def compute(rows: Int64s | None) -> Int64s:
-            return self._raw(plugin, state, pod, View(self._cluster, rows))
+            return self._raw(rater, state, pod, View(self._cluster, rows))
 
         kept.refresh(self._cluster.nodes.node_changes, self._cluster.nodes.count, compute)
         values: Int64s = feasible.take(kept.values)
         return values
 
-    def _raw(self, plugin: AnyScorePlugin, state: CycleState, pod: PodRecord, view: View) -> Int64s:
-        if isinstance(plugin, ArrayScorePlugin):
-            return plugin.score_rows(state, pod, view)
+    def _raw(self, rater: _Rater, state: CycleState, pod: PodRecord, view: View) -> Int64s:
+        if rater.array is not None:
+            return rater.array.score_rows(state, pod, view)
+        if rater.simple is None:
+            raise AssertionError(f"plugin {rater.name} has no score method")
         scores = np.zeros(len(view), dtype=np.int64)
         for position in range(len(view)):
-            score = plugin.score(state, pod, view.node(position))
+            score = rater.simple.score(state, pod, view.node(position))
             if not isinstance(score, int):
-                raise PluginError(f"plugin {plugin.name} scored {score!r} for pod {pod.key}; an integer is needed")
+                raise PluginError(f"plugin {rater.name} scored {score!r} for pod {pod.key}; an integer is needed")
             scores[position] = score
         return scores
 
-    def _normalized(
-        self, plugin: AnyScorePlugin, state: CycleState, pod: PodRecord, feasible: View, raw: Int64s
-    ) -> Int64s:
-        if isinstance(plugin, NormalizePlugin):
-            raw = plugin.normalize(state, pod, raw, feasible)
-        if len(raw) and not 0 <= int(raw.min()) <= int(raw.max()) <= MAX_NODE_SCORE:
+    def _normalized(self, rater: _Rater, state: CycleState, pod: PodRecord, feasible: View, raw: Int64s) -> Int64s:
+        if rater.normalizing is not None:
+            raw = rater.normalizing.normalize(state, pod, raw, feasible)
+        if rater.checked and len(raw) and not 0 <= int(raw.min()) <= int(raw.max()) <= MAX_NODE_SCORE:
             raise PluginError(
-                f"plugin {plugin.name} gave pod {pod.key} scores from {raw.min()} to {raw.max()}; "
+                f"plugin {rater.name} gave pod {pod.key} scores from {raw.min()} to {raw.max()}; "
                 f"they must be within 0 and {MAX_NODE_SCORE} (add a normalize method)"
             )
         return raw

@@ -47,17 +47,26 @@ class Outcome:
     """All filters' answers together: for each position of a view, the first plugin that refused, with its reasons.
 
     ``refused`` is ``[n]``: 0 where the pod fits, otherwise a number that `status_of` understands. The plugin's place in
-    the profile (from 1) is its upper half, so the smallest number belongs to the first plugin that refused.
+    the profile (from 1) is its upper half, so the smallest number belongs to the first plugin that refused. `ABSENT`
+    marks rows without a node.
     """
 
-    __slots__ = ("decoders", "refused")
+    __slots__ = ("_tally", "decoders", "refused")
 
     SHIFT = 32
-    ABSENT = 1 << 62
+    ABSENT = -1
 
     def __init__(self, size: int) -> None:
         self.refused: Int64s = np.zeros(size, dtype=np.int64)
         self.decoders: Decoders = {}
+        self._tally: list[tuple[int, int]] | None = None
+
+    @classmethod
+    def of(cls, refused: Int64s, decoders: Decoders) -> Outcome:
+        """An outcome that was worked out before."""
+        outcome = cls(0)
+        outcome.refused, outcome.decoders = refused, decoders
+        return outcome
 
     def add(self, index: int, plugin: str, verdicts: Verdicts) -> None:
         """Take in the answer of the plugin at ``index`` (counted from 1, in the profile's order)."""
@@ -85,6 +94,13 @@ class Outcome:
     def undecided(self, index: int) -> Int64s:
         """The positions that no plugin before ``index`` refused."""
         return np.flatnonzero((self.refused == 0) | (self.refused >> self.SHIFT > index))
+
+    def tally(self) -> list[tuple[int, int]]:
+        """Each different refusal with the number of rows that got it, in the order of plugins; worked out once."""
+        if self._tally is None:
+            values, counts = np.unique(self.refused[self.refused > 0], return_counts=True)
+            self._tally = list(zip(values.tolist(), counts.tolist(), strict=True))
+        return self._tally
 
     @property
     def feasible(self) -> Int64s:

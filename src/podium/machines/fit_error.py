@@ -7,8 +7,6 @@ from __future__ import annotations
 
 from collections import Counter
 
-import numpy as np
-
 from podium.decide.placement import Placement, left_out
 from podium.framework.verdicts import Outcome
 
@@ -20,10 +18,9 @@ def fit_error(placement: Placement, node_count: int, post_filter_message: str) -
         reasons = placement.pre_filter.status.message
     else:
         counts = Counter[str]()
-        for refused, number in zip(*np.unique(placement.outcome.refused, return_counts=True), strict=True):
-            if refused not in (0, Outcome.ABSENT):
-                for reason in placement.outcome.status_of(int(refused)).reasons:
-                    counts[reason] += int(number)
+        for refused, number in placement.outcome.tally():
+            for reason in placement.outcome.status_of(refused).reasons:
+                counts[reason] += number
         missing = node_count - int((placement.outcome.refused != Outcome.ABSENT).sum())
         if missing > 0:
             counts[left_out(placement.pre_filter).message] += missing
@@ -37,6 +34,5 @@ def rejecting_plugins(placement: Placement) -> list[str]:
     status = placement.pre_filter.status
     if not status.is_success:
         return [status.plugin]
-    refused = placement.outcome.refused
-    indices = np.unique(refused[(refused != 0) & (refused != Outcome.ABSENT)] >> Outcome.SHIFT)
-    return [*placement.pre_filter.plugins, *(placement.outcome.decoders[int(index)][0] for index in indices)]
+    named = (placement.outcome.status_of(refused).plugin for refused, _ in placement.outcome.tally())
+    return [*placement.pre_filter.plugins, *dict.fromkeys(named)]

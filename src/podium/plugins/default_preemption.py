@@ -14,8 +14,9 @@ import numpy as np
 from podium.cluster.arrays import Bools, Int64s
 from podium.cluster.cluster import Cluster
 from podium.cluster.pods import PodRecord
-from podium.cluster.ranking import EqualPriorityOrder, Ranking
-from podium.decide.preemption import PreemptionOptions, PreemptionPlan, VictimFilter, ineligible_reason, plan_preemption
+from podium.cluster.ranking import EqualPriorityOrder
+from podium.decide.preemption import PreemptionOptions, PreemptionPlan, ineligible_reason, plan_preemption
+from podium.decide.trials import Trials, VictimFilter
 from podium.framework.arguments import read_arguments
 from podium.framework.cycle_state import CycleState
 from podium.framework.events import EventToRegister
@@ -47,7 +48,7 @@ class DefaultPreemption:
         args = read_arguments(context.args, DefaultPreemptionArgs, self.name)
         percentage, absolute = args.min_candidate_nodes_percentage, args.min_candidate_nodes_absolute
         self._minimum = None if percentage is None and absolute is None else (percentage or 0, absolute or 0)
-        self._ranking = Ranking(context.cluster, args.equal_priority_order)
+        self._trials = Trials(context.cluster, args.equal_priority_order)
         self._seed = context.seed
 
     def post_filter(
@@ -58,8 +59,7 @@ class DefaultPreemption:
         if not plan.eligible:
             return PostFilterResult(unschedulable(plan.reason), plan=plan)
         if plan.chosen is None:
-            message = f"preemption: 0/{len(cluster.nodes)} nodes are available"
-            return PostFilterResult(unschedulable(message), nominated_node="", plan=plan)
+            return PostFilterResult(unschedulable(plan.message), nominated_node="", plan=plan)
         return PostFilterResult(SUCCESS, plan.chosen.node_name, plan.chosen.victims, plan)
 
     def plan(
@@ -73,7 +73,7 @@ class DefaultPreemption:
             return PreemptionPlan(False, reason)
         overridden = type(self).may_disrupt is not DefaultPreemption.may_disrupt
         options = PreemptionOptions(self._minimum, self._allowed(runner.cluster) if overridden else None, self._seed)
-        return plan_preemption(runner, state, pod, outcome, self._ranking, options, detailed=detailed)
+        return plan_preemption(runner, state, pod, outcome, self._trials, options, detailed=detailed)
 
     def may_disrupt(self, pod: PodRecord, victim: PodRecord) -> bool:
         """Whether ``pod`` may make ``victim``, a pod of lower priority, give way. Always, unless overridden."""

@@ -16,7 +16,7 @@ from podium.framework.arguments import read_arguments
 from podium.framework.cycle_state import CycleState
 from podium.framework.plugin import MAX_NODE_SCORE, PluginContext, Scope
 from podium.framework.status import SKIP, SUCCESS, Status
-from podium.plugins.resource_scores import DEFAULT_RESOURCES, ResourceSpec, Usage, check_resources, usages
+from podium.plugins.resource_scores import DEFAULT_RESOURCES, ResourceSpec, ResourceWatch, check_resources
 
 Fractions = npt.NDArray[np.float64]
 
@@ -36,6 +36,7 @@ class NodeResourcesBalancedAllocation:
     def __init__(self, context: PluginContext) -> None:
         self._resources = read_arguments(context.args, NodeResourcesBalancedAllocationArgs, self.name).resources
         check_resources(self._resources, self.name, "resources")
+        self._watch = ResourceWatch(self._resources, with_defaults=False)
 
     def pre_score(self, state: CycleState, pod: PodRecord, feasible: View) -> Status:
         """Skip pods that request none of the resources: they cannot change the balance."""
@@ -45,36 +46,27 @@ class NodeResourcesBalancedAllocation:
 
     def score_rows(self, state: CycleState, pod: PodRecord, view: View) -> Int64s:
         """50 where the pod changes nothing, more where it evens the use out, less where it unbalances it."""
-        found = usages(view, pod, self._resources, with_defaults=False)
-        gain = _evenness(found, len(view), after=True) - _evenness(found, len(view), after=False)
+        used = self._watch.usage(view, pod)
+        gain = _evenness(used.after, used.allocatable) - _evenness(used.before, used.allocatable)
         return MAX_NODE_SCORE // 2 + (MAX_NODE_SCORE // 2 + gain) // 2
 
 
-def _evenness(found: list[Usage], size: int, *, after: bool) -> Int64s:
+def _evenness(taken: Int64s, allocatable: Int64s) -> Int64s:
     """``[n]`` 0..100: 100 less the standard deviation, in percent, of the used fractions of the resources."""
-    if not found:
-        return np.full(size, MAX_NODE_SCORE, dtype=np.int64)
-    exists = np.array([usage.allocatable > 0 for usage in found])
-    fractions = np.array(
-        [
-            np.minimum((usage.after if after else usage.before) / np.maximum(usage.allocatable, 1), 1.0)
-            for usage in found
-        ]
-    )
-    deviation = _deviation(np.where(exists, fractions, 0.0), exists)
-    return ((1 - deviation) * MAX_NODE_SCORE).astype(np.int64)
+    fractions = np.minimum(taken / np.maximum(allocatable, 1), 1.0)
+    return ((1 - _deviation(fractions, allocatable > 0)) * MAX_NODE_SCORE).astype(np.int64)
 
 
 def _deviation(fractions: Fractions, exists: npt.NDArray[np.bool_]) -> Fractions:
     """``[n]``: the standard deviation over the resources that exist; of two it is half their distance."""
     if len(fractions) == 2:
-        return np.where(exists.all(axis=0), np.abs((fractions[0] - fractions[1]) / 2), 0.0)
+        distance: Fractions = np.abs((fractions[0] - fractions[1]) / 2)
+        return np.where(exists[0] & exists[1], distance, 0.0)
     count = exists.sum(axis=0)
-    highest = np.max(np.where(exists, fractions, -np.inf), axis=0, initial=-np.inf)
-    lowest = np.min(np.where(exists, fractions, np.inf), axis=0, initial=np.inf)
+    fractions = np.where(exists, fractions, 0.0)
+    highest = np.max(np.where(exists, fractions, 0.0), axis=0, initial=0.0)
+    lowest = np.min(np.where(exists, fractions, 1.0), axis=0, initial=1.0)
     mean = fractions.sum(axis=0) / np.maximum(count, 1)
     squares = np.where(exists, (fractions - mean) ** 2, 0.0).sum(axis=0)
     many = np.sqrt(squares / np.maximum(count, 1))
-    with np.errstate(invalid="ignore"):
-        pair = np.abs((highest - lowest) / 2)
-    return np.select([count == 2, count > 2], [pair, many], 0.0)
+    return np.select([count == 2, count > 2], [(highest - lowest) / 2, many], 0.0)

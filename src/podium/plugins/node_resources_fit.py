@@ -23,7 +23,7 @@ from podium.framework.events import Action, ClusterEvent, EventToRegister, Resou
 from podium.framework.plugin import PluginContext, Scope
 from podium.framework.status import Code, Status
 from podium.framework.verdicts import Verdicts
-from podium.plugins.resource_scores import ScoringStrategy, check_strategy, score_by_strategy
+from podium.plugins.resource_scores import ResourceWatch, ScoringStrategy, check_strategy, score_by_strategy
 
 _TOO_MANY_PODS = 1
 _UNRESOLVABLE = 1 << 31
@@ -47,6 +47,7 @@ class NodeResourcesFit:
         self._args = read_arguments(context.args, NodeResourcesFitArgs, self.name)
         self._cluster = context.cluster
         check_strategy(self._args.scoring_strategy, self.name)
+        self._watch = ResourceWatch(self._args.scoring_strategy.resources, with_defaults=True)
 
     def filter_rows(self, state: CycleState, pod: PodRecord, view: View) -> Verdicts:
         """Refuse nodes that lack something; the code has a bit for each thing lacking.
@@ -65,7 +66,7 @@ class NodeResourcesFit:
 
     def score_rows(self, state: CycleState, pod: PodRecord, view: View) -> Int64s:
         """Rate by the configured strategy."""
-        return score_by_strategy(self._args.scoring_strategy, view, pod)
+        return score_by_strategy(self._args.scoring_strategy, self._watch.usage(view, pod))
 
     def events_to_register(self) -> Sequence[EventToRegister]:
         """Room may come with a node, with a pod that goes or asks for less, or with the pod itself asking for less."""

@@ -29,9 +29,9 @@ from podium.framework.status import SKIP, SUCCESS, Status, unresolvable, unsched
 from podium.framework.verdicts import Verdicts
 from podium.plugins.spread_constraints import (
     Constraint,
+    ConstraintSet,
     Domains,
     compile_constraint,
-    domains_of,
     matching_in_domains,
     own_constraints,
 )
@@ -84,14 +84,16 @@ class PodTopologySpread:
         self._system_defaulted = args.defaulting_type == "System"
         self._defaults = _SYSTEM_DEFAULTS if self._system_defaulted else args.default_constraints
         self._cluster = context.cluster
+        # Tells this plugin's default constraints from those of another profile's in a class's memo.
+        self._defaults_key = object()
 
     def pre_filter(self, state: CycleState, pod: PodRecord, cluster: Cluster) -> Status:
         """Count the pods of each domain; skip pods without hard constraints."""
         constraints = self._constraints(pod.pod_class, "DoNotSchedule")
         if not constraints:
             return SKIP
-        domains = domains_of(cluster, pod.pod_class, constraints, need_all_keys=True)
-        state[self.name] = [_spread(cluster, c, d) for c, d in zip(constraints, domains, strict=True)]
+        domains = constraints.domains(cluster, pod.pod_class)
+        state[self.name] = [_spread(cluster, c, d) for c, d in zip(constraints.constraints, domains, strict=True)]
         return SUCCESS
 
     def filter_rows(self, state: CycleState, pod: PodRecord, view: View) -> Verdicts:
@@ -113,11 +115,10 @@ class PodTopologySpread:
     def score_rows(self, state: CycleState, pod: PodRecord, view: View) -> Int64s:
         """Matching pods around each node, the fewer the better; domains of finer keys weigh more."""
         constraints = self._constraints(pod.pod_class, "ScheduleAnyway")
-        need_all = self._needs_all_keys(pod.pod_class)
         ignored = self._ignored(pod, view)
-        domains = domains_of(self._cluster, pod.pod_class, constraints, need_all_keys=need_all)
+        domains = constraints.domains(self._cluster, pod.pod_class)
         scores = np.zeros(len(view), dtype=np.float64)
-        for constraint, where in zip(constraints, domains, strict=True):
+        for constraint, where in zip(constraints.constraints, domains, strict=True):
             codes = view.codes(constraint.key)
             if constraint.key == HOSTNAME:
                 size = len(view) - int(ignored.sum())
@@ -154,29 +155,31 @@ class PodTopologySpread:
             ),
         )
 
-    def _constraints(self, pod_class: PodClass, when_unsatisfiable: str) -> tuple[Constraint, ...]:
+    def _constraints(self, pod_class: PodClass, when_unsatisfiable: str) -> ConstraintSet:
+        """The pod's own constraints of that sort, or the default ones where it carries none at all."""
         if pod_class.spec.topology_spread_constraints:
             return own_constraints(pod_class, when_unsatisfiable)
-        defaults = [c for c in self._defaults if c.when_unsatisfiable == when_unsatisfiable]
-        if not defaults:
-            return ()
-        key = ("spread.defaults", self._defaults, when_unsatisfiable)
         generation = self._cluster.groups.generation
-        known: tuple[int, tuple[Constraint, ...]] | None = pod_class.memo.get(key)
+        key = (self._defaults_key, when_unsatisfiable)
+        known: tuple[int, ConstraintSet] | None = pod_class.memo.get(key)
         if known is None or known[0] != generation:
             selector = self._cluster.groups.selector(pod_class)
-            made = (compile_constraint(c, pod_class, selector) for c in defaults) if selector != EVERYTHING else ()
-            known = pod_class.memo[key] = (generation, tuple(made))
+            defaults = [] if selector == EVERYTHING else self._defaults
+            made = [
+                compile_constraint(c, pod_class, selector)
+                for c in defaults
+                if c.when_unsatisfiable == when_unsatisfiable
+            ]
+            # The system's default constraints make do with nodes that have only some of the labels.
+            known = (generation, ConstraintSet(made, need_all_keys=not self._system_defaulted))
+            pod_class.memo[key] = known
         return known[1]
-
-    def _needs_all_keys(self, pod_class: PodClass) -> bool:
-        """The system's default constraints make do with nodes that have only some of the labels."""
-        return bool(pod_class.spec.topology_spread_constraints) or not self._system_defaulted
 
     def _ignored(self, pod: PodRecord, view: View) -> Bools:
         ignored = np.zeros(len(view), dtype=np.bool_)
-        if self._needs_all_keys(pod.pod_class):
-            for constraint in self._constraints(pod.pod_class, "ScheduleAnyway"):
+        constraints = self._constraints(pod.pod_class, "ScheduleAnyway")
+        if constraints.need_all_keys:
+            for constraint in constraints.constraints:
                 ignored |= view.codes(constraint.key) == 0
         return ignored
 
@@ -184,12 +187,12 @@ class PodTopologySpread:
         seen = [record.pod_class for record in (event.old, event.new) if record is not None]
         return any(
             constraint.predicate.matches(pod_class, self._cluster.namespaces)
-            for constraint in self._constraints(pod.pod_class, "DoNotSchedule")
+            for constraint in self._constraints(pod.pod_class, "DoNotSchedule").constraints
             for pod_class in seen
         )
 
     def _has_keys(self, pod: PodRecord, event: ClusterEvent) -> bool:
-        constraints = self._constraints(pod.pod_class, "DoNotSchedule")
+        constraints = self._constraints(pod.pod_class, "DoNotSchedule").constraints
         seen = [node.metadata.labels for node in (event.old, event.new) if node is not None]
         return any(all(constraint.key in labels for constraint in constraints) for labels in seen)
 

@@ -15,7 +15,8 @@ import msgspec
 import numpy as np
 
 from podium.cluster.arrays import Int64s
-from podium.cluster.nodes import CPU, FIRST_RESOURCES, MEMORY
+from podium.cluster.nodes import CPU, FIRST_RESOURCES, MEMORY, NodeColumns
+from podium.cluster.pod_class import PodClass
 from podium.cluster.pods import PodRecord
 from podium.cluster.view import View
 from podium.framework.errors import PluginError
@@ -58,56 +59,74 @@ class ScoringStrategy(msgspec.Struct, frozen=True, forbid_unknown_fields=True, r
 
 @dataclass(frozen=True, slots=True)
 class Usage:
-    """One resource over the rows of a view, ``[n]`` each: what there is, and what is taken without and with the pod."""
+    """What nodes have of some resources, and what is taken without and with the pod: ``[resources, n]`` each.
 
-    weight: int
+    ``weights`` is ``[resources, 1]``.
+    """
+
+    weights: Int64s
     allocatable: Int64s
     before: Int64s
     after: Int64s
 
 
-def usages(view: View, pod: PodRecord, resources: Sequence[ResourceSpec], *, with_defaults: bool) -> list[Usage]:
-    """The use of each resource.
+class ResourceWatch:
+    """Resources that count in a score, looked up once for each pod class.
 
     ``with_defaults`` counts cpu and memory of containers that request none, and then, as kube-scheduler v1.36 does, not
-    the pod's own pod-level requests.
-    A resource other than cpu, memory and ephemeral storage counts only for pods that request it.
+    the pod's own pod-level requests. A resource other than cpu, memory and ephemeral storage counts only for pods that
+    request it.
     """
-    nodes, found = view.cluster.nodes, []
-    for spec in resources:
-        index = nodes.resource_index.get(spec.name)
-        if index is None or (index >= len(FIRST_RESOURCES) and index not in pod.pod_class.requests):
-            continue
-        if with_defaults and index in (CPU, MEMORY):
-            before, wanted = view.take(nodes.nonzero_requested[index]), pod.pod_class.nonzero_of_containers[index]
-        else:
-            before, wanted = view.requested(index), pod.pod_class.requests.get(index, 0)
-        found.append(Usage(spec.weight, view.allocatable(index), before, before + wanted))
-    return found
+
+    def __init__(self, resources: Sequence[ResourceSpec], *, with_defaults: bool) -> None:
+        self._resources = tuple(resources)
+        self._with_defaults = with_defaults
+
+    def usage(self, view: View, pod: PodRecord) -> Usage:
+        """The use of the resources over the rows of a view."""
+        nodes, memo = view.cluster.nodes, pod.pod_class.memo
+        known: tuple[int, Int64s, Int64s, Int64s] | None = memo.get(self)
+        if known is None or known[0] != len(nodes.resources):
+            known = memo[self] = (len(nodes.resources), *self._compile(nodes, pod.pod_class))
+        _, indices, weights, wanted = known
+        before = view.requested(indices)
+        if self._with_defaults:
+            defaulted = indices <= MEMORY
+            before[defaulted] = view.nonzero_requested(indices[defaulted])
+        return Usage(weights, view.allocatable(indices), before, before + wanted)
+
+    def _compile(self, nodes: NodeColumns, pod_class: PodClass) -> tuple[Int64s, Int64s, Int64s]:
+        """Indices of the resources, their weights, and what the class wants of them."""
+        requests, own = pod_class.requests, pod_class.nonzero_of_containers
+        found = [(nodes.resource_index.get(spec.name, -1), spec.weight) for spec in self._resources]
+        found = [(i, weight) for i, weight in found if 0 <= i < len(FIRST_RESOURCES) or i in requests]
+        wanted = [own[i] if self._with_defaults and i in (CPU, MEMORY) else requests.get(i, 0) for i, _ in found]
+        indices = np.array([index for index, _ in found], dtype=np.int64)
+        weights = np.array([weight for _, weight in found], dtype=np.int64)
+        return indices, weights[:, None], np.array(wanted, dtype=np.int64)[:, None]
 
 
-def score_by_strategy(strategy: ScoringStrategy, view: View, pod: PodRecord) -> Int64s:
+def score_by_strategy(strategy: ScoringStrategy, used: Usage) -> Int64s:
     """``[n]`` scores 0..100: the weighted mean over the resources that a node has at all."""
-    total = np.zeros(len(view), dtype=np.int64)
-    weights = np.zeros(len(view), dtype=np.int64)
-    table = _shape_table(strategy) if strategy.type == "RequestedToCapacityRatio" else None
-    for usage in usages(view, pod, strategy.resources, with_defaults=True):
-        exists = usage.allocatable > 0
-        capacity = np.where(exists, usage.allocatable, 1)
-        after = np.minimum(usage.after, capacity)
-        if table is not None:
-            score = table[np.where(usage.after > capacity, _MAX_UTILIZATION, after * _MAX_UTILIZATION // capacity)]
-            exists = exists & (score > 0)
-        elif strategy.type == "LeastAllocated":
-            score = (capacity - after) * MAX_NODE_SCORE // capacity
-        else:
-            score = after * MAX_NODE_SCORE // capacity
-        total += np.where(exists, score * usage.weight, 0)
-        weights += np.where(exists, usage.weight, 0)
-    counted = np.maximum(weights, 1)
-    if table is not None:
-        return np.floor(total / counted + 0.5).astype(np.int64)
-    return total // counted
+    capacity = np.maximum(used.allocatable, 1)
+    after = np.minimum(used.after, capacity)
+    counts = used.allocatable > 0
+    if strategy.type == "RequestedToCapacityRatio":
+        utilization = np.where(used.after > capacity, _MAX_UTILIZATION, after * _MAX_UTILIZATION // capacity)
+        scores = _shape_table(strategy)[utilization]
+        counts &= scores > 0
+    elif strategy.type == "LeastAllocated":
+        scores = (capacity - after) * MAX_NODE_SCORE // capacity
+    else:
+        scores = after * MAX_NODE_SCORE // capacity
+    weights = counts * used.weights
+    total = (scores * weights).sum(axis=0)
+    weight = np.maximum(weights.sum(axis=0), 1)
+    if strategy.type == "RequestedToCapacityRatio":
+        rounded: Int64s = np.floor(total / weight + 0.5).astype(np.int64)
+        return rounded
+    result: Int64s = total // weight
+    return result
 
 
 def check_strategy(strategy: ScoringStrategy, plugin: str) -> None:

@@ -5,6 +5,7 @@ Source: pkg/scheduler/framework/plugins/podtopologyspread/common.go.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 import numpy as np
@@ -63,39 +64,48 @@ def compile_constraint(constraint: TopologySpreadConstraint, pod_class: PodClass
     )
 
 
-def own_constraints(pod_class: PodClass, when_unsatisfiable: str) -> tuple[Constraint, ...]:
+class ConstraintSet:
+    """The constraints of a pod class that take effect together. An empty set is false.
+
+    A node counts for a constraint when it has the keys of all of them (``need_all_keys``; otherwise of that one only)
+    and passes the constraint's inclusion policies.
+    """
+
+    def __init__(self, constraints: Iterable[Constraint], *, need_all_keys: bool) -> None:
+        self.constraints = tuple(constraints)
+        self.need_all_keys = need_all_keys
+        self._position = -1
+        self._domains: tuple[Domains, ...] = ()
+
+    def __len__(self) -> int:
+        return len(self.constraints)
+
+    def domains(self, cluster: Cluster, pod_class: PodClass) -> tuple[Domains, ...]:
+        """The domains of each constraint; kept until a node object changes."""
+        position = cluster.nodes.node_changes.position
+        if self._position != position:
+            view = View(cluster)
+            usable = view.take(cluster.nodes.present).copy()
+            if self.need_all_keys:
+                for constraint in self.constraints:
+                    usable &= view.codes(constraint.key) != 0
+            self._domains = tuple(_domains(view, pod_class, constraint, usable) for constraint in self.constraints)
+            self._position = position
+        return self._domains
+
+
+def own_constraints(pod_class: PodClass, when_unsatisfiable: str) -> ConstraintSet:
     """The constraints that the pods of a class carry themselves, compiled once."""
     key = ("spread", when_unsatisfiable)
-    known: tuple[Constraint, ...] | None = pod_class.memo.get(key)
+    known: ConstraintSet | None = pod_class.memo.get(key)
     if known is None:
-        known = pod_class.memo[key] = tuple(
+        compiled = (
             compile_constraint(constraint, pod_class, compile_label_selector(constraint.label_selector))
             for constraint in pod_class.spec.topology_spread_constraints
             if constraint.when_unsatisfiable == when_unsatisfiable
         )
+        known = pod_class.memo[key] = ConstraintSet(compiled, need_all_keys=True)
     return known
-
-
-def domains_of(
-    cluster: Cluster, pod_class: PodClass, constraints: tuple[Constraint, ...], *, need_all_keys: bool
-) -> tuple[Domains, ...]:
-    """Which nodes each constraint counts; kept until a node object changes.
-
-    A node counts when it has the keys of all the constraints (of its own constraint only, without ``need_all_keys``)
-    and passes the constraint's inclusion policies.
-    """
-    key = ("spread.domains", constraints, need_all_keys)
-    position = cluster.nodes.node_changes.position
-    known: tuple[int, tuple[Domains, ...]] | None = pod_class.memo.get(key)
-    if known is None or known[0] != position:
-        view = View(cluster)
-        usable = view.take(cluster.nodes.present).copy()
-        if need_all_keys:
-            for constraint in constraints:
-                usable &= view.codes(constraint.key) != 0
-        found = tuple(_domains(view, pod_class, constraint, usable) for constraint in constraints)
-        known = pod_class.memo[key] = (position, found)
-    return known[1]
 
 
 def _domains(view: View, pod_class: PodClass, constraint: Constraint, usable: Bools) -> Domains:

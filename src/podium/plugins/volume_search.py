@@ -72,7 +72,7 @@ class VolumeSearch:
         begun = [one for one in waiting if one.node_name is not None]
         elsewhere = np.zeros(len(self._view), dtype=np.bool_)
         for one in begun:
-            elsewhere |= self._view.rows != self._view.cluster.nodes.row_of.get(str(one.node_name), -1)
+            elsewhere |= self._view.rows != self._view.cluster.nodes.row_of.get(one.node_name or "", -1)
             self._chosen.append((one, np.full(len(self._view), -1, dtype=np.int64)))
         for one in sorted((one for one in waiting if one.node_name is None), key=_size):
             self._chosen.append((one, self._choose(one)))

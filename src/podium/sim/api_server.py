@@ -116,7 +116,7 @@ class APIServer:
         store = self.store
         match write:
             case Create():
-                store.create(write.raw, now=now)
+                store.create(write.raw, now=now, reading=write.reading)
             case Replace():
                 store.update(write.raw)
             case ReplaceStatus():

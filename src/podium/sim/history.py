@@ -133,7 +133,7 @@ class History:
         story.was_preempted |= _is_preempted(pod)
         if node and not old.spec.node_name:
             story.node, story.scheduled_ns, story.bound_in_run = node, now, True
-            self.add(now, "Scheduled", pod.key, node, by)
+            self.add(now, "Scheduled", pod.key, node, by, f"Successfully assigned {pod.key} to {node}")
         elif pod.nominated_node_name != old.nominated_node_name:
             cleared = not pod.nominated_node_name
             reason = "NominationCleared" if cleared else "Nominated"

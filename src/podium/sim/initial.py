@@ -83,11 +83,10 @@ def create_objects(store: Store, documents: Iterable[Document], now: int) -> Non
             raise _located(InputError(error.message), document) from None
 
 
-def _place(document: Document) -> tuple[int, str, str, str]:
+def _place(document: Document) -> tuple[int, str, str]:
     object_ = document.object or Kubernetes()
-    meta = object_.metadata
-    # Of pods the older come first, as they came to the cluster; those without a time come last.
-    return _RANK[object_.kind], meta.creation_timestamp or "~", object_.key, meta.generate_name
+    # Of a kind the older come first, as they came to the cluster; those without a time come last.
+    return _RANK[object_.kind], object_.metadata.creation_timestamp or "~", object_.key
 
 
 def _placed(raw: Raw, object_: Kubernetes, now: int) -> Raw:

@@ -38,7 +38,7 @@ def scale(owner: Stored, pods: Iterable[Pod], wanted: int, labels: Raw) -> list[
 
 
 def _new_pod(owner: Stored, labels: Raw) -> Create:
-    template = owner.raw["spec"].get("template", {})
+    template = owner.raw.get("spec", {}).get("template", {})
     meta = owner.object.metadata
     given = template.get("metadata", {})
     metadata = {

@@ -2,18 +2,25 @@
 
 from __future__ import annotations
 
+from collections import Counter
+
+from podium.api.errors import PodiumError
 from podium.api.meta import OwnerReference
 from podium.api.pod import Pod
 from podium.api.workloads import Deployment, Job, ReplicaSet
 from podium.sim.deployments import keep_replica_set
 from podium.sim.jobs import active_wanted
 from podium.sim.owned_pods import OwnedPods
-from podium.sim.replicas import scale
+from podium.sim.replicas import label, scale
 from podium.sim.writes import Delete, Write
 from podium.store.stored import Stored
 from podium.store.watch_log import WatchEvent
 
 _COLLECTOR = "garbage-collector"
+
+
+_MAX_PODS_AT_ONCE = 10_000
+"""How many pods, beyond ten times those it wants, an owner may ask for without time passing."""
 
 
 class Workloads:
@@ -29,6 +36,9 @@ class Workloads:
         # The owners that something has happened to, in that order.
         self._dirty: dict[str, None] = {}
         self._garbage: list[Write] = []
+        # How many pods each owner has asked for at the instant `_instant_ns`.
+        self._created: Counter[str] = Counter()
+        self._instant_ns = 0
 
     def observe(self, event: WatchEvent, now: int) -> None:
         object_ = event.stored.object
@@ -38,12 +48,16 @@ class Workloads:
             self._observe_owner(event)
 
     def reconcile(self, now: int) -> list[Write]:
+        if now != self._instant_ns:
+            self._instant_ns, self._created = now, Counter()
         writes, self._garbage = self._garbage, []
         dirty, self._dirty = self._dirty, {}
         for uid in dirty:
             owner = self._owners.get(uid)
             if owner is not None and owner.object.metadata.deletion_timestamp is None:
-                writes.extend(self._sync(owner))
+                asked = self._sync(owner)
+                self._refuse_endless(owner, len(asked))
+                writes.extend(asked)
         return writes
 
     def next_deadline(self) -> int | None:
@@ -68,6 +82,14 @@ class Workloads:
         else:
             sets[event.stored.uid] = event.stored
         self._dirty[parent.uid] = None
+
+    def _refuse_endless(self, owner: Stored, writes: int) -> None:
+        """Raise PodiumError when an owner's pods end as soon as they exist: time would never pass."""
+        self._created[owner.uid] += writes
+        wanted = 1 if isinstance(owner.object, Job) else owner.raw.get("spec", {}).get("replicas", 1)
+        if self._created[owner.uid] > _MAX_PODS_AT_ONCE + 10 * wanted:
+            name = label(owner.object)
+            raise PodiumError(f"{name}: its pods end as soon as they start, and are replaced for ever at one instant")
 
     def _collect(self, uid: str) -> None:
         """Delete what an owner that is gone has left."""

@@ -8,16 +8,18 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Protocol
 
+from podium.api.meta import Kubernetes
 from podium.store.stored import Raw
 from podium.store.watch_log import WatchEvent
 
 
 @dataclass(frozen=True, slots=True)
 class Create:
-    """Create an object."""
+    """Create an object; ``reading`` is its typed reading where the writer has it."""
 
     raw: Raw
     by: str
+    reading: Kubernetes | None = None
 
 
 @dataclass(frozen=True, slots=True)

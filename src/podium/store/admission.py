@@ -27,9 +27,9 @@ def admit_pod(raw: Raw, key: str, classes: Mapping[str, PriorityClass]) -> Raw:
     """
     spec: Raw = {**_DEFAULTS, **raw.get("spec", {})}
     metadata = raw["metadata"]
-    if "uid" not in metadata:
+    if not metadata.get("uid"):
         spec = merge_label_keys(spec, metadata.get("labels", {}))
-    if "uid" not in metadata or "priority" not in spec:
+    if not metadata.get("uid") or "priority" not in spec:
         spec = {**spec, **_priority(spec, key, classes)}
     return {**raw, "spec": spec, "status": {"phase": "Pending", **raw.get("status", {})}}
 

@@ -84,21 +84,19 @@ class Store:
         that is taken, and what admission and validation raise.
         """
         kind = _kind(raw)
-        reading = reading or _decoded(raw)
-        admitted = {**raw, "metadata": self._new_metadata(raw, kind, now)}
-        key = _key(admitted["metadata"])
-        uid: str = admitted["metadata"].get("uid", "")
+        named = {**raw, "metadata": self._new_metadata(raw.get("metadata", {}), kind, now)}
+        object_ = _decoded(named) if reading is None else _reread(reading, raw, named)
+        key, uid = object_.key, object_.metadata.uid
         if key in self._objects[kind.name]:
             raise already_exists(kind.name, key)
         if uid in self._given_uids:
             raise invalid(kind.name, key, f"the uid {uid} was used before")
-        if kind.type is Pod:
-            admitted = admit_pod(admitted, key, self._priority_classes())
+        admitted = admit_pod(named, key, self._priority_classes()) if kind.type is Pod else named
         if uid:
             self._given_uids.add(uid)
         else:
-            admitted["metadata"]["uid"] = self._identities.uid()
-        return self._commit(None, admitted, _reread(reading, raw, admitted))
+            admitted = {**admitted, "metadata": {**named["metadata"], "uid": self._identities.uid()}}
+        return self._commit(None, admitted, _reread(object_, named, admitted))
 
     def update(self, raw: Raw) -> Stored:
         """Replace an object but for its status and what the server alone writes (`_KEPT_METADATA`).
@@ -176,15 +174,14 @@ class Store:
             raise conflict("Pod", key, problem)
         return self._commit(previous, *bound(pod, previous.raw, node_name, now))
 
-    def _new_metadata(self, raw: Raw, kind: Kind, now: int) -> Raw:
-        given = raw.get("metadata", {})
+    def _new_metadata(self, given: Any, kind: Kind, now: int) -> Raw:
+        if not isinstance(given, dict):
+            raise invalid(kind.name, "", "metadata is not an object")
         metadata = {"creationTimestamp": format_time(now), "generation": 1, **given}
         if kind.namespaced:
             metadata["namespace"] = given.get("namespace") or "default"
-        if not metadata.get("name"):
-            base = metadata.get("generateName")
-            if not base:
-                raise invalid(kind.name, "", "metadata.name or metadata.generateName must be given")
+        base = metadata.get("generateName")
+        if not metadata.get("name") and isinstance(base, str) and base:
             metadata["name"] = self._free_name(kind.name, metadata.get("namespace", ""), base)
         return metadata
 

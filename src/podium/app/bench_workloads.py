@@ -1,0 +1,171 @@
+"""The clusters and pods that `podium bench` measures, after kube-scheduler's own benchmark.
+
+Source: test/integration/scheduler_perf of kubernetes/kubernetes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+from podium.api.meta import ObjectMeta
+from podium.api.node import Node, NodeStatus
+from podium.api.pod import (
+    Affinity,
+    Container,
+    Pod,
+    PodAffinity,
+    PodAffinityTerm,
+    PodSpec,
+    PodStatus,
+    ResourceRequirements,
+    TopologySpreadConstraint,
+)
+from podium.api.selection import LabelSelector
+
+ZONE = "topology.kubernetes.io/zone"
+HOSTNAME = "kubernetes.io/hostname"
+NODE_CPU = "4"
+
+
+@dataclass(frozen=True, slots=True)
+class Workload:
+    """What is there before the clock starts, and the pods that are then scheduled.
+
+    ``pods`` are handed over all at once; ``churn`` interleaves deletions and node changes with them.
+    """
+
+    name: str
+    nodes: list[Node]
+    placed: list[Pod]
+    pods: list[Pod]
+    churn: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class WorkloadSpec:
+    """A workload that can be built in any size, with the sizes it has unless told otherwise."""
+
+    description: str
+    nodes: int
+    pods: int
+    build: Callable[[int, int], Workload]
+
+
+def node(index: int, zones: int = 1) -> Node:
+    """A node of 4 cores and 32 GiB in one of ``zones`` zones."""
+    name = f"node-{index:06d}"
+    return Node(
+        api_version="v1",
+        kind="Node",
+        metadata=ObjectMeta(name=name, labels={HOSTNAME: name, ZONE: f"zone-{index % zones}"}),
+        status=NodeStatus(allocatable={"cpu": NODE_CPU, "memory": "32Gi", "pods": "110"}),
+    )
+
+
+def pod(
+    name: str,
+    cpu: str,
+    *,
+    memory: str = "500Mi",
+    priority: int = 0,
+    on: str = "",
+    labels: dict[str, str] | None = None,
+    affinity: Affinity | None = None,
+    spread: tuple[TopologySpreadConstraint, ...] = (),
+) -> Pod:
+    """A pod with one container; running on node ``on`` if that is given."""
+    return Pod(
+        api_version="v1",
+        kind="Pod",
+        metadata=ObjectMeta(name=name, namespace="default", uid=name, labels=labels or {}),
+        spec=PodSpec(
+            node_name=on,
+            priority=priority,
+            containers=(Container(name="c", resources=ResourceRequirements(requests={"cpu": cpu, "memory": memory})),),
+            affinity=affinity,
+            topology_spread_constraints=spread,
+        ),
+        status=PodStatus(phase="Running" if on else "Pending"),
+    )
+
+
+def _selecting(labels: dict[str, str], key: str) -> PodAffinity:
+    return PodAffinity(required=(PodAffinityTerm(topology_key=key, label_selector=LabelSelector(match_labels=labels)),))
+
+
+def _basic(nodes: int, pods: int) -> Workload:
+    return Workload("basic", [node(i) for i in range(nodes)], [], [pod(f"pod-{i}", "100m") for i in range(pods)])
+
+
+def _preemption(nodes: int, pods: int) -> Workload:
+    low = [pod(f"low-{i}-{k}", "900m", on=f"node-{i:06d}", memory="500Mi") for i in range(nodes) for k in range(4)]
+    high = [pod(f"high-{i}", "3", priority=10) for i in range(pods)]
+    return Workload("preemption", [node(i) for i in range(nodes)], low, high)
+
+
+def _affinity(nodes: int, pods: int) -> Workload:
+    labels = {"color": "blue"}
+    near = Affinity(pod_affinity=_selecting(labels, ZONE))
+    placed = [pod(f"init-{i}", "100m", on=f"node-{i % nodes:06d}", labels=labels, affinity=near) for i in range(pods)]
+    wanted = [pod(f"pod-{i}", "100m", labels=labels, affinity=near) for i in range(pods)]
+    return Workload("affinity", [node(i) for i in range(nodes)], placed, wanted)
+
+
+def _antiaffinity(nodes: int, pods: int) -> Workload:
+    labels = {"color": "green"}
+    apart = Affinity(pod_anti_affinity=_selecting(labels, HOSTNAME))
+    placed = [pod(f"init-{i}", "100m", on=f"node-{i:06d}", labels=labels, affinity=apart) for i in range(nodes // 5)]
+    wanted = [pod(f"pod-{i}", "100m", labels=labels, affinity=apart) for i in range(min(pods, nodes - nodes // 5))]
+    return Workload("antiaffinity", [node(i) for i in range(nodes)], placed, wanted)
+
+
+def _spread(nodes: int, pods: int) -> Workload:
+    labels = {"color": "blue"}
+    constraint = TopologySpreadConstraint(
+        max_skew=5,
+        topology_key=ZONE,
+        when_unsatisfiable="DoNotSchedule",
+        label_selector=LabelSelector(match_labels=labels),
+    )
+    placed = [pod(f"init-{i}", "100m", on=f"node-{i % nodes:06d}", labels=labels) for i in range(pods // 5)]
+    wanted = [pod(f"pod-{i}", "100m", labels=labels, spread=(constraint,)) for i in range(pods)]
+    return Workload("spread", [node(i, zones=3) for i in range(nodes)], placed, wanted)
+
+
+def _unschedulable(nodes: int, pods: int) -> Workload:
+    wanted = [pod(f"pod-{i}", "9" if i % 5 == 0 else "100m") for i in range(pods)]
+    return Workload("unschedulable", [node(i) for i in range(nodes)], [], wanted)
+
+
+def _mixed_churn(nodes: int, pods: int) -> Workload:
+    def wanted() -> Iterator[Pod]:
+        labels = {"color": "blue"}
+        soft = TopologySpreadConstraint(
+            max_skew=1,
+            topology_key=ZONE,
+            when_unsatisfiable="ScheduleAnyway",
+            label_selector=LabelSelector(match_labels=labels),
+        )
+        for i in range(pods):
+            match i % 4:
+                case 0 | 1:
+                    yield pod(f"pod-{i}", "100m")
+                case 2:
+                    yield pod(f"pod-{i}", "200m", labels=labels, spread=(soft,))
+                case _:
+                    yield pod(f"pod-{i}", "300m", priority=5, labels={"app": f"a{i % 50}"})
+
+    placed = [pod(f"init-{i}", "500m", on=f"node-{i % nodes:06d}") for i in range(2 * nodes)]
+    return Workload("mixed-churn", [node(i, zones=3) for i in range(nodes)], placed, list(wanted()), churn=True)
+
+
+WORKLOADS: dict[str, WorkloadSpec] = {
+    "basic": WorkloadSpec("pods of 100m on empty nodes of 4 cores", 5000, 10000, _basic),
+    "preemption": WorkloadSpec("nodes full of low-priority pods; every pod needs victims", 5000, 5000, _preemption),
+    "affinity": WorkloadSpec("required pod affinity within a zone", 5000, 5000, _affinity),
+    "antiaffinity": WorkloadSpec("required pod anti-affinity between nodes", 5000, 4000, _antiaffinity),
+    "spread": WorkloadSpec("hard topology spread over three zones", 5000, 5000, _spread),
+    "unschedulable": WorkloadSpec("a fifth of the pods never fit", 5000, 10000, _unschedulable),
+    "mixed-churn": WorkloadSpec("pods of several kinds while pods end and nodes change", 5000, 5000, _mixed_churn),
+}

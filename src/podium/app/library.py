@@ -1,0 +1,102 @@
+"""Podium's functions for programs, which take objects in whatever form they are at hand."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from podium.api.codec import Document, load_files, load_text
+from podium.api.errors import InputError
+from podium.api.files import FileName
+from podium.api.kinds import KINDS
+from podium.api.meta import Kubernetes
+from podium.app.explain import Explainer, Explanation
+from podium.framework.configuration import Configuration, load_configuration
+from podium.sim.result import Result
+from podium.sim.run import Duration, Progress
+from podium.sim.run import simulate as run_simulation
+
+Given = Kubernetes | dict[str, Any] | Document | FileName
+"""An object: typed, as a dictionary (a List too), or as a document; or the name of a file or directory of objects."""
+
+
+def explain(
+    objects: FileName | Iterable[Given], pod: str, configuration: Configuration | FileName | None = None
+) -> Explanation:
+    """Say what would happen to the pending pod `namespace/name` (or `name`, in `default`) among the objects, and why.
+
+    `configuration` is a KubeSchedulerConfiguration or its file. Raises PodiumError for what is wrong with any of them.
+    """
+    typed = [one.object for one in documents(objects) if one.object is not None]
+    return Explainer(typed, _configuration(configuration)).explain(pod if "/" in pod else f"default/{pod}")
+
+
+def simulate(
+    objects: FileName | Iterable[Given],
+    *,
+    until: Duration | None = None,
+    seed: int = 0,
+    start: str | None = None,
+    start_delay: Duration = 0,
+    bind_delay: Duration = 0,
+    configuration: Configuration | FileName | None = None,
+    progress: Progress | None = None,
+) -> Result:
+    """Play what happens to the objects in virtual time; a Scenario may be among them. See `podium.sim.simulate`."""
+    return run_simulation(
+        documents(objects),
+        until=until,
+        seed=seed,
+        start=start,
+        start_delay=start_delay,
+        bind_delay=bind_delay,
+        configuration=_configuration(configuration),
+        progress=progress,
+    )
+
+
+def documents(objects: FileName | Iterable[Given]) -> list[Document]:
+    """The objects as documents, in order. Raises InputError for what is wrong in one, and for one given twice."""
+    given: list[Given] = [objects] if isinstance(objects, str | Path) else list(objects)
+    found: list[Document] = []
+    for index, one in enumerate(given):
+        source = f"objects[{index}]"
+        if isinstance(one, Document):
+            found.append(one)
+        elif isinstance(one, Kubernetes | dict):
+            # Read as a file would be, so that the same mistakes are found.
+            raw = _raw(one) if isinstance(one, Kubernetes) else one
+            found.extend(load_text(msgspec.json.encode(raw), source))
+        else:
+            found.extend(load_files([one]))
+    _refuse_twice(found)
+    return found
+
+
+def _raw(typed: Kubernetes) -> dict[str, Any]:
+    """The object as a dictionary, with the kind that its type stands for."""
+    kind = next(kind for kind in KINDS.values() if kind.type is type(typed))
+    version = f"{kind.group}/v1" if kind.group else "v1"
+    return {"apiVersion": version, "kind": kind.name, **msgspec.to_builtins(typed)}
+
+
+def _refuse_twice(found: list[Document]) -> None:
+    seen: dict[tuple[str, str], Document] = {}
+    for document in found:
+        if document.object is None or not document.object.metadata.name:
+            continue
+        key = (document.object.kind, document.object.key)
+        first = seen.setdefault(key, document)
+        if first is not document:
+            raise InputError(
+                f"is given twice, first in {first.source}; remove one",
+                source=document.source,
+                object=" ".join(key),
+            )
+
+
+def _configuration(given: Configuration | FileName | None) -> Configuration | None:
+    return load_configuration(str(given)) if isinstance(given, str | Path) else given

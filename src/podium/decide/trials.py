@@ -1,0 +1,219 @@
+"""What preempting on each node would come to, tried for many rows at once and kept where nothing changed.
+
+Source: pkg/scheduler/framework/preemption/preemption.go (DryRunPreemption).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+
+from podium.cluster.arrays import Bools, Int64s
+from podium.cluster.cluster import Cluster
+from podium.cluster.pods import PodRecord
+from podium.cluster.ranking import EqualPriorityOrder, Ranking
+from podium.decide.victims import PotentialVictims, Victims, choose_victims, with_budgets
+from podium.framework.cycle_state import CycleState
+from podium.framework.runner import Runner
+from podium.framework.status import Status, unresolvable
+from podium.framework.verdicts import Decoders, Outcome
+
+CRITERIA = (
+    "fewest budget violations",
+    "lowest priority of the most important victim",
+    "smallest sum of victims' priorities",
+    "fewest victims",
+    "latest start of the most important victims",
+)
+# Shifts priorities, which may be negative, so that fewer victims always weigh less than more of them.
+_PRIORITY_SHIFT = 2**31
+_KEPT_CLASSES = 64
+
+NO_VICTIMS = unresolvable("No preemption victims found for incoming pod")
+_WITHOUT_VICTIMS = -2
+
+# Which of the lower-priority pods in some slots the preemptor may disrupt: ``[slots]``.
+VictimFilter = Callable[[PodRecord, Int64s], Bools]
+
+
+# The slots of the victims on each row, most important first.
+SlotsByRow = dict[int, tuple[int, ...]]
+
+
+@dataclass(slots=True, eq=False)
+class TrialTable:
+    """The trials on some rows, ascending.
+
+    ``refused`` is ``[rows]``: 0 where the preemptor fits once the victims are gone, otherwise what `status` explains.
+    ``criteria`` is ``[5, rows]``, in the order of `CRITERIA`, smaller is better. ``slots`` holds, by row, the victims,
+    most important first; rows in ``own_slots`` are looked up there.
+    """
+
+    rows: Int64s
+    refused: Int64s
+    criteria: Int64s
+    slots: SlotsByRow
+    decoders: Decoders
+    own_slots: SlotsByRow = field(default_factory=dict)
+    limited_to: Int64s | None = None
+
+    @property
+    def candidates(self) -> Int64s:
+        """The positions where preemption would work."""
+        return np.flatnonzero(self.refused == 0) if self.limited_to is None else self.limited_to
+
+    @property
+    def failures(self) -> Int64s:
+        """The positions where it would not."""
+        return np.flatnonzero(self.refused != 0)
+
+    def only(self, positions: Int64s) -> TrialTable:
+        """The same trials with fewer candidates."""
+        return replace(self, limited_to=positions)
+
+    def victims(self, position: int) -> tuple[int, ...]:
+        """The slots of a candidate's victims."""
+        row = int(self.rows[position])
+        return self.own_slots[row] if row in self.own_slots else self.slots[row]
+
+    def status(self, position: int) -> Status:
+        """Why a position is no candidate."""
+        return self._explained(int(self.refused[position]))
+
+    def tally(self) -> list[tuple[Status, int]]:
+        """Each reason why rows are no candidates, with their number."""
+        values, counts = np.unique(self.refused[self.failures], return_counts=True)
+        return [(self._explained(int(v)), int(n)) for v, n in zip(values, counts, strict=True)]
+
+    def _explained(self, refused: int) -> Status:
+        return NO_VICTIMS if refused == _WITHOUT_VICTIMS else Outcome.of(self.refused, self.decoders).status_of(refused)
+
+
+@dataclass(slots=True)
+class _Kept:
+    """The trials of a class and priority on every row, right as of a position of the change log."""
+
+    position: int = -1
+    budgets: int = -1
+    refused: Int64s = field(default_factory=lambda: np.empty(0, dtype=np.int64))
+    criteria: Int64s = field(default_factory=lambda: np.empty((len(CRITERIA), 0), dtype=np.int64))
+    slots: SlotsByRow = field(default_factory=dict)
+    decoders: Decoders = field(default_factory=dict)
+
+
+class Trials:
+    """Tries preemption, and keeps the outcome for rows that did not change.
+
+    A trial is kept where it depends on its own row alone: the filters that speak about the pod do, the budgets are as
+    they were, and the pod has no nomination of its own there.
+    """
+
+    def __init__(self, cluster: Cluster, order: EqualPriorityOrder) -> None:
+        self._cluster = cluster
+        self._ranking = Ranking(cluster, order)
+        self._kept: dict[tuple[int, int, frozenset[str]], _Kept] = {}
+
+    def on(
+        self, runner: Runner, state: CycleState, pod: PodRecord, rows: Int64s, may_disrupt: VictimFilter | None
+    ) -> TrialTable:
+        """The trials on ``rows``, ascending."""
+        if may_disrupt is not None or not runner.is_row_local(state):
+            return self._try(runner, state, pod, rows, may_disrupt)
+        kept = self._refreshed(runner, state, pod)
+        refused, criteria = kept.refused[rows], kept.criteria[:, rows]
+        table = TrialTable(rows, refused, criteria, kept.slots, kept.decoders)
+        own = self._cluster.nodes.row_of.get(pod.nominated_node_name, -1)
+        at = int(np.searchsorted(rows, own))
+        if own >= 0 and at < len(rows) and rows[at] == own:
+            again = self._try(runner, state, pod, rows[at : at + 1], None)
+            refused[at], criteria[:, at] = again.refused[0], again.criteria[:, 0]
+            table.own_slots, table.decoders = again.slots, {**kept.decoders, **again.decoders}
+        return table
+
+    def _refreshed(self, runner: Runner, state: CycleState, pod: PodRecord) -> _Kept:
+        """The kept trials of the pod's class and priority, brought up to date; its own nomination counts in them."""
+        cluster, key = self._cluster, (pod.pod_class.id, pod.priority, frozenset(state.skip_filter))
+        kept = self._kept.pop(key, None) or _Kept()
+        self._kept[key] = kept
+        if len(self._kept) > _KEPT_CLASSES:
+            del self._kept[next(iter(self._kept))]
+        changes, count = cluster.nodes.changes, cluster.nodes.count
+        stale = kept.budgets != cluster.budgets.generation or len(kept.refused) != count or kept.position < 0
+        rows = None if stale else changes.since(kept.position)
+        kept.position, kept.budgets = changes.position, cluster.budgets.generation
+        if rows is None:
+            rows = np.arange(count, dtype=np.int64)
+            kept.refused = np.zeros(count, dtype=np.int64)
+            kept.criteria = np.zeros((len(CRITERIA), count), dtype=np.int64)
+            kept.slots, kept.decoders = {}, {}
+        if len(rows):
+            table = self._try(runner, state, pod, rows, None, own_uid="")
+            kept.refused[rows], kept.criteria[:, rows] = table.refused, table.criteria
+            kept.slots.update(table.slots)
+            kept.decoders.update(table.decoders)
+        return kept
+
+    def _try(
+        self,
+        runner: Runner,
+        state: CycleState,
+        pod: PodRecord,
+        rows: Int64s,
+        may_disrupt: VictimFilter | None,
+        own_uid: str | None = None,
+    ) -> TrialTable:
+        """Try the rows; ``own_uid`` is whose nomination does not count (None: the pod's own)."""
+        potential, without = self._potential_victims(pod, rows, may_disrupt)
+        refused = np.zeros(len(rows), dtype=np.int64)
+        refused[np.searchsorted(rows, without)] = _WITHOUT_VICTIMS
+        criteria = np.zeros((len(CRITERIA), len(rows)), dtype=np.int64)
+        slots: SlotsByRow = {}
+        if not len(potential.rows):
+            return TrialTable(rows, refused, criteria, slots, {})
+        victims = choose_victims(runner, state, pod, potential, pod.uid if own_uid is None else own_uid)
+        refused[np.searchsorted(rows, potential.rows)] = victims.outcome.refused
+        self._write(rows, victims, criteria, slots)
+        return TrialTable(rows, refused, criteria, slots, dict(victims.outcome.decoders))
+
+    def _potential_victims(
+        self, pod: PodRecord, rows: Int64s, may_disrupt: VictimFilter | None
+    ) -> tuple[PotentialVictims, Int64s]:
+        """The lower-priority pods on ``rows``, and the rows that have none."""
+        ranking = self._ranking
+        ranking.refresh()
+        places = ranking.priorities[rows] < pod.priority
+        slots = ranking.slots[rows][places].astype(np.int64)
+        owners = np.repeat(np.arange(len(rows)), places.sum(axis=1))
+        if may_disrupt is not None and len(slots):
+            allowed = may_disrupt(pod, slots)
+            slots, owners = slots[allowed], owners[allowed]
+        numbers = np.bincount(owners, minlength=len(rows))
+        some = numbers > 0
+        starts = np.concatenate([[0], np.cumsum(numbers[some])])
+        return with_budgets(self._cluster, rows[some], starts, slots), rows[~some]
+
+    def _write(self, rows: Int64s, victims: Victims, criteria: Int64s, slots: SlotsByRow) -> None:
+        """Work out the criteria and the victims of every row where the preemptor fits."""
+        potential, table = victims.potential, self._cluster.pods
+        index = np.flatnonzero(victims.chosen)
+        owners = potential.owners[index]
+        if not len(owners):
+            return
+        firsts = np.flatnonzero(np.concatenate([[True], owners[1:] != owners[:-1]]))
+        chosen = potential.slots[index]
+        priority = table.priority[chosen]
+        lengths = np.diff(np.concatenate([firsts, [len(index)]]))
+        most_important = priority == np.repeat(priority[firsts], lengths)
+        start = np.where(most_important, table.start_ns[chosen], np.iinfo(np.int64).max)
+        found = potential.rows[owners[firsts]]
+        at = np.searchsorted(rows, found)
+        criteria[0, at] = np.add.reduceat(potential.violating[index].astype(np.int64), firsts)
+        criteria[1, at] = priority[firsts]
+        criteria[2, at] = np.add.reduceat(priority + _PRIORITY_SHIFT, firsts)
+        criteria[3, at] = lengths
+        criteria[4, at] = -np.minimum.reduceat(start, firsts)
+        listed = chosen.tolist()
+        for row, first, length in zip(found.tolist(), firsts.tolist(), lengths.tolist(), strict=True):
+            slots[row] = tuple(listed[first : first + length])

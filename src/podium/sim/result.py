@@ -1,0 +1,97 @@
+"""What came of a simulation."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass
+from typing import Any
+
+from podium.sim.history import PodStory, SimEvent, seconds
+from podium.sim.simulation import Simulation
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """The events in their order, the pods by key and creation, those that are gone included, and the sums.
+
+    `pods` entries have `pod, uid, priority, phase, node, nominatedNode, createdAt, scheduledAt, startedAt, endedAt`:
+    the times in seconds from the start (negative before it), null where it has not happened or is not known.
+    """
+
+    events: list[SimEvent]
+    pods: list[dict[str, Any]]
+    summary: dict[str, Any]
+
+    def to_dict(self) -> dict[str, Any]:
+        """The result as JSON shows it."""
+        return {"events": [event.to_dict() for event in self.events], "pods": self.pods, "summary": self.summary}
+
+
+def result_of(simulation: Simulation) -> Result:
+    """The result of a simulation as far as it has come."""
+    start_ns = simulation.settings.start_ns
+    stories = list(simulation.history.stories.values())
+    in_order = sorted(enumerate(stories), key=lambda one: (one[1].pod, one[0]))
+    return Result(
+        events=simulation.history.events,
+        pods=[_pod(story, start_ns) for _, story in in_order],
+        summary=_summary(simulation, stories),
+    )
+
+
+def _pod(story: PodStory, start_ns: int) -> dict[str, Any]:
+    return {
+        "pod": story.pod,
+        "uid": story.uid,
+        "priority": story.priority,
+        "phase": story.phase,
+        "node": story.node or None,
+        "nominatedNode": story.nominated_node or None,
+        "createdAt": _since(start_ns, story.created_ns),
+        "scheduledAt": _since(start_ns, story.scheduled_ns),
+        "startedAt": _since(start_ns, story.started_ns),
+        "endedAt": _since(start_ns, story.ended_ns),
+    }
+
+
+def _since(start_ns: int, time_ns: int | None) -> int | float | None:
+    return None if time_ns is None else seconds(time_ns - start_ns)
+
+
+def _summary(simulation: Simulation, stories: list[PodStory]) -> dict[str, Any]:
+    phases = Counter(story.phase.lower() for story in stories)
+    failed_attempts = sum(event.reason == "FailedScheduling" for event in simulation.history.events)
+    simulation.usage.pass_time(simulation.now)
+    return {
+        "end": seconds(simulation.elapsed_ns),
+        "pods": {
+            "total": len(stories),
+            **{phase: phases[phase] for phase in ("running", "pending", "succeeded", "failed", "terminated")},
+        },
+        "preempted": sum(story.was_preempted for story in stories),
+        "bindings": sum(story.bound_in_run for story in stories),
+        "attempts": simulation.bind_attempts + failed_attempts,
+        "waiting": _waiting(stories, simulation.settings.start_ns),
+        "use": simulation.usage.shares(),
+    }
+
+
+def _waiting(stories: list[PodStory], start_ns: int) -> list[dict[str, Any]]:
+    """How long the pods bound in the run had waited since their creation or the start, highest priority first."""
+    times: dict[int, list[int]] = {}
+    for story in stories:
+        if story.bound_in_run and story.scheduled_ns is not None:
+            times.setdefault(story.priority, []).append(story.scheduled_ns - max(story.created_ns, start_ns))
+    return [{"priority": priority, **_spread(sorted(times[priority]))} for priority in sorted(times, reverse=True)]
+
+
+def _spread(times: list[int]) -> dict[str, Any]:
+    """Count, mean, and percentiles by nearest rank, in seconds; `times` are sorted."""
+    count = len(times)
+    return {
+        "count": count,
+        "mean": seconds(round(sum(times) / count)),
+        "p50": seconds(times[(count - 1) * 50 // 100]),
+        "p95": seconds(times[-(-count * 95 // 100) - 1]),
+        "max": seconds(times[-1]),
+    }

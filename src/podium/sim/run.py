@@ -1,0 +1,119 @@
+"""From objects to a result: one simulation from its beginning to its end."""
+
+from __future__ import annotations
+
+import gc
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+import msgspec
+
+from podium.api.codec import Document, load_text
+from podium.api.errors import InputError
+from podium.api.times import parse_duration, parse_time
+from podium.framework.configuration import Configuration
+from podium.machines.queued_pod import Place
+from podium.machines.scheduler import Scheduler
+from podium.sim.initial import start_time
+from podium.sim.result import Result, result_of
+from podium.sim.scenario import split_documents
+from podium.sim.simulation import Settings, Simulation
+
+Duration = str | int | float
+"""Text such as "90s" or "1h30m", or seconds."""
+
+Progress = Callable[[float, int], None]
+"""Is told the share of the run that is done, from 0 to 1, and the virtual time since the start in nanoseconds."""
+
+
+class SettlingScheduler(Scheduler):
+    """The scheduler, which also says when there is nothing left for it to do."""
+
+    def is_settled(self) -> bool:
+        """Whether only what it observes, or the flush of unschedulable pods, can make it do anything."""
+        busy = self.queue.can_pop or self.queue.count(Place.BACKOFF) or self.bindings.next_deadline() is not None
+        return not busy
+
+
+def simulate(  # noqa: PLR0913 - each is an option that people set on its own
+    objects: Sequence[Document] | Sequence[dict[str, Any]],
+    *,
+    until: Duration | None = None,
+    seed: int = 0,
+    start: str | None = None,
+    start_delay: Duration = 0,
+    bind_delay: Duration = 0,
+    configuration: Configuration | None = None,
+    progress: Progress | None = None,
+) -> Result:
+    """Play what happens to a cluster in virtual time.
+
+    `objects` are documents of `podium.api.codec`, or Kubernetes objects as dictionaries, with at most one Scenario
+    among them. The run starts at `start` (RFC 3339), or the newest time in the objects. It ends `until` after the
+    start, which overrides the scenario's, or when nothing is left to happen. A pod starts `start_delay` after it is
+    bound, and a binding takes `bind_delay`. The same arguments give the same result. Raises InputError for what is
+    wrong with them.
+    """
+    documents, scenario = split_documents(_documents(objects))
+    settings = Settings(
+        seed=seed,
+        start_ns=start_time(documents) if start is None else _start(start),
+        until_ns=scenario.until_ns if until is None else _duration("until", until),
+        start_delay_ns=_duration("start_delay", start_delay),
+        bind_delay_ns=_duration("bind_delay", bind_delay),
+    )
+    with _collector_paused():
+        scheduler = SettlingScheduler(configuration, seed=seed)
+        simulation = Simulation(documents, scenario, settings=settings, schedulers=(scheduler,))
+        while simulation.step():
+            if progress is not None:
+                progress(_share_done(simulation), simulation.elapsed_ns)
+        return result_of(simulation)
+
+
+def _documents(objects: Sequence[Document] | Sequence[dict[str, Any]]) -> list[Document]:
+    documents = [one for one in objects if isinstance(one, Document)]
+    plain = [one for one in objects if not isinstance(one, Document)]
+    if plain:
+        # Read as a file would be, so that the same mistakes are found.
+        text = msgspec.json.encode({"apiVersion": "v1", "kind": "List", "items": plain})
+        documents += load_text(text, "objects")
+    return documents
+
+
+def _start(start: str) -> int:
+    try:
+        return parse_time(start)
+    except ValueError as error:
+        raise InputError(f"start: {error}") from None
+
+
+def _duration(name: str, duration: Duration) -> int:
+    try:
+        duration_ns = parse_duration(duration)
+    except ValueError as error:
+        raise InputError(f"{name}: {error}") from None
+    if duration_ns < 0:
+        raise InputError(f"{name}: is negative; write 0s or more")
+    return duration_ns
+
+
+def _share_done(simulation: Simulation) -> float:
+    """The time that has passed of the run's, or the steps played where it has no end."""
+    until_ns = simulation.settings.until_ns
+    if until_ns:
+        return simulation.elapsed_ns / until_ns
+    return simulation.steps_played / len(simulation.scenario.steps) if simulation.scenario.steps else 0.0
+
+
+@contextmanager
+def _collector_paused() -> Iterator[None]:
+    """Without the cyclic garbage collector: a simulation makes many objects and no cycles."""
+    was_enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_enabled:
+            gc.enable()

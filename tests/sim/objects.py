@@ -1,0 +1,79 @@
+"""Workloads, budgets and scenarios as people write them, for the tests of the simulation."""
+
+import json
+from typing import Any
+
+from tests.store.objects import Raw, pod
+
+from podium.api.codec import Document, load_text
+
+TEMPLATE = {"metadata": {"labels": {"app": "web"}}, "spec": pod("")["spec"]}
+
+
+def workload(kind: str, name: str, replicas: int, *, template: Raw = TEMPLATE, **metadata: Any) -> Raw:
+    """A Deployment or ReplicaSet of pods labelled app=web."""
+    return {
+        "apiVersion": "apps/v1",
+        "kind": kind,
+        "metadata": {"name": name, "namespace": "default", **metadata},
+        "spec": {"replicas": replicas, "selector": {"matchLabels": {"app": "web"}}, "template": template},
+    }
+
+
+def job(name: str, *, template: Raw | None = None, status: Raw | None = None, **spec: Any) -> Raw:
+    """A Job; `spec` may be parallelism, completions, backoffLimit and suspend."""
+    inner = template or {"spec": {**TEMPLATE["spec"], "restartPolicy": "Never"}}
+    raw: Raw = {
+        "apiVersion": "batch/v1",
+        "kind": "Job",
+        "metadata": {"name": name, "namespace": "default"},
+        "spec": {**spec, "template": inner},
+    }
+    return raw if status is None else {**raw, "status": status}
+
+
+def template(**annotations: str) -> Raw:
+    """A pod template with annotations of `podium.dev`."""
+    labels: Raw = TEMPLATE["metadata"]
+    named = {f"podium.dev/{name}": value for name, value in annotations.items()}
+    return {**TEMPLATE, "metadata": {**labels, "annotations": named}}
+
+
+def budget(name: str, *, selector: Raw | None = None, **spec: Any) -> Raw:
+    """A PodDisruptionBudget over app=web, unless `selector` says otherwise."""
+    chosen = {"matchLabels": {"app": "web"}} if selector is None else selector
+    return {
+        "apiVersion": "policy/v1",
+        "kind": "PodDisruptionBudget",
+        "metadata": {"name": name, "namespace": "default"},
+        "spec": {"selector": chosen, **spec},
+    }
+
+
+def owned(raw: Raw, owner: Raw) -> Raw:
+    """The object with a controller, which must have a uid."""
+    meta = owner["metadata"]
+    reference = {
+        "apiVersion": owner["apiVersion"],
+        "kind": owner["kind"],
+        "name": meta["name"],
+        "uid": meta["uid"],
+        "controller": True,
+    }
+    return {**raw, "metadata": {**raw["metadata"], "ownerReferences": [reference]}}
+
+
+def scenario(*steps: Raw, **spec: Any) -> Raw:
+    """A scenario of these steps."""
+    return {
+        "apiVersion": "podium.dev/v1alpha1",
+        "kind": "Scenario",
+        "metadata": {"name": "test"},
+        "spec": {**spec, "steps": list(steps)},
+    }
+
+
+def documents(*objects: Raw) -> list[Document]:
+    """The objects as if they had been read from a file."""
+    text = json.dumps({"apiVersion": "v1", "kind": "List", "items": objects})
+    return load_text(text, "test.json")

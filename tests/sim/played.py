@@ -1,0 +1,51 @@
+"""Simulations with the first-fit scheduler, told as short lines."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from tests.sim.first_fit import FirstFit
+from tests.sim.objects import documents
+from tests.store.objects import Raw
+
+from podium.api.pod import Pod
+from podium.sim.initial import start_time
+from podium.sim.scenario import split_documents
+from podium.sim.simulation import Settings, SimulatedScheduler, Simulation
+
+
+def simulation_of(
+    *objects: Raw, schedulers: Sequence[SimulatedScheduler] | None = None, faults: Any = None, **settings: Any
+) -> Simulation:
+    """A simulation of the objects, one of which may be a scenario, that has not begun to pass time."""
+    found, scenario = split_documents(documents(*objects))
+    chosen = {"start_ns": start_time(found), "until_ns": scenario.until_ns, **settings}
+    return Simulation(
+        found, scenario, settings=Settings(**chosen), schedulers=schedulers or [FirstFit()], faults=faults
+    )
+
+
+def played(*objects: Raw, **settings: Any) -> Simulation:
+    """The simulation at its end."""
+    simulation = simulation_of(*objects, **settings)
+    while simulation.step():
+        pass
+    return simulation
+
+
+def told(simulation: Simulation, *reasons: str) -> list[str]:
+    """The events, or those with one of the reasons, as in `30 Terminated default/b on n1 by kubelet`."""
+    return [
+        " ".join(
+            str(part)
+            for part in (event.time, event.reason, event.pod, event.node and f"on {event.node}", f"by {event.by}")
+            if part is not None
+        )
+        for event in simulation.history.events
+        if not reasons or event.reason in reasons
+    ]
+
+
+def pods(simulation: Simulation) -> dict[str, Pod]:
+    """The pods that exist, by name."""
+    found = (stored.object for stored in simulation.store.objects("Pod"))
+    return {pod.metadata.name: pod for pod in found if isinstance(pod, Pod)}

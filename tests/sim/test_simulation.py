@@ -1,0 +1,258 @@
+"""How time passes, who learns what, and how actions fare."""
+
+from collections.abc import Sequence
+from random import Random
+
+import pytest
+from tests.sim.first_fit import FirstFit
+from tests.sim.objects import scenario, template, workload
+from tests.sim.played import played, pods, simulation_of, told
+from tests.store.objects import SECOND, Raw, node, pod
+
+from podium.api.errors import InputError, PodiumError
+from podium.machines.actions import Action, Bind
+from podium.machines.observations import Answered, Observation, Problem
+from podium.sim.simulation import Settings
+
+LASTS = {"podium.dev/duration": "90s"}
+
+
+class Scripted:
+    """Faults by plan: what to answer to the first bindings, and nothing to all else."""
+
+    def __init__(self, *answers: Problem | int | None) -> None:
+        self.answers = list(answers)
+
+    def answer(self, action: Action, rng: Random) -> Problem | int | None:
+        return self.answers.pop(0) if self.answers and isinstance(action, Bind) else None
+
+
+class Listening(FirstFit):
+    """A scheduler that notes when it is answered."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.answered: list[tuple[int, Problem | None]] = []
+
+    def handle(self, observation: Observation, now: int) -> list[Action]:
+        if isinstance(observation, Answered) and isinstance(observation.action, Bind):
+            self.answered.append((now, observation.problem))
+        return super().handle(observation, now)
+
+
+def test_a_pending_pod_is_bound_started_and_finished_in_virtual_time() -> None:
+    simulation = played(node("n1"), pod("a", annotations=LASTS))
+
+    assert told(simulation) == [
+        "0 Scheduled default/a on n1 by default-scheduler",
+        "0 Started default/a on n1 by kubelet",
+        "90 Finished default/a on n1 by kubelet",
+    ]
+    assert simulation.elapsed_ns == 90 * SECOND
+
+
+def test_binding_and_starting_take_their_time() -> None:
+    simulation = played(node("n1"), pod("a"), bind_delay_ns=2 * SECOND, start_delay_ns=SECOND // 2)
+
+    assert told(simulation) == [
+        "2 Scheduled default/a on n1 by default-scheduler",
+        "2.5 Started default/a on n1 by kubelet",
+    ]
+
+
+def test_it_ends_when_nothing_is_left_to_happen() -> None:
+    simulation = played(node("n1", cpu=1), pod("a"), pod("b"))
+
+    assert simulation.elapsed_ns == 0
+    assert pods(simulation)["b"].status.phase == "Pending"
+
+
+def test_it_ends_at_until_whatever_is_left() -> None:
+    late = {"at": "61s", "apply": [pod("b")]}
+    simulation = played(node("n1"), pod("a", annotations=LASTS), scenario(late, until="1m"))
+
+    assert simulation.elapsed_ns == 60 * SECOND
+    assert list(pods(simulation)) == ["a"]
+    assert pods(simulation)["a"].status.phase == "Running"
+
+
+def test_what_is_due_at_until_still_happens() -> None:
+    simulation = played(node("n1"), scenario({"at": "1m", "apply": [pod("b")]}, until="1m"))
+
+    assert told(simulation, "Started") == ["60 Started default/b on n1 by kubelet"]
+
+
+def test_steps_of_one_time_are_played_in_their_order_before_anyone_schedules() -> None:
+    steps = [{"at": "5s", "apply": [pod("low", priority=1)]}, {"at": "5s", "apply": [pod("high", priority=9)]}]
+    simulation = played(node("n1", cpu=1), scenario(*steps))
+
+    assert told(simulation, "Created", "Scheduled") == [
+        "5 Created default/low by scenario",
+        "5 Created default/high by scenario",
+        "5 Scheduled default/high on n1 by default-scheduler",
+    ]
+
+
+def test_a_scheduler_sees_every_object_and_its_end() -> None:
+    scheduler = FirstFit()
+    steps = [{"at": "1s", "delete": {"kind": "Pod", "name": "a"}}]
+    waiting = pod("a", cpu=99)
+
+    played(node("n1"), workload("Deployment", "web", 0), waiting, scenario(*steps), schedulers=[scheduler])
+
+    assert {"+Node n1", "+Deployment default/web", "+Pod default/a", "-Pod default/a"} <= set(scheduler.seen)
+
+
+def test_each_scheduler_binds_the_pods_that_name_it() -> None:
+    other = pod("b", spec={"schedulerName": "other"})
+    simulation = played(node("n1"), pod("a"), other, schedulers=[FirstFit(), FirstFit("other")])
+
+    assert told(simulation, "Scheduled") == [
+        "0 Scheduled default/a on n1 by default-scheduler",
+        "0 Scheduled default/b on n1 by other",
+    ]
+
+
+def test_two_schedulers_that_race_for_room_are_judged_by_the_kubelet() -> None:
+    rivals = [FirstFit(), FirstFit("other")]
+    first, second = pod("a"), pod("b", spec={"schedulerName": "other"})
+
+    simulation = played(node("n1", cpu=1), first, second, schedulers=rivals, bind_delay_ns=SECOND)
+
+    assert told(simulation, "Failed") == ["1 Failed default/b on n1 by kubelet"]
+    assert pods(simulation)["a"].status.phase == "Running"
+
+
+def test_a_refused_action_is_answered_and_not_carried_out() -> None:
+    scheduler, refused = Listening(), Problem(500, "InternalError", "try again")
+
+    simulation = played(node("n1"), pod("a"), schedulers=[scheduler], faults=Scripted(refused))
+
+    assert [problem for _, problem in scheduler.answered] == [refused, None]
+    assert told(simulation, "Scheduled") == ["1 Scheduled default/a on n1 by default-scheduler"]
+
+
+def test_an_action_whose_answer_is_lost_is_carried_out_once() -> None:
+    scheduler, lost = Listening(), Problem(0, "Timeout", "no answer")
+
+    simulation = played(node("n1"), pod("a"), schedulers=[scheduler], faults=Scripted(lost))
+
+    assert scheduler.answered == [(simulation.settings.start_ns, lost)]
+    assert told(simulation, "Scheduled") == ["0 Scheduled default/a on n1 by default-scheduler"]
+
+
+def test_an_answer_may_come_late() -> None:
+    scheduler = Listening()
+
+    simulation = played(node("n1"), pod("a"), schedulers=[scheduler], faults=Scripted(3 * SECOND))
+
+    assert scheduler.answered == [(simulation.settings.start_ns + 3 * SECOND, None)]
+    assert told(simulation, "Scheduled") == ["0 Scheduled default/a on n1 by default-scheduler"]
+
+
+def test_an_action_for_another_uid_is_refused() -> None:
+    class Confused(Listening):
+        def handle(self, observation: Observation, now: int) -> list[Action]:
+            actions = super().handle(observation, now)
+            return [Bind(one.pod, "someone-else", one.node_name) if isinstance(one, Bind) else one for one in actions]
+
+    scheduler = Confused()
+    simulation = played(node("n1"), pod("a"), schedulers=[scheduler], until_ns=0)
+
+    problem = scheduler.answered[0][1]
+    assert problem is not None
+    assert (problem.code, problem.reason) == (409, "Conflict")
+    assert pods(simulation)["a"].spec.node_name == ""
+
+
+@pytest.mark.parametrize("order", [1, -1])
+def test_the_order_of_the_input_does_not_matter(order: int) -> None:
+    objects = [node("n1", cpu=2), node("n2", cpu=2), *(pod(name) for name in "edcba"), workload("ReplicaSet", "web", 2)]
+
+    simulation = played(*objects[::order])
+
+    in_first_order = played(*objects)
+    assert simulation.history.events == in_first_order.history.events
+    assert [one.uid for one in simulation.store.objects("Pod")] == [
+        one.uid for one in in_first_order.store.objects("Pod")
+    ]
+
+
+def test_pods_that_end_at_once_and_are_replaced_for_ever_are_an_error() -> None:
+    endless = workload("ReplicaSet", "web", 1, template=template(duration="0s"))
+
+    with pytest.raises(PodiumError, match="ReplicaSet default/web: its pods end as soon as they start"):
+        played(node("n1"), endless, until_ns=SECOND)
+
+
+def test_pods_that_are_replaced_for_ever_need_an_end() -> None:
+    with pytest.raises(InputError, match="Deployment default/web.*replaced for ever; say when to stop"):
+        played(node("n1"), workload("Deployment", "web", 1, template=template(duration="5s")))
+
+
+def steps_refused(*steps: Raw) -> str:
+    with pytest.raises(InputError) as caught:
+        played(node("n1"), pod("a"), scenario(*steps))
+    return str(caught.value)
+
+
+def test_what_the_api_server_refuses_in_a_step_is_an_error_at_the_step() -> None:
+    unknown = pod("b", spec={"priorityClassName": "high"})
+
+    error = steps_refused({"at": "1s", "apply": [unknown]})
+
+    assert error.startswith("test.json, document 1, Scenario test, .spec.steps[0].apply[0]: Pod default/b is forbidden")
+
+
+@pytest.mark.parametrize(
+    "step",
+    [{"delete": {"kind": "Pod", "name": "x"}}, {"delete": {"kind": "Node", "name": "x"}}, {"finish": {"name": "x"}}],
+)
+def test_a_step_about_what_never_existed_is_an_error(step: Raw) -> None:
+    assert "there is no" in steps_refused({"at": "1s", **step})
+
+
+def test_a_step_that_comes_too_late_is_told_and_skipped() -> None:
+    steps = [
+        {"at": "1s", "finish": {"name": "waiting"}},
+        {"at": "2s", "delete": {"kind": "Pod", "name": "waiting"}},
+        {"at": "3s", "delete": {"kind": "Pod", "name": "waiting"}},
+        {"at": "4s", "finish": {"name": "waiting"}},
+    ]
+    simulation = played(node("n1"), pod("waiting", cpu=99), scenario(*steps))
+
+    assert [(event.time, event.message) for event in simulation.history.events if event.reason == "StepSkipped"] == [
+        (1, "it is not running"),
+        (3, "it is gone"),
+        (4, "it is gone"),
+    ]
+
+
+def test_applying_to_an_existing_object_changes_what_is_given() -> None:
+    larger = {**node("n1", cpu=4), "spec": {"unschedulable": True}}
+    labelled = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "a", "labels": {"tier": "front"}}}
+    labelled["spec"] = pod("a")["spec"]
+    steps = [{"at": "1s", "apply": [larger, labelled]}]
+
+    simulation = played(node("n1", cpu=2), pod("a", priority=7), scenario(*steps))
+
+    stored = simulation.store.get("Node", "n1").raw
+    assert stored["status"]["allocatable"]["cpu"] == 4
+    assert stored["spec"] == {"unschedulable": True}
+    assert pods(simulation)["a"].metadata.labels == {"tier": "front"}
+    assert (pods(simulation)["a"].priority, pods(simulation)["a"].spec.node_name) == (7, "n1")
+    assert told(simulation, "NodeChanged") == ["1 NodeChanged on n1 by scenario"] * 2
+
+
+def test_a_simulation_steps_one_thing_at_a_time() -> None:
+    simulation = simulation_of(node("n1"), pod("a"), pod("b"))
+    bound: list[Sequence[str]] = []
+
+    while simulation.step():
+        bound.append([name for name, one in pods(simulation).items() if one.spec.node_name])
+
+    assert bound[:2] == [["a"], ["a", "b"]]
+
+
+def test_settings_begin_at_zero_without_delays() -> None:
+    assert Settings() == Settings(seed=0, start_ns=0, until_ns=None, start_delay_ns=0, bind_delay_ns=0)

@@ -1,0 +1,42 @@
+"""Objects as people write them, for the tests of the store and of what stands on it."""
+
+from typing import Any
+
+Raw = dict[str, Any]
+
+SECOND = 1_000_000_000
+
+
+def pod(name: str, *, cpu: int | str = 1, priority: int | None = None, node: str = "", **more: Any) -> Raw:
+    """A pod of one container. `more` may be labels, annotations, metadata (further fields), spec (further), status."""
+    metadata: Raw = {"name": name, "namespace": more.get("namespace", "default"), **more.get("metadata", {})}
+    metadata |= {field: more[field] for field in ("labels", "annotations") if field in more}
+    spec: Raw = {"containers": [{"name": "main", "resources": {"requests": {"cpu": cpu}}}], **more.get("spec", {})}
+    if priority is not None:
+        spec["priority"] = priority
+    if node:
+        spec["nodeName"] = node
+    raw = {"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": spec}
+    return {**raw, "status": more["status"]} if "status" in more else raw
+
+
+def node(name: str, *, cpu: int | str = 10, pods: int = 110, **labels: str) -> Raw:
+    """A node that offers cpu, plenty of memory, and room for `pods`."""
+    return {
+        "apiVersion": "v1",
+        "kind": "Node",
+        "metadata": {"name": name, "labels": labels},
+        "status": {"allocatable": {"cpu": cpu, "memory": "1Ti", "pods": pods}},
+    }
+
+
+def priority_class(name: str, value: int, **fields: Any) -> Raw:
+    """A PriorityClass."""
+    metadata = {"name": name}
+    return {
+        "apiVersion": "scheduling.k8s.io/v1",
+        "kind": "PriorityClass",
+        "metadata": metadata,
+        "value": value,
+        **fields,
+    }

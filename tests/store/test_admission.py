@@ -1,0 +1,134 @@
+"""What is filled in and refused when a pod is created."""
+
+import pytest
+from tests.store.objects import Raw, pod, priority_class
+
+from podium.store.errors import StoreError
+from podium.store.store import Store
+
+
+def admitted(raw: Raw, *classes: Raw) -> Raw:
+    store = Store()
+    for one in classes:
+        store.create(one, now=0)
+    return store.create(raw, now=0).raw
+
+
+def priority_of(raw: Raw, *classes: Raw) -> tuple[int, str]:
+    spec = admitted(raw, *classes)["spec"]
+    return spec["priority"], spec["preemptionPolicy"]
+
+
+def of_class(name: str, **spec: object) -> Raw:
+    return pod("web", spec={"priorityClassName": name, **spec})
+
+
+def test_a_pod_gets_namespace_grace_period_phase_and_scheduler() -> None:
+    raw = admitted({"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "web"}, "spec": pod("web")["spec"]})
+
+    assert raw["metadata"]["namespace"] == "default"
+    assert raw["spec"]["terminationGracePeriodSeconds"] == 30
+    assert raw["spec"]["schedulerName"] == "default-scheduler"
+    assert raw["status"]["phase"] == "Pending"
+
+
+def test_priority_and_policy_come_from_the_class() -> None:
+    high = priority_class("high", 1000, preemptionPolicy="Never")
+
+    assert priority_of(of_class("high"), high) == (1000, "Never")
+
+
+@pytest.mark.parametrize(
+    ("name", "value"), [("system-cluster-critical", 2_000_000_000), ("system-node-critical", 2_000_001_000)]
+)
+def test_every_cluster_has_the_system_classes(name: str, value: int) -> None:
+    assert priority_of(of_class(name)) == (value, "PreemptLowerPriority")
+
+
+def test_a_pod_without_a_class_has_the_default_class() -> None:
+    raw = admitted(pod("web"), priority_class("usual", 50, globalDefault=True))
+
+    assert raw["spec"]["priorityClassName"] == "usual"
+    assert raw["spec"]["priority"] == 50
+
+
+def test_of_several_default_classes_the_lowest_counts() -> None:
+    classes = [priority_class(name, value, globalDefault=True) for name, value in (("b", 7), ("a", 9))]
+
+    assert priority_of(pod("web"), *classes)[0] == 7
+
+
+def test_without_any_class_the_priority_is_zero() -> None:
+    assert priority_of(pod("web")) == (0, "PreemptLowerPriority")
+
+
+def test_a_priority_without_a_class_stands() -> None:
+    default = priority_class("usual", 50, globalDefault=True)
+
+    assert priority_of(pod("web", priority=7, spec={"preemptionPolicy": "Never"}), default) == (7, "Never")
+
+
+def test_an_unknown_class_is_forbidden() -> None:
+    with pytest.raises(StoreError, match="no PriorityClass with name high was found") as caught:
+        admitted(of_class("high"))
+
+    assert (caught.value.code, caught.value.reason) == (403, "Forbidden")
+
+
+@pytest.mark.parametrize(("field", "value"), [("priority", 7), ("preemptionPolicy", "Never")])
+def test_what_differs_from_the_class_is_forbidden(field: str, value: object) -> None:
+    with pytest.raises(StoreError, match=f"{field} {value} is not that of PriorityClass high") as caught:
+        admitted(of_class("high", **{field: value}), priority_class("high", 1000))
+
+    assert caught.value.code == 403
+
+
+def test_a_pod_from_a_dump_keeps_the_priority_it_was_given() -> None:
+    raw = pod("web", metadata={"uid": "u1"}, priority=7, spec={"priorityClassName": "gone"})
+
+    assert admitted(raw)["spec"]["priority"] == 7
+
+
+SELECTOR = {"matchLabels": {"app": "web"}}
+MERGED = {**SELECTOR, "matchExpressions": [{"key": "hash", "operator": "In", "values": ["x"]}]}
+
+
+def spread(**fields: object) -> Raw:
+    constraint = {"maxSkew": 1, "topologyKey": "zone", "whenUnsatisfiable": "DoNotSchedule", **fields}
+    return pod("web", labels={"hash": "x"}, spec={"topologySpreadConstraints": [constraint]})
+
+
+def test_match_label_keys_of_a_spread_constraint_go_into_its_selector() -> None:
+    raw = admitted(spread(labelSelector=SELECTOR, matchLabelKeys=["hash", "absent"]))
+
+    assert raw["spec"]["topologySpreadConstraints"][0]["labelSelector"] == MERGED
+
+
+def test_a_constraint_without_a_selector_gets_none() -> None:
+    raw = admitted(spread(matchLabelKeys=["hash"]))
+
+    assert "labelSelector" not in raw["spec"]["topologySpreadConstraints"][0]
+
+
+def test_label_keys_of_a_pod_from_a_dump_were_merged_before() -> None:
+    raw = spread(labelSelector=MERGED, matchLabelKeys=["hash"])
+    raw["metadata"]["uid"] = "u1"
+
+    assert admitted(raw)["spec"]["topologySpreadConstraints"][0]["labelSelector"] == MERGED
+
+
+@pytest.mark.parametrize("kind", ["podAffinity", "podAntiAffinity"])
+def test_label_keys_of_every_affinity_term_go_into_its_selector(kind: str) -> None:
+    term = {"topologyKey": "zone", "labelSelector": SELECTOR, "matchLabelKeys": ["hash"]}
+    other = {"topologyKey": "zone", "labelSelector": SELECTOR, "mismatchLabelKeys": ["hash"]}
+    affinity = {
+        "requiredDuringSchedulingIgnoredDuringExecution": [term],
+        "preferredDuringSchedulingIgnoredDuringExecution": [{"weight": 1, "podAffinityTerm": other}],
+    }
+
+    merged = admitted(pod("web", labels={"hash": "x"}, spec={"affinity": {kind: affinity}}))["spec"]["affinity"][kind]
+
+    required = merged["requiredDuringSchedulingIgnoredDuringExecution"][0]
+    preferred = merged["preferredDuringSchedulingIgnoredDuringExecution"][0]["podAffinityTerm"]
+    assert required["labelSelector"] == MERGED
+    assert preferred["labelSelector"]["matchExpressions"] == [{"key": "hash", "operator": "NotIn", "values": ["x"]}]
