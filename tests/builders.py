@@ -7,10 +7,12 @@ labels. Label selectors and taints are written as kubectl takes them: `app=web,t
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import msgspec
+from msgspec.structs import replace
 
 from podium.api.meta import Kubernetes, ObjectMeta, OwnerReference
 from podium.api.node import ContainerImage, Namespace, Node, NodeSpec, NodeStatus, Taint
@@ -48,9 +50,10 @@ from podium.app.explain import Explainer, Explanation
 from podium.cluster.cluster import Cluster
 from podium.cluster.pods import PodRecord
 from podium.framework.configuration import API_VERSION, KIND, Configuration, read_configuration
-from podium.framework.plugin import Plugin
+from podium.framework.plugin import Plugin, PluginContext
+from podium.framework.plugin_set import PluginEntry
 from podium.framework.profile_builder import build_profiles
-from podium.framework.registry import Registry
+from podium.framework.registry import Factory, Registry
 from podium.framework.runner import Runner
 from podium.plugins.registry import IN_TREE
 
@@ -150,7 +153,7 @@ def pod(  # noqa: PLR0913 - one argument for each thing a test may want to say
             deletion_timestamp=at(10**6) if terminating else None,
             owner_references=(_owner(owner),) if owner else (),
         ),
-        spec=msgspec.structs.replace(
+        spec=replace(
             PodSpec(
                 node_name=on,
                 scheduler_name=scheduler,
@@ -308,51 +311,98 @@ def configuration(
     args: Mapping[str, Mapping[str, Any]] | None = None,
     *,
     plugins: Mapping[str, Mapping[str, Sequence[str]]] | None = None,
+    only: Iterable[str] | None = None,
     **profile: Any,
 ) -> Configuration:
     """A configuration with one profile, the default one but for what is said.
 
-    ``args`` gives the arguments of plugins; ``plugins`` what is enabled and disabled at an extension point, as in
-    ``{"multiPoint": {"enabled": ["Mine"]}}``; ``profile`` other fields of the profile.
+    ``args`` gives the arguments of plugins. ``plugins`` says what is enabled and disabled at an extension point, as in
+    ``{"score": {"disabled": ["*"]}}``; ``only`` leaves these plugins alone, with the two that every profile needs.
+    ``profile`` sets other fields of the profile.
     """
     sets = {
-        point: {key: [{"name": name} for name in names] for key, names in sets.items()}
-        for point, sets in (plugins or {}).items()
+        point: {key: [{"name": name} for name in names] for key, names in lists.items()}
+        for point, lists in (plugins or {}).items()
     }
+    if only is not None:
+        kept = dict.fromkeys(["PrioritySort", *only, "DefaultBinder"])
+        sets["multiPoint"] = {"enabled": [{"name": name} for name in kept], "disabled": [{"name": "*"}]}
     config = [{"name": name, "args": dict(values)} for name, values in (args or {}).items()]
     written = {"pluginConfig": config, "plugins": sets, **profile}
     return read_configuration({"apiVersion": API_VERSION, "kind": KIND, "profiles": [written]}, "test")
 
 
 def runner_on(
-    cluster: Cluster,
-    settings: Configuration | None = None,
-    *,
-    extra: Iterable[Plugin] = (),
-    only: Iterable[str] | None = None,
-    seed: int = 0,
+    cluster: Cluster, settings: Configuration | None = None, *, extra: Iterable[Plugin] = (), seed: int = 0
 ) -> Runner:
     """The first profile of a configuration at work on a cluster; the default profile unless one is given.
 
-    ``extra`` are plugin objects that are added behind the others at every point where they take part. ``only``
-    leaves the in-tree plugins of these names alone (with PrioritySort and DefaultBinder, which every profile needs).
+    ``extra`` are plugins of the test's own, which come behind the others wherever they take part.
     """
-    table = {**IN_TREE, **{plugin.name: lambda _context, made=plugin: made for plugin in extra}}
     settings = settings or configuration()
-    written = settings.profiles[0]
-    sets: dict[str, Any] = {"enabled": [{"name": name} for name in table if name not in IN_TREE]}
-    if only is not None:
-        kept = ["PrioritySort", *only, *(name for name in table if name not in IN_TREE), "DefaultBinder"]
-        sets = {"enabled": [{"name": name} for name in kept], "disabled": [{"name": "*"}]}
-    if only is not None or sets["enabled"]:
-        plugins = msgspec.structs.replace(written.plugins, multi_point=msgspec.convert(sets, PLUGIN_SET))
-        written = msgspec.structs.replace(written, plugins=plugins)
-        settings = Configuration(
-            source=settings.source,
-            parallelism=settings.parallelism,
-            pod_initial_backoff_ns=settings.pod_initial_backoff_ns,
-            pod_max_backoff_ns=settings.pod_max_backoff_ns,
-            profiles=(written,),
-        )
+    added = {plugin.name: plugin for plugin in extra}
+    if added:
+        first = settings.profiles[0]
+        spread = first.plugins.multi_point
+        spread = replace(spread, enabled=(*spread.enabled, *(PluginEntry(name=name) for name in added)))
+        first = replace(first, plugins=replace(first.plugins, multi_point=spread))
+        settings = dataclasses.replace(settings, profiles=(first,))
+    table: dict[str, Factory] = {**IN_TREE, **{name: _always(plugin) for name, plugin in added.items()}}
     profiles = build_profiles(settings, Registry(table), cluster, seed=seed)
     return Runner(next(iter(profiles.values())), cluster)
+
+
+def explain(
+    objects: Iterable[Kubernetes], key: str = "default/p", settings: Configuration | None = None
+) -> Explanation:
+    """What the scheduler decides about one pending pod of the objects."""
+    return Explainer(objects, settings).explain(key)
+
+
+def _always(plugin: Plugin) -> Factory:
+    def made(_context: PluginContext) -> Plugin:
+        return plugin
+
+    return made
+
+
+def _resources(named: Mapping[str, Quantity]) -> dict[str, Quantity]:
+    """Resource names from arguments: `hugepages_2Mi` is hugepages-2Mi, `example_com__gpu` example.com/gpu."""
+    found: dict[str, Quantity] = {}
+    for name, amount in named.items():
+        domain, slash, rest = name.rpartition("__")
+        found[f"{domain.replace('_', '.')}{'/' if slash else ''}{rest.replace('_', '-')}"] = amount
+    return found
+
+
+def _host_port(port: int | str) -> ContainerPort:
+    if isinstance(port, int):
+        return ContainerPort(container_port=port, host_port=port)
+    address, protocol, number = port.split("/")
+    return ContainerPort(container_port=int(number), host_port=int(number), host_ip=address, protocol=protocol)
+
+
+def _owner(text: str) -> OwnerReference:
+    kind, _, name = text.partition("/")
+    return OwnerReference(api_version="apps/v1", kind=kind, name=name, uid=text, controller=True)
+
+
+def _affinity(
+    needs_nodes: Sequence[NodeSelectorTerm] | None,
+    likes_nodes: Iterable[tuple[int, NodeSelectorTerm]],
+    near: tuple[Iterable[PodAffinityTerm], Iterable[tuple[int, PodAffinityTerm]]],
+    apart: tuple[Iterable[PodAffinityTerm], Iterable[tuple[int, PodAffinityTerm]]],
+) -> Affinity | None:
+    preferred = tuple(PreferredSchedulingTerm(weight=weight, preference=one) for weight, one in likes_nodes)
+    required = None if needs_nodes is None else NodeSelector(node_selector_terms=tuple(needs_nodes))
+    nodes = NodeAffinity(required=required, preferred=preferred) if preferred or required is not None else None
+    affinity = Affinity(node_affinity=nodes, pod_affinity=_terms(*near), pod_anti_affinity=_terms(*apart))
+    return None if affinity == Affinity() else affinity
+
+
+def _terms(required: Iterable[PodAffinityTerm], preferred: Iterable[tuple[int, PodAffinityTerm]]) -> PodAffinity | None:
+    terms = PodAffinity(
+        required=tuple(required),
+        preferred=tuple(WeightedPodAffinityTerm(weight=weight, pod_affinity_term=one) for weight, one in preferred),
+    )
+    return None if terms == PodAffinity() else terms

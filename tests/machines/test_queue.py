@@ -235,7 +235,8 @@ class TestHistory:
         queue.activate(["p"], 1)
 
         assert popped(queue, 1) is queued
-        assert not (queued.unschedulable_plugins or queued.pending_plugins or queued.message)
+        assert (*queued.unschedulable_plugins, *queued.pending_plugins) == ()
+        assert queued.message == ""
 
     def test_the_time_of_the_first_attempt_stays_and_the_time_of_entry_is_that_of_the_last(self) -> None:
         queue = make()

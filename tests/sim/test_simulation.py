@@ -12,7 +12,6 @@ from tests.store.objects import SECOND, Raw, node, pod
 from podium.api.errors import InputError, PodiumError
 from podium.machines.actions import Action, Bind
 from podium.machines.observations import Answered, Observation, Problem
-from podium.sim.simulation import Settings
 
 LASTS = {"podium.dev/duration": "90s"}
 
@@ -186,7 +185,7 @@ def test_pods_that_end_at_once_and_are_replaced_for_ever_are_an_error() -> None:
 
 
 def test_pods_that_are_replaced_for_ever_need_an_end() -> None:
-    with pytest.raises(InputError, match="Deployment default/web.*replaced for ever; say when to stop"):
+    with pytest.raises(InputError, match=r"Deployment default/web.*replaced for ever; say when to stop"):
         played(node("n1"), workload("Deployment", "web", 1, template=template(duration="5s")))
 
 
@@ -252,7 +251,3 @@ def test_a_simulation_steps_one_thing_at_a_time() -> None:
         bound.append([name for name, one in pods(simulation).items() if one.spec.node_name])
 
     assert bound[:2] == [["a"], ["a", "b"]]
-
-
-def test_settings_begin_at_zero_without_delays() -> None:
-    assert Settings() == Settings(seed=0, start_ns=0, until_ns=None, start_delay_ns=0, bind_delay_ns=0)

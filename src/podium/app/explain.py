@@ -32,7 +32,7 @@ class Explanation:
     ``outcome`` is what would happen, ``node`` the node taken or nominated ("" where none). ``nodes`` holds each node's
     verdict, ``scores`` the weighted scores by node and plugin where several nodes fit or one does, ``best`` those with
     the highest total. ``plan`` is None unless no node fits. ``pre_filter`` is a rejection before any node was looked
-    at.
+    at. ``record`` and ``runner`` are the pod and what decided about it: the live cluster, which may go on to change.
     """
 
     pod: str
@@ -44,8 +44,8 @@ class Explanation:
     totals: dict[str, int]
     best: tuple[str, ...]
     plan: PreemptionPlan | None
-    message: str = ""
-    requests: dict[str, int] = field(default_factory=dict)
+    record: PodRecord = field(repr=False, compare=False)
+    runner: Runner = field(repr=False, compare=False)
 
     def to_dict(self) -> dict[str, Any]:
         """The decision as plain values, in the form of the conformance cases."""
@@ -77,18 +77,22 @@ class Explainer:
         profiles = build_profiles(configuration or default_configuration(), Registry(IN_TREE), self.cluster)
         self._runners = {name: Runner(profile, self.cluster) for name, profile in profiles.items()}
 
-    def explain(self, pod: str) -> Explanation:
-        """Explain the pending pod ``namespace/name``. Raises PodiumError for one that is not there or not pending."""
+    def explain(self, pod: str, scheduler: str = "") -> Explanation:
+        """Explain the pending pod ``namespace/name``. Raises PodiumError for one that is not there or not pending.
+
+        ``scheduler`` names the profile that decides; without it, the one that the pod asks for.
+        """
         record = self._pending.get(pod)
         if record is None:
             placed = next((one for one in self.cluster.placed.values() if one.key == pod), None)
             if placed is not None:
                 raise PodiumError(f"pod {pod} is not pending: it is on node {placed.node_name}")
             raise PodiumError(f"pod {pod} is not in the input; pending there: {_some(sorted(self._pending))}")
-        runner = self._runners.get(record.scheduler_name)
+        wanted = scheduler or record.scheduler_name
+        runner = self._runners.get(wanted)
         if runner is None:
             known = ", ".join(sorted(self._runners))
-            raise PodiumError(f"pod {pod} wants scheduler {record.scheduler_name}; configured are: {known}")
+            raise PodiumError(f"pod {pod} is for scheduler {wanted}, which is not configured; there is: {known}")
         return explain_decision(runner, record)
 
     @property
@@ -120,7 +124,8 @@ def explain_decision(runner: Runner, pod: PodRecord) -> Explanation:
         row = nominated if nominated is not None and nominated in placement.feasible else placement.row
         if row is None:
             raise AssertionError(f"no node chosen for {pod.key} though {best} fit")
-        return Explanation(pod.key, "schedulable", names.name(row), None, nodes, scores, totals, best, None)
+        taken = names.name(row)
+        return Explanation(pod.key, "schedulable", taken, None, nodes, scores, totals, best, None, pod, runner)
     plan = _preemption(runner, placement) if len(cluster.nodes) else None
     outcome: OutcomeName = "unschedulable"
     if plan is not None and plan.chosen is not None:
@@ -128,7 +133,7 @@ def explain_decision(runner: Runner, pod: PodRecord) -> Explanation:
     elif plan is not None and not plan.eligible:
         outcome = "not-eligible"
     node = plan.chosen.node_name if plan and plan.chosen else ""
-    return Explanation(pod.key, outcome, node, rejection, nodes, {}, {}, (), plan)
+    return Explanation(pod.key, outcome, node, rejection, nodes, {}, {}, (), plan, pod, runner)
 
 
 def _verdicts(cluster: Cluster, placement: Placement) -> tuple[dict[str, Status], Status | None]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import cast
+from typing import Any, cast
 
 import click
 import rich_click
@@ -23,11 +23,11 @@ class _Group(rich_click.RichGroup):
 
 def rich_help(command: click.Command, ctx: click.Context) -> str:
     """The command's help, in boxes, and in colour unless NO_COLOR is set."""
-    parts = {"params": command.params, "help": command.help, "epilog": _epilog(command)}
+    parts: dict[str, Any] = {"params": command.params, "help": command.help, "epilog": _epilog(command)}
     shown = rich_click.RichCommand(command.name, **parts)
     if isinstance(command, click.Group):
         found = {name: command.get_command(ctx, name) for name in command.list_commands(ctx)}
-        shown = _Group(command.name, commands={name: one for name, one in found.items() if one is not None}, **parts)
+        shown = _Group(name=command.name, commands={n: one for n, one in found.items() if one is not None}, **parts)
     settings = rich_click.RichHelpConfiguration(max_width=WIDTH, style_helptext="")
     context = rich_click.RichContext(shown, parent=ctx.parent, info_name=ctx.info_name, rich_help_config=settings)
     context.help_option_names = ctx.help_option_names

@@ -81,12 +81,12 @@ class Preemptions:
         preemptor, actions = preemption.preemptor, list[Action]()
         for victim in victims:
             preemption.outstanding.add(victim.uid)
-            message = f"{preemptor.scheduler_name}: preempting to accommodate a higher priority pod"
-            if not victim.preempted:
-                actions.append(MarkDisruption(victim.key, victim.uid, PREEMPTED, message, preemptor.key))
-            actions.append(DeletePod(victim.key, victim.uid, preemptor.key))
             note = f"Preempted by pod {preemptor.uid} on node {preemption.node_name}"
             actions.append(
                 Record(victim.key, victim.uid, "Normal", "Preempted", note, preemption.node_name, preemptor.key)
             )
+            message = f"{preemptor.scheduler_name}: preempting to accommodate a higher priority pod"
+            if not victim.preempted:
+                actions.append(MarkDisruption(victim.key, victim.uid, PREEMPTED, message, preemptor.key))
+            actions.append(DeletePod(victim.key, victim.uid, preemptor.key))
         return actions

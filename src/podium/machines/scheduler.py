@@ -43,6 +43,7 @@ from podium.machines.queued_pod import QueuedPod, QueueSettings
 from podium.plugins.registry import IN_TREE
 
 PREEMPTION_GATE = "DefaultPreemption"
+_EVERY_PRIORITY = 2**63
 
 
 class Scheduler:
@@ -142,7 +143,7 @@ class Scheduler:
         else:
             event = ClusterEvent(Resource.ASSIGNED_POD, pod_changes(old, record), old, record, "AssignedPodUpdate")
         self.queue.move(event, now)
-        return self._clear_unfit(record.node_name, record.priority, now)
+        return self._clear_unfit(record.node_name, record.priority, record.key, now)
 
     def _pending(self, record: PodRecord, now: int) -> None:
         """A pod of ours waits for a node: newly seen, or changed while it waits."""
@@ -227,7 +228,7 @@ class Scheduler:
             return []
         self.cluster.remove_node(name)
         self.queue.move(ClusterEvent(Resource.NODE, Change.DELETE, gone, None, "NodeDelete"), now)
-        return self._clear_unfit(name, None, now)
+        return self._clear_unfit(name, _EVERY_PRIORITY, f"node {name} is gone", now)
 
     # How actions ended
 
@@ -290,7 +291,7 @@ class Scheduler:
         if nominated and nominated != node_name:
             self._room_opened(pod, nominated, now)
         actions = self._went(self.bindings.start(queued, runner, placement.state, node_name, now), now)
-        return actions + self._clear_unfit(node_name, pod.priority, now)
+        return actions + self._clear_unfit(node_name, pod.priority, pod.key, now)
 
     def _nowhere(self, queued: QueuedPod, runner: Runner, placement: Placement, now: int) -> list[Action]:
         """No node fits: see what PostFilter proposes, and report."""
@@ -311,7 +312,7 @@ class Scheduler:
         actions = self._not_scheduled(queued, rejecting_plugins(placement), message, now)
         if result.nominated_node:
             leaving = frozenset(victim.uid for victim in result.victims)
-            actions += self._clear_unfit(node_name, pod.priority, now, leaving)
+            actions += self._clear_unfit(node_name, pod.priority, pod.key, now, leaving)
         return actions + deletions
 
     def _post_filter(self, runner: Runner, placement: Placement) -> PostFilterResult:
@@ -367,15 +368,14 @@ class Scheduler:
     # Nominations
 
     def _clear_unfit(
-        self, node_name: str, priority: int | None, now: int, leaving: frozenset[str] = frozenset()
+        self, node_name: str, priority: int, cause: str, now: int, leaving: frozenset[str] = frozenset()
     ) -> list[Action]:
-        """Clear the nominations to a node, below ``priority`` (None: all), that it can no longer keep."""
-        limit = 2**63 if priority is None else priority
+        """Clear the nominations to a node, below ``priority``, that it can no longer keep, and try their pods again."""
         if not self.cluster.nominations.on(node_name):
             return []
         actions: list[Action] = []
-        for pod in unfit_nominations(self.cluster, self.runners, node_name, limit, leaving):
-            actions.append(ClearNomination(pod.key, pod.uid, node_name))
+        for pod in unfit_nominations(self.cluster, self.runners, node_name, priority, leaving):
+            actions.append(ClearNomination(pod.key, pod.uid, cause))
             self.queue.activate([pod.uid], now)
         return actions
 

@@ -22,7 +22,7 @@ from podium.framework.cycle_state import CycleState
 from podium.framework.events import EventToRegister
 from podium.framework.plugin import PluginContext, PostFilterResult
 from podium.framework.runner import Runner
-from podium.framework.status import SUCCESS, unschedulable
+from podium.framework.status import Status, unschedulable
 from podium.framework.verdicts import Outcome
 
 
@@ -60,7 +60,9 @@ class DefaultPreemption:
             return PostFilterResult(unschedulable(plan.reason), plan=plan)
         if plan.chosen is None:
             return PostFilterResult(unschedulable(plan.message), nominated_node="", plan=plan)
-        return PostFilterResult(SUCCESS, plan.chosen.node_name, plan.chosen.victims, plan)
+        victims = ", ".join(victim.key for victim in plan.chosen.victims)
+        status = Status(reasons=(f"preemption: node {plan.chosen.node_name} is nominated; victims: {victims}",))
+        return PostFilterResult(status, plan.chosen.node_name, plan.chosen.victims, plan)
 
     def plan(
         self, state: CycleState, pod: PodRecord, runner: Runner, outcome: Outcome, *, detailed: bool = False

@@ -19,7 +19,7 @@ from podium.store.watch_log import WatchEvent
 _COLLECTOR = "garbage-collector"
 
 
-_MAX_PODS_AT_ONCE = 10_000
+_MAX_PODS_AT_ONCE = 1_000
 """How many pods, beyond ten times those it wants, an owner may ask for without time passing."""
 
 

@@ -1,0 +1,164 @@
+"""When pods start, run and end on their nodes."""
+
+import pytest
+from tests.sim.objects import documents, scenario
+from tests.sim.played import played, pods, told
+from tests.store.objects import SECOND, Raw, node, pod
+
+from podium.api.errors import InputError
+from podium.api.times import format_time, parse_time
+from podium.sim.initial import DEFAULT_START_NS
+from podium.sim.scenario import split_documents
+
+
+def deleted(at: str, name: str = "a") -> Raw:
+    return {"at": at, "delete": {"kind": "Pod", "name": name}}
+
+
+def at(seconds: int) -> str:
+    return format_time(DEFAULT_START_NS + seconds * SECOND)
+
+
+def test_a_pod_with_a_node_runs_there_from_the_start() -> None:
+    simulation = played(node("n1"), pod("a", node="n1"))
+
+    running = pods(simulation)["a"]
+    ready = running.status.condition("Ready")
+    assert told(simulation) == []
+    assert running.status.phase == "Running"
+    assert running.status.start_time == at(0)
+    assert ready is not None
+    assert ready.status == "True"
+
+
+def test_a_pod_that_says_it_is_pending_on_its_node_starts_there() -> None:
+    simulation = played(node("n1"), pod("a", node="n1", status={"phase": "Pending"}), start_delay_ns=SECOND)
+
+    assert told(simulation) == ["1 Started default/a on n1 by kubelet"]
+
+
+def test_a_pod_that_ran_before_lasts_as_much_less() -> None:
+    started = {"phase": "Running", "startTime": at(-60)}
+    running = pod("a", node="n1", annotations={"podium.dev/duration": "90s"}, status=started)
+
+    assert told(played(node("n1"), running, start_ns=DEFAULT_START_NS)) == ["30 Finished default/a on n1 by kubelet"]
+
+
+def test_a_deleted_pod_takes_its_grace_period() -> None:
+    running = pod("a", node="n1", spec={"terminationGracePeriodSeconds": 45})
+
+    assert told(played(node("n1"), running, scenario(deleted("5s")))) == [
+        "5 Killing default/a on n1 by scenario",
+        "50 Terminated default/a on n1 by kubelet",
+    ]
+
+
+@pytest.mark.parametrize(("termination", "end"), [("12s", 17), ("10m", 35), ("0s", 5)])
+def test_a_pod_may_end_sooner_than_its_grace_period_never_later(termination: str, end: int) -> None:
+    running = pod("a", node="n1", annotations={"podium.dev/termination": termination})
+
+    simulation = played(node("n1"), running, scenario(deleted("5s")))
+
+    assert told(simulation, "Terminated") == [f"{end} Terminated default/a on n1 by kubelet"]
+
+
+def test_a_pod_that_was_terminating_before_has_only_the_rest_of_its_grace_period() -> None:
+    metadata = {"deletionTimestamp": at(20), "deletionGracePeriodSeconds": 30}
+    running = pod("a", node="n1", metadata=metadata)
+
+    simulation = played(node("n1"), running, start_ns=DEFAULT_START_NS)
+
+    assert told(simulation) == ["20 Terminated default/a on n1 by kubelet"]
+
+
+def test_a_grace_period_that_is_over_ends_at_once() -> None:
+    metadata = {"deletionTimestamp": at(-20), "deletionGracePeriodSeconds": 30}
+
+    simulation = played(node("n1"), pod("a", node="n1", metadata=metadata), start_ns=DEFAULT_START_NS)
+
+    assert told(simulation) == ["0 Terminated default/a on n1 by kubelet"]
+
+
+def test_containers_that_exit_while_their_pod_is_killed_end_it() -> None:
+    running = pod("a", node="n1", annotations={"podium.dev/duration": "10s"})
+
+    simulation = played(node("n1"), running, scenario(deleted("5s")))
+
+    assert told(simulation, "Finished", "Deleted", "Terminated") == [
+        "10 Finished default/a on n1 by kubelet",
+        "10 Deleted default/a on n1 by kubelet",
+    ]
+
+
+def test_finish_lets_a_running_pod_succeed_and_give_back_its_room() -> None:
+    steps = scenario({"at": "40s", "finish": {"name": "a"}})
+
+    simulation = played(node("n1", cpu=1), pod("a", node="n1"), pod("b"), steps)
+
+    assert told(simulation, "Finished", "Scheduled") == [
+        "40 Finished default/a on n1 by kubelet",
+        "40 Scheduled default/b on n1 by default-scheduler",
+    ]
+
+
+def test_a_pod_that_is_deleted_before_it_started_goes_at_once() -> None:
+    simulation = played(node("n1"), pod("a"), scenario(deleted("1s")), start_delay_ns=5 * SECOND)
+
+    assert told(simulation, "Killing", "Started", "Terminated") == [
+        "1 Killing default/a on n1 by scenario",
+        "1 Terminated default/a on n1 by kubelet",
+    ]
+
+
+@pytest.mark.parametrize(("there", "reason"), [(node("n1", cpu=1), "OutOfcpu"), (node("n1", pods=1), "OutOfpods")])
+def test_a_pod_that_does_not_fit_fails_and_holds_nothing(there: Raw, reason: str) -> None:
+    late = {"at": "1s", "apply": [pod("b", node="n1"), pod("c", node="n1", cpu=0)]}
+
+    simulation = played(there, pod("a", node="n1"), scenario(late))
+
+    failed = simulation.store.get("Pod", "default/b").raw["status"]
+    assert (failed["phase"], failed["reason"]) == ("Failed", reason)
+    assert pods(simulation)["c"].status.phase == ("Running" if reason == "OutOfcpu" else "Failed")
+
+
+def test_pods_that_ran_before_keep_running_however_full_the_node_is() -> None:
+    simulation = played(node("n1", cpu=1), pod("a", node="n1"), pod("b", node="n1"))
+
+    assert {one.status.phase for one in pods(simulation).values()} == {"Running"}
+
+
+def test_a_pod_waits_for_a_node_that_nobody_knows() -> None:
+    steps = scenario({"at": "3s", "apply": [node("n1")]})
+
+    simulation = played(pod("a", node="n1", status={"phase": "Pending"}), steps)
+
+    assert told(simulation, "Started") == ["3 Started default/a on n1 by kubelet"]
+
+
+def test_when_a_node_goes_its_pods_go_with_it() -> None:
+    steps = scenario({"at": "3s", "delete": {"kind": "Node", "name": "n1"}})
+
+    simulation = played(node("n1"), pod("a", node="n1"), steps)
+
+    assert told(simulation) == [
+        "3 NodeRemoved on n1 by scenario",
+        "3 Terminated default/a on n1 by pod-garbage-collector",
+    ]
+
+
+@pytest.mark.parametrize("name", ["duration", "termination"])
+@pytest.mark.parametrize(("text", "problem"), [("soon", "is no duration"), ("-5s", "is negative")])
+def test_an_annotation_that_cannot_be_read_is_an_error_at_its_field(name: str, text: str, problem: str) -> None:
+    wrong = pod("a", annotations={f"podium.dev/{name}": text})
+
+    with pytest.raises(InputError, match=problem) as caught:
+        played(node("n1"), wrong)
+    assert f'Pod default/a, .metadata.annotations["podium.dev/{name}"]' in str(caught.value)
+
+    with pytest.raises(InputError, match=problem) as caught:
+        split_documents(documents(scenario({"at": "0s", "apply": [wrong]})))
+    assert f'.spec.steps[0].apply[0].metadata.annotations["podium.dev/{name}"]' in str(caught.value)
+
+
+def test_the_default_start_is_a_whole_second() -> None:
+    assert parse_time(at(0)) == DEFAULT_START_NS
