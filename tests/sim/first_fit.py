@@ -1,7 +1,9 @@
-"""A scheduler as simple as can be, to drive simulations with: the first node with room for cpu and one more pod.
+"""A scheduler as simple as can be, to drive simulations with: the first node with room.
 
 It serves the most important pod first, never preempts, and tries again with all pods whenever something changes.
 """
+
+from collections import Counter
 
 from podium.api.meta import Kubernetes
 from podium.api.node import Node
@@ -89,7 +91,8 @@ class FirstFit:
         there = [
             one for uid, one in self.pods.items() if (one.spec.node_name or self.assumed.get(uid, "")) == node_name
         ]
-        held = sum(pod_requests(one.spec).get("cpu", 0) for one in there)
+        held: Counter[str] = sum((Counter(pod_requests(one.spec)) for one in there), Counter())
         offered = node_allocatable(self.nodes[node_name].status)
-        enough = held + pod_requests(pod.spec).get("cpu", 0) <= offered.get("cpu", 0)
+        asked = pod_requests(pod.spec)
+        enough = all(held[name] + amount <= offered.get(name, 0) for name, amount in asked.items() if amount)
         return enough and len(there) < offered.get("pods", 0)

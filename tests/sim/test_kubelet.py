@@ -6,7 +6,7 @@ from tests.sim.played import played, pods, told
 from tests.store.objects import SECOND, Raw, node, pod
 
 from podium.api.errors import InputError
-from podium.api.times import format_time, parse_time
+from podium.api.times import format_time
 from podium.sim.initial import DEFAULT_START_NS
 from podium.sim.scenario import split_documents
 
@@ -158,7 +158,3 @@ def test_an_annotation_that_cannot_be_read_is_an_error_at_its_field(name: str, t
     with pytest.raises(InputError, match=problem) as caught:
         split_documents(documents(scenario({"at": "0s", "apply": [wrong]})))
     assert f'.spec.steps[0].apply[0].metadata.annotations["podium.dev/{name}"]' in str(caught.value)
-
-
-def test_the_default_start_is_a_whole_second() -> None:
-    assert parse_time(at(0)) == DEFAULT_START_NS

@@ -1,6 +1,7 @@
 """Deployments, ReplicaSets and Jobs: how many pods they keep, and what becomes of what they own."""
 
 import re
+from typing import Any
 
 import pytest
 from tests.sim.objects import TEMPLATE, job, owned, scenario, template, workload
@@ -130,7 +131,7 @@ def test_what_a_deleted_owner_owns_is_deleted_too() -> None:
     assert [line for line in told(simulation, "Killing") if not line.endswith("by garbage-collector")] == []
 
 
-def lasting(seconds: int, **spec: object) -> Raw:
+def lasting(seconds: int, **spec: Any) -> Raw:
     metadata = {"annotations": {"podium.dev/duration": f"{seconds}s"}}
     return job("sum", template={"metadata": metadata, "spec": {**TEMPLATE["spec"], "restartPolicy": "Never"}}, **spec)
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import gc
 import resource
-from collections.abc import Callable
+from collections import Counter
 from dataclasses import asdict, dataclass
 from time import perf_counter_ns
 from typing import Any
@@ -18,6 +18,7 @@ import numpy as np
 
 from podium.api.pod import Pod
 from podium.app.bench_workloads import WORKLOADS, Workload
+from podium.app.explain import Explainer
 from podium.machines.actions import Action, Bind, DeletePod, ReportUnschedulable
 from podium.machines.observations import Answered, Changed, Gone, Tick
 from podium.machines.scheduler import Scheduler
@@ -26,19 +27,20 @@ SECOND_NS = 1_000_000_000
 _STEP_NS = 1_000_000
 _CHURN_EVERY = 10
 
-Progress = Callable[[int, int], None]
-
 
 @dataclass(frozen=True, slots=True)
 class Measurement:
     """What one workload came to.
 
-    ``pods_per_second`` counts pods that reached their end (bound, or found to fit nowhere) over the wall time from the
-    first attempt to the last; ``attempt_us`` are percentiles of single scheduling attempts.
+    ``pods_per_second`` counts the pods of the workload over the wall time from the first attempt to the last, by when
+    each is bound or found to fit nowhere; ``attempt_us`` are percentiles of single attempts. ``preempted`` counts
+    victims. For the workload ``explain`` an attempt is one explanation, and ``preempted`` counts those that would
+    preempt. ``peak_memory_mib`` is the process's, and so covers what was measured before in it.
     """
 
     workload: str
     nodes: int
+    placed: int
     pods: int
     bound: int
     attempts: int
@@ -106,12 +108,14 @@ class BenchDriver:
         self.show(msgspec.structs.replace(self.pods[uid], **fields))
 
 
-def measure(
-    name: str, nodes: int | None = None, pods: int | None = None, progress: Progress | None = None
-) -> Measurement:
+def measure(name: str, nodes: int | None = None, pods: int | None = None) -> Measurement:
     """Build a workload and measure it."""
     spec = WORKLOADS[name]
     workload = spec.build(nodes or spec.nodes, pods or spec.pods)
+    return _measure_explain(workload) if name == "explain" else _measure_scheduling(workload)
+
+
+def _measure_scheduling(workload: Workload) -> Measurement:
     driver = BenchDriver(Scheduler())
     start = perf_counter_ns()
     for node in workload.nodes:
@@ -121,20 +125,37 @@ def measure(
     gc.collect()
     gc.freeze()
     loaded = perf_counter_ns()
-    _play(driver, workload, progress)
+    _play(driver, workload)
     seconds = (perf_counter_ns() - loaded) / SECOND_NS
     gc.unfreeze()
-    return _measured(driver, workload, (loaded - start) / SECOND_NS, seconds)
+    load_seconds = (loaded - start) / SECOND_NS
+    return _measurement(workload, driver.attempt_ns, load_seconds, seconds, len(driver.bound), driver.preempted)
 
 
-def _play(driver: BenchDriver, workload: Workload, progress: Progress | None) -> None:
+def _measure_explain(workload: Workload) -> Measurement:
+    """Load the workload as a dump, and explain its pods one after another."""
+    start = perf_counter_ns()
+    explainer = Explainer([*workload.nodes, *workload.placed, *workload.pods])
+    gc.collect()
+    gc.freeze()
+    loaded = perf_counter_ns()
+    times, outcomes = [], Counter[str]()
+    for pod in workload.pods:
+        began = perf_counter_ns()
+        outcomes[explainer.explain(pod.key).outcome] += 1
+        times.append(perf_counter_ns() - began)
+    seconds = (perf_counter_ns() - loaded) / SECOND_NS
+    gc.unfreeze()
+    load_seconds = (loaded - start) / SECOND_NS
+    return _measurement(workload, times, load_seconds, seconds, outcomes["schedulable"], outcomes["preempts"])
+
+
+def _play(driver: BenchDriver, workload: Workload) -> None:
     attempts = 0
     while driver.attempt():
         attempts += 1
         if workload.churn and attempts % _CHURN_EVERY == 0:
             _churn(driver, workload, attempts // _CHURN_EVERY)
-        if progress is not None and attempts % 500 == 0:
-            progress(len(driver.bound), len(workload.pods))
 
 
 def _churn(driver: BenchDriver, workload: Workload, turn: int) -> None:
@@ -151,16 +172,19 @@ def _churn(driver: BenchDriver, workload: Workload, turn: int) -> None:
         driver.scheduler.handle(Changed(node), driver.now)
 
 
-def _measured(driver: BenchDriver, workload: Workload, load_seconds: float, seconds: float) -> Measurement:
-    times = np.array(driver.attempt_ns) / 1000
+def _measurement(
+    workload: Workload, times_ns: list[int], load_seconds: float, seconds: float, bound: int, preempted: int
+) -> Measurement:
+    times = np.array(times_ns) / 1000
     ranks = {"p50": 50, "p90": 90, "p99": 99, "max": 100}
     return Measurement(
         workload=workload.name,
         nodes=len(workload.nodes),
+        placed=len(workload.placed),
         pods=len(workload.pods),
-        bound=len(driver.bound),
+        bound=bound,
         attempts=len(times),
-        preempted=driver.preempted,
+        preempted=preempted,
         load_seconds=round(load_seconds, 3),
         seconds=round(seconds, 3),
         pods_per_second=round(len(workload.pods) / seconds, 1),

@@ -160,6 +160,24 @@ def _mixed_churn(nodes: int, pods: int) -> Workload:
     return Workload("mixed-churn", [node(i, zones=3) for i in range(nodes)], placed, list(wanted()), churn=True)
 
 
+def _explain(nodes: int, pods: int) -> Workload:
+    placed = [
+        pod(f"init-{i}", "300m", on=f"node-{i % nodes:06d}", priority=i % 7, labels={"app": f"a{i % 200}"})
+        for i in range(10 * nodes)
+    ]
+    sizes = ("100m", "3500m", "9")
+    wanted = [pod(f"pod-{i}", sizes[i % 3].replace("00m", f"{i % 100:02d}m"), priority=100) for i in range(pods)]
+    return Workload("explain", [node(i, zones=3) for i in range(nodes)], placed, wanted)
+
+
+def _scale(nodes: int, pods: int) -> Workload:
+    labels = [{"app": f"a{i}"} for i in range(1000)]
+    placed = [pod(f"init-{i}", "100m", on=f"node-{i % nodes:06d}", labels=labels[i % 1000]) for i in range(10 * nodes)]
+    return Workload(
+        "scale", [node(i, zones=3) for i in range(nodes)], placed, [pod(f"pod-{i}", "1") for i in range(pods)]
+    )
+
+
 WORKLOADS: dict[str, WorkloadSpec] = {
     "basic": WorkloadSpec("pods of 100m on empty nodes of 4 cores", 5000, 10000, _basic),
     "preemption": WorkloadSpec("nodes full of low-priority pods; every pod needs victims", 5000, 5000, _preemption),
@@ -168,4 +186,10 @@ WORKLOADS: dict[str, WorkloadSpec] = {
     "spread": WorkloadSpec("hard topology spread over three zones", 5000, 5000, _spread),
     "unschedulable": WorkloadSpec("a fifth of the pods never fit", 5000, 10000, _unschedulable),
     "mixed-churn": WorkloadSpec("pods of several kinds while pods end and nodes change", 5000, 5000, _mixed_churn),
+    "explain": WorkloadSpec(
+        "explanations on a dump with ten pods a node; a third fit, a third preempt", 5000, 60, _explain
+    ),
+    "scale": WorkloadSpec("a large cluster with ten pods a node", 100000, 1000, _scale),
 }
+# What `podium bench` runs when no workload is named: all but the one that takes long and much memory.
+DEFAULT_WORKLOADS = tuple(name for name in WORKLOADS if name != "scale")

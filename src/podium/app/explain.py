@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
+
+import numpy as np
 
 from podium.api.errors import PodiumError
 from podium.api.meta import Kubernetes
 from podium.api.pod import Pod
+from podium.api.policy import PriorityClass
+from podium.app.admission import admitted
 from podium.cluster.cluster import Cluster
 from podium.cluster.pods import PodRecord
 from podium.cluster.view import View
+from podium.decide.deferred import Deferred
 from podium.decide.placement import Placement, full_outcome, left_out, place
 from podium.decide.preemption import PreemptionPlan
 from podium.framework.configuration import Configuration, default_configuration
@@ -39,9 +44,9 @@ class Explanation:
     outcome: OutcomeName
     node: str
     pre_filter: Status | None
-    nodes: dict[str, Status]
-    scores: dict[str, dict[str, int]]
-    totals: dict[str, int]
+    nodes: Mapping[str, Status]
+    scores: Mapping[str, dict[str, int]]
+    totals: Mapping[str, int]
     best: tuple[str, ...]
     plan: PreemptionPlan | None
     record: PodRecord = field(repr=False, compare=False)
@@ -54,7 +59,7 @@ class Explanation:
             found["preFilter"] = _status(self.pre_filter)
         found["nodes"] = {name: _status(status) for name, status in self.nodes.items()}
         if self.best:
-            found |= {"scores": self.scores, "totals": self.totals, "best": list(self.best)}
+            found |= {"scores": dict(self.scores), "totals": dict(self.totals), "best": list(self.best)}
         if self.plan is not None:
             found["preemption"] = _plan(self.plan)
         return found
@@ -64,18 +69,25 @@ class Explainer:
     """A loaded cluster that answers for one pod after another."""
 
     def __init__(self, objects: Iterable[Kubernetes], configuration: Configuration | None = None) -> None:
+        """Load the objects. Raises PodiumError for a pod that no API server would have taken."""
         self.cluster = Cluster()
         self._pending: dict[str, PodRecord] = {}
-        pods = []
+        pods, classes = [], {}
         for item in objects:
             if isinstance(item, Pod):
                 pods.append(item)
+            elif isinstance(item, PriorityClass):
+                classes[item.metadata.name] = item
             else:
                 self.cluster.put(item)
         for pod in sorted(pods, key=lambda pod: pod.key):
-            self._take_in(pod)
+            self._take_in(admitted(pod, classes))
         profiles = build_profiles(configuration or default_configuration(), Registry(IN_TREE), self.cluster)
         self._runners = {name: Runner(profile, self.cluster) for name, profile in profiles.items()}
+        for profile in profiles.values():
+            for plugin in profile.post_filter:
+                if isinstance(plugin, DefaultPreemption):
+                    plugin.prepare()
 
     def explain(self, pod: str, scheduler: str = "") -> Explanation:
         """Explain the pending pod ``namespace/name``. Raises PodiumError for one that is not there or not pending.
@@ -136,42 +148,42 @@ def explain_decision(runner: Runner, pod: PodRecord) -> Explanation:
     return Explanation(pod.key, outcome, node, rejection, nodes, {}, {}, (), plan, pod, runner)
 
 
-def _verdicts(cluster: Cluster, placement: Placement) -> tuple[dict[str, Status], Status | None]:
+def _verdicts(cluster: Cluster, placement: Placement) -> tuple[Mapping[str, Status], Status | None]:
     """Each node's status by name, and the PreFilter's rejection if there was one."""
     if not placement.pre_filter.status.is_success:
         return {}, placement.pre_filter.status
-    by_row = dict(zip(placement.rows.tolist(), placement.outcome.refused.tolist(), strict=True))
-    decoded: dict[int, Status] = {}
-    found = {}
-    for name in sorted(cluster.nodes.row_of):
-        refused = by_row.get(cluster.nodes.row_of[name])
-        if refused is None:
-            found[name] = left_out(placement.pre_filter)
-            continue
-        if refused not in decoded:
-            decoded[refused] = placement.outcome.status_of(refused)
-        found[name] = decoded[refused]
-    return found, None
+    names, outcome, rest = cluster.nodes.names_by_row(), placement.outcome, left_out(placement.pre_filter)
+
+    def build() -> dict[str, Status]:
+        refused = dict(zip(placement.rows.tolist(), outcome.refused.tolist(), strict=True))
+        decoded = {value: outcome.status_of(value) for value, _ in [*outcome.tally(), (0, 0)]}
+        by_name = sorted((name, row) for row, name in enumerate(names) if name)
+        return {name: decoded[refused[row]] if row in refused else rest for name, row in by_name}
+
+    return Deferred(build), None
 
 
-def _ratings(runner: Runner, placement: Placement) -> tuple[dict[str, dict[str, int]], dict[str, int], tuple[str, ...]]:
+def _ratings(
+    runner: Runner, placement: Placement
+) -> tuple[Mapping[str, dict[str, int]], Mapping[str, int], tuple[str, ...]]:
     """Weighted scores by node and plugin, totals by node, and the best nodes; empty where no node fits."""
     if not len(placement.feasible):
         return {}, {}, ()
-    nodes, view = runner.cluster.nodes, View(runner.cluster, placement.feasible)
+    view = View(runner.cluster, placement.feasible)
     if placement.totals is None:
         runner.scoring.prepare(placement.state, placement.pod, view)
-    by_plugin = {
-        name: values.tolist() for name, values in runner.scoring.scores(placement.state, placement.pod, view).items()
-    }
-    names = [nodes.name(int(row)) for row in placement.feasible]
-    plugins = sorted(by_plugin)
-    columns = [by_plugin[plugin] for plugin in plugins]
-    rows = zip(*columns, strict=True) if columns else [()] * len(names)
-    by_node = {name: dict(zip(plugins, values, strict=True)) for name, values in zip(names, rows, strict=True)}
-    totals = {name: sum(values.values()) for name, values in by_node.items()}
-    highest = max(totals.values())
-    return by_node, totals, tuple(sorted(name for name, total in totals.items() if total == highest))
+    by_plugin = dict(sorted(runner.scoring.scores(placement.state, placement.pod, view).items()))
+    totals = np.zeros(len(view), dtype=np.int64) + sum(by_plugin.values())
+    all_names = runner.cluster.nodes.names_by_row()
+    names = [all_names[row] for row in placement.feasible.tolist()]
+
+    def scores() -> dict[str, dict[str, int]]:
+        columns = [values.tolist() for values in by_plugin.values()]
+        rows = zip(*columns, strict=True) if columns else [()] * len(names)
+        return {name: dict(zip(by_plugin, values, strict=True)) for name, values in zip(names, rows, strict=True)}
+
+    best = sorted(names[position] for position in np.flatnonzero(totals == totals.max()).tolist())
+    return Deferred(scores), Deferred(lambda: dict(zip(names, totals.tolist(), strict=True))), tuple(best)
 
 
 def _preemption(runner: Runner, placement: Placement) -> PreemptionPlan | None:

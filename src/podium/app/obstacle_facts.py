@@ -25,27 +25,27 @@ _MOST_PODS = 2
 
 
 def facts(cluster: Cluster, pod: PodRecord, obstacles: NodeObstacles) -> list[str]:
-    """A clause for each obstacle on a node, about the node; a filter's own reasons where nothing better is known."""
-    found = []
+    """A phrase for each obstacle on a node; a filter's own reasons where nothing better is known."""
+    found: list[str] = []
     for status in obstacles.refusals:
         if status.plugin == RESOURCES:
-            found.append(_resources(cluster, obstacles, status))
+            found += _resources(cluster, obstacles, status)
             continue
         describe = _DESCRIBED.get(status.plugin)
-        clauses = list(describe(cluster, pod, cluster.nodes.row_of[obstacles.node])) if describe else []
-        found.append("; ".join(clauses) or status.message)
+        phrases = list(describe(cluster, pod, cluster.nodes.row_of[obstacles.node])) if describe else []
+        found += phrases or [status.message]
     if obstacles.nominated:
         kept = listed([f"{one.key} (priority {one.priority})" for one in obstacles.nominated], _MOST_PODS)
-        found.append(f"keeps room for {kept}, nominated to it")
+        found.append(f"room kept for {kept}, nominated there")
     return found
 
 
-def _resources(cluster: Cluster, obstacles: NodeObstacles, status: Status) -> str:
-    clauses = [_shortage(one) for one in obstacles.shortages]
+def _resources(cluster: Cluster, obstacles: NodeObstacles, status: Status) -> Iterator[str]:
+    for one in obstacles.shortages:
+        yield _shortage(one)
     if "Too many pods" in status.reasons:
         row = cluster.nodes.row_of[obstacles.node]
-        clauses.append(f"has {cluster.nodes.pod_count[row]} of at most {cluster.nodes.allowed_pods[row]} pods")
-    return " and ".join(clauses)
+        yield f"full: {cluster.nodes.pod_count[row]} pods, and {cluster.nodes.allowed_pods[row]} allowed"
 
 
 def _shortage(short: Shortage) -> str:
@@ -53,21 +53,20 @@ def _shortage(short: Shortage) -> str:
         return format_quantity(number, short.resource)
 
     if short.wanted > short.allocatable:
-        room = f"the whole node has {amount(short.allocatable)}"
-    else:
-        room = f"{amount(max(short.left, 0))} of {amount(short.allocatable)} free"
-    return f"lacks {amount(short.lacking)} {short.resource} ({amount(short.wanted)} asked, {room})"
+        return f"{short.resource}: {amount(short.wanted)} asked, {amount(short.allocatable)} in all"
+    room = f"{amount(max(short.left, 0))} of {amount(short.allocatable)} free"
+    return f"{short.resource} short by {amount(short.lacking)} ({amount(short.wanted)} asked, {room})"
 
 
 def _taints(cluster: Cluster, pod: PodRecord, row: int) -> Iterator[str]:
     for taint in cluster.nodes.node(row).spec.taints:
         if taint.effect in KEEPS_OFF and not tolerated(pod.spec.tolerations, taint):
             value = f"={taint.value}" if taint.value else ""
-            yield f"taint {taint.key}{value}:{taint.effect} is not tolerated"
+            yield f"taint {taint.key}{value}:{taint.effect} not tolerated"
 
 
 def _cordoned(cluster: Cluster, pod: PodRecord, row: int) -> Iterator[str]:
-    yield "is cordoned (spec.unschedulable)"
+    yield "cordoned (spec.unschedulable)"
 
 
 def _selection(cluster: Cluster, pod: PodRecord, row: int) -> Iterator[str]:
@@ -79,8 +78,8 @@ def _selection(cluster: Cluster, pod: PodRecord, row: int) -> Iterator[str]:
             yield _mismatch(one, labels.get(one.key))
     if required.terms is not None and not any(term.matches(labels, node.metadata.name) for term in required.terms):
         unmet = min((list(_unmet(term, node)) for term in required.terms), key=len, default=[])
-        more = f", nor {len(required.terms) - 1} other terms" if len(required.terms) > 1 else ""
-        yield (" and ".join(unmet) or "no term of its node affinity can match") + more
+        more = f" (the nearest of {len(required.terms)} terms)" if len(required.terms) > 1 else ""
+        yield (" and ".join(unmet) or "no term of the pod's node affinity can match") + more
 
 
 def _unmet(term: NodeTerm, node: Node) -> Iterator[str]:
@@ -90,12 +89,11 @@ def _unmet(term: NodeTerm, node: Node) -> Iterator[str]:
             yield _mismatch(one, labels.get(one.key))
     for one in term.fields:
         if not one.matches(node.metadata.name):
-            yield f"is not {one}"
+            yield f"not {one}"
 
 
 def _mismatch(requirement: Requirement, value: str | None) -> str:
-    found = f"has no label {requirement.key}" if value is None else f"has {requirement.key}={value}"
-    return f"{found}, not {requirement}" if requirement.operator != "Exists" else found
+    return f"no label {requirement.key}" if value is None else f"{requirement.key}={value}, not {requirement}"
 
 
 def _ports(cluster: Cluster, pod: PodRecord, row: int) -> Iterator[str]:
@@ -104,7 +102,7 @@ def _ports(cluster: Cluster, pod: PodRecord, row: int) -> Iterator[str]:
             one.key for one in cluster.pods_on(row) if any(held.conflicts(wanted) for held in one.pod_class.host_ports)
         ]
         if holders:
-            yield f"port {wanted.port}/{wanted.protocol} is held by {listed(holders, _MOST_PODS)}"
+            yield f"port {wanted.port}/{wanted.protocol} held by {listed(holders, _MOST_PODS)}"
 
 
 def _affinity(cluster: Cluster, pod: PodRecord, row: int) -> Iterator[str]:
@@ -113,18 +111,18 @@ def _affinity(cluster: Cluster, pod: PodRecord, row: int) -> Iterator[str]:
     everyone = Selected(pod_class.required_affinity)
     for term in pod_class.required_affinity:
         if term.topology_key not in labels:
-            yield f"has no label {term.topology_key}, which its pod affinity needs"
+            yield f"no label {term.topology_key}, which the pod's affinity needs"
         elif not _in_domain(cluster, everyone, term.topology_key, row):
-            wanted = term.selector if len(pod_class.required_affinity) == 1 else "all its affinity terms"
+            wanted = term.selector if len(pod_class.required_affinity) == 1 else "all the pod's affinity terms"
             yield f"no pod of {wanted} {_where(cluster, term, row)}"
     for term in pod_class.required_anti_affinity:
         others = _in_domain(cluster, Selected((term,)), term.topology_key, row)
         if others:
-            yield f"its anti-affinity keeps it from {listed(others, _MOST_PODS)} {_where(cluster, term, row)}"
+            yield f"{listed(others, _MOST_PODS)} {_where(cluster, term, row)}, avoided by the pod's anti-affinity"
     for term in cluster.carried.anti_affinity(pod_class):
         others = _in_domain(cluster, CarriesAntiAffinity(term), term.topology_key, row)
         if others:
-            yield f"the anti-affinity of {listed(others, _MOST_PODS)} keeps it away {_where(cluster, term, row)}"
+            yield f"{listed(others, _MOST_PODS)} {_where(cluster, term, row)}, whose anti-affinity avoids the pod"
 
 
 def _where(cluster: Cluster, term: AffinityTerm, row: int) -> str:
@@ -152,7 +150,7 @@ def _spread(cluster: Cluster, pod: PodRecord, row: int) -> Iterator[str]:
     for constraint, domains in zip(hard.constraints, hard.domains(cluster, pod.pod_class), strict=True):
         code = int(cluster.nodes.labels(constraint.key).codes[row])
         if not code:
-            yield f"has no label {constraint.key}, over which it must spread"
+            yield f"no label {constraint.key}, which the pod must spread over"
             continue
         matching = matching_in_domains(cluster, constraint, domains)
         yield from _skew(cluster, constraint, int(matching[code]), matching[domains.exists].tolist(), row)

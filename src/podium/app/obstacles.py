@@ -50,7 +50,7 @@ class NodeObstacles:
     def order(self) -> tuple[int, float, str]:
         """Nodes with fewer obstacles come first, then those that lack the smaller share of what is asked for."""
         share = max((one.lacking / one.wanted for one in self.shortages), default=1.0)
-        return len(self.refusals) + bool(self.nominated), share, self.node
+        return sum(len(one.reasons) for one in self.refusals) + len(self.nominated), share, self.node
 
 
 def find_obstacles(runner: Runner, pod: PodRecord) -> list[NodeObstacles]:

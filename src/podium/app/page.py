@@ -58,10 +58,17 @@ class Page:
             self.line(Cell(line, cell.style), indent=indent + (hanging if number else 0))
 
     def columns(self, rows: Sequence[Sequence[Part]], *, indent: int = 0, right: Iterable[int] = ()) -> None:
-        """Aligned rows. The last column wraps where it does not fit; those numbered in `right` end evenly."""
+        """Aligned rows. The last column wraps where it does not fit; those numbered in `right` end evenly.
+
+        A cell that is far too long pushes only its own row aside.
+        """
         cells = [[_clean(_cell(part)) for part in row] for row in rows]
         count = max((len(row) for row in cells), default=0)
-        widths = [max((len(row[i].text) for row in cells if i < len(row)), default=0) for i in range(count)]
+        widest = self.width // 2
+        widths = [
+            max((len(row[i].text) for row in cells if i < len(row) and len(row[i].text) <= widest), default=0)
+            for i in range(count)
+        ]
         to_the_right = frozenset(right)
         for row in cells:
             line, used = "", indent
@@ -69,7 +76,7 @@ class Page:
                 space = " " * (widths[number] - len(cell.text))
                 painted = self._painted(cell)
                 line += (space + painted if number in to_the_right else painted + space) + " " * _GAP
-                used += widths[number] + _GAP
+                used += max(widths[number], len(cell.text)) + _GAP
             self._last(line, used, row[-1], indent, widths[len(row) - 1] if len(row) - 1 in to_the_right else 0)
 
     def _last(self, line: str, used: int, cell: Cell, indent: int, width: int) -> None:

@@ -34,9 +34,10 @@ class NamespaceLabels:
         self._labels[name] = labels
         return changed
 
-    def remove(self, name: str) -> None:
-        """Forget a namespace."""
-        self._labels.pop(name, None)
+    def remove(self, name: str) -> bool:
+        """Forget a namespace; returns whether its labels changed by that."""
+        labels = self._labels.pop(name, None)
+        return labels is not None and labels != self[name]
 
 
 @dataclass(frozen=True, slots=True)

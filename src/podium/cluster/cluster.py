@@ -74,7 +74,7 @@ class Cluster:
             case Node():
                 self.remove_node(item.metadata.name)
             case Namespace():
-                self.namespaces.remove(item.metadata.name)
+                self._relabelled(self.namespaces.remove(item.metadata.name))
             case PodDisruptionBudget():
                 self.budgets.remove(item.key)
             case Service() | ReplicationController() | ReplicaSet() | StatefulSet():
@@ -84,9 +84,7 @@ class Cluster:
 
     def put_namespace(self, namespace: Namespace) -> None:
         """Learn a namespace's labels."""
-        if self.namespaces.put(namespace.metadata.name, namespace.metadata.labels):
-            self.matchers.clear()
-            self.carried.forget_selections()
+        self._relabelled(self.namespaces.put(namespace.metadata.name, namespace.metadata.labels))
 
     def put_node(self, node: Node) -> int:
         """Add or replace a node; pods that were waiting for it under its name are on it now. Returns its row."""
@@ -176,6 +174,12 @@ class Cluster:
     def domain_counts(self, predicate: Predicate, key: str) -> Int64s:
         """``[codes]`` pods that match in each domain of a topology key; code 0 holds nodes without the label."""
         return self.matchers.domain(self.matcher(predicate), key)
+
+    def _relabelled(self, changed: bool) -> None:
+        """Ask anew which pods the terms mean, where the labels of a namespace ``changed``."""
+        if changed:
+            self.matchers.clear()
+            self.carried.forget_selections()
 
     def _admit(self, pod_class: PodClass) -> None:
         self.matchers.admit(pod_class)

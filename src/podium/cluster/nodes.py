@@ -48,6 +48,7 @@ class NodeColumns:
         self.count = 0
         self.row_of: dict[str, int] = {}
         self.nodes: list[Node | None] = []
+        self._names: list[str] = []
         self.resources: list[str] = list(FIRST_RESOURCES)
         self.resource_index = {name: index for index, name in enumerate(FIRST_RESOURCES)}
         self.present: Bools = np.zeros(capacity, dtype=np.bool_)
@@ -71,8 +72,15 @@ class NodeColumns:
         return len(self.row_of)
 
     def name(self, row: int) -> str:
-        """The name of the node in ``row``."""
-        return self.node(row).metadata.name
+        """The name of the node in ``row``; raises KeyError for a free row."""
+        name = self._names[row]
+        if not name:
+            raise KeyError(row)
+        return name
+
+    def names_by_row(self) -> list[str]:
+        """A copy of the names of all rows, "" for free ones."""
+        return list(self._names)
 
     def node(self, row: int) -> Node:
         """The node in ``row``; raises KeyError for a free row."""
@@ -120,6 +128,7 @@ class NodeColumns:
             raise ValueError(f"node {name} still has pods")
         self.images.remove(row)
         self.nodes[row] = None
+        self._names[row] = ""
         self.present[row] = False
         self._free.append(row)
         self.changes.touch(row)
@@ -132,6 +141,7 @@ class NodeColumns:
         if self.count == self.capacity:
             self._grow(2 * self.capacity)
         self.nodes.append(None)
+        self._names.append("")
         self.count += 1
         return self.count - 1
 
@@ -154,6 +164,7 @@ class NodeColumns:
 
     def _write(self, row: int, node: Node) -> None:
         self.nodes[row] = node
+        self._names[row] = node.metadata.name
         self.present[row] = True
         amounts = node_allocatable(node.status)
         self.allowed_pods[row] = amounts.pop("pods", 0)

@@ -133,13 +133,17 @@ class Worlds(View):
     def _apply(self, positions: Int64s, change: Change) -> None:
         if not len(positions):
             return
-        starts = np.flatnonzero(np.r_[True, positions[1:] != positions[:-1]])
-        touched = positions[starts]
-        requests = self.cluster.classes.requests
-        for resource in range(requests.shape[0]):
-            amounts = requests[resource, change.classes]
-            self._requested[resource, touched] += change.sign * np.add.reduceat(amounts, starts)
-        self._pod_count[touched] += change.sign * np.diff(np.r_[starts, len(positions)])
+        amounts = change.sign * self.cluster.classes.requests[:, change.classes]
+        numbers = np.full(len(positions), change.sign, dtype=np.int64)
+        first = np.ones(len(positions), dtype=np.bool_)
+        np.not_equal(positions[1:], positions[:-1], out=first[1:])
+        touched = positions
+        if not first.all():
+            starts = np.flatnonzero(first)
+            amounts, numbers = np.add.reduceat(amounts, starts, axis=1), np.add.reduceat(numbers, starts)
+            touched = positions[starts]
+        self._requested[: len(amounts), touched] += amounts
+        self._pod_count[touched] += numbers
         for predicate, known in self._matching.items():
             self._count(predicate, known, positions, change)
         self.changes.append(change)

@@ -60,14 +60,12 @@ def left_out(pre_filter: PreFiltered) -> Status:
 def full_outcome(cluster: Cluster, placement: Placement) -> Outcome:
     """The filters' answer for every row, those that PreFilter turned down or left out included.
 
-    A rejection at PreFilter counts as unresolvable, since the filters after it were never prepared.
+    A rejection at PreFilter is every node's.
     """
     if placement.pre_filter.status.is_success and placement.pre_filter.rows is None:
         return placement.outcome
     rejected = placement.pre_filter.status
-    rest = (
-        left_out(placement.pre_filter) if rejected.is_success else unresolvable(*rejected.reasons).by(rejected.plugin)
-    )
+    rest = left_out(placement.pre_filter) if rejected.is_success else rejected
     outcome = Outcome(cluster.nodes.count)
     outcome.refuse_all(rest, cluster.nodes.present[: cluster.nodes.count])
     if rejected.is_success:

@@ -6,6 +6,7 @@ Source: pkg/scheduler/framework/preemption/preemption.go; pkg/scheduler/framewor
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -14,6 +15,7 @@ from podium.cluster.arrays import Int64s, stable_hash
 from podium.cluster.cluster import Cluster
 from podium.cluster.nodes import NodeColumns
 from podium.cluster.pods import PodRecord
+from podium.decide.deferred import Deferred
 from podium.decide.ties import pick
 from podium.decide.trials import CRITERIA, Trials, TrialTable, VictimFilter
 from podium.framework.cycle_state import CycleState
@@ -62,8 +64,8 @@ class PreemptionPlan:
     chosen: Candidate | None = None
     selected: tuple[str, ...] = ()
     criterion: str = ""
-    candidates: dict[str, Candidate] = field(default_factory=dict)
-    rejected: dict[str, Status] = field(default_factory=dict)
+    candidates: Mapping[str, Candidate] = field(default_factory=dict)
+    rejected: Mapping[str, Status] = field(default_factory=dict)
     message: str = ""
 
 
@@ -99,24 +101,20 @@ def plan_preemption(
     nodes = runner.cluster.nodes
     rows = resolvable_rows(outcome)
     if not len(rows):
-        return PreemptionPlan(True, message=_message(len(nodes), Counter()))
+        return PreemptionPlan(True, message=_message(len(nodes), []))
     table = trials.on(runner, state, pod, rows, options.may_disrupt)
     if options.minimum_candidates is not None:
         table = _limited(nodes, table, options.minimum_candidates, len(rows), f"{options.seed}/{pod.uid}")
     tied, criterion = _best(table)
-    candidates, rejected = {}, {}
-    if detailed:
-        candidates = {nodes.name(int(table.rows[i])): _candidate(runner.cluster, table, i) for i in table.candidates}
-        rejected = {nodes.name(int(table.rows[i])): table.status(i) for i in table.failures}
+    candidates, rejected = _details(runner.cluster, table) if detailed else ({}, {})
     if not len(tied):
-        reasons = Counter({reason: n for status, n in table.tally() for reason in status.reasons})
-        message = _message(len(nodes), reasons)
+        message = _message(len(nodes), table.tally())
         return PreemptionPlan(True, message=message, candidates=candidates, rejected=rejected)
     row = pick(nodes, table.rows[tied], pod.uid, options.seed)
     return PreemptionPlan(
         eligible=True,
         chosen=_candidate(runner.cluster, table, int(np.searchsorted(table.rows, row))),
-        selected=tuple(sorted(nodes.name(int(r)) for r in table.rows[tied])) if detailed else (),
+        selected=_names(nodes, table.rows[tied]) if detailed else (),
         criterion=criterion,
         candidates=candidates,
         rejected=rejected,
@@ -171,9 +169,30 @@ def _candidate(cluster: Cluster, table: TrialTable, position: int) -> Candidate:
     )
 
 
-def _message(nodes: int, reasons: Counter[str]) -> str:
-    """What preemption has to say when it found nothing, as kube-scheduler words it."""
-    rest = nodes - sum(reasons.values())
+def _details(cluster: Cluster, table: TrialTable) -> tuple[Mapping[str, Candidate], Mapping[str, Status]]:
+    """Every candidate, and every node that was tried and is none, by name."""
+    names, records, table = cluster.nodes.names_by_row(), list(cluster.pods.records), table.frozen()
+
+    def candidate(position: int) -> Candidate:
+        victims = tuple(record for slot in table.victims(position) if (record := records[slot]) is not None)
+        return Candidate(names[int(table.rows[position])], victims, int(table.criteria[0, position]))
+
+    candidates = Deferred(lambda: {(found := candidate(i)).node_name: found for i in table.candidates.tolist()})
+    rejected = Deferred(lambda: {names[int(table.rows[i])]: table.status(i) for i in table.failures.tolist()})
+    return candidates, rejected
+
+
+def _names(nodes: NodeColumns, rows: Int64s) -> tuple[str, ...]:
+    names = nodes.names_by_row()
+    return tuple(sorted(names[row] for row in rows.tolist()))
+
+
+def _message(nodes: int, tally: list[tuple[Status, int]]) -> str:
+    """What preemption has to say when it found nothing, as kube-scheduler words it: each reason with its nodes."""
+    reasons = Counter[str]()
+    for status, number in tally:
+        reasons.update(dict.fromkeys(status.reasons, number))
+    rest = nodes - sum(number for _, number in tally)
     counts = [f"{number} {reason}" for reason, number in reasons.items()]
     if rest > 0:
         counts.append(f"{rest} Preemption is not helpful for scheduling")

@@ -17,7 +17,7 @@ from podium.cluster.ranking import EqualPriorityOrder, Ranking
 from podium.decide.victims import PotentialVictims, Victims, choose_victims, with_budgets
 from podium.framework.cycle_state import CycleState
 from podium.framework.runner import Runner
-from podium.framework.status import Status, unresolvable
+from podium.framework.status import Code, Status, unresolvable
 from podium.framework.verdicts import Decoders, Outcome
 
 CRITERIA = (
@@ -27,19 +27,24 @@ CRITERIA = (
     "fewest victims",
     "latest start of the most important victims",
 )
+_VICTIMS = CRITERIA.index("fewest victims")
 # Shifts priorities, which may be negative, so that fewer victims always weigh less than more of them.
 _PRIORITY_SHIFT = 2**31
 _KEPT_CLASSES = 64
 
 NO_VICTIMS = unresolvable("No preemption victims found for incoming pod")
 _WITHOUT_VICTIMS = -2
+# A filter that refuses the node as it is, and accepts it with every pod given back.
+NOBODY_IN_THE_WAY = Status(Code.ERROR, ("expected at least one victim pod on node",))
+_NOBODY_IN_THE_WAY = -3
+_EXPLAINED = {_WITHOUT_VICTIMS: NO_VICTIMS, _NOBODY_IN_THE_WAY: NOBODY_IN_THE_WAY}
 
 # Which of the lower-priority pods in some slots the preemptor may disrupt: ``[slots]``.
 VictimFilter = Callable[[PodRecord, Int64s], Bools]
 
 
 # The slots of the victims on each row, most important first.
-SlotsByRow = dict[int, tuple[int, ...]]
+SlotsByRow = dict[int, Int64s]
 
 
 @dataclass(slots=True, eq=False)
@@ -69,14 +74,19 @@ class TrialTable:
         """The positions where it would not."""
         return np.flatnonzero(self.refused != 0)
 
+    def frozen(self) -> TrialTable:
+        """A copy that later trials do not change."""
+        return replace(self, slots=dict(self.slots), decoders=dict(self.decoders))
+
     def only(self, positions: Int64s) -> TrialTable:
         """The same trials with fewer candidates."""
         return replace(self, limited_to=positions)
 
-    def victims(self, position: int) -> tuple[int, ...]:
+    def victims(self, position: int) -> list[int]:
         """The slots of a candidate's victims."""
         row = int(self.rows[position])
-        return self.own_slots[row] if row in self.own_slots else self.slots[row]
+        slots: list[int] = (self.own_slots[row] if row in self.own_slots else self.slots[row]).tolist()
+        return slots
 
     def status(self, position: int) -> Status:
         """Why a position is no candidate."""
@@ -88,7 +98,7 @@ class TrialTable:
         return [(self._explained(int(v)), int(n)) for v, n in zip(values, counts, strict=True)]
 
     def _explained(self, refused: int) -> Status:
-        return NO_VICTIMS if refused == _WITHOUT_VICTIMS else Outcome.of(self.refused, self.decoders).status_of(refused)
+        return _EXPLAINED.get(refused) or Outcome.of(self.refused, self.decoders).status_of(refused)
 
 
 @dataclass(slots=True)
@@ -113,6 +123,7 @@ class Trials:
     def __init__(self, cluster: Cluster, order: EqualPriorityOrder) -> None:
         self._cluster = cluster
         self._ranking = Ranking(cluster, order)
+        self.refresh_ranking = self._ranking.refresh
         self._kept: dict[tuple[int, int, frozenset[str]], _Kept] = {}
 
     def on(
@@ -175,6 +186,7 @@ class Trials:
         victims = choose_victims(runner, state, pod, potential, pod.uid if own_uid is None else own_uid)
         refused[np.searchsorted(rows, potential.rows)] = victims.outcome.refused
         self._write(rows, victims, criteria, slots)
+        refused[(refused == 0) & (criteria[_VICTIMS] == 0)] = _NOBODY_IN_THE_WAY
         return TrialTable(rows, refused, criteria, slots, dict(victims.outcome.decoders))
 
     def _potential_victims(
@@ -214,6 +226,7 @@ class Trials:
         criteria[2, at] = np.add.reduceat(priority + _PRIORITY_SHIFT, firsts)
         criteria[3, at] = lengths
         criteria[4, at] = -np.minimum.reduceat(start, firsts)
-        listed = chosen.tolist()
-        for row, first, length in zip(found.tolist(), firsts.tolist(), lengths.tolist(), strict=True):
-            slots[row] = tuple(listed[first : first + length])
+        ends = (firsts + lengths).tolist()
+        slots.update(
+            (row, chosen[first:end]) for row, first, end in zip(found.tolist(), firsts.tolist(), ends, strict=True)
+        )

@@ -33,14 +33,17 @@ class KeptRows:
         ``compute(rows)`` answers for some rows, ``compute(None)`` for all ``count`` rows.
         """
         position = self.position
-        self.position = log.position
         if position == log.position and len(self.values) == count:
             return np.empty(0, dtype=np.int64)
         rows = log.since(position) if position >= 0 and len(self.values) == count else None
-        if rows is None or self.whole or len(rows) > count // 4:
+        if rows is not None and (self.whole or len(rows) > count // 4):
+            rows = None
+        if rows is None:
             self.values = compute(None)
-            return None
-        self.values[rows] = compute(rows)
+        else:
+            self.values[rows] = compute(rows)
+        # Only now: a plugin that failed must be asked again.
+        self.position = log.position
         return rows
 
 

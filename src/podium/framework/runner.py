@@ -17,16 +17,17 @@ from podium.cluster.view import View
 from podium.cluster.worlds import Worlds
 from podium.framework.class_cache import ClassCache
 from podium.framework.cycle_state import CycleState
-from podium.framework.errors import PluginError
+from podium.framework.errors import Calling, PluginError
 from podium.framework.plugin import (
     ArrayFilterPlugin,
     FilterPlugin,
     PodChangePlugin,
+    PreFilterResult,
     Scope,
 )
 from podium.framework.profile import Profile
 from podium.framework.scoring import Scoring
-from podium.framework.status import SUCCESS, Status, unresolvable
+from podium.framework.status import SUCCESS, Code, Status, unresolvable
 from podium.framework.verdicts import Outcome, Verdicts
 
 KEPT_CLASSES = 64
@@ -73,27 +74,38 @@ class Runner:
         return self.profile.queue_sort.sort_key(pod, queued_ns)
 
     def pre_filter(self, state: CycleState, pod: PodRecord) -> PreFiltered:
-        """Run every PreFilter; the first rejection ends it."""
+        """Run every PreFilter.
+
+        A rejection that preemption might lift lets the others prepare their Filters all the same, for preemption needs
+        them; any other rejection ends it. Raises PluginError for an answer that is neither success, skip nor rejection.
+        """
         names: frozenset[str] | None = None
         narrowing: list[str] = []
+        rejected: Status | None = None
         for plugin in self.profile.pre_filter:
-            answer = plugin.pre_filter(state, pod, self.cluster)
-            status, named = (answer, None) if isinstance(answer, Status) else (answer.status, answer.node_names)
-            if status.is_skip:
+            with Calling(plugin.name, "PreFilter", pod):
+                answer = plugin.pre_filter(state, pod, self.cluster)
+            status, named = (
+                (answer.status, answer.node_names) if isinstance(answer, PreFilterResult) else (answer, None)
+            )
+            if _says(status, Code.SKIP):
                 state.skip_filter.add(plugin.name)
-                continue
-            if not status.is_success:
-                return PreFiltered(status.by(plugin.name))
-            if named is not None:
+            elif not _says(status, Code.SUCCESS):
+                rejected = _rejection(status, plugin.name, "PreFilter", pod)
+                if rejected.code is not Code.UNSCHEDULABLE:
+                    return PreFiltered(rejected)
+            elif named is not None:
                 narrowing.append(plugin.name)
                 names = named if names is None else names & named
                 if not names:
                     return PreFiltered(_nothing_left(narrowing))
+        if rejected is not None:
+            return PreFiltered(rejected)
         if names is None:
             return PreFiltered(SUCCESS)
         row_of = self.cluster.nodes.row_of
         rows = np.array(sorted(row_of[name] for name in names if name in row_of), dtype=np.int64)
-        return PreFiltered(SUCCESS, rows, tuple(narrowing))
+        return PreFiltered(SUCCESS, rows, tuple(sorted(narrowing)))
 
     def filter(self, state: CycleState, pod: PodRecord, rows: Int64s | None = None) -> Outcome:
         """Filter the live cluster, or some rows of it, with regard to nominated pods."""
@@ -218,10 +230,11 @@ class Runner:
         for one in self._filters:
             if one.plugin.name in state.skip_filter or (scope is not None and one.scope is not scope):
                 continue
-            if one.array is not None:
-                outcome.add(one.index, one.plugin.name, one.array.filter_rows(state, pod, view))
-            else:
-                self._filter_one_by_one(outcome, one, state, pod, view)
+            with Calling(one.plugin.name, "Filter", pod):
+                if one.array is not None:
+                    outcome.add(one.index, one.plugin.name, one.array.filter_rows(state, pod, view))
+                else:
+                    self._filter_one_by_one(outcome, one, state, pod, view)
 
     def _filter_one_by_one(self, outcome: Outcome, one: _Filter, state: CycleState, pod: PodRecord, view: View) -> None:
         """Ask a plugin in the simple form about every node that nobody before it refused."""
@@ -234,11 +247,9 @@ class Runner:
                 continue
             own = self._world_state(state, pod, view, int(position)) if isinstance(view, Worlds) else state
             status = plugin.filter(own, pod, view.node(int(position)))
-            if not isinstance(status, Status):
-                raise PluginError(f"plugin {plugin.name} answered {status!r} at Filter for pod {pod.key}, not a Status")
-            if not status.is_success:
+            if not _says(status, Code.SUCCESS):
                 codes[position] = len(statuses)
-                statuses.append(status)
+                statuses.append(_rejection(status, plugin.name, "Filter", pod))
         outcome.add(index, plugin.name, Verdicts.choose(codes, tuple(statuses)))
 
     def _world_state(self, state: CycleState, pod: PodRecord, worlds: Worlds, position: int) -> CycleState:
@@ -251,12 +262,27 @@ class Runner:
             for plugin in self._pod_change:
                 if plugin.name in state.skip_filter:
                     continue
-                if sign > 0:
-                    plugin.add_pod(own, pod, changed, node)
-                else:
-                    plugin.remove_pod(own, pod, changed, node)
+                with Calling(plugin.name, "AddPod" if sign > 0 else "RemovePod", pod):
+                    tell = plugin.add_pod if sign > 0 else plugin.remove_pod
+                    tell(own, pod, changed, node)
         return own
 
 
+def _says(answer: object, code: Code) -> bool:
+    return isinstance(answer, Status) and answer.code is code
+
+
+def _rejection(answer: object, plugin: str, point: str, pod: PodRecord) -> Status:
+    """A plugin's no. Raises PluginError for an answer that is none."""
+    if isinstance(answer, Status) and answer.is_rejected:
+        return answer.by(plugin)
+    found = (
+        f"{answer.code.value} ({answer.message})" if isinstance(answer, Status) else f"{answer!r}, which is no Status"
+    )
+    raise PluginError(f"plugin {plugin} answered {found} at {point} for pod {pod.key}")
+
+
 def _nothing_left(plugins: list[str]) -> Status:
-    return unresolvable(f"node(s) didn't satisfy plugin(s) [{' '.join(plugins)}] simultaneously")
+    if len(plugins) == 1:
+        return unresolvable(f"node(s) didn't satisfy plugin {plugins[0]}")
+    return unresolvable(f"node(s) didn't satisfy plugin(s) [{' '.join(sorted(plugins))}] simultaneously")

@@ -15,7 +15,7 @@ from podium.cluster.pods import PodRecord
 from podium.cluster.view import View
 from podium.framework.class_cache import ClassCache
 from podium.framework.cycle_state import CycleState
-from podium.framework.errors import PluginError
+from podium.framework.errors import Calling, PluginError
 from podium.framework.plugin import (
     MAX_NODE_SCORE,
     ArrayScorePlugin,
@@ -58,7 +58,8 @@ class Scoring:
     def prepare(self, state: CycleState, pod: PodRecord, feasible: View) -> None:
         """Run every PreScore; those that have nothing to say are left out of `scores` and `totals`."""
         for plugin in self._profile.pre_score:
-            status = plugin.pre_score(state, pod, feasible)
+            with Calling(plugin.name, "PreScore", pod):
+                status = plugin.pre_score(state, pod, feasible)
             if status.is_skip:
                 state.skip_score.add(plugin.name)
             elif not status.is_success:
@@ -82,7 +83,10 @@ class Scoring:
                 key = ("score", tuple([rater.name for rater in kept_raters]))
                 kept = self._cache.rows(pod.pod_class.id, key, whole=scope is Scope.NODE)
                 kept.refresh(log, nodes.count, self._sum(kept_raters, state, pod))
-                total += feasible.take(kept.values)
+                part = feasible.take(kept.values)
+                if part.min(initial=0) < 0:
+                    self.scores(state, pod, feasible)
+                total += part
         for rater in raters:
             if not rater.kept:
                 raw = self._raw_kept(rater, state, pod, feasible)
@@ -93,11 +97,21 @@ class Scoring:
         return [rater for rater in self._raters if rater.name not in state.skip_score]
 
     def _sum(self, raters: list[_Rater], state: CycleState, pod: PodRecord) -> Callable[[Int64s | None], Int64s]:
+        """The sum of the raters' scores for some rows; negative where one of them left the range that is allowed.
+
+        Infeasible rows are rated too, and there a rater may answer what it likes: whoever takes a row must look.
+        """
+
         def compute(rows: Int64s | None) -> Int64s:
             view = View(self._cluster, rows)
             total = np.zeros(len(view), dtype=np.int64)
+            broken = np.zeros(len(view), dtype=np.bool_)
             for rater in raters:
-                total += self._raw(rater, state, pod, view) * rater.weight
+                raw = self._raw(rater, state, pod, view)
+                total += raw * rater.weight
+                if rater.checked:
+                    broken |= (raw < 0) | (raw > MAX_NODE_SCORE)
+            total[broken] = -1
             return total
 
         return compute
@@ -116,27 +130,39 @@ class Scoring:
         return values
 
     def _raw(self, rater: _Rater, state: CycleState, pod: PodRecord, view: View) -> Int64s:
-        if rater.array is not None:
-            return rater.array.score_rows(state, pod, view)
-        if rater.simple is None:
-            raise AssertionError(f"plugin {rater.name} has no score method")
-        scores = np.zeros(len(view), dtype=np.int64)
-        for position in range(len(view)):
-            score = rater.simple.score(state, pod, view.node(position))
-            if not isinstance(score, int):
-                raise PluginError(f"plugin {rater.name} scored {score!r} for pod {pod.key}; an integer is needed")
-            scores[position] = score
-        return scores
+        with Calling(rater.name, "Score", pod):
+            if rater.array is not None:
+                raw = rater.array.score_rows(state, pod, view)
+                if rater.checked:
+                    _require_integers(raw, len(view))
+                return raw
+            if rater.simple is None:
+                raise AssertionError("it has no score method")
+            scores = np.zeros(len(view), dtype=np.int64)
+            for position in range(len(view)):
+                score = rater.simple.score(state, pod, view.node(position))
+                if not isinstance(score, int):
+                    raise PluginError(f"plugin {rater.name} scored {score!r} for pod {pod.key}; an integer is needed")
+                scores[position] = score
+            return scores
 
     def _normalized(self, rater: _Rater, state: CycleState, pod: PodRecord, feasible: View, raw: Int64s) -> Int64s:
         if rater.normalizing is not None:
-            raw = rater.normalizing.normalize(state, pod, raw, feasible)
+            with Calling(rater.name, "NormalizeScore", pod):
+                raw = rater.normalizing.normalize(state, pod, raw, feasible)
+                if rater.checked:
+                    _require_integers(raw, len(feasible))
         if rater.checked and len(raw) and not 0 <= int(raw.min()) <= int(raw.max()) <= MAX_NODE_SCORE:
             raise PluginError(
                 f"plugin {rater.name} gave pod {pod.key} scores from {raw.min()} to {raw.max()}; "
                 f"they must be within 0 and {MAX_NODE_SCORE} (add a normalize method)"
             )
         return raw
+
+
+def _require_integers(scores: Int64s, size: int) -> None:
+    if scores.shape != (size,) or scores.dtype.kind != "i":
+        raise ValueError(f"{size} integers are needed, not an array of {scores.dtype} of shape {scores.shape}")
 
 
 def default_normalize(scores: Int64s, *, reverse: bool) -> Int64s:

@@ -51,6 +51,10 @@ class DefaultPreemption:
         self._trials = Trials(context.cluster, args.equal_priority_order)
         self._seed = context.seed
 
+    def prepare(self) -> None:
+        """Rank the pods of all nodes now, so that the first plan need not."""
+        self._trials.refresh_ranking()
+
     def post_filter(
         self, state: CycleState, pod: PodRecord, runner: Runner, cluster: Cluster, outcome: Outcome
     ) -> PostFilterResult:

@@ -34,7 +34,11 @@ _STATUSES = (
 
 
 class InterPodAffinityArgs(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="camel"):
-    """Arguments: what an existing pod's required affinity adds to the score, and whether its preferences count."""
+    """Arguments.
+
+    ``hardPodAffinityWeight``: what the required affinity of a pod already there adds to the score.
+    ``ignorePreferredTermsOfExistingPods``: pods without preferred terms of their own are not rated at all.
+    """
 
     hard_pod_affinity_weight: Annotated[int, msgspec.Meta(ge=0, le=100)] = 1
     ignore_preferred_terms_of_existing_pods: bool = False
@@ -127,15 +131,16 @@ class InterPodAffinity:
 
     def _preferences(self, pod_class: PodClass) -> Iterator[tuple[int, Predicate, str]]:
         """Weight, pods counted, and topology key of everything that rates nodes for the class."""
+        if self._args.ignore_preferred_terms_of_existing_pods and not pod_class.preferred:
+            return
         for weighted in pod_class.preferred:
             yield weighted.weight, Selected((weighted.term,)), weighted.term.topology_key
         if self._args.hard_pod_affinity_weight:
             for term in self._cluster.carried.affinity(pod_class):
                 yield self._args.hard_pod_affinity_weight, CarriesAffinity(term), term.topology_key
-        if not self._args.ignore_preferred_terms_of_existing_pods:
-            for weighted in self._cluster.carried.preferences(pod_class):
-                predicate = CarriesPreference(weighted.weight, weighted.term)
-                yield weighted.weight, predicate, weighted.term.topology_key
+        for weighted in self._cluster.carried.preferences(pod_class):
+            predicate = CarriesPreference(weighted.weight, weighted.term)
+            yield weighted.weight, predicate, weighted.term.topology_key
 
     def _concerns_pod(self, pod: PodRecord, event: ClusterEvent) -> bool:
         """A pod that affinity selects helps by coming; one that anti-affinity selects, or that carries it, by going."""

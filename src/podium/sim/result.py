@@ -91,7 +91,11 @@ def _spread(times: list[int]) -> dict[str, Any]:
     return {
         "count": count,
         "mean": seconds(round(sum(times) / count)),
-        "p50": seconds(times[(count - 1) * 50 // 100]),
-        "p95": seconds(times[-(-count * 95 // 100) - 1]),
+        "p50": seconds(_percentile(times, 50)),
+        "p95": seconds(_percentile(times, 95)),
         "max": seconds(times[-1]),
     }
+
+
+def _percentile(times: list[int], percent: int) -> int:
+    return times[-(-len(times) * percent // 100) - 1]

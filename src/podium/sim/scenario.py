@@ -123,7 +123,8 @@ def _scenario(document: Document) -> Scenario:
         value = root.take(field)
         if value != right:
             raise InputError(f"{shown(value)} is not {right}", path=f".{field}")
-    name = root.take("metadata", {}).get("name", "") if isinstance(document.raw.get("metadata", {}), dict) else ""
+    metadata = root.fields("metadata") if root.has("metadata") else Fields({}, "")
+    name = metadata.text("name") if metadata.has("name") else ""
     spec = root.fields("spec")
     until_ns = _duration(spec, "until") if spec.has("until") else None
     steps: list[Step] = []
@@ -131,7 +132,7 @@ def _scenario(document: Document) -> Scenario:
         steps.extend(_steps(step, document))
     spec.refuse_others()
     root.refuse_others()
-    return Scenario(str(name), until_ns, tuple(sorted(steps, key=lambda step: step.at_ns)))
+    return Scenario(name, until_ns, tuple(sorted(steps, key=lambda step: step.at_ns)))
 
 
 def _steps(step: Fields, document: Document) -> list[Step]:

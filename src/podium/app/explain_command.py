@@ -1,0 +1,46 @@
+"""`podium explain`."""
+
+from __future__ import annotations
+
+import click
+
+from podium.app.command import Command
+from podium.app.options import config_option, files_option, output_option
+
+_EPILOG = """
+\b
+Example: what happens if the pod shop/web of web.yaml is created in the cluster of nodes-and-pods.yaml
+  podium explain shop/web -f nodes-and-pods.yaml -f web.yaml
+"""
+
+
+@click.command(cls=Command, epilog=_EPILOG)
+@click.argument("pod")
+@files_option
+@click.option(
+    "-n", "--namespace", default="default", show_default=True, help="The namespace of a POD that is given without one."
+)
+@click.option("--scheduler", metavar="NAME", default="", help="The profile that decides, in place of the pod's own.")
+@config_option
+@output_option
+def explain(pod: str, files: tuple[str, ...], namespace: str, scheduler: str, config: str | None, form: str) -> None:
+    """Say what would happen to POD now, and why.
+
+    POD, a name or namespace/name, is a pending pod among the objects in the files. The answer has each node's verdict,
+    the scores of those that fit, whom the pod would preempt and why there, and what would have to change.
+    """
+    from podium.api.codec import load_files
+    from podium.app.explain import Explainer
+    from podium.app.explain_text import write_explanation
+    from podium.app.output import new_page, show, show_page
+    from podium.framework.configuration import load_configuration
+
+    configuration = load_configuration(config) if config else None
+    objects = [document.object for document in load_files(files) if document.object is not None]
+    explanation = Explainer(objects, configuration).explain(pod if "/" in pod else f"{namespace}/{pod}", scheduler)
+    if form != "text":
+        show(explanation.to_dict(), form)
+        return
+    page = new_page()
+    write_explanation(page, explanation)
+    show_page(page)

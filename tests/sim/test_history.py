@@ -1,0 +1,227 @@
+"""What is told of a run: events, the story of each pod, and the sums."""
+
+from typing import Any
+
+from tests.sim.first_fit import FirstFit
+from tests.sim.objects import scenario
+from tests.sim.played import played, told
+from tests.store.objects import SECOND, Raw, node, pod
+
+from podium.api.times import format_time
+from podium.machines.actions import (
+    Action,
+    ClearNomination,
+    DeletePod,
+    MarkDisruption,
+    Nominate,
+    Record,
+    ReportUnschedulable,
+)
+from podium.machines.observations import Observation, Tick
+from podium.sim.initial import DEFAULT_START_NS
+from podium.sim.result import result_of
+from podium.sim.simulation import Simulation
+
+
+class Acting(FirstFit):
+    """Does the actions of a plan, one a second, to the pods named in them, and binds nothing."""
+
+    def __init__(self, *plan: Action) -> None:
+        super().__init__()
+        self.plan = list(plan)
+        self.next_ns = DEFAULT_START_NS
+
+    def handle(self, observation: Observation, now: int) -> list[Action]:
+        if not isinstance(observation, Tick):
+            return []
+        self.next_ns = now + SECOND
+        return [self.plan.pop(0)]
+
+    def next_deadline(self) -> int | None:
+        return self.next_ns if self.plan else None
+
+    def is_settled(self) -> bool:
+        return not self.plan
+
+
+def at(seconds: int) -> str:
+    return format_time(DEFAULT_START_NS + seconds * SECOND)
+
+
+def story(simulation: Simulation, name: str = "a") -> Raw:
+    found: list[Raw] = [one for one in result_of(simulation).pods if one["pod"] == f"default/{name}"]
+    (only,) = found
+    return only
+
+
+def times(told_of: Raw) -> tuple[Any, ...]:
+    return tuple(told_of[name] for name in ("createdAt", "scheduledAt", "startedAt", "endedAt"))
+
+
+def test_the_steps_of_a_nomination_and_a_preemption_are_told_with_who_did_them() -> None:
+    uid = "a-uid"
+    actions: list[Action] = [
+        ReportUnschedulable("default/a", uid, "Unschedulable", "too full", "n1"),
+        ReportUnschedulable("default/a", uid, "Unschedulable", "too full"),
+        Nominate("default/a", uid, "n2"),
+        ClearNomination("default/a", uid, "default/urgent"),
+        MarkDisruption("default/v", "v-uid", "PreemptionByScheduler", "make room", "default/a"),
+        DeletePod("default/v", "v-uid", "default/a"),
+        Record("default/v", "v-uid", "Normal", "Preempted", "for a", "n1", "default/a"),
+        Record("default/a", uid, "Warning", "FailedScheduling", "too full"),
+        Record("default/a", uid, "Normal", "Scheduled", "never so"),
+    ]
+    objects = [node("n1"), pod("a", metadata={"uid": uid}), pod("v", node="n1", metadata={"uid": "v-uid"})]
+
+    simulation = played(*objects, schedulers=[Acting(*actions)], start_ns=DEFAULT_START_NS, until_ns=9 * SECOND)
+
+    assert told(simulation) == [
+        "0 Nominated default/a on n1 by default-scheduler",
+        "2 Nominated default/a on n2 by default-scheduler",
+        "3 NominationCleared default/a on n2 by default/urgent",
+        "5 Killing default/v on n1 by default/a",
+        "6 Preempted default/v on n1 by default/a",
+        "7 FailedScheduling default/a by default-scheduler",
+    ]
+    assert result_of(simulation).summary["preempted"] == 1
+
+
+def test_clearing_a_nomination_clears_the_annotation_too() -> None:
+    annotations = {"scheduler.kubernetes.io/nominated-node-name": "n1", "keep": "me"}
+    nominated = pod("a", metadata={"uid": "u"}, annotations=annotations)
+    clear = ReportUnschedulable("default/a", "u", "Unschedulable", "", "")
+
+    simulation = played(nominated, schedulers=[Acting(clear)], start_ns=DEFAULT_START_NS)
+
+    assert simulation.store.get("Pod", "default/a").raw["metadata"]["annotations"] == {"keep": "me"}
+    assert told(simulation) == ["0 NominationCleared default/a on n1 by default-scheduler"]
+
+
+def test_binding_ends_a_nomination_without_a_word() -> None:
+    nominated = pod("a", status={"nominatedNodeName": "n1"})
+
+    assert told(played(node("n1"), nominated)) == [
+        "0 Scheduled default/a on n1 by default-scheduler",
+        "0 Started default/a on n1 by kubelet",
+    ]
+
+
+def test_the_story_of_a_pod_has_its_times() -> None:
+    lasting = pod("a", annotations={"podium.dev/duration": "10s"})
+
+    simulation = played(
+        node("n1"), scenario({"at": "3s", "apply": [lasting]}), bind_delay_ns=SECOND, start_delay_ns=SECOND
+    )
+
+    told_of = story(simulation)
+    assert times(told_of) == (3, 4, 5, 15)
+    assert (told_of["phase"], told_of["node"], told_of["nominatedNode"]) == ("Succeeded", "n1", None)
+
+
+def test_times_before_the_start_are_negative() -> None:
+    status = {"phase": "Running", "startTime": at(-40)}
+    ran = pod("a", node="n1", metadata={"creationTimestamp": at(-50)}, status=status)
+
+    assert times(story(played(node("n1"), ran, start_ns=DEFAULT_START_NS))) == (-50, -40, -40, None)
+
+
+def test_a_pod_that_runs_without_saying_since_when_runs_since_the_start() -> None:
+    assert times(story(played(node("n1"), pod("a", node="n1")))) == (0, 0, 0, None)
+
+
+def test_a_pod_that_was_killed_is_terminated_and_one_that_never_ran_too() -> None:
+    steps = [{"at": "1s", "delete": {"kind": "Pod", "name": name}} for name in ("a", "b")]
+    simulation = played(node("n1", cpu=1), pod("a", node="n1"), pod("b", cpu=9), scenario(*steps))
+
+    assert (story(simulation, "a")["phase"], times(story(simulation, "a"))) == ("Terminated", (0, 0, 0, 31))
+    assert (story(simulation, "b")["phase"], times(story(simulation, "b"))) == ("Terminated", (0, None, None, 1))
+    assert told(simulation, "Deleted") == ["1 Deleted default/b by scenario"]
+
+
+def test_namesakes_have_a_story_each() -> None:
+    steps: list[Raw] = [{"at": "1s", "delete": {"kind": "Pod", "name": "a"}}, {"at": "2s", "apply": [pod("a")]}]
+
+    simulation = played(pod("a"), scenario(*steps))
+
+    assert [one["createdAt"] for one in result_of(simulation).pods] == [0, 2]
+
+
+def test_the_sums_count_pods_waits_and_use() -> None:
+    lasting = {"podium.dev/duration": "10s"}
+    high = [pod(name, priority=9, annotations=lasting) for name in ("a", "b")]
+    low = [pod("c", priority=1, cpu=2), pod("d", priority=1, cpu=3)]
+
+    summary = result_of(played(node("n1", cpu=2), *high, *low, until_ns=20 * SECOND)).summary
+
+    assert summary["end"] == 20
+    assert summary["pods"] == {"total": 4, "running": 1, "pending": 1, "succeeded": 2, "failed": 0, "terminated": 0}
+    assert summary["bindings"] == 3
+    assert summary["waiting"] == [
+        {"priority": 9, "count": 2, "mean": 0, "p50": 0, "p95": 0, "max": 0},
+        {"priority": 1, "count": 1, "mean": 10, "p50": 10, "p95": 10, "max": 10},
+    ]
+    assert summary["use"]["cpu"] == {"average": 1.0, "final": 1.0}
+
+
+def test_waiting_times_are_percentiles_by_nearest_rank() -> None:
+    arrivals = [{"at": f"{second}s", "apply": [pod(f"p{second:02}")]} for second in range(20)]
+
+    simulation = played(scenario(*arrivals, {"at": "20s", "apply": [node("n1", cpu=20)]}))
+
+    (waiting,) = result_of(simulation).summary["waiting"]
+    assert waiting == {"priority": 0, "count": 20, "mean": 10.5, "p50": 10, "p95": 19, "max": 20}
+
+
+def test_a_wait_before_the_start_does_not_count() -> None:
+    old = pod("a", metadata={"creationTimestamp": at(-500)})
+
+    (waiting,) = result_of(played(node("n1"), old, start_ns=DEFAULT_START_NS)).summary["waiting"]
+
+    assert waiting["max"] == 0
+
+
+def test_attempts_are_bindings_and_failures() -> None:
+    simulation = played(node("n1", cpu=1), pod("a"), pod("b"))
+
+    failures = len(told(simulation, "FailedScheduling"))
+    assert failures > 0
+    assert result_of(simulation).summary["attempts"] == 1 + failures
+
+
+def test_average_use_is_over_time_and_nodes_that_come_and_go() -> None:
+    steps: list[Raw] = [
+        {"at": "10s", "apply": [node("n2", cpu=6)]},
+        {"at": "20s", "delete": {"kind": "Node", "name": "n2"}},
+        {"at": "30s", "finish": {"name": "a"}},
+    ]
+
+    simulation = played(node("n1", cpu=2), pod("a", node="n1"), scenario(*steps, until="40s"))
+
+    # 1 of 2, 1 of 8, 1 of 2, 0 of 2 cpu, for 10 seconds each.
+    assert result_of(simulation).summary["use"]["cpu"] == {"average": round(3 / 14, 6), "final": 0.0}
+
+
+def test_a_result_is_plain_values() -> None:
+    found = result_of(played(node("n1"), pod("a"))).to_dict()
+
+    assert list(found) == ["events", "pods", "summary"]
+    assert found["events"][0] == {
+        "time": 0,
+        "reason": "Scheduled",
+        "pod": "default/a",
+        "node": "n1",
+        "by": "default-scheduler",
+        "message": "Successfully assigned default/a to n1",
+    }
+    assert list(found["pods"][0]) == [
+        "pod",
+        "uid",
+        "priority",
+        "phase",
+        "node",
+        "nominatedNode",
+        "createdAt",
+        "scheduledAt",
+        "startedAt",
+        "endedAt",
+    ]

@@ -1,0 +1,76 @@
+"""The cluster as it is at the start."""
+
+import pytest
+from tests.sim.objects import documents, owned, workload
+from tests.sim.played import played
+from tests.store.objects import SECOND, Raw, node, pod
+
+from podium.api.errors import InputError
+from podium.api.times import format_time
+from podium.sim.initial import DEFAULT_START_NS, start_time
+
+
+def at(seconds: int) -> str:
+    return format_time(DEFAULT_START_NS + seconds * SECOND)
+
+
+def started(*objects: Raw) -> int:
+    return (start_time(documents(*objects)) - DEFAULT_START_NS) // SECOND
+
+
+def test_without_any_time_the_start_is_fixed() -> None:
+    assert started(node("n1"), pod("a")) == 0
+
+
+@pytest.mark.parametrize(
+    "newest",
+    [
+        pod("b", metadata={"creationTimestamp": at(70)}),
+        pod("b", node="n1", status={"phase": "Running", "startTime": at(70)}),
+        pod("b", status={"conditions": [{"type": "PodScheduled", "status": "False", "lastTransitionTime": at(70)}]}),
+        pod("b", node="n1", metadata={"deletionTimestamp": at(100), "deletionGracePeriodSeconds": 30}),
+        {**node("n2"), "status": {"conditions": [{"type": "Ready", "status": "True", "lastHeartbeatTime": at(70)}]}},
+    ],
+)
+def test_the_start_is_when_the_last_thing_happened(newest: Raw) -> None:
+    assert started(pod("a", metadata={"creationTimestamp": at(5)}), newest) == 70
+
+
+def test_a_time_that_is_none_is_passed_over() -> None:
+    broken = {"type": "Ready", "status": "True", "lastHeartbeatTime": "lately", "lastTransitionTime": 7}
+
+    assert (
+        started({**node("n1"), "status": {"conditions": [broken]}}, pod("a", metadata={"creationTimestamp": at(5)}))
+        == 5
+    )
+
+
+def test_owners_come_before_what_they_own_in_whatever_order_they_are_given() -> None:
+    owner = workload("ReplicaSet", "web", 1, uid="rs")
+
+    simulation = played(owned(pod("web-1", node="n1"), owner), owner, node("n1"))
+
+    assert [event.stored.kind for event in simulation.store.events_since(0)][:3] == ["Node", "ReplicaSet", "Pod"]
+
+
+def test_older_pods_come_first() -> None:
+    objects = [
+        pod("a", metadata={"creationTimestamp": at(9)}),
+        pod("b", metadata={"creationTimestamp": at(3)}),
+        pod("c"),
+    ]
+
+    simulation = played(*objects)
+
+    assert [event.stored.key for event in simulation.store.events_since(0)][:3] == [
+        "default/b",
+        "default/a",
+        "default/c",
+    ]
+
+
+def test_what_the_store_refuses_is_told_with_the_object() -> None:
+    twins = [pod(name, metadata={"uid": "same"}) for name in ("a", "b")]
+
+    with pytest.raises(InputError, match=r"test\.json, document 1, Pod default/b: .*the uid same was used before"):
+        played(*twins)

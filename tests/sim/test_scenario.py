@@ -1,0 +1,137 @@
+"""How scenarios are read."""
+
+from typing import Any
+
+import pytest
+from tests.sim.objects import documents, scenario
+from tests.store.objects import SECOND, Raw, node, pod
+
+from podium.api.codec import load_text
+from podium.api.errors import InputError
+from podium.sim.scenario import Apply, Finish, Remove, Scenario, split_documents
+
+FINISH = {"finish": {"name": "a"}}
+
+
+def read(*objects: Raw) -> Scenario:
+    return split_documents(documents(*objects))[1]
+
+
+def error_of(*objects: Raw) -> str:
+    with pytest.raises(InputError) as caught:
+        read(*objects)
+    return str(caught.value)
+
+
+def test_a_scenario_is_told_from_the_objects() -> None:
+    objects, found = split_documents(documents(node("n1"), scenario(until="2m"), pod("a")))
+
+    assert [one.raw["kind"] for one in objects] == ["Node", "Pod"]
+    assert (found.name, found.until_ns) == ("test", 120 * SECOND)
+
+
+def test_without_a_scenario_there_is_nothing_to_play() -> None:
+    assert read(node("n1")) == Scenario(name="", until_ns=None, steps=())
+
+
+def test_kinds_that_podium_does_not_read_are_left_out() -> None:
+    config = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "x"}}
+
+    assert split_documents(documents(config)) == ([], Scenario())
+
+
+def test_the_example_of_the_documentation_is_read() -> None:
+    text = """
+    apiVersion: podium.dev/v1alpha1
+    kind: Scenario
+    metadata: {name: example-1}
+    spec:
+      until: 2m
+      steps:
+      - at: 0s
+        apply:
+        - {apiVersion: v1, kind: Node, metadata: {name: n1}}
+        - {apiVersion: v1, kind: Node, metadata: {name: n2}}
+      - at: 30s
+        delete: {kind: Pod, namespace: shop, name: a}
+      - at: 40s
+        finish: {namespace: shop, name: b}
+    """
+
+    found = split_documents(load_text(text, "example.yaml"))[1]
+
+    assert [(step.at_ns // SECOND, type(step.change)) for step in found.steps] == [
+        (0, Apply),
+        (0, Apply),
+        (30, Remove),
+        (40, Finish),
+    ]
+    assert [step.change for step in found.steps[2:]] == [Remove("Pod", "shop/a"), Finish("shop/b")]
+
+
+def test_steps_are_sorted_by_time_and_stay_in_order_within_one() -> None:
+    found = read(scenario(*({"at": at, "finish": {"name": name}} for at, name in (("2s", "a"), (1, "b"), ("1s", "c")))))
+
+    assert [step.change for step in found.steps] == [Finish("default/b"), Finish("default/c"), Finish("default/a")]
+
+
+def test_what_lies_in_no_namespace_is_named_without_one() -> None:
+    (step,) = read(scenario({"at": "0s", "delete": {"kind": "Node", "name": "n1"}})).steps
+
+    assert step.change == Remove("Node", "n1")
+
+
+def test_two_scenarios_are_one_too_many() -> None:
+    second = {**scenario(), "metadata": {"name": "other"}}
+
+    assert "Scenario other: is a second scenario" in error_of(scenario(), second)
+
+
+@pytest.mark.parametrize(
+    ("step", "error"),
+    [
+        ({**FINISH}, ".spec.steps[0].at: is missing, and must be given"),
+        ({"at": "0s"}, ".spec.steps[0]: does nothing; a step has exactly one of apply, delete and finish"),
+        ({"at": "0s", "apply": [], **FINISH}, ".spec.steps[0]: has apply and finish; a step has exactly one"),
+        ({"at": "soon", **FINISH}, '.spec.steps[0].at: "soon" is no duration'),
+        ({"at": True, **FINISH}, ".spec.steps[0].at: true is no duration"),
+        ({"at": "-1s", **FINISH}, '.spec.steps[0].at: "-1s" is before the start'),
+        ({"at": "0s", "when": 1, **FINISH}, ".spec.steps[0].when: is not a known field"),
+        ({"at": "0s", "finish": "a"}, '.spec.steps[0].finish: "a" is not an object'),
+        ({"at": "0s", "finish": {}}, ".spec.steps[0].finish.name: is missing, and must be given"),
+        ({"at": "0s", "finish": {"name": 7}}, ".spec.steps[0].finish.name: 7 is not text"),
+        ({"at": "0s", "finish": {"name": "a", "x": 1}}, ".spec.steps[0].finish.x: is not a known field"),
+        ({"at": "0s", "delete": {"name": "a"}}, ".spec.steps[0].delete.kind: is missing, and must be given"),
+        ({"at": "0s", "delete": {"kind": "Gadget", "name": "a"}}, 'delete.kind: the kind "Gadget" is not simulated'),
+        ({"at": "0s", "delete": {"kind": "Pod", "name": "a", "grace": 1}}, "delete.grace: is not a known field"),
+        ({"at": "0s", "apply": {}}, ".spec.steps[0].apply: an object is not a list"),
+        ({"at": "0s", "apply": ["x"]}, '.spec.steps[0].apply[0]: "x" is not an object'),
+        ({"at": "0s", "apply": [{"apiVersion": "v1", "kind": "Gadget"}]}, 'the kind "Gadget" is not simulated'),
+        (
+            {"at": "0s", "apply": [pod("ok"), pod("a", cpu="much")]},
+            ".spec.steps[0].apply[1].spec.containers[0].resources.requests.cpu: Pod default/a",
+        ),
+    ],
+)
+def test_a_mistake_in_a_step_is_told_with_its_field(step: Raw, error: str) -> None:
+    found = error_of(scenario(step))
+
+    assert found.startswith("test.json, document 1, Scenario test, ")
+    assert error in found
+
+
+@pytest.mark.parametrize(
+    ("change", "error"),
+    [
+        ({"apiVersion": "podium.dev/v2"}, '.apiVersion: "podium.dev/v2" is not podium.dev/v1alpha1'),
+        ({"kind": "Story"}, '.kind: "Story" is not Scenario'),
+        ({"spec": []}, ".spec: a list is not an object"),
+        ({"spec": {"until": "-1s"}}, '.spec.until: "-1s" is before the start'),
+        ({"spec": {"steps": "x"}}, '.spec.steps: "x" is not a list'),
+        ({"spec": {"stepz": []}}, ".spec.stepz: is not a known field"),
+        ({"status": {}}, ".status: is not a known field"),
+        ({"metadata": "x"}, '.metadata: "x" is not an object'),
+    ],
+)
+def test_a_mistake_in_a_scenario_is_told_with_its_field(change: dict[str, Any], error: str) -> None:
+    assert error in error_of({**scenario(), **change})
