@@ -52,6 +52,7 @@ from podium.cluster.pods import PodRecord
 from podium.framework.configuration import API_VERSION, KIND, Configuration, read_configuration
 from podium.framework.plugin import Plugin, PluginContext
 from podium.framework.plugin_set import PluginEntry
+from podium.framework.profile import EXTENSION_POINTS, Profile, takes_part
 from podium.framework.profile_builder import build_profiles
 from podium.framework.registry import Factory, Registry
 from podium.framework.runner import Runner
@@ -63,7 +64,7 @@ HOSTNAME = "kubernetes.io/hostname"
 DAY_ONE_NS = 1_767_225_600 * 10**9
 
 
-def node(
+def node(  # noqa: PLR0913 - one argument for each thing a test may want to say
     name: str,
     *,
     cpu: Quantity = "8",
@@ -350,6 +351,28 @@ def runner_on(
     table: dict[str, Factory] = {**IN_TREE, **{name: _always(plugin) for name, plugin in added.items()}}
     profiles = build_profiles(settings, Registry(table), cluster, seed=seed)
     return Runner(next(iter(profiles.values())), cluster)
+
+
+def plain_runner(
+    cluster: Cluster, *only: str, args: Mapping[str, Any] | None = None, extra: Iterable[Plugin] = ()
+) -> Runner:
+    """The in-tree plugins (all, or ``only`` some) at work on a cluster, then ``extra`` ones, each with weight 1.
+
+    All get the same ``args``. It is made without a configuration, and quickly.
+    """
+    made: list[Any] = [IN_TREE[name](PluginContext(args or {}, cluster)) for name in only or IN_TREE]
+    made += extra
+    at = {point: [one for one in made if takes_part(one, point)] for point in EXTENSION_POINTS}
+    profile = Profile(
+        "default-scheduler",
+        pre_filter=at["preFilter"],
+        filter=at["filter"],
+        post_filter=at["postFilter"],
+        pre_score=at["preScore"],
+        score=at["score"],
+        weights={one.name: 1 for one in at["score"]},
+    )
+    return Runner(profile, cluster)
 
 
 def explain(

@@ -106,9 +106,7 @@ def make_environment() -> int:
     """Make `.venv` anew from the interpreter that runs this program."""
     this, oldest = (".".join(map(str, version)) for version in (sys.version_info[:2], OLDEST_PYTHON))
     if sys.version_info[:2] < OLDEST_PYTHON:
-        sys.exit(
-            f"Podium needs Python {oldest} or newer, and this is {this}: run tools/dev.py with a newer one."
-        )
+        sys.exit(f"Podium needs Python {oldest} or newer, and this is {this}: run tools/dev.py with a newer one.")
     if Path(sys.prefix) == ENVIRONMENT:
         sys.exit("This Python lives in .venv, which must be made anew: run tools/dev.py with another one.")
     if importlib.util.find_spec("ensurepip") is None:

@@ -7,7 +7,6 @@ from collections.abc import Callable, Iterable
 from dataclasses import replace
 
 import pytest
-from tests.machines.pending import pending
 
 from podium.cluster.pods import PodRecord
 from podium.framework.events import EVERY_EVENT, Action, ClusterEvent, EventToRegister, Resource
@@ -15,6 +14,7 @@ from podium.framework.status import SUCCESS, Status, unresolvable
 from podium.machines.queue import SchedulingQueue
 from podium.machines.queue_hints import Registrations
 from podium.machines.queued_pod import Place, QueuedPod, QueueSettings
+from tests.machines.pending import pending
 
 SECOND = 1_000_000_000
 MINUTE = 60 * SECOND

@@ -6,7 +6,6 @@ from dataclasses import dataclass, field
 from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
-from tests.machines.pending import pending
 
 from podium.cluster.pods import PodRecord
 from podium.framework.events import EVERY_EVENT, Action, ClusterEvent, EventToRegister, Resource
@@ -14,6 +13,7 @@ from podium.framework.status import SUCCESS, Status, unresolvable
 from podium.machines.pod_changes import pod_changes
 from podium.machines.queue import SchedulingQueue
 from podium.machines.queued_pod import Place, QueuedPod, QueueSettings
+from tests.machines.pending import pending
 
 SECOND = 1_000_000_000
 FLUSH = 300 * SECOND

@@ -5,6 +5,15 @@ from __future__ import annotations
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+
+from podium.api.meta import Kubernetes, ObjectMeta
+from podium.api.node import CSINode
+from podium.api.pod import AWSElasticBlockStore, GCEPersistentDisk, Pod, Volume
+from podium.api.storage import CSIPersistentVolumeSource, PersistentVolume, StorageClass
+from podium.cluster.cluster import Cluster
+from podium.framework.events import Action, ClusterEvent, Resource
+from podium.framework.status import SKIP, Status, unresolvable, unschedulable
+from podium.plugins.node_volume_limits import NodeVolumeLimits
 from tests.plugins.volume_objects import (
     LATE,
     claim,
@@ -20,15 +29,6 @@ from tests.plugins.volume_objects import (
     turned_down,
     volume,
 )
-
-from podium.api.meta import Kubernetes, ObjectMeta
-from podium.api.node import CSINode
-from podium.api.pod import AWSElasticBlockStore, GCEPersistentDisk, Pod, Volume
-from podium.api.storage import CSIPersistentVolumeSource, PersistentVolume, StorageClass
-from podium.cluster.cluster import Cluster
-from podium.framework.events import Action, ClusterEvent, Resource
-from podium.framework.status import SKIP, Status, unresolvable, unschedulable
-from podium.plugins.node_volume_limits import NodeVolumeLimits
 
 DRIVER = LATE.provisioner
 TOO_MANY = unschedulable("node(s) exceed max volume count")

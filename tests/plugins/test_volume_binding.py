@@ -9,24 +9,6 @@ import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.plugins.volume_objects import (
-    LATE,
-    NAMESPACE,
-    NOW,
-    STATIC,
-    ZONE,
-    affinity,
-    claim,
-    cluster_of,
-    context,
-    ephemeral,
-    mounts,
-    node,
-    pod,
-    refused,
-    turned_down,
-    volume,
-)
 
 from podium.api.errors import InputError
 from podium.api.meta import Kubernetes, ObjectMeta, OwnerReference
@@ -58,6 +40,24 @@ from podium.framework.cycle_state import CycleState
 from podium.framework.events import Action, ClusterEvent, Resource
 from podium.framework.status import SKIP, Status, unresolvable
 from podium.plugins.volume_binding import VolumeBinding
+from tests.plugins.volume_objects import (
+    LATE,
+    NAMESPACE,
+    NOW,
+    STATIC,
+    ZONE,
+    affinity,
+    claim,
+    cluster_of,
+    context,
+    ephemeral,
+    mounts,
+    node,
+    pod,
+    refused,
+    turned_down,
+    volume,
+)
 
 AFFINITY = "node(s) didn't match PersistentVolume's node affinity"
 NO_VOLUME = "node(s) didn't find available persistent volumes to bind"

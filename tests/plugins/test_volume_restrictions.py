@@ -7,6 +7,13 @@ from collections.abc import Callable
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+
+from podium.api.pod import ISCSI, RBD, AWSElasticBlockStore, GCEPersistentDisk, Pod, Volume
+from podium.api.storage import PersistentVolumeClaim
+from podium.cluster.cluster import Cluster
+from podium.framework.events import Action, ClusterEvent, Resource
+from podium.framework.status import SKIP, SUCCESS, Status, unresolvable, unschedulable
+from podium.plugins.volume_restrictions import VolumeRestrictions
 from tests.plugins.volume_objects import (
     claim,
     cluster_of,
@@ -19,13 +26,6 @@ from tests.plugins.volume_objects import (
     refused_without,
     turned_down,
 )
-
-from podium.api.pod import ISCSI, RBD, AWSElasticBlockStore, GCEPersistentDisk, Pod, Volume
-from podium.api.storage import PersistentVolumeClaim
-from podium.cluster.cluster import Cluster
-from podium.framework.events import Action, ClusterEvent, Resource
-from podium.framework.status import SKIP, SUCCESS, Status, unresolvable, unschedulable
-from podium.plugins.volume_restrictions import VolumeRestrictions
 
 NO_DISK = unschedulable("node(s) had no available disk")
 CLAIM_TAKEN = unschedulable(

@@ -5,6 +5,14 @@ from __future__ import annotations
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+
+from podium.api.meta import Kubernetes, ObjectMeta
+from podium.api.node import Node
+from podium.api.storage import PersistentVolumeClaim
+from podium.cluster.cluster import Cluster
+from podium.framework.events import Action, ClusterEvent, Resource
+from podium.framework.status import SKIP, Status, unresolvable
+from podium.plugins.volume_zone import VolumeZone
 from tests.plugins.volume_objects import (
     LATE,
     NOW,
@@ -19,14 +27,6 @@ from tests.plugins.volume_objects import (
     turned_down,
     volume,
 )
-
-from podium.api.meta import Kubernetes, ObjectMeta
-from podium.api.node import Node
-from podium.api.storage import PersistentVolumeClaim
-from podium.cluster.cluster import Cluster
-from podium.framework.events import Action, ClusterEvent, Resource
-from podium.framework.status import SKIP, Status, unresolvable
-from podium.plugins.volume_zone import VolumeZone
 
 ZONE, REGION = "topology.kubernetes.io/zone", "topology.kubernetes.io/region"
 BETA_ZONE, BETA_REGION = "failure-domain.beta.kubernetes.io/zone", "failure-domain.beta.kubernetes.io/region"

@@ -3,9 +3,8 @@
 import json
 from typing import Any
 
-from tests.store.objects import Raw, pod
-
 from podium.api.codec import Document, load_text
+from tests.store.objects import Raw, pod
 
 TEMPLATE = {"metadata": {"labels": {"app": "web"}}, "spec": pod("")["spec"]}
 

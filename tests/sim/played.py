@@ -3,14 +3,13 @@
 from collections.abc import Sequence
 from typing import Any
 
-from tests.sim.first_fit import FirstFit
-from tests.sim.objects import documents
-from tests.store.objects import Raw
-
 from podium.api.pod import Pod
 from podium.sim.initial import start_time
 from podium.sim.scenario import split_documents
 from podium.sim.simulation import Settings, SimulatedScheduler, Simulation
+from tests.sim.first_fit import FirstFit
+from tests.sim.objects import documents
+from tests.store.objects import Raw
 
 
 def simulation_of(

@@ -3,14 +3,14 @@
 from typing import Any
 
 import pytest
-from tests.sim.objects import budget, job, owned, scenario, workload
-from tests.sim.played import played, simulation_of
-from tests.store.objects import SECOND, Raw, node, pod
 
 from podium.api.policy import PodDisruptionBudget
 from podium.api.times import format_time
 from podium.sim.initial import DEFAULT_START_NS
 from podium.sim.simulation import Simulation
+from tests.sim.objects import budget, job, owned, scenario, workload
+from tests.sim.played import played, simulation_of
+from tests.store.objects import SECOND, Raw, node, pod
 
 SET = workload("ReplicaSet", "web", 4, uid="rs")
 
@@ -137,6 +137,25 @@ def test_an_accepted_disruption_counts_for_two_minutes() -> None:
     assert simulation.elapsed_ns == 120 * SECOND
     assert sums(simulation) == (2, 1, 2, 1)
     assert "disruptedPods" not in status(simulation)
+
+
+def test_an_accepted_disruption_is_done_with_when_its_pod_is_deleted() -> None:
+    accepted = {"disruptedPods": {"web-0": format_time(DEFAULT_START_NS)}}
+    raw = {**budget("pdb", minAvailable=1), "status": accepted}
+    deleting = {"at": "5s", "delete": {"kind": "Pod", "name": "web-0"}}
+
+    simulation = played(node("n1"), *running(2), raw, scenario(deleting, until="6s"), start_ns=DEFAULT_START_NS)
+
+    assert "disruptedPods" not in status(simulation)
+
+
+def test_a_replica_set_whose_deployment_nobody_knows_has_no_scale() -> None:
+    deployment = workload("Deployment", "web", 2, uid="unknown")
+    replica_set = owned(workload("ReplicaSet", "web-1", 2, uid="rs"), deployment)
+
+    simulation = played(node("n1"), replica_set, *running(2, replica_set), budget("pdb", maxUnavailable=1))
+
+    assert status(simulation)["disruptionsAllowed"] == 0
 
 
 def test_a_budget_that_is_gone_is_left_alone() -> None:

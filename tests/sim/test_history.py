@@ -2,11 +2,6 @@
 
 from typing import Any
 
-from tests.sim.first_fit import FirstFit
-from tests.sim.objects import scenario
-from tests.sim.played import played, told
-from tests.store.objects import SECOND, Raw, node, pod
-
 from podium.api.times import format_time
 from podium.machines.actions import (
     Action,
@@ -21,6 +16,10 @@ from podium.machines.observations import Observation, Tick
 from podium.sim.initial import DEFAULT_START_NS
 from podium.sim.result import result_of
 from podium.sim.simulation import Simulation
+from tests.sim.first_fit import FirstFit
+from tests.sim.objects import scenario
+from tests.sim.played import played, told
+from tests.store.objects import SECOND, Raw, node, pod
 
 
 class Acting(FirstFit):

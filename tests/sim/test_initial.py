@@ -1,13 +1,13 @@
 """The cluster as it is at the start."""
 
 import pytest
-from tests.sim.objects import documents, owned, workload
-from tests.sim.played import played
-from tests.store.objects import SECOND, Raw, node, pod
 
 from podium.api.errors import InputError
 from podium.api.times import format_time
 from podium.sim.initial import DEFAULT_START_NS, start_time
+from tests.sim.objects import documents, owned, workload
+from tests.sim.played import played
+from tests.store.objects import SECOND, Raw, node, pod
 
 
 def at(seconds: int) -> str:
@@ -74,3 +74,8 @@ def test_what_the_store_refuses_is_told_with_the_object() -> None:
 
     with pytest.raises(InputError, match=r"test\.json, document 1, Pod default/b: .*the uid same was used before"):
         played(*twins)
+
+
+def test_a_status_that_is_no_object_is_an_error() -> None:
+    with pytest.raises(InputError, match=r'Deployment default/web, \.status: "x" is not an object'):
+        played({**workload("Deployment", "web", 1), "status": "x"})

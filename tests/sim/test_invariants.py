@@ -9,10 +9,6 @@ from typing import Any
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.sim.first_fit import FirstFit
-from tests.sim.objects import budget, job, scenario, template, workload
-from tests.sim.played import simulation_of
-from tests.store.objects import SECOND, Raw, node, pod
 
 from podium.api.node import Node
 from podium.api.pod import Pod
@@ -24,6 +20,10 @@ from podium.machines.observations import Problem
 from podium.sim.run import SettlingScheduler
 from podium.sim.simulation import SimulatedScheduler, Simulation
 from podium.store.watch_log import WatchEvent
+from tests.sim.first_fit import FirstFit
+from tests.sim.objects import budget, job, scenario, template, workload
+from tests.sim.played import simulation_of
+from tests.store.objects import SECOND, Raw, node, pod
 
 NODES = [node("n1", cpu=4, pods=5), node("n2", cpu=3, pods=5)]
 SECONDS = st.integers(0, 40)
@@ -70,7 +70,7 @@ def steps(draw: st.DrawFn) -> list[Raw]:
                     {"delete": {"kind": "Pod", **target}},
                     {"finish": target},
                     {"apply": [workload("Deployment", "web", draw(st.integers(0, 4)))]},
-                    {"apply": [node("n3", cpu=draw(st.integers(1, 6)))]},
+                    {"apply": [node("n3", cpu=5)]},
                     {"apply": [budget("pdb", maxUnavailable=draw(st.integers(0, 2)))]},
                 ]
             )

@@ -1,14 +1,14 @@
 """When pods start, run and end on their nodes."""
 
 import pytest
-from tests.sim.objects import documents, scenario
-from tests.sim.played import played, pods, told
-from tests.store.objects import SECOND, Raw, node, pod
 
 from podium.api.errors import InputError
 from podium.api.times import format_time
 from podium.sim.initial import DEFAULT_START_NS
 from podium.sim.scenario import split_documents
+from tests.sim.objects import documents, scenario
+from tests.sim.played import played, pods, told
+from tests.store.objects import SECOND, Raw, node, pod
 
 
 def deleted(at: str, name: str = "a") -> Raw:

@@ -4,7 +4,6 @@ import io
 from pathlib import Path
 
 import pytest
-from tests.sim.first_fit import FirstFit
 
 from podium.api.codec import load_text
 from podium.api.errors import InputError
@@ -15,6 +14,7 @@ from podium.sim.scenario import Apply, Scenario, split_documents
 from podium.sim.simulation import Settings, Simulation
 from podium.sim.trace import Trace
 from podium.store.stored import Raw
+from tests.sim.first_fit import FirstFit
 
 NODES = "sn,cpu_milli,memory_mib,gpu,model\nn1,32000,262144,0,\nn2,96000,786432,8,G2\n"
 HEADER = (

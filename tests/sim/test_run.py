@@ -7,11 +7,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.sim.objects import documents, scenario
-from tests.store.objects import Raw, node, pod
 
 from podium.api.errors import InputError
 from podium.sim import Result, simulate
+from tests.sim.objects import documents, scenario
+from tests.store.objects import Raw, node, pod
 
 FULL = [
     node("n1", cpu=10),

@@ -3,12 +3,12 @@
 from typing import Any
 
 import pytest
-from tests.sim.objects import documents, scenario
-from tests.store.objects import SECOND, Raw, node, pod
 
 from podium.api.codec import load_text
 from podium.api.errors import InputError
 from podium.sim.scenario import Apply, Finish, Remove, Scenario, split_documents
+from tests.sim.objects import documents, scenario
+from tests.store.objects import SECOND, Raw, node, pod
 
 FINISH = {"finish": {"name": "a"}}
 

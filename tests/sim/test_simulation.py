@@ -4,14 +4,14 @@ from collections.abc import Sequence
 from random import Random
 
 import pytest
-from tests.sim.first_fit import FirstFit
-from tests.sim.objects import scenario, template, workload
-from tests.sim.played import played, pods, simulation_of, told
-from tests.store.objects import SECOND, Raw, node, pod
 
 from podium.api.errors import InputError, PodiumError
 from podium.machines.actions import Action, Bind
 from podium.machines.observations import Answered, Observation, Problem
+from tests.sim.first_fit import FirstFit
+from tests.sim.objects import scenario, template, workload
+from tests.sim.played import played, pods, simulation_of, told
+from tests.store.objects import SECOND, Raw, node, pod
 
 LASTS = {"podium.dev/duration": "90s"}
 

@@ -3,13 +3,13 @@
 from typing import Any
 
 import pytest
-from tests.store.objects import Raw, node
 
 from podium.machines.actions import BindClaim
 from podium.sim.volumes import bind_claim
 from podium.store.errors import StoreError
 from podium.store.store import Store
 from podium.store.stored import Stored
+from tests.store.objects import Raw, node
 
 DRIVER = "csi.example.com"
 

@@ -4,12 +4,12 @@ import re
 from typing import Any
 
 import pytest
-from tests.sim.objects import TEMPLATE, job, owned, scenario, template, workload
-from tests.sim.played import played, pods, told
-from tests.store.objects import Raw, node, pod
 
 from podium.api.errors import InputError
 from podium.sim.simulation import Simulation
+from tests.sim.objects import TEMPLATE, job, owned, scenario, template, workload
+from tests.sim.played import played, pods, told
+from tests.store.objects import Raw, node, pod
 
 SET = workload("ReplicaSet", "web", 2, uid="rs")
 

@@ -1,10 +1,10 @@
 """What is filled in and refused when a pod is created."""
 
 import pytest
-from tests.store.objects import Raw, pod, priority_class
 
 from podium.store.errors import StoreError
 from podium.store.store import Store
+from tests.store.objects import Raw, pod, priority_class
 
 
 def admitted(raw: Raw, *classes: Raw) -> Raw:

@@ -1,11 +1,11 @@
 """Binding a pod to a node."""
 
 import pytest
-from tests.store.objects import SECOND, Raw, pod
 
 from podium.api.pod import Pod
 from podium.store.errors import StoreError
 from podium.store.store import Store
+from tests.store.objects import SECOND, Raw, pod
 
 
 def test_binding_sets_node_and_condition_and_clears_the_nomination_in_one_version() -> None:

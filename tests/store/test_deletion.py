@@ -5,9 +5,9 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.store.objects import SECOND, node, pod
 
 from podium.store.store import Store
+from tests.store.objects import SECOND, node, pod
 
 
 def bound(store: Store, **more: Any) -> None:

@@ -1,10 +1,10 @@
 """Versions, identities, updates and the rules that every kind of object shares."""
 
 import pytest
-from tests.store.objects import SECOND, Raw, node, pod
 
 from podium.store.errors import StoreError
 from podium.store.store import Store
+from tests.store.objects import SECOND, Raw, node, pod
 
 
 def changed(raw: Raw, **metadata: object) -> Raw:

@@ -5,7 +5,6 @@ from typing import Any
 
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
-from tests.store.objects import SECOND, pod
 
 from podium.api.codec import decode
 from podium.api.pod import Pod
@@ -13,6 +12,7 @@ from podium.store.errors import StoreError
 from podium.store.store import Store
 from podium.store.stored import Stored
 from podium.store.watch_log import WatchEvent
+from tests.store.objects import SECOND, pod
 
 NAMES = st.sampled_from(["a", "b", "c"])
 PHASES = st.sampled_from(["Pending", "Running", "Succeeded", "Failed"])

@@ -1,10 +1,10 @@
 """The log of what happened."""
 
 import pytest
-from tests.store.objects import pod
 
 from podium.store.errors import StoreError
 from podium.store.store import Store
+from tests.store.objects import pod
 
 
 def test_the_log_tells_each_write_once_in_order_with_the_object_before_and_after() -> None:

@@ -16,6 +16,15 @@ PREEMPTION_POLICIES = (
 )
 """Kubernetes' own two policies, and the further ones of the design for priority classes."""
 
+NEVER_PREEMPTS = ("Never", "PreemptNever", "NonPreemptiblePreemptNever")
+"""The policies of pods that wait for room instead of making it."""
+
+NEVER_PREEMPTED = ("NonPreemptible", "NonPreemptiblePreemptNever")
+"""The policies of pods that no preemption removes."""
+
+POLICY_ANNOTATION = "podium.dev/preemption-policy"
+"""Says a pod's policy, or that of a class's pods, on clusters whose API refuses the values that are not its own."""
+
 
 class PodDisruptionBudgetSpec(Narrow, frozen=True, kw_only=True):
     """How many of the selected pods must stay, or may go; a number or a percentage such as "30%"."""

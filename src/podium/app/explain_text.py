@@ -8,14 +8,13 @@ from collections.abc import Iterator
 from podium.api.quantity import format_quantity
 from podium.app.explain import Explanation
 from podium.app.obstacles import find_obstacles
-from podium.app.page import Cell, Page, Part, listed, shortened
+from podium.app.page import Cell, Page, Part, fitted, listed, shortened
 from podium.app.preemption_text import write_preemption
 from podium.app.reasons import write_by_reason
 from podium.app.remedies_text import write_remedies
 
 _MOST_VICTIMS = 3
 _MOST_ROWS = 5
-_LONGEST_NAME = 40
 _STYLES = {"schedulable": "good", "preempts": "warn", "unschedulable": "bad", "not-eligible": "bad"}
 _WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z0-9]+|[^A-Za-z0-9]+")
 
@@ -32,12 +31,12 @@ def write_explanation(page: Page, explanation: Explanation) -> None:
     _write_nodes(page, explanation)
     if explanation.scores:
         _write_scores(page, explanation)
-    if explanation.outcome == "schedulable":
+    if explanation.outcome == "schedulable" or not explanation.nodes:
         return
-    obstacles = {one.node: one for one in find_obstacles(explanation.runner, explanation.record)}
+    obstacles = find_obstacles(explanation.runner, explanation.record)
     if explanation.plan is not None and explanation.plan.eligible:
-        write_preemption(page, explanation, explanation.plan, obstacles)
-    write_remedies(page, explanation)
+        write_preemption(page, explanation, explanation.plan, {one.node: one for one in obstacles})
+    write_remedies(page, explanation, obstacles)
 
 
 def _headline(explanation: Explanation) -> str:
@@ -79,30 +78,30 @@ def _write_nodes(page: Page, explanation: Explanation) -> None:
 def _write_scores(page: Page, explanation: Explanation) -> None:
     order = sorted(explanation.totals, key=lambda name: (name != explanation.node, -explanation.totals[name], name))
     best = sorted(order[:_MOST_ROWS], key=lambda name: (-explanation.totals[name], name != explanation.node, name))
-    page.title("Scores", _scores_note(explanation, len(best)))
+    page.title("Scores", _scores_note(page, explanation, len(best)))
     columns = list(explanation.scores[explanation.node])
     plain = [one for one in columns if len({scores[one] for scores in explanation.scores.values()}) > 1]
     if len(best) > 1 and plain:
         same = [f"{one} {explanation.scores[explanation.node][one]}" for one in columns if one not in plain]
     else:
         plain, same = columns, []
-    page.columns(_score_rows(explanation, best, plain), indent=2, right=range(2, len(plain) + 3))
+    page.columns(_score_rows(page, explanation, best, plain), indent=2, right=range(2, len(plain) + 3))
     if same:
         page.paragraph(Cell(f"the same on every node: {', '.join(same)}", "dim"), indent=2, hanging=2)
 
 
-def _scores_note(explanation: Explanation, shown: int) -> str:
+def _scores_note(page: Page, explanation: Explanation, shown: int) -> str:
     if len(explanation.scores) == 1:
         return "the only node that fits"
     of = f"the best {shown} of {len(explanation.scores):,}; " if shown < len(explanation.scores) else ""
-    if len(explanation.best) == 1:
-        return f"{of}highest total wins"
     if explanation.node not in explanation.best:
         return f"{of}it takes the node that it is nominated to"
-    return f"{of}{len(explanation.best):,} nodes tie: {listed(explanation.best, _MOST_ROWS)}"
+    if len(explanation.best) == 1:
+        return f"{of}highest total wins"
+    return f"{of}{len(explanation.best):,} nodes tie: {fitted(explanation.best, page.name_width)}"
 
 
-def _score_rows(explanation: Explanation, nodes: list[str], columns: list[str]) -> list[list[Part]]:
+def _score_rows(page: Page, explanation: Explanation, nodes: list[str], columns: list[str]) -> list[list[Part]]:
     """The table, its headings over as many rows as their words need."""
     words = [_WORD.findall(column) for column in columns]
     height = max((len(one) for one in words), default=1)
@@ -117,5 +116,5 @@ def _score_rows(explanation: Explanation, nodes: list[str], columns: list[str]) 
         scores = [str(explanation.scores[node][column]) for column in columns]
         total = Cell(str(explanation.totals[node]), "bold")
         mark = "→" if node == explanation.node else ""
-        rows.append([Cell(mark, style), Cell(shortened(node, _LONGEST_NAME), style), *scores, total])
+        rows.append([Cell(mark, style), Cell(shortened(node, page.name_width), style), *scores, total])
     return rows

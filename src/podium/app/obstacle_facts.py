@@ -10,7 +10,7 @@ from podium.api.node import Node
 from podium.api.quantity import format_quantity
 from podium.api.selectors import NodeTerm, Requirement
 from podium.app.obstacles import RESOURCES, NodeObstacles, Shortage
-from podium.app.page import listed
+from podium.app.page import counted, listed
 from podium.cluster.affinity_term import AffinityTerm
 from podium.cluster.cluster import Cluster
 from podium.cluster.matchers import CarriesAntiAffinity, Predicate, Selected
@@ -93,7 +93,8 @@ def _unmet(term: NodeTerm, node: Node) -> Iterator[str]:
 
 
 def _mismatch(requirement: Requirement, value: str | None) -> str:
-    return f"no label {requirement.key}" if value is None else f"{requirement.key}={value}, not {requirement}"
+    found = f"no label {requirement.key}" if value is None else f"label {requirement.key}={value}"
+    return found if requirement.operator == "Exists" else f"{found} (wanted: {requirement})"
 
 
 def _ports(cluster: Cluster, pod: PodRecord, row: int) -> Iterator[str]:
@@ -113,8 +114,9 @@ def _affinity(cluster: Cluster, pod: PodRecord, row: int) -> Iterator[str]:
         if term.topology_key not in labels:
             yield f"no label {term.topology_key}, which the pod's affinity needs"
         elif not _in_domain(cluster, everyone, term.topology_key, row):
-            wanted = term.selector if len(pod_class.required_affinity) == 1 else "all the pod's affinity terms"
-            yield f"no pod of {wanted} {_where(cluster, term, row)}"
+            alone = len(pod_class.required_affinity) == 1
+            wanted = f"of {term.selector}" if alone else "that all the pod's affinity terms select"
+            yield f"no pod {wanted} {_where(cluster, term, row)}"
     for term in pod_class.required_anti_affinity:
         others = _in_domain(cluster, Selected((term,)), term.topology_key, row)
         if others:
@@ -160,7 +162,7 @@ def _skew(cluster: Cluster, constraint: Constraint, there: int, domains: list[in
     lowest = 0 if len(domains) < constraint.min_domains else min(domains, default=0)
     if there + int(constraint.matches_self) - lowest > constraint.max_skew:
         value = cluster.nodes.node(row).metadata.labels[constraint.key]
-        counts = f"has {there} matching pods and the emptiest domain {lowest}"
+        counts = f"has {counted(there, 'matching pod')} and the emptiest domain {lowest}"
         yield f"{constraint.key}={value} {counts}; maxSkew is {constraint.max_skew}"
 
 

@@ -1,8 +1,48 @@
-"""The options that several subcommands share."""
+"""The options that several subcommands share, and the types of their values."""
 
 from __future__ import annotations
 
+from typing import Any
+
 import click
+
+
+class Duration(click.ParamType[int]):
+    """A duration as Go writes it, of 0 or more; a bare number counts seconds. Its value is in nanoseconds."""
+
+    name = "duration"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
+        """Read the text, or fail with what is wrong with it."""
+        from podium.api.times import parse_duration
+
+        if isinstance(value, int):
+            return value
+        try:
+            duration_ns = parse_duration(value)
+        except ValueError as error:
+            self.fail(str(error), param, ctx)
+        if duration_ns < 0:
+            self.fail(f"{value} is negative; write 0s or more", param, ctx)
+        return duration_ns
+
+
+class Time(click.ParamType[int]):
+    """A time as in RFC 3339. Its value is in nanoseconds since 1970."""
+
+    name = "time"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
+        """Read the text, or fail with what is wrong with it."""
+        from podium.api.times import parse_time
+
+        if isinstance(value, int):
+            return value
+        try:
+            return parse_time(value)
+        except ValueError as error:
+            self.fail(str(error), param, ctx)
+
 
 files_option = click.option(
     "-f",

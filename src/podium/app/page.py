@@ -16,6 +16,8 @@ WIDTH = 100
 
 _LONGEST = 10_000
 _GAP = 2
+_NARROWEST = 16
+_FIGURES = 60
 _CODES = {"": "", "bold": "1", "dim": "2", "good": "32", "bad": "31", "warn": "33", "title": "1;36"}
 
 
@@ -38,6 +40,16 @@ class Page:
         self._lines: list[str] = []
 
     @property
+    def name_width(self) -> int:
+        """How long a name may be where it stands beside columns of figures."""
+        return max(self.width - _FIGURES, _NARROWEST)
+
+    @property
+    def short_name_width(self) -> int:
+        """How long each of two names may be where they stand beside columns of figures."""
+        return self.width // 4
+
+    @property
     def text(self) -> str:
         """All lines, each ended."""
         return "".join(f"{line}\n" for line in self._lines)
@@ -47,9 +59,12 @@ class Page:
         self._lines.append((" " * indent + "".join(self._painted(_cell(part)) for part in parts)).rstrip())
 
     def title(self, text: str, rest: str = "") -> None:
-        """An empty line, then the heading of a part of the page."""
+        """An empty line, then the heading of a part of the page, and what there is to say beside it."""
+        first, *more = self._wrapped(f"{text}  {rest}".rstrip(), self.width, _GAP)
         self._lines.append("")
-        self.line(Cell(text, "title"), f"  {rest}" if rest else "")
+        self.line(Cell(text, "title"), first.removeprefix(text))
+        for line in more:
+            self.line(line, indent=_GAP)
 
     def paragraph(self, part: Part, *, indent: int = 0, hanging: int = 0) -> None:
         """Text over as many lines as it takes; those after the first are indented by `hanging` more."""
@@ -60,7 +75,7 @@ class Page:
     def columns(self, rows: Sequence[Sequence[Part]], *, indent: int = 0, right: Iterable[int] = ()) -> None:
         """Aligned rows. The last column wraps where it does not fit; those numbered in `right` end evenly.
 
-        A cell that is far too long pushes only its own row aside.
+        A cell of more than half a line pushes only its own row aside.
         """
         cells = [[_clean(_cell(part)) for part in row] for row in rows]
         count = max((len(row) for row in cells), default=0)
@@ -81,7 +96,7 @@ class Page:
 
     def _last(self, line: str, used: int, cell: Cell, indent: int, width: int) -> None:
         """End a row with its last cell, over several lines where one is not enough."""
-        left = max(self.width - used, self.width // 3)
+        left = max(self.width - used, _NARROWEST)
         first, *rest = self._wrapped(cell.text.rjust(width), left, 0) or [""]
         self._lines.append((" " * indent + line + self._painted(Cell(first, cell.style))).rstrip())
         for text in rest:
@@ -91,7 +106,9 @@ class Page:
         text = escape(text, _LONGEST)
         if len(text) <= width:
             return [text]
-        wrapper = textwrap.TextWrapper(width=max(width, 20), subsequent_indent=" " * hanging, break_on_hyphens=False)
+        wrapper = textwrap.TextWrapper(
+            width=max(width, _NARROWEST), subsequent_indent=" " * hanging, break_on_hyphens=False
+        )
         return [line.removeprefix(" " * hanging) if number else line for number, line in enumerate(wrapper.wrap(text))]
 
     def _painted(self, cell: Cell) -> str:
@@ -112,7 +129,22 @@ def listed(names: Sequence[str], most: int) -> str:
     """The names in one line, those beyond `most` counted."""
     if len(names) <= most + 1:
         return ", ".join(names)
-    return f"{', '.join(names[:most])} and {len(names) - most} more"
+    return f"{', '.join(names[:most])} and {len(names) - most:,} more"
+
+
+def fitted(names: Sequence[str], width: int) -> str:
+    """As many of the names as `width` has room for, at least one, with those beyond counted."""
+    used, most = 0, 0
+    for name in names:
+        used += len(name) + 2
+        rest = len(names) - most - 1
+        if used - 2 + (len(f" and {rest:,} more") if rest else 0) > width:
+            break
+        most += 1
+    if most == len(names):
+        return ", ".join(names)
+    more = f" and {len(names) - max(most, 1):,} more" if len(names) > 1 else ""
+    return (", ".join(names[:most]) or shortened(names[0], max(width - len(more), 8))) + more
 
 
 def counted(number: int, noun: str) -> str:

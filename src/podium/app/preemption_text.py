@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from podium.app.explain import Explanation
 from podium.app.obstacles import NodeObstacles
-from podium.app.page import Cell, Page, Part, counted, listed
+from podium.app.page import Cell, Page, Part, counted, fitted, listed, shortened
 from podium.app.reasons import write_by_reason
 from podium.app.victim_facts import victim_facts
 from podium.cluster.pods import PodRecord
@@ -14,7 +14,7 @@ from podium.decide.preemption import Candidate, PreemptionPlan
 
 _MOST_NODES = 5
 _MOST_VICTIMS = 20
-_HEADINGS = ("", "node", "violations", "highest priority", "victims", "")
+_HEADINGS = ("", "node", "violations", "priority", "victims", "")
 
 
 def write_preemption(
@@ -24,44 +24,50 @@ def write_preemption(
     if plan.chosen is None:
         page.title("Preemption", "no way: on no node would removing pods of lower priority be enough")
     else:
-        page.title("Preemption", _decision(plan))
-        page.columns(_candidate_rows(plan, plan.chosen), indent=2, right=(2, 3, 4))
+        page.title("Preemption", _decision(page, plan))
+        page.columns(_candidate_rows(page, plan, plan.chosen), indent=2, right=(2, 3, 4))
         _write_victims(page, explanation, plan.chosen, obstacles.get(plan.chosen.node_name))
     if plan.rejected:
         page.title("Not candidates")
         write_by_reason(page, plan.rejected)
 
 
-def _decision(plan: PreemptionPlan) -> str:
+def _decision(page: Page, plan: PreemptionPlan) -> str:
     if len(plan.candidates) == 1:
         return "the only candidate"
-    tied = f"{len(plan.selected):,} are equal: {listed(plan.selected, _MOST_NODES)}" if len(plan.selected) > 1 else ""
+    tied = (
+        f"{len(plan.selected):,} are equal: {fitted(plan.selected, page.name_width)}" if len(plan.selected) > 1 else ""
+    )
     decided = f"decided by the {plan.criterion}" if plan.criterion else ""
     return "; ".join(part for part in (counted(len(plan.candidates), "candidate"), decided, tied) if part)
 
 
-def _candidate_rows(plan: PreemptionPlan, chosen: Candidate) -> list[list[Part]]:
+def _candidate_rows(page: Page, plan: PreemptionPlan, chosen: Candidate) -> list[list[Part]]:
     """The best candidates by the criteria, the one that is taken first."""
-    order = sorted(plan.candidates.values(), key=lambda one: (_criteria(one), one.node_name != chosen.node_name))
+    order = sorted(
+        plan.candidates.values(),
+        key=lambda one: (_criteria(one), one.node_name != chosen.node_name, one.node_name),
+    )
     rows: list[list[Part]] = [[Cell(heading, "dim") for heading in _HEADINGS]]
     for one in order[:_MOST_NODES]:
         is_chosen = one.node_name == chosen.node_name
         style = "good" if is_chosen else ""
+        node = Cell(shortened(one.node_name, page.name_width), style)
         numbers = (one.budget_violations, one.victims[0].priority, len(one.victims))
-        names = Cell(listed([victim.key for victim in one.victims], 2), "dim")
-        rows.append([Cell("→" if is_chosen else "", style), Cell(one.node_name, style), *map(str, numbers), names])
+        names = Cell(listed([victim.key for victim in one.victims], 1), "dim")
+        rows.append([Cell("→" if is_chosen else "", style), node, *map(str, numbers), names])
     if len(order) > _MOST_NODES:
         rows.append(["", Cell(f"and {len(order) - _MOST_NODES:,} more", "dim")])
     return rows
 
 
-def _criteria(candidate: Candidate) -> tuple[int, int, int, int, int, str]:
-    """The criteria of preemption in their order, smaller is better; the sum of priorities after their number's."""
+def _criteria(candidate: Candidate) -> tuple[int, ...]:
+    """The criteria of preemption in their order, smaller is better (`podium.decide.trials.CRITERIA`)."""
     victims = candidate.victims
     highest = victims[0].priority
     shifted = sum(victim.priority + 2**31 for victim in victims)
     started = min(victim.start_ns for victim in victims if victim.priority == highest)
-    return candidate.budget_violations, highest, shifted, len(victims), -started, candidate.node_name
+    return candidate.budget_violations, highest, shifted, len(victims), -started
 
 
 def _write_victims(page: Page, explanation: Explanation, chosen: Candidate, obstacles: NodeObstacles | None) -> None:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
+from podium.api.policy import NEVER_PREEMPTS
 from podium.app.explain import Explanation, explain_decision
 from podium.app.obstacle_facts import facts
-from podium.app.obstacles import find_obstacles
-from podium.decide.preemption import NEVER_PREEMPTS, NOT_ELIGIBLE_TERMINATING
+from podium.app.obstacles import NodeObstacles
+from podium.decide.preemption import NOT_ELIGIBLE_TERMINATING
 
 HIGHEST_USER_PRIORITY = 1_000_000_000
 """The highest priority that pods but the system's own can have (pkg/apis/scheduling/types.go)."""
@@ -44,10 +46,12 @@ class Remedies:
     pod: PodRemedy | None
 
 
-def find_remedies(explanation: Explanation) -> Remedies:
-    """What would have to change for a pod that fits nowhere to run; each remedy is enough by itself."""
+def find_remedies(explanation: Explanation, obstacles: Sequence[NodeObstacles]) -> Remedies:
+    """What would have to change for a pod that fits nowhere to run, each of which is enough by itself.
+
+    ``obstacles`` are those of all nodes, the nearest first.
+    """
     cluster = explanation.runner.cluster
-    obstacles = find_obstacles(explanation.runner, explanation.record)
     alike: dict[tuple[str, ...], list[str]] = {}
     for one in obstacles[:_DESCRIBED]:
         alike.setdefault(tuple(facts(cluster, explanation.record, one)), []).append(one.node)

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from podium.app.explain import Explanation
-from podium.app.page import Cell, Page, Part, listed
+from podium.app.obstacles import NodeObstacles
+from podium.app.page import Cell, Page, Part, counted, fitted, listed
 from podium.app.remedies import PodRemedy, Remedies, find_remedies
 from podium.decide.preemption import NOT_ELIGIBLE_TERMINATING
 
@@ -11,15 +14,15 @@ _MOST_ROWS = 6
 _MOST_NAMES = 3
 
 
-def write_remedies(page: Page, explanation: Explanation) -> None:
+def write_remedies(page: Page, explanation: Explanation, obstacles: Sequence[NodeObstacles]) -> None:
     """Write what stands in the way on the nearest nodes, and what another priority or policy would bring."""
-    remedies = find_remedies(explanation)
+    remedies = find_remedies(explanation, obstacles)
     goal = " to run without preempting" if explanation.outcome == "preempts" else ""
     page.title(f"What would have to change{goal}", "each line is enough by itself")
-    page.columns(_node_rows(remedies), indent=2)
+    page.columns(_node_rows(page, remedies), indent=2)
     further = sum(len(one.nodes) for one in remedies.nodes[_MOST_ROWS:]) + remedies.further
     if further:
-        page.line(Cell(f"{further:,} more nodes are further away", "dim"), indent=2)
+        page.line(Cell(f"{counted(further, 'more node')}, further away", "dim"), indent=2)
     if explanation.plan is not None and explanation.plan.reason == NOT_ELIGIBLE_TERMINATING:
         waiting = f"the pods that it preempted on {explanation.record.nominated_node_name} would have to end"
         page.paragraph(waiting, indent=2, hanging=2)
@@ -27,9 +30,10 @@ def write_remedies(page: Page, explanation: Explanation) -> None:
         page.paragraph(_pod(remedies.pod), indent=2, hanging=2)
 
 
-def _node_rows(remedies: Remedies) -> list[list[Part]]:
+def _node_rows(page: Page, remedies: Remedies) -> list[list[Part]]:
     return [
-        [Cell(listed(one.nodes, _MOST_NAMES), "bold"), "; ".join(one.obstacles)] for one in remedies.nodes[:_MOST_ROWS]
+        [Cell(fitted(one.nodes, page.name_width), "bold"), "; ".join(one.obstacles)]
+        for one in remedies.nodes[:_MOST_ROWS]
     ]
 
 

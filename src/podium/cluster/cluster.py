@@ -26,11 +26,13 @@ from podium.cluster.storage import Storage, StorageObject
 class Cluster:
     """Nodes, the pods on them, and everything else that placement depends on.
 
-    ``placed`` holds the pods that occupy room (running, bound or assumed) by uid; pending pods are the queue's.
-    ``claim_users`` counts, by a claim's key, the volumes of pods on nodes that mount it; unused claims are absent.
+    Without ``honors_policy`` no pod's preemption policy counts. ``placed`` holds the pods that occupy room
+    (running, bound or assumed) by uid; pending pods are the queue's. ``claim_users`` counts, by a claim's key, the
+    volumes of pods on nodes that mount it; unused claims are absent.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, *, honors_policy: bool = True) -> None:
+        self._honors_policy = honors_policy
         self.nodes = NodeColumns()
         self.namespaces = NamespaceLabels()
         self.classes = PodClasses(self.nodes)
@@ -52,7 +54,7 @@ class Cluster:
         pod_class = self.classes.of(pod)
         if pod_class.id == known:
             self._admit(pod_class)
-        return read_pod(pod, pod_class)
+        return read_pod(pod, pod_class, honors_policy=self._honors_policy)
 
     def put(self, item: Kubernetes) -> None:
         """Add or replace any object but a pod; kinds that placement does not depend on are passed over."""
@@ -153,7 +155,7 @@ class Cluster:
             self._astray[record.node_name][record.uid] = record
         else:
             self._on_row[record.row][record.slot] = record
-            if old.start_ns != record.start_ns:
+            if (old.start_ns, old.is_preemptible) != (record.start_ns, record.is_preemptible):
                 self.nodes.changes.touch(record.row)
 
     def pods_on(self, row: int) -> list[PodRecord]:

@@ -124,14 +124,11 @@ class PodClasses:
             nonzero=nonzero_requests(spec),
             nonzero_of_containers=nonzero_requests(msgspec.structs.replace(spec, resources=None)),
             qos=qos_class(spec),
-            host_ports=_host_ports(spec),
+            host_ports=host_ports(spec),
             claims=claims,
             required_affinity=tuple(compile_term(term, namespace) for term in near.required),
             required_anti_affinity=tuple(compile_term(term, namespace) for term in far.required),
-            preferred=(
-                *(WeightedTerm(w.weight, compile_term(w.pod_affinity_term, namespace)) for w in near.preferred),
-                *(WeightedTerm(-w.weight, compile_term(w.pod_affinity_term, namespace)) for w in far.preferred),
-            ),
+            preferred=_preferred(near, far, namespace),
         )
         self._append(pod_class)
         self.host_ports.update(dict.fromkeys(pod_class.host_ports))
@@ -154,6 +151,16 @@ class PodClasses:
         self.nonzero[:, pod_class.id] = pod_class.nonzero
 
 
+def _preferred(near: PodAffinity, far: PodAffinity, namespace: str) -> tuple[WeightedTerm, ...]:
+    """The preferred terms, each once: the weights of a term that is written several times add up."""
+    weights: dict[AffinityTerm, int] = {}
+    for sign, written in ((1, near.preferred), (-1, far.preferred)):
+        for one in written:
+            term = compile_term(one.pod_affinity_term, namespace)
+            weights[term] = weights.get(term, 0) + sign * one.weight
+    return tuple(WeightedTerm(weight, term) for term, weight in weights.items())
+
+
 def _claims(meta: ObjectMeta, spec: PodSpec) -> tuple[str, ...]:
     """The names of the claims that a pod mounts; an ephemeral volume's claim is named after pod and volume."""
     names = []
@@ -165,7 +172,7 @@ def _claims(meta: ObjectMeta, spec: PodSpec) -> tuple[str, ...]:
     return tuple(names)
 
 
-def _host_ports(spec: PodSpec) -> tuple[HostPort, ...]:
+def host_ports(spec: PodSpec) -> tuple[HostPort, ...]:
     """The host ports of containers and sidecars (pkg/scheduler/util GetHostPorts)."""
     sidecars = tuple(init for init in spec.init_containers if init.restart_policy == "Always")
     containers: tuple[Container, ...] = spec.containers + sidecars

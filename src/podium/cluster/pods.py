@@ -9,6 +9,7 @@ import numpy as np
 
 from podium.api.meta import OwnerReference
 from podium.api.pod import Pod, PodSpec
+from podium.api.policy import NEVER_PREEMPTED, POLICY_ANNOTATION, PREEMPTION_POLICIES
 from podium.api.times import parse_time
 from podium.cluster.arrays import Bools, Int32s, Int64s, grown
 from podium.cluster.pod_class import PodClass
@@ -17,6 +18,7 @@ NO_ROW = -1
 # A pod without a start time counts as started last (pkg/scheduler/util GetPodStartTime: now).
 NOT_STARTED_NS = np.iinfo(np.int64).max
 PREEMPTED = "PreemptionByScheduler"
+DEFAULT_POLICY = "PreemptLowerPriority"
 
 
 @dataclass(slots=True, eq=False)
@@ -63,13 +65,24 @@ class PodRecord:
         return self.pod_class.spec
 
     @property
+    def is_preemptible(self) -> bool:
+        """Whether preemption may remove the pod at all; drain and pressure on the node may in any case.
+
+        A mirror pod may not: it comes back at once, since its kubelet runs it from a file.
+        """
+        return self.preemption_policy not in NEVER_PREEMPTED and not self.is_mirror
+
+    @property
     def is_mirror(self) -> bool:
         """Whether the pod only mirrors one that its kubelet read from a file; deleting it changes nothing."""
         return "kubernetes.io/config.mirror" in self.annotations
 
 
-def read_pod(pod: Pod, pod_class: PodClass) -> PodRecord:
-    """The record of a pod as the API shows it. A pod without a uid is known by its key."""
+def read_pod(pod: Pod, pod_class: PodClass, *, honors_policy: bool = True) -> PodRecord:
+    """The record of a pod as the API shows it. A pod without a uid is known by its key.
+
+    Without ``honors_policy`` the preemption policy is read as the default, whatever the pod says.
+    """
     meta, spec, status = pod.metadata, pod.spec, pod.status
     disruption = status.condition("DisruptionTarget")
     return PodRecord(
@@ -78,7 +91,7 @@ def read_pod(pod: Pod, pod_class: PodClass) -> PodRecord:
         uid=meta.uid or pod.key,
         pod_class=pod_class,
         priority=pod.priority,
-        preemption_policy=spec.preemption_policy or "PreemptLowerPriority",
+        preemption_policy=_policy(pod) if honors_policy else DEFAULT_POLICY,
         created_ns=parse_time(meta.creation_timestamp) if meta.creation_timestamp else 0,
         start_ns=parse_time(status.start_time) if status.start_time else NOT_STARTED_NS,
         terminating=pod.is_terminating,
@@ -90,6 +103,12 @@ def read_pod(pod: Pod, pod_class: PodClass) -> PodRecord:
         scheduler_name=spec.scheduler_name,
         controller=meta.controller,
     )
+
+
+def _policy(pod: Pod) -> str:
+    """The annotation's policy, if it names one; otherwise the spec's."""
+    annotated = pod.metadata.annotations.get(POLICY_ANNOTATION, "")
+    return annotated if annotated in PREEMPTION_POLICIES else pod.spec.preemption_policy or DEFAULT_POLICY
 
 
 class PodTable:

@@ -31,7 +31,9 @@ def natural(name: str) -> NaturalName:
 
 
 class Ranking:
-    """The most important pod of a row first: by falling priority, then the one that runs longest, then by name.
+    """The preemptible pods of each row, the most important first.
+
+    They go by falling priority, then the one that runs longest comes first, then by name.
 
     With the order ``QoS`` pods of equal priority are told apart by QoS class before their start: Guaranteed, Burstable,
     BestEffort. ``slots`` and ``priorities`` are ``[rows, places]``; empty places hold `NO_ROW` and no priority at all.
@@ -64,7 +66,7 @@ class Ranking:
         return (-pod.priority, qos, pod.start_ns, natural(pod.name), pod.namespace)
 
     def _rank(self, row: int) -> None:
-        pods = sorted(self._cluster.pods_on(row), key=self.key)
+        pods = sorted((pod for pod in self._cluster.pods_on(row) if pod.is_preemptible), key=self.key)
         if len(pods) > self.slots.shape[1]:
             self._resize(len(self.slots), 2 * len(pods))
         self.slots[row] = NO_ROW

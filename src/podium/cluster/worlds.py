@@ -31,7 +31,7 @@ class Change:
 
 
 class Worlds(View):
-    """One world a row. Positions index the worlds of this object, in the order of ``rows``."""
+    """One world a row. Positions index the worlds of this object, in the order of ``rows``, which ascend."""
 
     def __init__(self, cluster: Cluster, rows: Int64s) -> None:
         super().__init__(cluster, rows)
@@ -86,17 +86,15 @@ class Worlds(View):
         known = self._matching.get(predicate)
         if known is None:
             known = self._matching[predicate] = np.zeros(len(self), dtype=np.int64)
-            position_of = {int(row): position for position, row in enumerate(self.rows)}
             for change in self.changes:
-                self._count(predicate, known, _positions(change, position_of), change)
+                self._count(predicate, known, self._positions(change), change)
         return known
 
     def is_held(self, predicate: Predicate) -> Bools:
         held = View.count(self, predicate) > 0
         classes = self.cluster.matcher(predicate).classes
-        position_of = {int(row): position for position, row in enumerate(self.rows)}
         for change in self.changes:
-            positions = _positions(change, position_of)
+            positions = self._positions(change)
             held[positions[classes[change.classes] & (positions >= 0)]] = change.sign > 0
         return held
 
@@ -120,6 +118,11 @@ class Worlds(View):
             for change in self.changes
             for index in np.flatnonzero(change.rows == row)
         ]
+
+    def _positions(self, change: Change) -> Int64s:
+        """Where a change's rows are among these worlds; -1 for rows that are not."""
+        at = np.minimum(np.searchsorted(self.rows, change.rows), len(self) - 1)
+        return np.where(self.rows[at] == change.rows, at, -1)
 
     def _pod(self, change: Change, index: int) -> PodRecord:
         pod = change.pods[index]
@@ -154,8 +157,3 @@ class Worlds(View):
             matching = matching & ~change.terminating
         here = positions >= 0
         np.add.at(known, positions[here], change.sign * matching[here].astype(np.int64))
-
-
-def _positions(change: Change, position_of: dict[int, int]) -> Int64s:
-    """Where a change's rows are among some worlds; -1 for rows that are not."""
-    return np.array([position_of.get(int(row), -1) for row in change.rows], dtype=np.int64)

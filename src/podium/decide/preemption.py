@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from podium.api.policy import NEVER_PREEMPTS
 from podium.cluster.arrays import Int64s, stable_hash
 from podium.cluster.cluster import Cluster
 from podium.cluster.nodes import NodeColumns
@@ -23,8 +24,6 @@ from podium.framework.runner import Runner
 from podium.framework.status import Code, Status
 from podium.framework.verdicts import Outcome
 
-NEVER_PREEMPTS = ("Never", "PreemptNever", "NonPreemptiblePreemptNever")
-NOT_ELIGIBLE_POLICY = "not eligible due to preemptionPolicy=Never."
 NOT_ELIGIBLE_TERMINATING = "not eligible due to a terminating pod on the nominated node."
 
 
@@ -77,7 +76,7 @@ def ineligible_reason(cluster: Cluster, pod: PodRecord, nominated_status: Status
     happens.
     """
     if pod.preemption_policy in NEVER_PREEMPTS:
-        return NOT_ELIGIBLE_POLICY
+        return f"not eligible due to preemptionPolicy={pod.preemption_policy}."
     row = cluster.nodes.row_of.get(pod.nominated_node_name)
     if row is None or nominated_status is None or nominated_status.code is Code.UNSCHEDULABLE_AND_UNRESOLVABLE:
         return ""

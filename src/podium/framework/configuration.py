@@ -2,7 +2,7 @@
 
 Source: staging/src/k8s.io/kube-scheduler/config/v1/types.go for the fields, pkg/scheduler/apis/config/v1/defaults.go
 for their defaults, pkg/scheduler/apis/config/validation for the checks. Stricter than upstream: a weight of 0, which
-there silently means 1, is refused, and so is a plugin that one list enables twice.
+there silently means 1, is refused.
 """
 
 from __future__ import annotations

@@ -43,15 +43,32 @@ class PreFiltered:
 
 
 class _Filter:
-    """A Filter plugin with its place in the profile; ``array`` is None for a plugin in the simple form."""
+    """A Filter plugin with its place in the profile; ``array`` is None for a plugin in the simple form.
 
-    __slots__ = ("array", "index", "plugin", "scope")
+    ``statuses`` are the answers that a plugin in the simple form has given since the attempt began, by their codes: one
+    status always has the same code, so that outcomes of several calls can be put together.
+    """
+
+    __slots__ = ("_code_of", "array", "index", "plugin", "scope", "statuses")
 
     def __init__(self, index: int, plugin: ArrayFilterPlugin | FilterPlugin) -> None:
         self.index = index
         self.plugin = plugin
         self.array = plugin if isinstance(plugin, ArrayFilterPlugin) else None
         self.scope = Scope.CLUSTER if self.array is None else self.array.scope
+        self.statuses: list[Status] = [SUCCESS]
+        self._code_of: dict[Status, int] = {}
+
+    def forget(self) -> None:
+        """Start the codes anew; outcomes made so far keep the statuses that theirs stand for."""
+        self.statuses, self._code_of = [SUCCESS], {}
+
+    def code(self, status: Status) -> int:
+        """The code of a refusal."""
+        code = self._code_of.setdefault(status, len(self.statuses))
+        if code == len(self.statuses):
+            self.statuses.append(status)
+        return code
 
 
 class Runner:
@@ -66,6 +83,7 @@ class Runner:
         self.next_start = 0
         self._pod_change = [plugin for plugin in profile.pre_filter if isinstance(plugin, PodChangePlugin)]
         self._filters = [_Filter(index, plugin) for index, plugin in enumerate(profile.filter, 1)]
+        self._simple = [one for one in self._filters if one.array is None]
 
     def sort_key(self, pod: PodRecord, queued_ns: int) -> tuple[int, ...]:
         """The pod's place in the active queue; the smallest goes first."""
@@ -79,6 +97,8 @@ class Runner:
         A rejection that preemption might lift lets the others prepare their Filters all the same, for preemption needs
         them; any other rejection ends it. Raises PluginError for an answer that is neither success, skip nor rejection.
         """
+        for one in self._simple:
+            one.forget()
         names: frozenset[str] | None = None
         narrowing: list[str] = []
         rejected: Status | None = None
@@ -239,7 +259,6 @@ class Runner:
     def _filter_one_by_one(self, outcome: Outcome, one: _Filter, state: CycleState, pod: PodRecord, view: View) -> None:
         """Ask a plugin in the simple form about every node that nobody before it refused."""
         plugin, index = cast(FilterPlugin, one.plugin), one.index
-        statuses: list[Status] = [SUCCESS]
         codes = np.zeros(len(view), dtype=np.int64)
         present = view.take(self.cluster.nodes.present)
         for position in outcome.undecided(index):
@@ -248,9 +267,8 @@ class Runner:
             own = self._world_state(state, pod, view, int(position)) if isinstance(view, Worlds) else state
             status = plugin.filter(own, pod, view.node(int(position)))
             if not _says(status, Code.SUCCESS):
-                codes[position] = len(statuses)
-                statuses.append(_rejection(status, plugin.name, "Filter", pod))
-        outcome.add(index, plugin.name, Verdicts.choose(codes, tuple(statuses)))
+                codes[position] = one.code(_rejection(status, plugin.name, "Filter", pod))
+        outcome.add(index, plugin.name, Verdicts(codes, one.statuses.__getitem__))
 
     def _world_state(self, state: CycleState, pod: PodRecord, worlds: Worlds, position: int) -> CycleState:
         """The state of one world: a clone that was told, in order, of every pod that left or joined."""

@@ -11,14 +11,14 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from enum import Enum, auto
 
-from podium.api.errors import PodiumError
 from podium.cluster.cluster import Cluster
 from podium.framework.cycle_state import CycleState
+from podium.framework.errors import Calling, PluginError
 from podium.framework.plugin import PermitResult
 from podium.framework.runner import Runner
 from podium.framework.status import SUCCESS, Code, Status
 from podium.framework.waiting_pods import WaitingPod, WaitingPods
-from podium.machines.actions import Action, Bind, BindClaim, Nominate
+from podium.machines.actions import Action, Bind, BindClaim, Nominate, Record
 from podium.machines.observations import Problem
 from podium.machines.queued_pod import SECOND_NS, QueuedPod
 
@@ -36,7 +36,11 @@ class Stage(Enum):
 
 @dataclass(slots=True, eq=False)
 class BindingCycle:
-    """One pod on its way to one node. ``claims`` are the claim bindings that are still to be answered."""
+    """One pod on its way to one node.
+
+    ``claims`` are the claim bindings that are still to be answered. ``may_be_bound``: a binding was left without an
+    answer, which says neither that it was carried out nor that it was not.
+    """
 
     queued: QueuedPod
     runner: Runner
@@ -45,6 +49,7 @@ class BindingCycle:
     stage: Stage = Stage.PERMIT
     claims: set[BindClaim] = field(default_factory=set)
     retry_ns: int | None = None
+    may_be_bound: bool = False
 
     @property
     def bind(self) -> Bind:
@@ -123,8 +128,9 @@ class BindingCycles:
     def bind_answered(self, action: Bind, problem: Problem | None, now: int) -> StepResult:
         """The binding was carried out, refused, or left without an answer.
 
-        Without an answer it may have been carried out. The pod stays assumed and the same binding is sent again, unless
-        the API shows the pod on a node before.
+        Without an answer it may have been carried out. The pod stays assumed and the same binding is sent again, until
+        the API shows the pod on a node or says that there is none. A conflict then says that the pod was bound, by us
+        or by others, or replaced: which of these, the API will show.
         """
         cycle = self._cycles.get(action.uid)
         if cycle is None or cycle.bind != action or cycle.stage is not Stage.BIND:
@@ -132,11 +138,12 @@ class BindingCycles:
         if problem is None:
             del self._cycles[action.uid]
             self.unseen.add(action.uid)
-            for plugin in cycle.runner.profile.post_bind:
-                plugin.post_bind(cycle.state, cycle.queued.record, cycle.node_name)
-            return [], None
-        if problem.is_ambiguous:
+            return _bound(cycle), None
+        if problem.is_ambiguous or (cycle.may_be_bound and problem.code not in (404, 409)):
+            cycle.may_be_bound = True
             cycle.retry_ns = now + BIND_RETRY_NS
+            return [], None
+        if cycle.may_be_bound and problem.code == 409:
             return [], None
         return self._fail(cycle, _error(f"binding to {cycle.node_name}: {problem.message}"))
 
@@ -147,16 +154,30 @@ class BindingCycles:
             cycle.retry_ns = None
         return [cycle.bind for cycle in due]
 
-    def cancel(self, uid: str, status: Status) -> Failure | None:
-        """Undo the cycle of a pod; None where there is none."""
-        cycle = self._cycles.get(uid)
-        return None if cycle is None else self._fail(cycle, status)[1]
+    def cancel(self, uid: str, status: Status) -> Failure:
+        """Undo the cycle of a pod. Raises KeyError where there is none."""
+        return self._fail(self._cycles[uid], status)[1]
 
-    def seen(self, uid: str) -> BindingCycle | None:
-        """Stop caring about a pod that the API shows on a node. Returns the cycle that this ends, if any."""
+    def withdraw(self, uid: str) -> None:
+        """Forget a pod that is not to be bound, and undo its cycle if there is one."""
         self.unseen.discard(uid)
+        if uid in self._cycles:
+            self._undo(self._cycles[uid])
+
+    def seen(self, uid: str, node_name: str) -> list[Action]:
+        """The API shows a pod on a node. A cycle that asked for that has ended well; any other is given up.
+
+        The pod stays on the node where it was assumed, until it is replaced by what the API shows.
+        """
+        self.unseen.discard(uid)
+        cycle = self._cycles.pop(uid, None)
+        if cycle is None:
+            return []
+        if cycle.stage is Stage.BIND and cycle.node_name == node_name:
+            return _bound(cycle)
         self._waiting.remove(uid)
-        return self._cycles.pop(uid, None)
+        _unreserve(cycle)
+        return []
 
     def next_deadline(self) -> int | None:
         """When a wait at Permit ends or a binding is to be sent again; None if neither."""
@@ -168,15 +189,14 @@ class BindingCycles:
         """Take a step; a plugin that raises fails the cycle, as one that answers with an error does."""
         try:
             return step()
-        except (AssertionError, PodiumError):
-            raise
-        except Exception as error:
-            return self._fail(cycle, _error(f"a plugin failed while binding pod {cycle.queued.record.key}: {error!r}"))
+        except PluginError as error:
+            return self._fail(cycle, _error(str(error)))
 
     def _reserve(self, cycle: BindingCycle, now: int) -> StepResult:
         pod = cycle.queued.record
         for plugin in cycle.runner.profile.reserve:
-            status = plugin.reserve(cycle.state, pod, cycle.node_name)
+            with Calling(plugin.name, "Reserve", pod):
+                status = plugin.reserve(cycle.state, pod, cycle.node_name)
             if not status.is_success:
                 return self._fail(cycle, status.by(plugin.name))
         status = self._permit(cycle, now)
@@ -190,7 +210,8 @@ class BindingCycles:
         pod = cycle.queued.record
         waiting = WaitingPod(pod, cycle.node_name)
         for plugin in cycle.runner.profile.permit:
-            answer = plugin.permit(cycle.state, pod, cycle.node_name)
+            with Calling(plugin.name, "Permit", pod):
+                answer = plugin.permit(cycle.state, pod, cycle.node_name)
             result = answer if isinstance(answer, PermitResult) else PermitResult(answer)
             if result.status.code is Code.WAIT:
                 waiting.deadlines_ns[plugin.name] = now + result.timeout_ns
@@ -206,7 +227,8 @@ class BindingCycles:
         pod = cycle.queued.record
         actions: list[Action] = []
         for plugin in cycle.runner.profile.pre_bind:
-            answer = plugin.pre_bind(cycle.state, pod, cycle.node_name)
+            with Calling(plugin.name, "PreBind", pod):
+                answer = plugin.pre_bind(cycle.state, pod, cycle.node_name)
             if isinstance(answer, Status):
                 if not answer.is_success and not answer.is_skip:
                     return self._fail(cycle, answer.by(plugin.name))
@@ -222,8 +244,10 @@ class BindingCycles:
 
     def _bind(self, cycle: BindingCycle) -> StepResult:
         cycle.stage = Stage.BIND
+        pod = cycle.queued.record
         for plugin in cycle.runner.profile.bind:
-            status = plugin.bind(cycle.state, cycle.queued.record, cycle.node_name)
+            with Calling(plugin.name, "Bind", pod):
+                status = plugin.bind(cycle.state, pod, cycle.node_name)
             if status.is_skip:
                 continue
             if not status.is_success:
@@ -232,15 +256,38 @@ class BindingCycles:
         return self._fail(cycle, _error("no Bind plugin took the pod"))
 
     def _fail(self, cycle: BindingCycle, status: Status) -> tuple[list[Action], Failure]:
-        """Undo the cycle: unreserve in reverse order, and take the pod off its node."""
+        self._undo(cycle)
+        return [], Failure(cycle, status)
+
+    def _undo(self, cycle: BindingCycle) -> None:
+        """Unreserve, and take the pod off its node."""
         pod = cycle.queued.record
-        for plugin in reversed(cycle.runner.profile.reserve):
-            plugin.unreserve(cycle.state, pod, cycle.node_name)
+        _unreserve(cycle)
         del self._cycles[pod.uid]
         self._waiting.remove(pod.uid)
         self._cluster.remove_pod(pod.uid)
         pod.node_name = ""
-        return [], Failure(cycle, status)
+
+
+def _unreserve(cycle: BindingCycle) -> None:
+    pod = cycle.queued.record
+    for plugin in reversed(cycle.runner.profile.reserve):
+        with Calling(plugin.name, "Unreserve", pod):
+            plugin.unreserve(cycle.state, pod, cycle.node_name)
+
+
+def _bound(cycle: BindingCycle) -> list[Action]:
+    """The pod is bound: record it, and tell the plugins. One that raises changes nothing about that."""
+    pod, node_name = cycle.queued.record, cycle.node_name
+    message = f"Successfully assigned {pod.key} to {node_name}"
+    actions: list[Action] = [Record(pod.key, pod.uid, "Normal", "Scheduled", message, node_name)]
+    for plugin in cycle.runner.profile.post_bind:
+        try:
+            with Calling(plugin.name, "PostBind", pod):
+                plugin.post_bind(cycle.state, pod, node_name)
+        except PluginError as error:
+            actions.append(Record(pod.key, pod.uid, "Warning", "FailedPostBind", str(error), node_name))
+    return actions
 
 
 def _error(message: str) -> Status:

@@ -5,6 +5,8 @@ Source: pkg/scheduler (scheduler.go, schedule_one.go, eventhandlers.go); pod-pre
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from podium.api.meta import Kubernetes
 from podium.api.node import Node
 from podium.api.pod import Pod
@@ -13,9 +15,10 @@ from podium.cluster.pods import PodRecord
 from podium.decide.nominations import unfit_nominations
 from podium.decide.placement import Placement, full_outcome, place
 from podium.framework.configuration import Configuration, default_configuration
-from podium.framework.errors import PluginError
+from podium.framework.errors import Calling, PluginError
 from podium.framework.events import EVERY_EVENT, ClusterEvent, EventToRegister, Resource
 from podium.framework.events import Action as Change
+from podium.framework.feature_gates import FeatureGates
 from podium.framework.plugin import EnqueuePlugin, PostFilterResult
 from podium.framework.profile_builder import build_profiles
 from podium.framework.registry import Registry
@@ -28,6 +31,8 @@ from podium.machines.actions import (
     BindClaim,
     ClearNomination,
     DeletePod,
+    MarkDisruption,
+    Nominate,
     Record,
     ReportUnschedulable,
 )
@@ -37,9 +42,10 @@ from podium.machines.node_changes import node_changes
 from podium.machines.object_events import object_event
 from podium.machines.observations import Answered, Changed, Gone, Observation, Problem, Tick
 from podium.machines.pod_changes import pod_changes
+from podium.machines.pod_reports import PodReports
 from podium.machines.preemptions import Ended, Preemptions
 from podium.machines.queue import SchedulingQueue
-from podium.machines.queued_pod import QueuedPod, QueueSettings
+from podium.machines.queued_pod import Place, QueuedPod, QueueSettings
 from podium.plugins.registry import IN_TREE
 
 PREEMPTION_GATE = "DefaultPreemption"
@@ -52,9 +58,15 @@ class Scheduler:
     Each `Tick` makes at most one scheduling attempt; while pods wait to be attempted, the next deadline is 0.
     """
 
-    def __init__(self, configuration: Configuration | None = None, *, seed: int = 0) -> None:
+    def __init__(
+        self,
+        configuration: Configuration | None = None,
+        *,
+        seed: int = 0,
+        feature_gates: FeatureGates = FeatureGates(),  # noqa: B008 - an immutable value
+    ) -> None:
         configuration = configuration or default_configuration()
-        self.cluster = Cluster()
+        self.cluster = Cluster(honors_policy=feature_gates.non_preempting_priority)
         self.seed = seed
         self.waiting_pods = WaitingPods()
         profiles = build_profiles(
@@ -68,12 +80,11 @@ class Scheduler:
             QueueSettings(configuration.pod_initial_backoff_ns, configuration.pod_max_backoff_ns),
         )
         self.bindings = BindingCycles(self.cluster, self.waiting_pods)
-        self.preemptions = Preemptions()
-        # Every pod that the API shows, by uid; the uid of each key; and the nomination that the API last showed.
+        self.preemptions = Preemptions(self.cluster)
+        self.reports = PodReports()
+        # Every pod that the API shows, by uid, and the uid of each key.
         self._pods: dict[str, PodRecord] = {}
         self._uid_of: dict[str, str] = {}
-        self._shown_nomination: dict[str, str] = {}
-        self._reported: dict[str, str] = {}
 
     def handle(self, observation: Observation, now: int) -> list[Action]:
         """Take in an observation at ``now`` (nanoseconds) and say what to do."""
@@ -88,7 +99,8 @@ class Scheduler:
             case Changed(object=Pod() as pod):
                 return self._pod_changed(pod, now)
             case Gone(object=Pod() as pod):
-                return self._pod_gone(pod.metadata.uid or pod.key, now)
+                self._pod_gone(pod.metadata.uid or pod.key, now)
+                return []
             case Changed(object=changed):
                 return self._object_changed(changed, now)
             case Gone(object=gone):
@@ -102,98 +114,91 @@ class Scheduler:
         """When the scheduler next wants a `Tick`; 0 means at once."""
         if self.queue.can_pop:
             return 0
-        deadlines = (self.queue.next_deadline(), self.bindings.next_deadline())
+        deadlines = (self.queue.next_deadline(), self.bindings.next_deadline(), self.reports.next_deadline())
         return min((deadline for deadline in deadlines if deadline is not None), default=None)
 
     # What the API shows
 
     def _pod_changed(self, pod: Pod, now: int) -> list[Action]:
         uid = pod.metadata.uid or pod.key
-        actions: list[Action] = []
         namesake = self._uid_of.get(pod.key)
         if namesake is not None and namesake != uid:
-            actions += self._pod_gone(namesake, now)
+            self._pod_gone(namesake, now)
         if pod.is_terminal:
-            return actions + self._pod_gone(uid, now)
-        record = self.cluster.read(pod)
-        old = self._pods.get(uid)
-        self._pods[uid] = record
+            self._pod_gone(uid, now)
+            return []
+        record = self._pods[uid] = self.cluster.read(pod)
         self._uid_of[record.key] = uid
         if record.node_name:
-            return actions + self._assigned(old, record, now)
+            return self._assigned(record, now)
         if record.scheduler_name in self.runners and not record.terminating:
             self._pending(record, now)
         else:
-            self._leave_queue(uid, now)
-        return actions
+            self._withdraw(record, now)
+        return []
 
-    def _assigned(self, old: PodRecord | None, record: PodRecord, now: int) -> list[Action]:
+    def _assigned(self, record: PodRecord, now: int) -> list[Action]:
         """A pod is on a node: newly seen, bound by us or by others, or changed there."""
-        uid = record.uid
-        self.bindings.seen(uid)
+        uid, before = record.uid, self.cluster.placed.get(record.uid)
+        is_new = before is None or self.bindings.is_assumed(uid)
+        actions = self.bindings.seen(uid, record.node_name)
         self._forget_pending(uid)
-        placed = self.cluster.placed.get(uid)
         record.nominated_node_name = ""
-        if placed is None:
+        if before is None:
             self.cluster.add_pod(record)
         else:
             self.cluster.replace_pod(record)
-        if old is None or not old.node_name or placed is None:
+        if before is None or is_new:
             event = ClusterEvent(Resource.ASSIGNED_POD, Change.ADD, None, record, "AssignedPodAdd")
         else:
-            event = ClusterEvent(Resource.ASSIGNED_POD, pod_changes(old, record), old, record, "AssignedPodUpdate")
+            changes = pod_changes(before, record)
+            event = ClusterEvent(Resource.ASSIGNED_POD, changes, before, record, "AssignedPodUpdate")
         self.queue.move(event, now)
-        return self._clear_unfit(record.node_name, record.priority, record.key, now)
+        if before is not None and before.node_name != record.node_name:
+            self._room_opened(before, now)
+        return actions + self._clear_unfit(record.node_name, record.priority, record.key, now)
 
     def _pending(self, record: PodRecord, now: int) -> None:
         """A pod of ours waits for a node: newly seen, or changed while it waits."""
         uid, shown = record.uid, record.nominated_node_name
         known = self.cluster.nominations.node_of(uid)
-        moved = shown != self._shown_nomination.get(uid, "")
-        self._shown_nomination[uid] = shown
-        if self.bindings.is_assumed(uid):
-            return
+        wanted = shown if self.reports.read(uid, shown) else known
         record.nominated_node_name = ""
-        wanted = shown if moved else known
-        if wanted:
-            self.cluster.nominations.put(record, wanted)
-        elif known:
-            self.cluster.nominations.remove(uid)
-        if known and known != wanted:
-            self._room_opened(record, known, now)
+        if uid in self.bindings.unseen:
+            return
+        if uid not in self.bindings:
+            if wanted:
+                self.cluster.nominations.put(record, wanted)
+            elif known:
+                self.cluster.nominations.remove(uid)
+            if known and known != wanted:
+                self._room_opened(record, now)
         self.queue.update(record, now)
 
-    def _leave_queue(self, uid: str, now: int) -> None:
-        """A pending pod is not to be scheduled any more: it is terminating, or another scheduler's."""
-        node_name = self.cluster.nominations.remove(uid)
-        if uid not in self.bindings:
-            self._forget_pending(uid)
-        if node_name:
-            self._room_opened(self._pods[uid], node_name, now)
-
-    def _pod_gone(self, uid: str, now: int) -> list[Action]:
+    def _pod_gone(self, uid: str, now: int) -> None:
         record = self._pods.pop(uid, None)
         if record is None:
-            return []
+            return
         if self._uid_of.get(record.key) == uid:
             del self._uid_of[record.key]
-        node_name = self.cluster.nominations.node_of(uid)
-        self.bindings.cancel(uid, unresolvable("the pod is gone"))
-        self.bindings.unseen.discard(uid)
+        self._withdraw(record, now)
+
+    def _withdraw(self, record: PodRecord, now: int) -> None:
+        """A pod neither takes nor wants room: it is gone, or without a node and deleted or another scheduler's."""
+        uid = record.uid
+        room = self.cluster.placed.get(uid) or (record if uid in self.cluster.nominations else None)
+        self.bindings.withdraw(uid)
         self._forget_pending(uid)
         if uid in self.cluster.placed:
-            placed = self.cluster.remove_pod(uid)
-            self._room_opened(placed, placed.node_name, now)
-        elif node_name:
-            self._room_opened(record, node_name, now)
-        return []
+            self.cluster.remove_pod(uid)
+        if room is not None:
+            self._room_opened(room, now)
 
     def _forget_pending(self, uid: str) -> None:
         self.queue.delete(uid)
         self.preemptions.forget(uid)
         self.cluster.nominations.remove(uid)
-        self._shown_nomination.pop(uid, None)
-        self._reported.pop(uid, None)
+        self.reports.forget(uid)
 
     def _object_changed(self, changed: Kubernetes, now: int) -> list[Action]:
         if isinstance(changed, Node):
@@ -235,37 +240,30 @@ class Scheduler:
     def _answered(self, action: Action, problem: Problem | None, now: int) -> list[Action]:
         match action:
             case Bind():
-                cycle = self.bindings.find(action.uid)
                 actions = self._went(self.bindings.bind_answered(action, problem, now), now)
-                if problem is None and cycle is not None:
-                    pod = cycle.queued.record
-                    self.queue.done(pod.uid)
-                    message = f"Successfully assigned {pod.key} to {action.node_name}"
-                    actions.append(Record(pod.key, pod.uid, "Normal", "Scheduled", message, action.node_name))
+                if problem is None and action.uid in self.bindings.unseen:
+                    self.queue.done(action.uid)
                 return actions
             case BindClaim():
                 return self._went(self.bindings.claim_answered(action, problem), now)
-            case DeletePod():
+            case MarkDisruption() | DeletePod():
                 actions, ended = self.preemptions.answered(action, problem)
                 if ended is not None:
                     self._preemption_ended(ended, now)
                 return actions
-            case _:
-                return []
+            case ReportUnschedulable() | Nominate() | ClearNomination() if problem is not None:
+                self.reports.failed(action, problem, now)
+        return []
 
     def _preemption_ended(self, ended: Ended, now: int) -> None:
         """Open the preemptor's gate.
 
-        It is tried again at once if one of its victims is gone already, or something failed; otherwise it waits.
+        It is tried again at once if something failed, or happened meanwhile that would have woken it; otherwise it
+        waits for its victims to go.
         """
-        pod = ended.preemptor
-        queued = self.queue.find(pod.uid)
-        if queued is None:
-            return
-        if ended.failed or any(victim.uid not in self.cluster.placed for victim in ended.victims):
-            self.queue.activate([pod.uid], now)
-        else:
-            self.queue.update(queued.record, now)
+        queued = self.queue.find(ended.preemptor.uid)
+        if queued is not None and (ended.failed or queued.place is Place.GATED):
+            self.queue.activate([ended.preemptor.uid], now)
 
     # Attempts
 
@@ -275,7 +273,7 @@ class Scheduler:
         queued = self.queue.pop(now)
         if queued is not None:
             actions += self._attempt(queued, now)
-        return actions
+        return actions + self._report_again(now)
 
     def _attempt(self, queued: QueuedPod, now: int) -> list[Action]:
         pod = queued.record
@@ -289,7 +287,7 @@ class Scheduler:
         node_name = self.cluster.nodes.name(placement.row)
         nominated = self.cluster.nominations.remove(pod.uid)
         if nominated and nominated != node_name:
-            self._room_opened(pod, nominated, now)
+            self._room_opened(pod, now)
         actions = self._went(self.bindings.start(queued, runner, placement.state, node_name, now), now)
         return actions + self._clear_unfit(node_name, pod.priority, pod.key, now)
 
@@ -304,16 +302,15 @@ class Scheduler:
         elif result.nominated_node == "":
             self.cluster.nominations.remove(pod.uid)
         if before and before != pod.nominated_node_name:
-            self._room_opened(pod, before, now)
-        victims = [victim for victim in result.victims if not victim.terminating]
-        preempting = [victim for victim in victims if not self._called_back(victim, pod, now)]
+            self._room_opened(pod, now)
         node_name = pod.nominated_node_name
-        deletions = self.preemptions.start(pod, node_name, preempting)
+        victims, called_back = self._call_back(pod, result.victims, now)
+        deletions = self.preemptions.start(pod, node_name, victims)
         actions = self._not_scheduled(queued, rejecting_plugins(placement), message, now)
         if result.nominated_node:
             leaving = frozenset(victim.uid for victim in result.victims)
             actions += self._clear_unfit(node_name, pod.priority, pod.key, now, leaving)
-        return actions + deletions
+        return actions + called_back + deletions
 
     def _post_filter(self, runner: Runner, placement: Placement) -> PostFilterResult:
         """Ask the PostFilter plugins, until one finds something or says that nothing will help."""
@@ -335,35 +332,49 @@ class Scheduler:
         queued.message = message
         self.queue.add_unschedulable(queued, plugins, (), now, error=error)
         actions: list[Action] = [Record(pod.key, pod.uid, "Warning", "FailedScheduling", message)]
-        nominated = pod.nominated_node_name
-        changed = nominated != self._shown_nomination.get(pod.uid, "")
-        if changed or self._reported.get(pod.uid) != message:
-            self._reported[pod.uid] = message
-            reason = "SchedulerError" if error else "Unschedulable"
-            actions.append(ReportUnschedulable(pod.key, pod.uid, reason, message, nominated if changed else None))
+        reason = "SchedulerError" if error else "Unschedulable"
+        return actions + self.reports.report(pod, reason, message)
+
+    def _report_again(self, now: int) -> list[Action]:
+        """Send reports that failed once more, about pods that still wait, and as their nominations are now."""
+        actions: list[Action] = []
+        for report in self.reports.take_due(now):
+            queued = self.queue.find(report.uid)
+            if queued is not None and queued.place is not Place.IN_FLIGHT:
+                actions += self.reports.report(queued.record, report.reason, report.message)
         return actions
 
     def _went(self, result: tuple[list[Action], Failure | None], now: int) -> list[Action]:
         """The actions of a binding cycle's step; a cycle that failed puts its pod back."""
         actions, failure = result
+        for action in actions:
+            if isinstance(action, Nominate):
+                self.reports.write(action.uid, action.node_name)
         return actions if failure is None else actions + self._put_back(failure, now)
 
     def _put_back(self, failure: Failure, now: int) -> list[Action]:
         pod, status = failure.cycle.queued.record, failure.status
-        self._room_opened(pod, failure.cycle.node_name, now)
+        self._room_opened(pod, now)
         plugins = [status.plugin] if status.is_rejected and status.plugin else []
         return self._not_scheduled(failure.cycle.queued, plugins, status.message, now, error=not plugins)
 
-    def _called_back(self, victim: PodRecord, preemptor: PodRecord, now: int) -> bool:
-        """Whether a victim was on its way to its node and could be called back to the queue."""
-        cycle = self.bindings.find(victim.uid)
-        if cycle is None or cycle.stage is Stage.BIND:
-            return False
-        failure = self.bindings.cancel(victim.uid, Status(Code.ERROR, (f"preempted by pod {preemptor.key}",)))
-        if failure is None:
-            raise AssertionError(f"pod {victim.key} is on its way but could not be called back")
-        self._put_back(failure, now)
-        return True
+    def _call_back(
+        self, preemptor: PodRecord, victims: Iterable[PodRecord], now: int
+    ) -> tuple[list[PodRecord], list[Action]]:
+        """Call back to the queue those victims that are still on the way to their node.
+
+        Returns the others that are to be deleted, and the actions.
+        """
+        left: list[PodRecord] = []
+        actions: list[Action] = []
+        for victim in victims:
+            cycle = self.bindings.find(victim.uid)
+            if cycle is not None and cycle.stage is not Stage.BIND:
+                status = Status(Code.ERROR, (f"preempted by pod {preemptor.key}",))
+                actions += self._put_back(self.bindings.cancel(victim.uid, status), now)
+            elif not victim.terminating:
+                left.append(victim)
+        return left, actions
 
     # Nominations
 
@@ -376,16 +387,21 @@ class Scheduler:
         actions: list[Action] = []
         for pod in unfit_nominations(self.cluster, self.runners, node_name, priority, leaving):
             actions.append(ClearNomination(pod.key, pod.uid, cause))
+            self.reports.write(pod.uid, "")
             self.queue.activate([pod.uid], now)
         return actions
 
-    def _room_opened(self, pod: PodRecord, node_name: str, now: int) -> None:
-        """``pod`` no longer takes, or no longer claims, room on a node."""
+    def _room_opened(self, pod: PodRecord, now: int) -> None:
+        """``pod`` no longer takes, or no longer claims, room on some node."""
         self.queue.move(ClusterEvent(Resource.ASSIGNED_POD, Change.DELETE, pod, None, "AssignedPodDelete"), now)
 
     def _pre_enqueue(self, pod: PodRecord) -> Status:
         for plugin in self.runners[pod.scheduler_name].profile.pre_enqueue:
-            status = plugin.pre_enqueue(pod)
+            try:
+                with Calling(plugin.name, "PreEnqueue", pod):
+                    status = plugin.pre_enqueue(pod)
+            except PluginError as error:
+                status = unresolvable(str(error))
             if not status.is_success:
                 return status.by(plugin.name)
         if pod.uid in self.preemptions:

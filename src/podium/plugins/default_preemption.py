@@ -61,7 +61,7 @@ class DefaultPreemption:
         """Nominate the node of the best candidate; clear the nomination where there is none."""
         plan = self.plan(state, pod, runner, outcome)
         if not plan.eligible:
-            return PostFilterResult(unschedulable(plan.reason), plan=plan)
+            return PostFilterResult(unschedulable(f"preemption: {plan.reason}"), plan=plan)
         if plan.chosen is None:
             return PostFilterResult(unschedulable(plan.message), nominated_node="", plan=plan)
         victims = ", ".join(victim.key for victim in plan.chosen.victims)

@@ -85,8 +85,9 @@ class History:
 
     def begin(self, event: WatchEvent, now: int) -> None:
         """Take in an object that was there before the run."""
-        if isinstance(event.stored.object, Pod):
-            self._tell(event.stored.object, now)
+        pod = event.stored.object
+        if isinstance(pod, Pod):
+            self._tell(pod, parse_time(pod.metadata.creation_timestamp or ""), now)
 
     def observe(self, event: WatchEvent, now: int, by: str, message: str) -> None:
         """Take in a write."""
@@ -100,7 +101,7 @@ class History:
     def _observe_pod(self, pod: Pod, event: WatchEvent, now: int, by: str, message: str) -> None:
         node = pod.spec.node_name
         if event.type == "ADDED":
-            self._tell(pod, now)
+            self._tell(pod, now, now)
             self.add(now, "Created", pod.key, node, by, message)
         elif event.type == "DELETED":
             self._gone(pod, now, by, message)
@@ -109,7 +110,7 @@ class History:
             if pod.status.phase != event.previous.object.status.phase:
                 self._phase_changed(pod, event.stored.raw["status"], now, by)
 
-    def _tell(self, pod: Pod, now: int) -> None:
+    def _tell(self, pod: Pod, created_ns: int, now: int) -> None:
         """Begin the story of a pod, which may be running already."""
         meta, status = pod.metadata, pod.status
         story = PodStory(
@@ -119,7 +120,7 @@ class History:
             status.phase,
             pod.spec.node_name,
             "" if pod.spec.node_name else pod.nominated_node_name,
-            created_ns=parse_time(meta.creation_timestamp) if meta.creation_timestamp else now,
+            created_ns,
         )
         if pod.spec.node_name and status.phase != "Pending":
             story.started_ns = parse_time(status.start_time) if status.start_time else now

@@ -41,6 +41,8 @@ _ORDER = (
     "Job",
     "PodDisruptionBudget",
     "Pod",
+    # A quota counts what is there; it may have been lowered since.
+    "ResourceQuota",
 )
 _RANK = {kind: rank for rank, kind in enumerate(_ORDER)}
 

@@ -31,9 +31,10 @@ class SettlingScheduler(Scheduler):
     """The scheduler, which also says when there is nothing left for it to do."""
 
     def is_settled(self) -> bool:
-        """Whether only what it observes, or the flush of unschedulable pods, can make it do anything."""
-        busy = self.queue.can_pop or self.queue.count(Place.BACKOFF) or self.bindings.next_deadline() is not None
-        return not busy
+        """Whether no pod is about to be attempted or bound, but for those whose attempts end in errors each time."""
+        if self.queue.can_pop or self.bindings.next_deadline() is not None:
+            return False
+        return all(pod.error_count > 1 for pod in self.queue.pods(Place.BACKOFF))
 
 
 def simulate(  # noqa: PLR0913 - each is an option that people set on its own

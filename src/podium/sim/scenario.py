@@ -166,6 +166,8 @@ def _apply(raw: dict[str, Any], path: str) -> Apply:
 def check_played(raw: Raw, object_: Kubernetes) -> None:
     """Raise InputError for what the codec does not read of an object and a simulation does."""
     check_annotations(object_)
+    if not isinstance(raw.get("status", {}), dict):
+        raise InputError(f"{shown(raw['status'])} is not an object", path=".status")
     if isinstance(object_, Job):
         read(raw, JobProgress)
 

@@ -15,7 +15,7 @@ from podium.machines.observations import Answered, Changed, Gone, Observation, P
 from podium.sim.agenda import Agenda
 from podium.sim.api_server import APIServer
 from podium.sim.budgets import Budgets
-from podium.sim.faults import Faults
+from podium.sim.faults import NO_ANSWER, Faults, Unsent
 from podium.sim.history import History
 from podium.sim.initial import check_objects, create_objects
 from podium.sim.kubelet import Kubelet
@@ -35,7 +35,10 @@ class SimulatedScheduler(Machine, Protocol):
     """A scheduler machine that says whether it still has work."""
 
     def is_settled(self) -> bool:
-        """Whether only what it observes, or the periodic flush of unschedulable pods, can make it do anything."""
+        """Whether nothing but what it observes is likely to make it do anything that it has not done before.
+
+        That it will flush unschedulable pods some day, or try once more what keeps failing, does not count.
+        """
         ...
 
 
@@ -148,18 +151,18 @@ class Simulation:
 
     def _pass_time(self) -> bool:
         """Go on to the next time at which something happens; False when there is none, or it is after the end."""
-        times = [self._agenda.next_time(), *(controller.next_deadline() for controller in self._controllers)]
         until_ns = self.settings.until_ns
-        for scheduler in self._schedulers:
-            if until_ns is not None or not scheduler.is_settled():
-                times.append(scheduler.next_deadline())
-        known = [time for time in times if time is not None]
+        times = [self._agenda.next_time(), *(controller.next_deadline() for controller in self._controllers)]
+        is_over = until_ns is None and not any(time is not None for time in times)
+        if not (is_over and all(scheduler.is_settled() for scheduler in self._schedulers)):
+            times += [scheduler.next_deadline() for scheduler in self._schedulers]
         end = None if until_ns is None else self.settings.start_ns + until_ns
-        if not known or (end is not None and min(known) > end):
+        next_ns = min((time for time in times if time is not None), default=None)
+        if next_ns is None or (end is not None and next_ns > end):
             self.now = self.now if end is None else end
             self.usage.pass_time(self.now)
             return False
-        self.now = max(self.now, min(known))
+        self.now = max(self.now, next_ns)
         return True
 
     def _settle(self) -> None:
@@ -187,8 +190,11 @@ class Simulation:
     def _carry_out(self, scheduler: SimulatedScheduler, action: Action) -> None:
         fault = self._faults.answer(action, self._random) if self._faults else None
         delay_ns = fault if isinstance(fault, int) else 0
-        if isinstance(fault, Problem) and not fault.is_ambiguous:
-            problem: Problem | None = fault
+        problem: Problem | None
+        if isinstance(fault, Unsent):
+            problem = NO_ANSWER
+        elif isinstance(fault, Problem) and not fault.is_ambiguous:
+            problem = fault
         else:
             problem = self._server.carry_out(action, self.now)
             if isinstance(fault, Problem):

@@ -1,0 +1,90 @@
+"""`podium simulate`."""
+
+from __future__ import annotations
+
+import gc
+from typing import TYPE_CHECKING
+
+import click
+
+from podium.app.command import Command
+from podium.app.options import Duration, Time, config_option, files_option, output_option
+
+if TYPE_CHECKING:
+    from podium.sim.simulation import Simulation
+
+_EPILOG = """
+\b
+Example: four pods that want one node, for two minutes
+  podium simulate -f examples/starvation-1.yaml
+"""
+
+
+@click.command(cls=Command, epilog=_EPILOG)
+@files_option
+@click.option("--until", type=Duration(), help="When to stop, after the start; not the scenario's own end.")
+@click.option("--start", type=Time(), help="The time of the start; without it, the newest time in the files.")
+@click.option("--seed", type=int, default=0, show_default=True, help="Chooses uids, and between equal nodes.")
+@click.option("--start-delay", type=Duration(), default=0, help="How long a bound pod takes to start.")
+@click.option("--bind-delay", type=Duration(), default=0, help="How long a binding takes.")
+@config_option
+@output_option
+@click.option("--events", "every_event", is_flag=True, help="List every event, however many there are.")
+def simulate(
+    *,
+    files: tuple[str, ...],
+    until: int | None,
+    start: int | None,
+    seed: int,
+    start_delay: int,
+    bind_delay: int,
+    config: str | None,
+    form: str,
+    every_event: bool,
+) -> None:
+    """Play what happens to the objects in the files, in virtual time.
+
+    They are there from the start; a Scenario among them says what comes later. The answer tells the story: who is
+    placed, preempted, started and ended when, where all are at the end, and who still waits and why.
+    """
+    from podium.api.codec import load_files
+    from podium.app.output import new_page, show, show_page
+    from podium.app.simulation_text import write_simulation
+    from podium.framework.configuration import load_configuration
+    from podium.sim.initial import start_time
+    from podium.sim.result import result_of
+    from podium.sim.run import SettlingScheduler
+    from podium.sim.scenario import split_documents
+    from podium.sim.simulation import Settings, Simulation
+
+    # This process makes many objects, hardly any cycles, and then ends.
+    gc.disable()
+    configuration = load_configuration(config) if config else None
+    documents, scenario = split_documents(load_files(files))
+    settings = Settings(
+        seed=seed,
+        start_ns=start_time(documents) if start is None else start,
+        until_ns=scenario.until_ns if until is None else until,
+        start_delay_ns=start_delay,
+        bind_delay_ns=bind_delay,
+    )
+    scheduler = SettlingScheduler(configuration, seed=seed)
+    simulation = Simulation(documents, scenario, settings=settings, schedulers=(scheduler,))
+    _play(simulation)
+    result = result_of(simulation)
+    if form != "text":
+        show(result.to_dict(), form)
+        return
+    page = new_page()
+    write_simulation(page, simulation, result, every_event=every_event)
+    show_page(page)
+
+
+def _play(simulation: Simulation) -> None:
+    from podium.app.progress import ProgressBar
+
+    until_ns, steps = simulation.settings.until_ns, len(simulation.scenario.steps)
+    with ProgressBar() as bar:
+        while simulation.step():
+            share = simulation.elapsed_ns / until_ns if until_ns else simulation.steps_played / (steps or 1)
+            bar.update(share, simulation.elapsed_ns)

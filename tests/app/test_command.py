@@ -1,0 +1,210 @@
+"""The command as a whole: what it imports, how it ends, what its help promises."""
+
+import json
+import re
+import shlex
+from importlib import metadata
+from pathlib import Path
+
+import click
+import pytest
+from click.testing import CliRunner
+
+from podium.api import codec
+from podium.app.bench_command import bench
+from podium.app.command import main, podium
+from podium.app.explain_command import explain
+from podium.app.simulate_command import simulate
+from podium.app.trace_command import openb
+from tests.app.processes import START, run
+
+ROOT = Path(__file__).parents[2]
+NODE = {
+    "apiVersion": "v1",
+    "kind": "Node",
+    "metadata": {"name": "n"},
+    "status": {"allocatable": {"cpu": "1", "pods": 9}},
+}
+POD = {
+    "apiVersion": "v1",
+    "kind": "Pod",
+    "metadata": {"name": "web"},
+    "spec": {"containers": [{"name": "main", "image": "i"}]},
+}
+IMPORTED = f"""
+import atexit, sys
+slow = ("numpy", "rich", "rich_click", "yaml", "msgspec")
+atexit.register(lambda: print(*(name for name in slow if name in sys.modules)))
+{START}
+"""
+
+
+@pytest.mark.parametrize("args", [["--help"], ["-h"], ["explain", "--help"], ["simulate", "--help"]])
+def test_help_imports_nothing_that_is_slow(args: list[str]) -> None:
+    ended = run(*args, code=IMPORTED)
+
+    assert ended.returncode == 0
+    assert ended.stdout.startswith("Usage: podium ")
+    assert ended.stdout.splitlines()[-1] == ""
+
+
+def test_help_names_every_subcommand_as_that_one_describes_itself() -> None:
+    text = CliRunner().invoke(podium, ["--help"]).stdout
+
+    listed = re.findall(r"^  (\w+)  +(.+)$", text.partition("Commands:")[2], re.MULTILINE)
+    assert [name for name, _ in listed] == ["explain", "simulate", "trace", "bench"]
+    for name, _ in listed:
+        assert CliRunner().invoke(podium, [name, "--help"]).exit_code == 0
+
+
+def test_the_version_is_the_installed_one() -> None:
+    try:
+        expected, code = f"podium {metadata.version('podium')}\n", 0
+    except metadata.PackageNotFoundError:
+        expected, code = "", 1
+
+    result = CliRunner().invoke(podium, ["--version"])
+
+    assert (result.stdout, result.exit_code) == (expected, code)
+
+
+def _example(command: click.Command) -> str:
+    """The command line that a help text gives as its example."""
+    assert command.epilog
+    return next(line.strip() for line in command.epilog.splitlines() if line.strip().startswith("podium "))
+
+
+def test_the_example_of_explain_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    shop = {**POD, "metadata": {"name": "web", "namespace": "shop"}}
+    (tmp_path / "nodes-and-pods.yaml").write_text(json.dumps(NODE))
+    (tmp_path / "web.yaml").write_text(json.dumps(shop))
+
+    result = CliRunner().invoke(podium, shlex.split(_example(explain))[1:])
+
+    assert result.stdout.startswith("shop/web fits: node n\n")
+
+
+def test_the_example_of_simulate_runs(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(ROOT)
+
+    result = CliRunner().invoke(podium, shlex.split(_example(simulate))[1:])
+
+    assert result.stdout.startswith("2m from ")
+
+
+def test_the_example_of_trace_openb_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "nodes.csv").write_text("sn,cpu_milli,memory_mib,gpu,model\nn1,4000,1024,0,\n")
+    columns = "name,cpu_milli,memory_mib,num_gpu,gpu_milli,gpu_spec,qos,creation_time,deletion_time,scheduled_time"
+    (tmp_path / "pods.csv").write_text(f"{columns}\np1,1000,64,0,0,,LS,5,65,5\n")
+    convert, _, play = _example(openb).partition(" | ")
+
+    written = CliRunner().invoke(podium, shlex.split(convert)[1:])
+    result = CliRunner().invoke(podium, shlex.split(play)[1:], input=written.stdout)
+
+    assert result.stdout.startswith("1m5s from ")
+
+
+def test_the_example_of_bench_is_one_that_it_takes() -> None:
+    context = bench.make_context("bench", shlex.split(_example(bench))[2:])
+
+    assert context.params["workloads"] == ("basic", "preemption")
+
+
+@pytest.mark.parametrize(
+    ("args", "error"),
+    [
+        (["explain", "web", "-f", "gone.yaml"], "gone.yaml: cannot be read: No such file or directory"),
+        (["explain", "web", "-f", "."], ".: the directory has no .yaml, .yml or .json file"),
+        (["explain", "web", "-f", "pod.json", "--config", "pod.json"], "pod.json, .kind: is "),
+        (["explain", "web\x1b[31m", "-f", "pod.json"], "pod default/web\\x1b[31m is not in the input; "),
+        (["explain", "web", "-f", "pod.json", "--scheduler", "x"], "pod default/web is for scheduler x, which is not"),
+        (["trace", "openb", "--nodes", "x.csv", "--pods", "y.csv"], "x.csv: cannot be read: "),
+    ],
+)
+def test_wrong_input_is_one_line_on_standard_error(
+    args: list[str], error: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    if "pod.json" in args:
+        (tmp_path / "pod.json").write_text(json.dumps(POD))
+
+    result = CliRunner().invoke(podium, args)
+
+    assert (result.exit_code, result.stdout) == (1, "")
+    assert result.stderr.startswith(f"podium: error: {error}")
+    assert result.stderr.count("\n") == 1
+    assert result.stderr.rstrip("\n").isprintable()
+
+
+@pytest.mark.parametrize(
+    "args", [[], ["fly"], ["explain"], ["explain", "web"], ["explain", "web", "-f", "x", "-o", "xml"], ["trace"]]
+)
+def test_wrong_usage_ends_with_2(args: list[str]) -> None:
+    assert CliRunner().invoke(podium, args).exit_code == 2
+
+
+def test_a_file_that_cannot_be_written_is_an_error(tmp_path: Path) -> None:
+    (tmp_path / "nodes.csv").write_text("sn,cpu_milli,memory_mib,gpu,model\n")
+    columns = "name,cpu_milli,memory_mib,num_gpu,gpu_milli,gpu_spec,qos,creation_time,deletion_time,scheduled_time"
+    (tmp_path / "pods.csv").write_text(f"{columns}\n")
+    target = tmp_path / "gone" / "out.json"
+    files = ("--nodes", str(tmp_path / "nodes.csv"), "--pods", str(tmp_path / "pods.csv"))
+
+    result = CliRunner().invoke(podium, ["trace", "openb", *files, "-o", str(target)])
+
+    assert (result.exit_code, result.stderr) == (1, f"podium: error: {target}: No such file or directory\n")
+
+
+def test_an_error_leaves_no_traceback_and_ends_with_1() -> None:
+    ended = run("explain", "web", "-f", "gone.yaml")
+
+    assert (ended.returncode, ended.stdout) == (1, "")
+    assert ended.stderr == "podium: error: gone.yaml: cannot be read: No such file or directory\n"
+
+
+def test_a_reader_that_goes_away_is_no_error() -> None:
+    close_first = "import os, sys; r, w = os.pipe(); os.dup2(w, 1); os.close(r); os.close(w)\n" + START
+
+    ended = run("--help", code=close_first)
+
+    assert ended.stderr == ""
+
+
+def test_an_interrupt_ends_quietly_with_130(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def interrupted(_: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(codec, "load_files", interrupted)
+
+    with pytest.raises(SystemExit) as ended:
+        main(["explain", "web", "-f", "-"])
+
+    assert ended.value.code == 130
+    assert "".join(capsys.readouterr()).strip() == ""
+
+
+def test_characters_that_the_output_s_encoding_lacks_are_written_as_escape_sequences() -> None:
+    ended = run("simulate", "-f", str(ROOT / "examples" / "budget.yaml"), PYTHONIOENCODING="latin-1")
+
+    assert ended.returncode == 0
+    assert "\\u2588" in ended.stdout
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+def test_completion_scripts_are_there_for_the_shells_that_help_names(shell: str) -> None:
+    ended = run(_PODIUM_COMPLETE=f"{shell}_source")
+
+    assert ended.returncode == 0
+    assert "podium" in ended.stdout
+
+
+def test_subcommands_and_their_options_are_completed() -> None:
+    names = run(_PODIUM_COMPLETE="bash_complete", COMP_WORDS="podium ex", COMP_CWORD="1")
+    options = run(_PODIUM_COMPLETE="bash_complete", COMP_WORDS="podium explain --sch", COMP_CWORD="2")
+
+    assert names.stdout.split() == ["plain,explain"]
+    assert options.stdout.split() == ["plain,--scheduler"]

@@ -1,0 +1,101 @@
+import json
+from pathlib import Path
+
+import pytest
+import yaml
+from click.testing import CliRunner
+
+import podium
+from podium.app.command import podium as command
+from podium.app.output import in_json
+
+MANIFESTS = """
+apiVersion: v1
+kind: Node
+metadata: {name: small}
+status: {allocatable: {cpu: 2, pods: 10}}
+---
+apiVersion: v1
+kind: Node
+metadata: {name: large}
+status: {allocatable: {cpu: 8, pods: 10}}
+---
+apiVersion: v1
+kind: Pod
+metadata: {name: web, namespace: shop}
+spec:
+  containers: [{name: main, image: i, resources: {requests: {cpu: 1}}}]
+"""
+PACKING = """
+apiVersion: kubescheduler.config.k8s.io/v1
+kind: KubeSchedulerConfiguration
+profiles:
+- schedulerName: default-scheduler
+- schedulerName: packing
+  pluginConfig:
+  - name: NodeResourcesFit
+    args: {scoringStrategy: {type: MostAllocated, resources: [{name: cpu, weight: 1}]}}
+"""
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> str:
+    path = tmp_path / "cluster.yaml"
+    path.write_text(MANIFESTS)
+    return str(path)
+
+
+def explain(*args: str) -> str:
+    result = CliRunner().invoke(command, ["explain", *args], catch_exceptions=False)
+    assert result.exit_code == 0, result.output
+    return result.stdout
+
+
+def test_json_and_yaml_are_the_explanation_of_the_function(file: str) -> None:
+    expected = podium.explain(file, "shop/web").to_dict()
+
+    assert explain("shop/web", "-f", file, "-o", "json") == in_json(expected)
+    assert yaml.load(explain("shop/web", "-f", file, "-o", "yaml"), yaml.CSafeLoader) == expected
+    assert list(json.loads(explain("shop/web", "-f", file, "-o", "json"))) == [
+        "pod",
+        "outcome",
+        "node",
+        "nodes",
+        "scores",
+        "totals",
+        "best",
+    ]
+
+
+def test_the_namespace_is_that_of_a_pod_given_without_one(file: str) -> None:
+    assert explain("web", "-n", "shop", "-f", file) == explain("shop/web", "-f", file)
+
+
+def test_files_directories_and_standard_input_add_up(file: str, tmp_path: Path) -> None:
+    pod = json.dumps({"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "more"}, "spec": {"containers": []}})
+
+    result = CliRunner().invoke(command, ["explain", "more", "-f", str(tmp_path), "-f", "-"], input=pod)
+
+    assert result.stdout.startswith("default/more fits: node ")
+
+
+def test_the_profile_that_decides_is_the_pod_s_own_or_the_one_named(file: str, tmp_path: Path) -> None:
+    config = tmp_path / "scheduler.conf"
+    config.write_text(PACKING)
+
+    assert explain("shop/web", "-f", file, "--config", str(config)).startswith("shop/web fits: node large\n")
+    packed = explain("shop/web", "-f", file, "--config", str(config), "--scheduler", "packing")
+    assert packed.startswith("shop/web fits: node small\n")
+
+
+def test_a_pod_that_runs_already_is_not_explained(file: str, tmp_path: Path) -> None:
+    Path(file).write_text(MANIFESTS.replace("spec:\n", "spec:\n  nodeName: small\n"))
+
+    result = CliRunner().invoke(command, ["explain", "shop/web", "-f", file])
+
+    assert result.exit_code == 1
+    assert result.stderr == "podium: error: pod shop/web is not pending: it is on node small\n"
+
+
+def test_text_that_is_piped_has_no_colours(file: str) -> None:
+    assert "\x1b" not in explain("shop/web", "-f", file)

@@ -1,0 +1,203 @@
+from podium.api.meta import Kubernetes
+from podium.api.pod import PersistentVolumeClaimVolumeSource, Volume
+from podium.app.explain_text import write_explanation
+from podium.app.page import Page
+from tests.builders import budget, configuration, explain, node, pod, tolerate
+
+
+def text_of(*objects: Kubernetes, width: int = 100) -> str:
+    page = Page(width)
+    write_explanation(page, explain(objects))
+    return page.text
+
+
+def part(text: str, title: str) -> list[str]:
+    """The lines of one part of the text, its heading first."""
+    return next(block.splitlines() for block in text.split("\n\n") if block.startswith(title))
+
+
+def test_a_pod_that_fits_gets_its_node_and_the_scores_that_differ() -> None:
+    text = text_of(node("a", cpu=8), node("b", cpu=4), node("c", cpu=1), pod("p", cpu=2, memory="1Gi"))
+
+    assert (
+        text
+        == """\
+default/p fits: node a
+  priority 0, Burstable, asks for 2 cpu, 1Gi memory
+
+Nodes  2 of 3 can take it
+  2 nodes  fits              a, b
+   1 node  Insufficient cpu  c
+
+Scores  highest total wins
+                 Node
+            Resources       Node
+             Balanced  Resources
+     node  Allocation        Fit  total
+  →  a             69         85    454
+     b             63         73    436
+  the same on every node: ImageLocality 0, TaintToleration 300
+"""
+    )
+
+
+def test_the_only_node_that_fits_shows_all_its_scores() -> None:
+    text = text_of(node("a"), pod("p", cpu=2))
+
+    assert part(text, "Scores")[0] == "Scores  the only node that fits"
+    assert "the same on every node" not in text
+
+
+def test_of_many_nodes_the_five_best_are_shown_and_ties_are_said() -> None:
+    text = text_of(*(node(f"n{number}") for number in range(7)), node("small", cpu=3), pod("p", cpu=2))
+
+    lines = part(text, "Scores")
+    assert lines[0] == "Scores  the best 5 of 8; 7 nodes tie: n0, n1, n2, n3, n4, n5, n6"
+    assert len([line for line in lines if " n" in line[:8] and "node" not in line]) == 5
+    assert sum("→" in line for line in lines) == 1
+
+
+def test_a_nominated_pod_takes_its_node_though_another_scores_more() -> None:
+    text = text_of(node("a"), node("b", cpu=4), pod("p", cpu=2, nominated="b"))
+
+    assert text.startswith("default/p fits: node b\n")
+    assert "  is nominated to b\n" in text
+    assert part(text, "Scores")[0] == "Scores  it takes the node that it is nominated to"
+
+
+def test_preemption_shows_the_candidates_the_victims_and_what_they_free() -> None:
+    text = text_of(
+        node("a", cpu=4),
+        node("b", cpu=4),
+        pod("a1", on="a", cpu=3, priority=5),
+        pod("b1", on="b", cpu=2, priority=1),
+        pod("b2", on="b", cpu=1, priority=3),
+        pod("p", cpu=3, priority=10),
+    )
+
+    assert (
+        text
+        == """\
+default/p preempts on b: victim default/b1
+  priority 10, Burstable, asks for 3 cpu
+
+Nodes  0 of 2 can take it
+  2 nodes  Insufficient cpu  a, b
+
+Preemption  2 candidates; decided by the lowest priority of the most important victim
+     node  violations  priority  victims
+  →  b              0         1        1  default/b1
+     a              0         5        1  default/a1
+
+Victims  on b, the most important first
+  default/b1  priority 1  Burstable  frees 2 cpu
+
+What would have to change to run without preempting  each line is enough by itself
+  a, b  cpu short by 2 (3 asked, 1 of 4 free)
+"""
+    )
+
+
+def test_the_chosen_candidate_is_shown_however_many_are_equal() -> None:
+    nodes = [node(f"n{number}", cpu=1) for number in range(20)]
+    victims = [pod(f"v{number}", on=f"n{number}", cpu=1) for number in range(20)]
+
+    lines = part(text_of(*nodes, *victims, pod("p", cpu=1, priority=1)), "Preemption")
+
+    assert lines[0].startswith("Preemption  20 candidates; 20 are equal: n0, n1, n10")
+    assert sum("→" in line for line in lines) == 1
+    assert lines[-1].strip() == "and 15 more"
+
+
+def test_budgets_that_cover_victims_are_named_with_what_they_allow() -> None:
+    text = text_of(
+        node("a", cpu=1),
+        pod("v", on="a", cpu=1, labels={"app": "web"}),
+        budget("web", "app=web", 0),
+        pod("p", cpu=1, priority=1),
+    )
+
+    assert part(text, "Preemption")[2].split() == ["→", "a", "1", "0", "1", "default/v"]
+    assert part(text, "Victims")[-1] == "  budget default/web allows 0 disruptions, and covers 1 victim"
+
+
+def test_rejected_candidates_are_grouped_by_reason() -> None:
+    text = text_of(
+        node("a", cpu=1),
+        node("b", cpu=1),
+        pod("a1", on="a", cpu=1, priority=9),
+        pod("b1", on="b", cpu=1, priority=9),
+        pod("p", cpu=1),
+    )
+
+    assert text.startswith("default/p is unschedulable\n")
+    assert part(text, "Preemption") == [
+        "Preemption  no way: on no node would removing pods of lower priority be enough"
+    ]
+    assert part(text, "Not candidates")[1:] == ["  2 nodes  No preemption victims found for incoming pod  a, b"]
+
+
+def test_a_pod_that_may_not_preempt_says_so_and_has_no_candidates() -> None:
+    text = text_of(node("a", cpu=1), pod("v", on="a", cpu=1), pod("p", cpu=1, priority=1, policy="Never"))
+
+    assert text.startswith("default/p is unschedulable, and not eligible due to preemptionPolicy=Never\n")
+    assert "Preemption" not in text
+    assert text.endswith("  with preemptionPolicy PreemptLowerPriority it would preempt default/v on a\n")
+
+
+def test_a_pod_whose_victims_are_still_ending_waits_for_them() -> None:
+    text = text_of(
+        node("a", cpu=1),
+        pod("v", on="a", cpu=1, terminating=True, preempted=True),
+        pod("p", cpu=1, priority=1, nominated="a"),
+    )
+
+    assert "not eligible due to a terminating pod on the nominated node" in text
+    assert text.endswith("  the pods that it preempted on a would have to end\n")
+
+
+def test_a_rejection_before_any_node_is_told_with_its_plugin() -> None:
+    lost = Volume(name="data", persistent_volume_claim=PersistentVolumeClaimVolumeSource(claim_name="data"))
+
+    text = text_of(node("a"), pod("p", spec={"volumes": (lost,)}))
+
+    assert text.startswith("default/p is unschedulable\n")
+    assert text.endswith(
+        '\nBefore any node was looked at  VolumeRestrictions\n  persistentvolumeclaim "data" not found\n'
+    )
+
+
+def test_a_cluster_without_nodes_is_said_to_have_none() -> None:
+    assert text_of(pod("p")).endswith("\nNodes  there are none\n")
+
+
+def test_a_gated_pod_is_said_not_to_be_attempted() -> None:
+    text = text_of(node("a"), pod("p", gates=["example.com/quota", "example.com/check"]))
+
+    assert "not attempted before its scheduling gates are removed: example.com/quota, example.com/check\n" in text
+
+
+def test_long_names_and_long_reasons_stay_within_the_page() -> None:
+    names = [f"ip-10-0-{number}-7.very-long-region-name.compute.internal.example.com" for number in range(12)]
+    tainted = ["dedicated=gpu:NoSchedule"]
+    nodes = [node(name, cpu=2, taints=tainted if number % 2 else ()) for number, name in enumerate(names)]
+    victims = [pod(f"a-pod-with-a-long-name-{number}", on=name, cpu=2) for number, name in enumerate(names)]
+
+    for width in (80, 100):
+        for incoming in (
+            pod("p", cpu=2, priority=1, tolerations=[tolerate("")]),
+            pod("p", cpu=2),
+            pod("p", cpu=0, tolerations=[tolerate("")]),
+        ):
+            text = text_of(*nodes, *victims, incoming, width=width)
+            assert [line for line in text.splitlines() if len(line) > width] == []
+
+
+def test_columns_of_a_plugin_that_a_configuration_adds_are_shown_too() -> None:
+    settings = configuration(only=["NodeResourcesFit"])
+    page = Page()
+
+    write_explanation(page, explain([node("a"), node("b", cpu=4), pod("p", cpu=1)], "default/p", settings))
+
+    assert "Fit  total" in page.text
+    assert "Toleration" not in page.text

@@ -1,0 +1,116 @@
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import podium
+from podium.api.codec import load_text
+from podium.api.errors import InputError, PodiumError
+from podium.api.meta import ObjectMeta
+from podium.api.policy import PriorityClass
+from tests.app.processes import run
+from tests.builders import configuration, node, pod
+
+NODE: dict[str, Any] = {
+    "apiVersion": "v1",
+    "kind": "Node",
+    "metadata": {"name": "n", "creationTimestamp": None},
+    "status": {"allocatable": {"cpu": "4", "pods": 10}},
+}
+POD: dict[str, Any] = {
+    "apiVersion": "v1",
+    "kind": "Pod",
+    "metadata": {"name": "web", "creationTimestamp": None},
+    "spec": {"containers": [{"name": "main", "image": "i", "resources": {"requests": {"cpu": "1"}}}]},
+}
+LIST = {"apiVersion": "v1", "kind": "List", "items": [NODE, POD]}
+
+
+def test_objects_may_be_dictionaries_lists_typed_documents_or_files(tmp_path: Path) -> None:
+    file = tmp_path / "both.json"
+    file.write_text(json.dumps(LIST))
+    given: list[Any] = [
+        [NODE, POD],
+        [LIST],
+        load_text(json.dumps(LIST), "text"),
+        [node("n", cpu=4, pods=10), pod("web", cpu=1)],
+        [NODE, pod("web", cpu=1)],
+        file,
+        str(file),
+        [tmp_path],
+    ]
+
+    for objects in given:
+        found = podium.explain(objects, "web")
+        assert (found.outcome, found.node) == ("schedulable", "n")
+        assert [(one["pod"], one["node"]) for one in podium.simulate(objects).pods] == [("default/web", "n")]
+
+
+def test_a_pod_is_named_with_its_namespace_or_is_in_default() -> None:
+    assert podium.explain([NODE, POD], "default/web").to_dict() == podium.explain([NODE, POD], "web").to_dict()
+
+
+def test_a_configuration_may_be_read_or_a_file(tmp_path: Path) -> None:
+    settings = configuration(schedulerName="mine")
+    file = tmp_path / "scheduler.yaml"
+    api_version = "kubescheduler.config.k8s.io/v1"
+    file.write_text(
+        f"apiVersion: {api_version}\nkind: KubeSchedulerConfiguration\nprofiles: [{{schedulerName: mine}}]\n"
+    )
+
+    for one in (settings, file, str(file)):
+        with pytest.raises(PodiumError, match="is for scheduler default-scheduler, which is not configured"):
+            podium.explain([NODE, POD], "web", one)
+        assert podium.explain([NODE, pod("web", scheduler="mine")], "web", one).node == "n"
+        assert podium.simulate([NODE, pod("web", scheduler="mine")], configuration=one).summary["bindings"] == 1
+
+
+def test_an_object_that_is_given_twice_is_refused() -> None:
+    with pytest.raises(InputError) as caught:
+        podium.explain([NODE, POD, pod("web")], "web")
+
+    assert str(caught.value) == "objects[2], Pod default/web: is given twice, first in objects[1]; remove one"
+
+
+def test_what_is_wrong_in_a_dictionary_is_told_with_its_number() -> None:
+    with pytest.raises(InputError) as caught:
+        podium.explain([NODE, {**POD, "spec": 5}], "web")
+
+    assert str(caught.value) == "objects[1], document 1, Pod default/web, .spec: 5 is not an object"
+
+
+def test_a_pod_that_no_api_server_has_seen_gets_the_priority_of_its_class() -> None:
+    high = PriorityClass(metadata=ObjectMeta(name="high"), value=7, preemption_policy="Never")
+    own = {**POD, "spec": {**POD["spec"], "priorityClassName": "high"}}
+
+    record = podium.explain([NODE, high, own], "web").record
+
+    assert (record.priority, record.preemption_policy) == (7, "Never")
+
+
+def test_the_default_class_counts_for_pods_without_one_and_leaves_others_alone() -> None:
+    default = PriorityClass(metadata=ObjectMeta(name="usual"), value=3, global_default=True)
+    given = {**POD, "spec": {**POD["spec"], "priority": 5}}
+
+    assert podium.explain([NODE, default, POD], "web").record.priority == 3
+    assert podium.explain([NODE, default, given], "web").record.priority == 5
+
+
+def test_a_class_that_does_not_exist_is_refused_as_the_api_server_does() -> None:
+    own = {**POD, "spec": {**POD["spec"], "priorityClassName": "gone"}}
+
+    with pytest.raises(PodiumError, match="no PriorityClass with name gone was found"):
+        podium.explain([NODE, own], "web")
+
+
+def test_importing_podium_imports_nothing_else() -> None:
+    code = "import sys, podium; print(*(name for name in sys.modules if name.startswith(('podium.', 'numpy'))))"
+
+    assert run(code=code).stdout == "\n"
+
+
+def test_podium_has_no_other_attributes() -> None:
+    assert podium.__all__ == ["explain", "simulate"]
+    with pytest.raises(AttributeError, match="module 'podium' has no attribute 'explode'"):
+        podium.explode  # noqa: B018

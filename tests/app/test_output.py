@@ -1,0 +1,77 @@
+import json
+import sys
+from typing import Any
+
+import pytest
+import yaml
+from hypothesis import given
+from hypothesis import strategies as st
+
+from podium.api import yaml as own_yaml
+from podium.app.output import in_json, in_yaml, new_page
+from podium.app.page import WIDTH, Cell, Page
+
+VALUES: st.SearchStrategy[Any] = st.recursive(
+    st.none() | st.booleans() | st.integers(-(2**62), 2**62) | st.text(),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(), inner, max_size=3),
+)
+
+
+@given(VALUES)
+def test_yaml_reads_back_as_the_same_value(value: Any) -> None:
+    assert yaml.load(in_yaml(value), yaml.CSafeLoader) == value
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["no", "yes", "y", "N", "on", "true", "null", "~", "", "1", "1e3", "0o17", "0x1F", "1:30", ".5", "2026-01-01"],
+)
+def test_text_that_a_reader_may_take_for_something_else_is_quoted(text: str) -> None:
+    written = in_yaml({"key": text})
+
+    assert written.partition(": ")[2][0] in "'\""
+    assert list(own_yaml.parse_documents(written)) == [(1, {"key": text})]
+
+
+def test_a_value_that_stands_in_two_places_is_written_out_twice() -> None:
+    shared = {"a": 1}
+
+    assert in_yaml([shared, shared]) == "- a: 1\n- a: 1\n"
+
+
+def test_json_is_indented_keeps_the_order_of_keys_and_holds_nothing_that_a_terminal_acts_on() -> None:
+    written = in_json({"b": "\x1b[31m\x9b\u202e", "a": [1.5, None]})
+
+    assert written.startswith('{\n  "b": ')
+    assert written.isascii()
+    assert all(line.isprintable() for line in written.splitlines())
+    assert json.loads(written) == {"b": "\x1b[31m\x9b\u202e", "a": [1.5, None]}
+
+
+def test_a_page_for_a_pipe_is_as_wide_as_pages_get_and_plain(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "70")
+
+    assert _drawn(new_page()) == (WIDTH, "taken\n")
+
+
+@pytest.mark.parametrize(("columns", "width"), [("30", 60), ("70", 70), ("300", WIDTH)])
+def test_a_page_for_a_terminal_is_coloured_and_as_wide_as_that_within_limits(
+    columns: str, width: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
+    monkeypatch.setenv("COLUMNS", columns)
+    monkeypatch.delenv("NO_COLOR", raising=False)
+
+    assert _drawn(new_page()) == (width, "\x1b[32mtaken\x1b[0m\n")
+
+
+def test_with_no_color_a_page_for_a_terminal_is_plain(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
+    monkeypatch.setenv("NO_COLOR", "1")
+
+    assert _drawn(new_page())[1] == "taken\n"
+
+
+def _drawn(page: Page) -> tuple[int, str]:
+    page.line(Cell("taken", "good"))
+    return page.width, page.text

@@ -1,0 +1,79 @@
+"""What is drawn with rich, on terminals alone."""
+
+import re
+import sys
+
+import click
+import pytest
+
+from podium.app.command import podium
+from podium.app.explain_command import explain
+from podium.app.page import WIDTH
+from podium.app.progress import ProgressBar
+from podium.app.rich_help import rich_help
+
+SECOND = 10**9
+
+
+@pytest.fixture
+def clock(monkeypatch: pytest.MonkeyPatch) -> list[float]:
+    """The time that progress bars see: the last entry."""
+    times = [100.0]
+    monkeypatch.setattr("podium.app.progress.time.monotonic", lambda: times[-1])
+    return times
+
+
+@pytest.mark.parametrize("no_color", ["", "1"])
+def test_help_is_drawn_in_boxes_and_in_colour_where_that_is_wanted(
+    no_color: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("NO_COLOR", no_color)
+    monkeypatch.setenv("FORCE_COLOR", "1")
+    monkeypatch.setenv("COLUMNS", "300")
+
+    text = rich_help(podium, click.Context(podium, info_name="podium"))
+
+    assert "╭─" in text
+    assert ("\x1b[1;36m" in text) is (no_color == "")
+    plain = click.unstyle(text)
+    assert re.findall(r"^│ (\w+) ", plain, re.MULTILINE) == ["explain", "simulate", "trace", "bench"]
+    assert "\n   podium explain web -f cluster.yaml" in plain
+
+
+def test_help_of_a_subcommand_has_its_options_its_example_and_no_line_too_long(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("NO_COLOR", "1")
+    monkeypatch.setenv("COLUMNS", "300")
+
+    text = rich_help(explain, click.Context(explain, info_name="explain", parent=click.Context(podium, None, "podium")))
+
+    assert "Usage: podium explain [OPTIONS] POD" in text
+    assert "--scheduler" in text
+    assert "\n   podium explain shop/web -f nodes-and-pods.yaml -f web.yaml" in text
+    assert max(map(len, text.splitlines())) <= WIDTH
+
+
+def test_progress_is_shown_on_a_terminal_when_a_run_takes_a_while(
+    clock: list[float], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
+    monkeypatch.setenv("TERM", "xterm")
+
+    with ProgressBar() as bar:
+        bar.update(0.1, 5 * SECOND)
+        assert capsys.readouterr().err == ""
+        clock.append(102.0)
+        bar.update(0.5, 90 * SECOND + 7)
+
+    shown = capsys.readouterr()
+    assert "simulating, at 1m30s" in shown.err
+    assert shown.out == ""
+
+
+def test_progress_is_not_shown_where_standard_error_is_no_terminal(
+    clock: list[float], capsys: pytest.CaptureFixture[str]
+) -> None:
+    with ProgressBar() as bar:
+        clock.append(200.0)
+        bar.update(0.5, SECOND)
+
+    assert "".join(capsys.readouterr()) == ""

@@ -1,0 +1,100 @@
+from podium.app.page import Page
+from podium.app.timeline import folded, since, whole_reason, write_digest, write_timeline
+from podium.sim.history import SimEvent
+
+SHORT = "0/2 nodes are available: 2 Insufficient cpu. preemption: 0/2 nodes are available: 2 Insufficient cpu."
+
+
+def event(time: float, reason: str, pod: str | None = None, message: str = "", **other: str) -> SimEvent:
+    return SimEvent(time, reason, pod, other.get("node"), other.get("by"), message)
+
+
+def failed(time: float, pod: str, message: str = SHORT) -> SimEvent:
+    return event(time, "FailedScheduling", pod, message, by="default-scheduler")
+
+
+def lines_of(*events: SimEvent, width: int = 100) -> list[str]:
+    page = Page(width)
+    write_timeline(page, folded(events))
+    return page.text.splitlines()[2:]
+
+
+def test_attempts_that_fail_alike_are_one_line_though_other_pods_act_in_between() -> None:
+    lines = folded([failed(0, "a"), failed(0, "b"), failed(30, "a"), event(31, "Started", "c"), failed(60, "a")])
+
+    assert [(line.event.pod, line.times, line.last) for line in lines] == [("a", 3, 60), ("b", 1, 0), ("c", 1, 31)]
+
+
+def test_an_attempt_that_fails_for_another_reason_or_after_another_event_has_its_own_line() -> None:
+    other = SHORT.replace("cpu", "memory")
+    events = [failed(0, "a"), failed(1, "a", other), event(2, "Nominated", "a"), failed(3, "a", other)]
+
+    assert [line.times for line in folded(events)] == [1, 1, 1, 1]
+
+
+def test_a_line_says_when_what_happened_to_whom_where_and_by_whom() -> None:
+    assert lines_of(
+        failed(0, "default/c"),
+        failed(30, "default/c"),
+        event(30.5, "Preempted", "default/a", "Preempted by pod x on node n1", node="n1", by="default/c"),
+        event(30.5, "Killing", "default/a", "grace period 30s", node="n1", by="default/c"),
+        event(90, "Scheduled", "default/c", "Successfully assigned", node="n1", by="default-scheduler"),
+        event(90, "NodeAdded", node="n2", by="scenario"),
+    ) == [
+        "     +0s  FailedScheduling  default/c      2 Insufficient cpu (2 times, last at +30s)",
+        "  +30.5s  Preempted         default/a  n1  by default/c",
+        "  +30.5s  Killing           default/a  n1  by default/c: grace period 30s",
+        "  +1m30s  Scheduled         default/c  n1",
+        "  +1m30s  NodeAdded                    n2  by scenario",
+    ]
+
+
+def test_long_names_and_messages_are_shortened_to_the_page() -> None:
+    message = "0/9 nodes are available: " + ", ".join(f"{number} reason" for number in range(40))
+    name = "a-namespace-of-some-length/a-pod-with-a-long-name-5d4f8c7b9-x2x4z"
+
+    lines = lines_of(failed(0, name, message), failed(9, name, message), event(9, "Started", "a", node="n" * 63))
+
+    assert max(map(len, lines)) <= 100
+    assert "  0 reason, 1 reas… (2" in lines[0]
+    assert lines[1].strip() == "times, last at +9s)"
+
+
+def test_that_a_pod_may_not_preempt_is_told() -> None:
+    message = "0/1 nodes are available: 1 Too many pods. preemption: not eligible due to preemptionPolicy=Never.."
+
+    assert lines_of(failed(0, "a", message)) == [
+        "  +0s  FailedScheduling  a    1 Too many pods, not eligible due to preemptionPolicy=Never"
+    ]
+
+
+def test_the_whole_reason_keeps_what_preemption_says() -> None:
+    assert whole_reason(SHORT) == "2 Insufficient cpu. preemption: 2 Insufficient cpu"
+
+
+def test_a_digest_counts_reasons_and_lists_preemptions() -> None:
+    page = Page()
+
+    write_digest(page, [event(0, "Created", "b"), failed(1, "b"), failed(2, "b"), *_preemptions(25)])
+
+    lines = page.text.splitlines()
+    assert lines[1] == "Events  28; --events lists them all"
+    assert lines[2:5] == ["  25  Preempted", "   2  FailedScheduling", "   1  Created"]
+    assert lines[6:8] == ["Preemptions  the first 20", "   +0s  v0   on n  by b"]
+    assert len(lines) == 27
+
+
+def _preemptions(number: int) -> list[SimEvent]:
+    return [event(one, "Preempted", f"v{one}", node="n", by="b") for one in range(number)]
+
+
+def test_times_are_given_from_the_start_in_the_units_that_they_fill() -> None:
+    assert [since(time) for time in (0, 0.25, 59, 3600, -5)] == ["+0s", "+250ms", "+59s", "+1h", "+-5s"]
+
+
+def test_when_nothing_happens_that_is_said() -> None:
+    page = Page()
+
+    write_timeline(page, [])
+
+    assert page.text == "\nTimeline  nothing happens\n"

@@ -1,0 +1,65 @@
+from pathlib import Path
+
+import msgspec
+import pytest
+from click.testing import CliRunner
+
+import podium
+from podium.app.command import podium as command
+
+NODES = "sn,cpu_milli,memory_mib,gpu,model\nn1,4000,8192,2,T4\n"
+PODS = """\
+name,cpu_milli,memory_mib,num_gpu,gpu_milli,gpu_spec,qos,creation_time,deletion_time,scheduled_time
+late,1000,64,0,0,,BE,90,100,90
+first,1000,64,1,500,T4,LS,5,65,5
+second,1000,64,0,0,,Burstable,7,20,7
+"""
+
+
+@pytest.fixture
+def files(tmp_path: Path) -> tuple[str, ...]:
+    (tmp_path / "nodes.csv").write_text(NODES)
+    (tmp_path / "pods.csv").write_text(PODS)
+    return "--nodes", str(tmp_path / "nodes.csv"), "--pods", str(tmp_path / "pods.csv")
+
+
+def openb(*args: str) -> str:
+    result = CliRunner().invoke(command, ["trace", "openb", *args], catch_exceptions=False)
+    assert result.exit_code == 0, result.output
+    return result.stdout
+
+
+def test_what_is_written_can_be_simulated(files: tuple[str, ...], tmp_path: Path) -> None:
+    openb(*files, "-o", str(tmp_path / "trace.json"))
+
+    result = podium.simulate(tmp_path / "trace.json")
+
+    assert [(one["pod"], one["node"], one["phase"]) for one in result.pods] == [
+        ("default/first", "n1", "Succeeded"),
+        ("default/late", "n1", "Succeeded"),
+        ("default/second", "n1", "Succeeded"),
+    ]
+
+
+def test_a_file_gets_what_standard_output_does(files: tuple[str, ...], tmp_path: Path) -> None:
+    assert openb(*files, "-o", str(tmp_path / "trace.json")) == ""
+    assert openb(*files) == (tmp_path / "trace.json").read_text()
+
+
+@pytest.mark.parametrize("limit", [0, 1, 2, 3, 9])
+def test_a_limit_leaves_the_pods_that_come_first(limit: int, files: tuple[str, ...]) -> None:
+    lines = openb(*files, "--limit", str(limit)).splitlines()
+
+    steps = msgspec.json.decode(lines[-1])["spec"]["steps"]
+    names = [pod["metadata"]["name"] for step in steps for pod in step["apply"]]
+    assert names == ["first", "second", "late"][:limit]
+    assert [msgspec.json.decode(line)["kind"] for line in lines] == [*["PriorityClass"] * 3, "Node", "Scenario"]
+
+
+def test_a_fault_in_a_file_is_told_with_line_and_column(files: tuple[str, ...]) -> None:
+    Path(files[3]).write_text(PODS.replace("late,1000", "late,much"))
+
+    result = CliRunner().invoke(command, ["trace", "openb", *files])
+
+    assert (result.exit_code, result.stdout) == (1, "")
+    assert f'{files[3]}: line 2, column cpu_milli: "much" is not a whole number' in result.stderr

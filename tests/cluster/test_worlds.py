@@ -1,0 +1,153 @@
+"""Worlds: on each row, the cluster in which only that row's pods are others."""
+
+from __future__ import annotations
+
+import numpy as np
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from podium.api.selectors import compile_label_selector
+from podium.cluster.affinity_term import compile_term
+from podium.cluster.arrays import Int64s
+from podium.cluster.cluster import Cluster
+from podium.cluster.matchers import CarriesAntiAffinity, HoldsHostPort, InNamespace, Predicate, Selected
+from podium.cluster.pod_class import HostPort
+from podium.cluster.pods import PodRecord
+from podium.cluster.view import View
+from podium.cluster.worlds import Worlds
+from tests.builders import ZONE, cluster_of, node, pod, selector, term
+from tests.generators import KEYS, Objects, Traits, clusters, terms
+
+WEB = Selected((compile_term(term("app=web"), "default"),))
+
+
+def rows(*numbers: int) -> Int64s:
+    return np.array(numbers, dtype=np.int64)
+
+
+def slots(cluster: Cluster, *names: str) -> Int64s:
+    by_name = {one.name: one.slot for one in cluster.placed.values()}
+    return np.array([by_name[name] for name in names], dtype=np.int64)
+
+
+def three_nodes() -> Cluster:
+    nodes = [node("a1", zone="a"), node("a2", zone="a"), node("b1", zone="b")]
+    webs = [pod(f"web-{name}", on=name, cpu=1, labels={"app": "web"}) for name in ("a1", "a2", "b1")]
+    return cluster_of(*nodes, *webs, pod("db", on="a1", cpu=2))
+
+
+def test_a_pod_that_leaves_its_world_leaves_no_other() -> None:
+    cluster = three_nodes()
+    worlds = Worlds(cluster, rows(0, 1, 2))
+
+    worlds.remove(rows(0), slots(cluster, "web-a1"))
+
+    assert worlds.requested(0).tolist() == [2000, 1000, 1000]
+    assert worlds.pod_count().tolist() == [1, 1, 1]
+    assert worlds.count(WEB).tolist() == [0, 1, 1]
+    # In the world of a1 its zone has one pod left; the world of a2 still has both.
+    assert worlds.domain_count(WEB, ZONE).tolist() == [1, 2, 1]
+    assert worlds.labelled_count(WEB, ZONE).tolist() == [2, 3, 3]
+    assert [one.name for one in worlds.pods(0)] == ["db"]
+
+
+def test_a_pod_given_back_makes_its_world_what_it_was() -> None:
+    cluster = three_nodes()
+    worlds = Worlds(cluster, rows(0, 2))
+    gone = slots(cluster, "web-a1", "db", "web-b1")
+    worlds.remove(rows(0, 0, 1), gone)
+    worlds.add(rows(0, 1), slots(cluster, "web-a1", "web-b1"))
+
+    assert worlds.requested(0).tolist() == [1000, 1000]
+    assert worlds.count(WEB).tolist() == [1, 1]
+    assert [(sign, one.name) for sign, one in worlds.history(0)] == [(-1, "web-a1"), (-1, "db"), (1, "web-a1")]
+
+
+def test_worlds_at_some_positions_go_their_own_way() -> None:
+    cluster = three_nodes()
+    worlds = Worlds(cluster, rows(0, 1, 2))
+    worlds.remove(rows(1), slots(cluster, "web-a2"))
+
+    trial = worlds.at(rows(1, 2))
+    trial.remove(rows(1), slots(cluster, "web-b1"))
+
+    assert trial.count(WEB).tolist() == [0, 0]
+    assert worlds.count(WEB).tolist() == [1, 0, 1]
+    assert trial.pod_count().tolist() == [0, 0]
+    assert worlds.pod_count().tolist() == [2, 0, 1]
+
+
+def test_a_nominated_pod_joins_one_world() -> None:
+    cluster = three_nodes()
+    worlds = Worlds(cluster, rows(0, 1))
+
+    worlds.join(rows(1), [cluster.read(pod("w", cpu=3, labels={"app": "web"}))])
+
+    assert worlds.requested(0).tolist() == [3000, 4000]
+    assert worlds.domain_count(WEB, ZONE).tolist() == [2, 3]
+    assert [one.name for one in worlds.pods(1)] == ["web-a2", "w"]
+    assert cluster.pods_on(1) == [one for one in worlds.pods(1) if one.name != "w"]
+
+
+def test_of_two_holders_the_last_change_decides_who_holds_a_port() -> None:
+    """kube-scheduler keeps ports as a set: one entry, taken away by the first holder that leaves."""
+    port = HoldsHostPort(HostPort("0.0.0.0", "TCP", 80))
+    cluster = cluster_of(node("n"), pod("q", on="n", ports=[80]), pod("r", on="n", ports=[80]))
+    worlds = Worlds(cluster, rows(0))
+    assert worlds.is_held(port).tolist() == [True]
+
+    worlds.remove(rows(0), slots(cluster, "q"))
+    assert worlds.is_held(port).tolist() == [False]
+    assert worlds.count(port).tolist() == [1]
+    worlds.add(rows(0), slots(cluster, "q"))
+    assert worlds.is_held(port).tolist() == [True]
+
+
+def test_terminating_pods_are_no_change_to_those_that_count_the_living() -> None:
+    living = InNamespace("default", compile_label_selector(selector("app=web")))
+    cluster = cluster_of(node("n", zone="a"), pod("q", on="n", labels={"app": "web"}, terminating=True))
+    worlds = Worlds(cluster, rows(0))
+    worlds.remove(rows(0), slots(cluster, "q"))
+
+    assert worlds.count(living).tolist() == [0]
+    assert worlds.change(living).tolist() == [0]
+    assert worlds.change(WEB).tolist() == [-1]
+
+
+@settings(max_examples=60)
+@given(clusters(Traits(affinity=True, ports=True, terminating=True), most_pods=9), terms(), st.data())
+def test_each_world_is_the_cluster_without_the_pods_that_left_it(
+    objects: Objects, counted: object, data: st.DataObject
+) -> None:
+    """Whatever is asked, and whenever it is asked for the first time."""
+    cluster = cluster_of(*objects.surroundings)
+    names = sorted(cluster.nodes.row_of, key=cluster.nodes.row_of.__getitem__)
+    worlds = Worlds(cluster, rows(*(cluster.nodes.row_of[name] for name in names)))
+    term = compile_term(counted, "default")  # type: ignore[arg-type]
+    predicates: list[Predicate] = [Selected((term,)), CarriesAntiAffinity(term)]
+    asked_before = data.draw(st.booleans())
+    if asked_before:
+        _ = [worlds.count(one) for one in predicates]
+    leaving = {name: _some(cluster.pods_on(row), data) for name, row in cluster.nodes.row_of.items()}
+    pairs = [(position, one.slot) for position, name in enumerate(names) for one in leaving[name]]
+    worlds.remove(rows(*(position for position, _ in pairs)), rows(*(slot for _, slot in pairs)))
+
+    for position, name in enumerate(names):
+        gone = {one.uid for one in leaving[name]}
+        alone = cluster_of(*objects.without(gone))
+        row = alone.nodes.row_of[name]
+        view = View(alone, rows(row))
+        assert worlds.pod_count()[position] == alone.nodes.pod_count[row]
+        for index, resource in enumerate(cluster.nodes.resources):
+            there = alone.nodes.resource_index.get(resource)
+            expected = 0 if there is None else int(alone.nodes.requested[there, row])
+            assert worlds.requested(index)[position] == expected
+        for predicate in predicates:
+            assert worlds.count(predicate)[position] == view.count(predicate)[0]
+            for key in KEYS:
+                assert worlds.domain_count(predicate, key)[position] == view.domain_count(predicate, key)[0]
+                assert worlds.labelled_count(predicate, key)[position] == view.labelled_count(predicate, key)[0]
+
+
+def _some(pods: list[PodRecord], data: st.DataObject) -> list[PodRecord]:
+    return [one for one in pods if data.draw(st.booleans())]

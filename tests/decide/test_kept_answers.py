@@ -1,0 +1,62 @@
+"""What a scheduler keeps between attempts, against a scheduler that has just started."""
+
+from __future__ import annotations
+
+from hypothesis import settings
+from hypothesis import strategies as st
+from hypothesis.stateful import initialize, invariant
+
+from podium.api.pod import Pod
+from tests.builders import cluster_of, plain_runner
+from tests.cluster.changing_cluster import NAMES, ChangingCluster
+from tests.decide.answers import answers
+from tests.generators import EVERYTHING, Traits, targets
+
+# Nothing that reaches beyond a node: what is kept of a row then stands until the row changes.
+ROW_LOCAL = Traits(
+    ports=True,
+    node_affinity=True,
+    tolerations=True,
+    terminating=True,
+    nominated=True,
+    budgets=True,
+    images=True,
+    heavy_target=True,
+)
+
+
+class DecidingCluster(ChangingCluster):
+    """The same pods are decided about after every change, by a scheduler that has been there all the time."""
+
+    traits = ROW_LOCAL
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.runner = plain_runner(self.cluster)
+        self.targets: list[Pod] = []
+
+    @initialize(data=st.data())
+    def choose_targets(self, data: st.DataObject) -> None:
+        self.targets = [data.draw(targets(NAMES, self.traits)) for _ in range(2)]
+
+    @invariant()
+    def a_new_scheduler_would_decide_the_same(self) -> None:
+        cluster = cluster_of(*self.objects)
+        runner = plain_runner(cluster)
+        for target in self.targets:
+            assert answers(self.runner, self.cluster.read(target)) == answers(runner, cluster.read(target))
+        fresh = {pod.uid: pod for pod, _ in cluster.nominations.all()}
+        for pod, _ in self.cluster.nominations.all():
+            assert answers(self.runner, pod) == answers(runner, fresh[pod.uid])
+
+
+class DecidingWidely(DecidingCluster):
+    """As before, with pods whose affinity and spreading look at all nodes."""
+
+    traits = EVERYTHING
+
+
+DecidingCluster.TestCase.settings = settings(max_examples=20, stateful_step_count=20)
+DecidingWidely.TestCase.settings = settings(max_examples=12, stateful_step_count=20)
+TestRowLocalPods = DecidingCluster.TestCase
+TestAllPods = DecidingWidely.TestCase

@@ -1,0 +1,73 @@
+"""Which nominations end when somebody more important takes, or is promised, room on their node.
+
+Rows 11 and 13 of Kubernetes' tests: TestNominatedNode, TestPreemptionAndNominatedNodeNameScenarios.
+"""
+
+from __future__ import annotations
+
+from podium.cluster.cluster import Cluster
+from podium.decide.nominations import unfit_nominations
+from tests.builders import cluster_of, node, plain_runner, pod
+
+RUNNING = [pod("q", on="n", cpu=2)]
+
+
+def ended(cluster: Cluster, priority: int, leaving: frozenset[str] = frozenset(), name: str = "n") -> list[str]:
+    runners = {"default-scheduler": plain_runner(cluster)}
+    return [one.name for one in unfit_nominations(cluster, runners, name, priority, leaving)]
+
+
+def test_a_lower_nomination_that_no_longer_fits_ends() -> None:
+    cluster = cluster_of(node("n", cpu=4), *RUNNING, pod("low", priority=1, cpu=3, nominated="n"))
+
+    assert ended(cluster, 5) == ["low"]
+    assert cluster.nominations.on("n") == []
+
+
+def test_a_lower_nomination_that_still_fits_stays() -> None:
+    """kube-scheduler ends it too; the preemption design does not."""
+    cluster = cluster_of(node("n", cpu=4), *RUNNING, pod("low", priority=1, cpu=2, nominated="n"))
+
+    assert ended(cluster, 5) == []
+    assert len(cluster.nominations) == 1
+
+
+def test_only_nominations_below_the_priority_are_looked_at() -> None:
+    waiting = [pod(name, priority=priority, cpu=9, nominated="n") for name, priority in (("equal", 5), ("above", 6))]
+    cluster = cluster_of(node("n", cpu=4), *waiting)
+
+    assert ended(cluster, 5) == []
+
+
+def test_a_nomination_counts_against_those_below_it_until_it_is_found_unfit() -> None:
+    """The first does not fit beside the running pod; without its claim the second does, and the third no more."""
+    waiting = [
+        pod("first", priority=3, cpu=3, nominated="n"),
+        pod("second", priority=2, cpu=2, nominated="n"),
+        pod("third", priority=1, cpu=1, nominated="n"),
+    ]
+    cluster = cluster_of(node("n", cpu=4), *RUNNING, *waiting)
+
+    assert ended(cluster, 5) == ["first", "third"]
+
+
+def test_pods_that_are_leaving_count_as_gone() -> None:
+    low = pod("low", priority=1, cpu=3, nominated="n")
+
+    assert ended(cluster_of(node("n", cpu=4), *RUNNING, low), 5, frozenset({"default/q"})) == []
+    preempted = pod("q", on="n", cpu=2, terminating=True, preempted=True)
+    assert ended(cluster_of(node("n", cpu=4), preempted, low), 5) == []
+    deleted = pod("q", on="n", cpu=2, terminating=True)
+    assert ended(cluster_of(node("n", cpu=4), deleted, low), 5) == ["low"]
+
+
+def test_no_nomination_survives_its_node() -> None:
+    cluster = cluster_of(node("other"), pod("low", priority=1, nominated="n"))
+
+    assert ended(cluster, 2**31) == ["low"]
+
+
+def test_a_nominated_pod_that_its_node_no_longer_selects_loses_the_nomination() -> None:
+    target = pod("low", priority=1, nominated="n", node_selector={"disk": "ssd"})
+
+    assert ended(cluster_of(node("n"), target), 5) == ["low"]

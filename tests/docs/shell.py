@@ -1,0 +1,57 @@
+"""The few commands that documents show, run in this process."""
+
+from __future__ import annotations
+
+import gc
+import re
+import shlex
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from podium.app.command import podium
+
+
+def entered(session: str) -> Iterator[tuple[str, str]]:
+    """Each command of a session, given behind `$ `, with the output that is shown for it."""
+    for part in re.split(r"^\$ ", session, flags=re.MULTILINE)[1:]:
+        command, _, shown = part.replace("\\\n", "").partition("\n")
+        yield command, shown
+
+
+def agree(shown: str, printed: str) -> bool:
+    """Whether that was printed; a line `...` stands for any number of lines."""
+    lines = (r"(?:.*\n)*?" if line.strip() == "..." else re.escape(f"{line}\n") for line in shown.splitlines())
+    return re.fullmatch("".join(lines), printed) is not None
+
+
+class Shell:
+    """Knows `podium`, `export PYTHONPATH=FOLDER` and `echo $?`; works in a folder."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch, folder: Path) -> None:
+        self._monkeypatch = monkeypatch
+        self.exit_code = 0
+        monkeypatch.chdir(folder)
+
+    def run(self, command: str) -> str:
+        """What the command prints, errors included."""
+        match shlex.split(command):
+            case ["podium", *arguments]:
+                return self._podium(arguments)
+            case ["echo", "$?"]:
+                return f"{self.exit_code}\n"
+            case ["export", setting] if setting.startswith("PYTHONPATH="):
+                self._monkeypatch.syspath_prepend(setting.partition("=")[2])
+                return ""
+        raise AssertionError(f"documents do not show such a command: {command}")
+
+    def _podium(self, arguments: list[str]) -> str:
+        try:
+            result = CliRunner().invoke(podium, arguments, prog_name="podium", catch_exceptions=False)
+        finally:
+            # Some subcommands do without the garbage collector, as they have a process to themselves.
+            gc.enable()
+        self.exit_code = result.exit_code
+        return result.output

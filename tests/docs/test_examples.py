@@ -1,0 +1,136 @@
+"""What the documents show is what happens."""
+
+from __future__ import annotations
+
+import doctest
+import json
+import re
+import tomllib
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tools import dev
+
+from podium.api.codec import Document, load_text
+from podium.api.kinds import KINDS
+from podium.cluster.cluster import Cluster
+from podium.framework.configuration import read_configuration
+from podium.framework.profile_builder import build_profiles
+from podium.framework.registry import Registry
+from podium.plugins.registry import IN_TREE
+from podium.sim.scenario import read_scenario
+from tests.docs.blocks import DOCUMENTS, ROOT, blocks_of, name_of, prose_of
+from tests.docs.shell import Shell, agree, entered
+
+# Those of `text` blocks are pictures; what is in all others is checked below.
+LANGUAGES = {"console", "json", "python", "sh", "text", "toml", "yaml"}
+
+each_document = pytest.mark.parametrize("document", DOCUMENTS, ids=name_of)
+
+
+@each_document
+def test_every_block_says_how_it_is_checked(document: Path) -> None:
+    fences = [line for line in document.read_text().splitlines() if line.startswith("```")]
+    found = blocks_of(document)
+
+    assert len(fences) == 2 * len(found)
+    assert {block.language for block in found} <= LANGUAGES
+
+
+@each_document
+def test_commands_print_what_is_shown(document: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    shell = Shell(monkeypatch, ROOT)
+    for block in blocks_of(document, "console"):
+        for command, shown in entered(block.text):
+            printed = shell.run(command)
+
+            assert agree(shown, printed), f"{block.place}: `{command}` prints\n{printed}"
+
+
+@each_document
+def test_python_answers_what_is_shown(document: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(ROOT)
+    names: dict[str, Any] = {}
+    for block in blocks_of(document, "python"):
+        session = doctest.DocTestParser().get_doctest(block.text, names, block.place, block.place, block.line)
+        told: list[str] = []
+        # The names of one block are there in the next.
+        failures = doctest.DocTestRunner(optionflags=doctest.ELLIPSIS).run(session, out=told.append, clear_globs=False)
+        names = session.globs
+
+        assert failures.failed == 0, "".join(told)
+        assert session.examples or block.source, f"{block.place}: neither a session nor quoted from a file"
+
+
+@each_document
+def test_what_is_quoted_stands_in_its_file(document: Path) -> None:
+    for block in blocks_of(document):
+        if block.source:
+            assert block.text in (ROOT / block.source).read_text(), f"{block.place}: not so in {block.source}"
+
+
+@each_document
+def test_yaml_json_and_toml_are_right(document: Path) -> None:
+    for block in blocks_of(document, "json"):
+        json.loads(block.text)
+    for block in blocks_of(document, "toml"):
+        tomllib.loads(block.text)
+    for block in blocks_of(document, "yaml"):
+        if not block.source:
+            for one in load_text(block.text, block.place):
+                read(one)
+
+
+def read(document: Document) -> None:
+    """Raises an error for a scenario or a configuration that is not right; the codec has read all else."""
+    match document.raw["kind"]:
+        case "KubeSchedulerConfiguration":
+            configuration = read_configuration(document.raw, document.source)
+            build_profiles(configuration, Registry(IN_TREE), Cluster())
+        case "Scenario":
+            read_scenario(document)
+        case kind if document.object is None:
+            raise AssertionError(f"{document.source}: Podium does not read the kind {kind}")
+
+
+@each_document
+def test_commands_work(document: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    for name, content in FILES.items():
+        (tmp_path / name).write_text(content)
+    shell = Shell(monkeypatch, tmp_path)
+    for block in blocks_of(document, "sh"):
+        for line in block.text.replace("\\\n", "").splitlines():
+            follow(shell, line.partition(" #")[0].rstrip())
+    for command in re.findall(r"`(python3 tools/dev\.py [^`]+)`", prose_of(document)):
+        follow(shell, command)
+
+
+# What commands in documents ask about.
+FILES = {
+    "cluster.yaml": "{apiVersion: v1, kind: Node, metadata: {name: node-1}, status: {allocatable: {pods: 1}}}",
+    "web.yaml": "{apiVersion: v1, kind: Pod, metadata: {name: web}, spec: {containers: [{name: main, image: web}]}}",
+    "nodes.csv": "sn,cpu_milli,memory_mib,gpu,model\nnode-1,4000,8192,1,P100\n",
+    "pods.csv": "name,cpu_milli,memory_mib,num_gpu,gpu_milli,gpu_spec,qos,creation_time,deletion_time,scheduled_time\n"
+    "pod-1,1000,1024,1,500,,LS,0,60,0\n",
+}
+
+
+def follow(shell: Shell, line: str) -> None:
+    """Raises an error for a command that does not work, or that nobody can check."""
+    match line.split():
+        case ["python3", "tools/dev.py", *arguments]:
+            dev.parse(arguments)
+        case ["kubectl", "get", kinds, "-A", "-o", "yaml", ">", "cluster.yaml"]:
+            assert kinds.split(",") == sorted(plural(kind.name) for kind in KINDS.values())
+        case _:
+            printed = shell.run(line)
+            assert shell.exit_code == 0, f"`{line}` prints\n{printed}"
+
+
+def plural(kind: str) -> str:
+    """The name of a kind's resource, as kubectl knows it."""
+    name = kind.lower()
+    if name.endswith("s"):
+        return f"{name}es"
+    return f"{name[:-1]}ies" if name.endswith("ity") else f"{name}s"

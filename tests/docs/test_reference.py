@@ -1,0 +1,116 @@
+"""The reference documents leave nothing out, and the figures in them are right."""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections.abc import Iterator
+from itertools import chain
+from pathlib import Path
+from typing import Any
+
+import click
+import msgspec
+import pytest
+
+import podium
+from podium.app.explain_command import explain as explain_command
+from podium.app.simulate_command import simulate as simulate_command
+from podium.framework.plugin_set import DEFAULT_PLUGINS
+from podium.plugins.registry import IN_TREE
+from tests.conformance.test_conformance import AGREE_AS_WRITTEN, all_cases
+from tests.docs.blocks import ROOT
+
+EXAMPLES = sorted((ROOT / "examples").glob("*.yaml"))
+
+
+def text_of(name: str) -> str:
+    """The document, its lines joined."""
+    return " ".join((ROOT / name).read_text().split())
+
+
+def rows_of(name: str, heading: str) -> list[list[str]]:
+    """The cells of the table under the first heading of that text, without the two rows of its head."""
+    _, _, rest = (ROOT / name).read_text().partition(f"# {heading}\n")
+    table = re.search(r"(?:^\|.*\|\n)+", rest, re.MULTILINE)
+    if table is None:
+        raise AssertionError(f"{name}: no table under {heading}")
+    return [[cell.strip() for cell in line.strip("|").split("|")] for line in table[0].splitlines()[2:]]
+
+
+def words_in(cells: list[str]) -> set[str]:
+    """What is written as code in some cells."""
+    return set(chain.from_iterable(re.findall(r"`([^`]+)`", cell) for cell in cells))
+
+
+def test_the_figures_of_conformance_are_those_of_its_tests() -> None:
+    cases, readme = all_cases(), text_of("README.md")
+    nominated = sum(case.has_other_nominated_pods for case in cases)
+
+    assert f"holds {len(cases)} decisions" in readme
+    assert f"All {len(cases)} agree on what was measured" in readme
+    assert f"{nominated} of the cases hold such pods" in readme
+    assert f"{AGREE_AS_WRITTEN} of the {len(cases)} agree, and the {len(cases) - AGREE_AS_WRITTEN} others" in readme
+
+
+def test_every_default_plugin_is_listed_in_order_with_its_weight() -> None:
+    listed = [(plugin, weight) for plugin, weight, _ in rows_of("docs/configuration.md", "Plugins")]
+
+    assert listed == [(one.name, str(one.weight or "")) for one in DEFAULT_PLUGINS.multi_point.enabled]
+
+
+def test_every_argument_is_listed() -> None:
+    listed: dict[str, set[str]] = {}
+    plugin = ""
+    for first, argument, _ in rows_of("docs/configuration.md", "Arguments"):
+        plugin = first or plugin
+        listed.setdefault(plugin, set()).update(word.partition(".")[0] for word in words_in([argument]))
+
+    for name, arguments in arguments_of_plugins():
+        assert arguments <= listed[name], name
+    assert set(listed) == {name for name, _ in arguments_of_plugins()}
+
+
+def arguments_of_plugins() -> Iterator[tuple[str, set[str]]]:
+    for name, factory in IN_TREE.items():
+        struct = getattr(sys.modules[factory.__module__], f"{name}Args", None)
+        if struct is not None:
+            yield name, {field.encode_name for field in msgspec.structs.fields(struct)}
+
+
+@pytest.mark.parametrize(
+    ("command", "document"), [(explain_command, "docs/explain.md"), (simulate_command, "docs/scenarios.md")]
+)
+def test_every_option_is_told(command: click.Command, document: str) -> None:
+    told = text_of(document)
+    options = [parameter.opts for parameter in command.params if isinstance(parameter, click.Option)]
+
+    assert [names for names in options if not any(f"`{name}" in told for name in names)] == []
+
+
+@pytest.mark.parametrize("example", EXAMPLES, ids=lambda path: path.stem)
+def test_whatever_a_simulation_answers_is_explained(example: Path) -> None:
+    told = text_of("docs/scenarios.md")
+    reasons = words_in([cells[0] for cells in rows_of("docs/scenarios.md", "For programs")])
+    result = podium.simulate(example).to_dict()
+
+    assert {event["reason"] for event in result["events"]} <= reasons
+    assert [key for key in keys_of(result) if f'"{key}"' not in told and f"`{key}`" not in told] == []
+
+
+@pytest.mark.parametrize("example", EXAMPLES, ids=lambda path: path.stem)
+def test_whatever_an_explanation_answers_is_explained(example: Path) -> None:
+    keys = words_in([cells[0] for cells in rows_of("docs/explain.md", "For programs")])
+    waiting = [one["pod"] for one in podium.simulate(example, until=0).pods if one["phase"] == "Pending"]
+
+    for pod in waiting:
+        assert set(podium.explain(example, pod).to_dict()) <= keys
+
+
+def keys_of(value: Any) -> Iterator[str]:
+    """The keys of all objects in a value."""
+    if isinstance(value, dict):
+        yield from value
+    if isinstance(value, dict | list):
+        for one in value.values() if isinstance(value, dict) else value:
+            yield from keys_of(one)

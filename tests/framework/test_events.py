@@ -1,0 +1,44 @@
+"""Which events are worth another attempt at a pod."""
+
+from __future__ import annotations
+
+import pytest
+
+from podium.framework.events import EVERY_EVENT, Action, ClusterEvent, EventToRegister, Resource
+from tests.builders import cluster_of, pod
+
+POD = cluster_of().read(pod("p"))
+NODE_ADDED = ClusterEvent(Resource.NODE, Action.ADD)
+ANYTHING = ClusterEvent(Resource.WILDCARD, Action.ALL)
+
+
+@pytest.mark.parametrize(
+    ("registered", "wakes"),
+    [
+        (EventToRegister(Resource.NODE, Action.ADD), True),
+        (EventToRegister(Resource.NODE, Action.ADD | Action.UPDATE_NODE_LABEL), True),
+        (EventToRegister(Resource.NODE, Action.UPDATE), False),
+        (EventToRegister(Resource.ASSIGNED_POD, Action.ADD), False),
+        (EventToRegister(Resource.WILDCARD, Action.ALL), True),
+    ],
+)
+def test_an_event_wakes_those_who_wait_for_its_kind_and_action(registered: EventToRegister, wakes: bool) -> None:
+    assert registered.wakes(POD, NODE_ADDED) is wakes
+
+
+def test_an_update_is_any_of_its_parts() -> None:
+    updated = ClusterEvent(Resource.NODE, Action.UPDATE_NODE_TAINT)
+
+    assert EventToRegister(Resource.NODE, Action.UPDATE).wakes(POD, updated)
+    assert not EventToRegister(Resource.NODE, Action.ADD | Action.DELETE).wakes(POD, updated)
+
+
+def test_a_hint_has_the_last_word_except_about_an_event_that_stands_for_all() -> None:
+    never = EventToRegister(Resource.NODE, Action.ADD, lambda pod, event: False)
+
+    assert not never.wakes(POD, NODE_ADDED)
+    assert never.wakes(POD, ANYTHING)
+
+
+def test_who_registers_nothing_waits_for_everything() -> None:
+    assert all(one.wakes(POD, NODE_ADDED) for one in EVERY_EVENT)

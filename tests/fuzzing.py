@@ -1,0 +1,32 @@
+"""How hard a property test tries: quickly with the others, and long in the runs marked `fuzz`."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import pytest
+from hypothesis import seed, settings
+
+FUZZ_RUNS = int(os.environ.get("PODIUM_FUZZ_RUNS", "500"))
+FUZZ_SEED = int(os.environ.get("PODIUM_FUZZ_SEED", "0"))
+
+
+@dataclass(frozen=True, slots=True)
+class Effort:
+    """So many examples, drawn from a seed or as the profile of hypothesis says. Decorates what `given` made."""
+
+    examples: int
+    seed: int | None = None
+
+    def __call__(self, check: Callable[..., Any]) -> Callable[..., Any]:
+        limited: Callable[..., Any] = settings(max_examples=self.examples)(check)
+        return limited if self.seed is None else seed(self.seed)(limited)
+
+
+def efforts(examples: int) -> pytest.MarkDecorator:
+    """Run a test twice: with so many examples, and, where fuzzing was asked for, with as many as were asked for."""
+    long = pytest.param(Effort(FUZZ_RUNS, FUZZ_SEED), marks=pytest.mark.fuzz, id="fuzz")
+    return pytest.mark.parametrize("effort", [pytest.param(Effort(examples), id="quick"), long])

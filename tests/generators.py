@@ -1,0 +1,315 @@
+"""Random small clusters for property tests: hypothesis strategies of typed objects.
+
+Amounts, labels and names come from small pools, so that pods and nodes get into one another's way. What is generated
+would be accepted by an API server, and no two pods of one node hold conflicting host ports.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from hypothesis import strategies as st
+
+from podium.api.meta import Kubernetes
+from podium.api.node import Namespace, Node
+from podium.api.pod import ContainerPort, Pod, PodAffinityTerm, TopologySpreadConstraint
+from podium.api.policy import PodDisruptionBudget
+from podium.api.selection import NodeSelectorTerm
+from tests.builders import HOSTNAME, ZONE, budget, namespace, node, node_term, pod, spread_over, term, tolerate
+
+GPU = "example.com/gpu"
+KEYS = (ZONE, HOSTNAME, "rack")
+NAMESPACES = ("default", "shop")
+PRIORITIES = (-1, 0, 0, 1, 2)
+MEBIBYTE = 1024 * 1024
+
+# cpu, memory, most pods, GPUs
+NODE_SIZES = tuple(
+    (cpu, memory, most, gpus)
+    for cpu, memory in ((0, "1Gi"), (2, "3Gi"), (3, "6Gi"), (4, "4Gi"), (6, "8Gi"))
+    for most, gpus in ((110, 0), (110, 2), (3, 0))
+)
+# The hostname stands for the node's own name.
+NODE_LABELS = tuple(
+    {ZONE: zone, "rack": rack, HOSTNAME: hostname, "size": size, "disk": disk}
+    for zone, rack in (("za", "r0"), ("za", "r1"), ("zb", "r0"), ("zb", None), (None, "r1"))
+    for hostname, size, disk in (("own", "1", "ssd"), ("own", "2", None), ("own", None, "ssd"), (None, "x", None))
+)
+TAINTS = (
+    (),
+    (),
+    (),
+    ("gpu=yes:NoSchedule",),
+    ("gpu=no:PreferNoSchedule",),
+    ("flaky:NoExecute", "gpu=no:PreferNoSchedule"),
+    ("flaky:PreferNoSchedule", "gpu=yes:PreferNoSchedule"),
+)
+IMAGES = ("web:v1", "big", "registry:5000/small")
+
+# cpu, memory, GPUs
+SIZES = (
+    (None, None, 0),
+    (1, None, 0),
+    (None, "1Gi", 0),
+    ("500m", "500Mi", 0),
+    (1, "1Gi", 1),
+    (2, "1Gi", 0),
+    (2, "2Gi", 2),
+    (4, "2Gi", 0),
+)
+FULL_SIZES = tuple(size for size in SIZES if None not in size)
+LARGE_SIZES = ((2, "1Gi", 0), (2, "2Gi", 1), (3, "2Gi", 0), (3, "3Gi", 0))
+LABELS = tuple(
+    {key: value for key, value in (("app", app), ("tier", tier)) if value}
+    for app in ("a", "b", "c")
+    for tier in ("x", "y", "")
+)
+LIVES = ("", "", "", "", "deleted", "preempted")
+SELECTORS = ("app=a", "app in (a,b)", "app!=a", "tier", "!tier", "app=a,tier=x", "")
+NODE_SELECTORS = ("rack=r0", "rack in (r0,r1)", "!rack", "disk", "size>1", "size<2")
+TOLERATIONS = ("gpu", "gpu=yes:NoSchedule", "gpu=no", "flaky:NoExecute", "flaky", ":PreferNoSchedule", "")
+TOLERATING = st.builds(tolerate, st.sampled_from(TOLERATIONS))
+PORTS: tuple[tuple[int | str, ...], ...] = (
+    (),
+    (),
+    (80,),
+    (81,),
+    ("10.0.0.1/TCP/80",),
+    ("10.0.0.2/TCP/80", 81),
+    ("0.0.0.0/UDP/80",),
+)
+# The namespaces of a term, and its selector of namespaces.
+WHERE: tuple[tuple[tuple[str, ...], str | None], ...] = (
+    ((), None),
+    ((), None),
+    (("shop",), None),
+    (NAMESPACES, None),
+    ((), "team=red"),
+    ((), ""),
+    (("shop",), "team!=red"),
+)
+
+RARELY = st.sampled_from((False, False, False, True))
+ONCE_IN_A_WHILE = st.sampled_from((False,) * 7 + (True,))
+
+
+@dataclass(frozen=True, slots=True)
+class Objects:
+    """A generated cluster. ``target`` is pending, and what the test asks about; it is not among ``pods``."""
+
+    nodes: list[Node]
+    pods: list[Pod]
+    target: Pod
+    namespaces: list[Namespace] = field(default_factory=list)
+    budgets: list[PodDisruptionBudget] = field(default_factory=list)
+
+    @property
+    def all(self) -> list[Kubernetes]:
+        """Every object, the target last."""
+        return [*self.surroundings, self.target]
+
+    @property
+    def surroundings(self) -> list[Kubernetes]:
+        """Every object but the target."""
+        return [*self.namespaces, *self.nodes, *self.budgets, *self.pods]
+
+    def without(self, uids: set[str]) -> list[Kubernetes]:
+        """The surroundings without some pods."""
+        pods = [one for one in self.pods if one.metadata.uid not in uids]
+        return [*self.namespaces, *self.nodes, *self.budgets, *pods]
+
+
+@dataclass(frozen=True, slots=True)
+class Traits:
+    """What generated pods may have beyond requests, labels and priorities."""
+
+    affinity: bool = False
+    preferences: bool = False
+    spread: bool = False
+    soft_spread: bool = False
+    ports: bool = False
+    node_affinity: bool = False
+    tolerations: bool = False
+    terminating: bool = False
+    nominated: bool = False
+    budgets: bool = False
+    images: bool = False
+    always_requests: bool = False
+    heavy_target: bool = False
+
+
+EVERYTHING = Traits(
+    affinity=True,
+    preferences=True,
+    spread=True,
+    soft_spread=True,
+    ports=True,
+    node_affinity=True,
+    tolerations=True,
+    terminating=True,
+    nominated=True,
+    budgets=True,
+    images=True,
+)
+
+
+@st.composite
+def clusters(draw: st.DrawFn, traits: Traits = EVERYTHING, *, most_nodes: int = 4, most_pods: int = 8) -> Objects:
+    """A cluster with a pending pod ``default/target`` of any priority."""
+    made = [draw(nodes(f"node-{number}", traits)) for number in range(draw(st.integers(1, most_nodes)))]
+    names = [one.metadata.name for one in made]
+    placed: list[Pod] = []
+    for number in range(draw(st.integers(0, most_pods))):
+        placed.append(draw(pods(f"pod-{number}", names, traits, placed)))
+    target = draw(targets(names, traits))
+    described = [namespace("shop", team=draw(st.sampled_from(("red", "blue"))))] if draw(st.booleans()) else []
+    found = draw(st.lists(budgets(), max_size=2)) if traits.budgets else []
+    by_name = {one.metadata.name: one for one in found}
+    return Objects(made, placed, target, described, list(by_name.values()))
+
+
+@st.composite
+def nodes(draw: st.DrawFn, name: str, traits: Traits = EVERYTHING) -> Node:
+    """A node with a little room, sometimes without some of the labels."""
+    labels = {key: value for key, value in draw(st.sampled_from(NODE_LABELS)).items() if value}
+    if labels.get(HOSTNAME):
+        labels[HOSTNAME] = name
+    cpu, memory, most_pods, gpus = draw(st.sampled_from(NODE_SIZES))
+    extra: dict[str, Any] = {"example_com__gpu": gpus} if gpus else {}
+    held = draw(st.lists(st.sampled_from(IMAGES), unique=True)) if traits.images else []
+    return node(
+        name,
+        cpu=cpu,
+        memory=memory,
+        pods=most_pods,
+        labels=labels,
+        taints=draw(st.sampled_from(TAINTS)) if traits.tolerations else (),
+        unschedulable=traits.tolerations and draw(ONCE_IN_A_WHILE),
+        images={_with_tag(image): draw(st.sampled_from((10, 300, 900))) * MEBIBYTE for image in held},
+        **extra,
+    )
+
+
+@st.composite
+def pods(draw: st.DrawFn, name: str, names: Sequence[str], traits: Traits, others: Sequence[Pod] = ()) -> Pod:
+    """A pod on one of the nodes, now and then on one that does not exist; or a nominated one, where they may be."""
+    nominated = traits.nominated and draw(ONCE_IN_A_WHILE)
+    where = draw(st.sampled_from((*names, *names, *names, "nowhere")))
+    made = draw(_pods(name, "" if nominated else where, traits, nominated=where if nominated else ""))
+    held = [port for other in others if other.spec.node_name == where for port in other.spec.containers[0].ports]
+    if made.spec.node_name and any(_conflict(one, port) for one in made.spec.containers[0].ports for port in held):
+        return draw(_pods(name, where, replace(traits, ports=False)))
+    return made
+
+
+def _conflict(one: ContainerPort, other: ContainerPort) -> bool:
+    same = (one.host_port, one.protocol) == (other.host_port, other.protocol)
+    return same and (one.host_ip == other.host_ip or not {one.host_ip, other.host_ip}.isdisjoint({"", "0.0.0.0"}))
+
+
+@st.composite
+def targets(draw: st.DrawFn, names: Sequence[str], traits: Traits) -> Pod:
+    """A pending pod of some priority, sometimes nominated."""
+    wanted = draw(st.sampled_from(("", "", *names))) if traits.nominated else ""
+    return draw(_pods("target", "", traits, nominated=wanted, is_target=True))
+
+
+@st.composite
+def _pods(draw: st.DrawFn, name: str, on: str, traits: Traits, *, nominated: str = "", is_target: bool = False) -> Pod:
+    sizes = FULL_SIZES if traits.always_requests else SIZES
+    cpu, memory, gpus = draw(st.sampled_from(LARGE_SIZES if traits.heavy_target and is_target else sizes))
+    extra: dict[str, Any] = {"example_com__gpu": gpus} if gpus else {}
+    life = draw(st.sampled_from(LIVES)) if on and traits.terminating else ""
+    picky = is_target or draw(RARELY)
+    return pod(
+        name,
+        namespace="default" if is_target else draw(st.sampled_from((*NAMESPACES, "default"))),
+        on=on,
+        nominated=nominated,
+        priority=draw(st.sampled_from((1, 2, 3) if is_target else PRIORITIES)),
+        cpu=cpu,
+        memory=memory,
+        labels=draw(st.sampled_from(LABELS)),
+        started=draw(st.sampled_from((None, 0, 1, 2))) if on else None,
+        terminating=bool(life),
+        preempted=life == "preempted",
+        ports=draw(st.sampled_from(PORTS)) if traits.ports else (),
+        image=draw(st.sampled_from((*IMAGES, ""))) if traits.images and is_target else "",
+        tolerations=draw(st.lists(TOLERATING, max_size=2)) if traits.tolerations and is_target else (),
+        node_selector=draw(st.sampled_from(({}, {}, {"rack": "r0"}))) if traits.node_affinity and is_target else None,
+        needs_nodes=draw(_node_terms()) if traits.node_affinity and is_target and draw(RARELY) else None,
+        likes_nodes=draw(_weighted_node_terms()) if traits.node_affinity and is_target else (),
+        spread=draw(_spread(traits)) if picky and (traits.spread or traits.soft_spread) else (),
+        **_affinity(draw, traits, most=2 if is_target else 1),
+        **extra,
+    )
+
+
+def _affinity(draw: st.DrawFn, traits: Traits, most: int) -> dict[str, Any]:
+    """Terms of at most so many kinds, by the name that `pod` has for the kind."""
+    kinds = (*(("near", "apart") if traits.affinity else ()), *(("likes", "dislikes") if traits.preferences else ()))
+    if not kinds:
+        return {}
+    found: dict[str, Any] = {}
+    for kind in draw(st.lists(st.sampled_from(kinds), max_size=most)):
+        one = draw(terms())
+        found.setdefault(kind, []).append(one if kind in ("near", "apart") else (draw(st.integers(1, 5)), one))
+    return found
+
+
+@st.composite
+def terms(draw: st.DrawFn) -> PodAffinityTerm:
+    """A pod affinity term over one of the keys."""
+    namespaces, in_namespaces = draw(st.sampled_from(WHERE))
+    match, key = draw(st.sampled_from((*SELECTORS, None))), draw(st.sampled_from(KEYS))
+    return term(match, key, namespaces=namespaces, in_namespaces=in_namespaces)
+
+
+@st.composite
+def _spread(draw: st.DrawFn, traits: Traits) -> list[TopologySpreadConstraint]:
+    kinds = [soft for soft, wanted in ((False, traits.spread), (True, traits.soft_spread)) if wanted]
+    kinds_and_keys = [(soft, key) for soft in kinds for key in KEYS]
+    return [
+        spread_over(
+            key,
+            draw(st.sampled_from((*SELECTORS, None))),
+            draw(st.integers(1, 2)),
+            soft=soft,
+            min_domains=None if soft else draw(st.sampled_from((None, 1, 2, 3))),
+            honors_affinity=draw(st.booleans()),
+            honors_taints=draw(st.booleans()),
+            match_label_keys=draw(st.sampled_from(((), (), ("tier",), ("app", "none")))),
+        )
+        for soft, key in draw(st.lists(st.sampled_from(kinds_and_keys), max_size=2, unique=True))
+    ]
+
+
+def _node_terms() -> st.SearchStrategy[list[NodeSelectorTerm]]:
+    some = st.builds(
+        node_term,
+        st.sampled_from((*NODE_SELECTORS, "")),
+        name=st.sampled_from((None, None, None, "node-0", "node-1")),
+    )
+    return st.lists(some, min_size=1, max_size=2)
+
+
+def _weighted_node_terms() -> st.SearchStrategy[list[tuple[int, NodeSelectorTerm]]]:
+    return st.lists(st.tuples(st.integers(1, 9), st.builds(node_term, st.sampled_from(NODE_SELECTORS))), max_size=2)
+
+
+@st.composite
+def budgets(draw: st.DrawFn) -> PodDisruptionBudget:
+    """A budget that covers some pods and allows few disruptions."""
+    return budget(
+        draw(st.sampled_from(("one", "two"))),
+        draw(st.sampled_from((*SELECTORS, None))),
+        draw(st.integers(0, 2)),
+        disrupted=draw(st.sampled_from(((), (), ("pod-0", "pod-1")))),
+        namespace=draw(st.sampled_from(NAMESPACES)),
+    )
+
+
+def _with_tag(image: str) -> str:
+    return image if image.startswith("web") else f"{image}:latest"

@@ -1,0 +1,140 @@
+"""Which events each plugin takes for worth another attempt at a pod that it turned down.
+
+Row 32 of Kubernetes' tests: TestCoreResourceEnqueue. Volume plugins have their own tests.
+"""
+
+from __future__ import annotations
+
+import pytest
+
+from podium.api.node import Node
+from podium.api.pod import Pod
+from podium.cluster.cluster import Cluster
+from podium.framework.events import Action, ClusterEvent, Resource
+from podium.framework.plugin import EnqueuePlugin, PluginContext
+from podium.plugins.registry import IN_TREE
+from tests.builders import ZONE, namespace, node, node_term, pod, spread_over, term, tolerate
+
+CLUSTER = Cluster()
+WEB, DB = {"app": "web"}, {"app": "db"}
+
+
+def wakes(plugin: str, target: Pod, event: ClusterEvent) -> bool:
+    made = IN_TREE[plugin](PluginContext({}, CLUSTER))
+    assert isinstance(made, EnqueuePlugin)
+    return any(one.wakes(CLUSTER.read(target), event) for one in made.events_to_register())
+
+
+def node_comes(one: Node) -> ClusterEvent:
+    return ClusterEvent(Resource.NODE, Action.ADD, None, one)
+
+
+def node_changes(action: Action, old: Node, new: Node) -> ClusterEvent:
+    return ClusterEvent(Resource.NODE, action, old, new)
+
+
+def pod_goes(one: Pod) -> ClusterEvent:
+    return ClusterEvent(Resource.ASSIGNED_POD, Action.DELETE, CLUSTER.read(one), None)
+
+
+def pod_comes(one: Pod) -> ClusterEvent:
+    return ClusterEvent(Resource.ASSIGNED_POD, Action.ADD, None, CLUSTER.read(one))
+
+
+def pod_changes(action: Action, old: Pod, new: Pod, resource: Resource = Resource.ASSIGNED_POD) -> ClusterEvent:
+    return ClusterEvent(resource, action, CLUSTER.read(old), CLUSTER.read(new))
+
+
+def itself_changes(action: Action) -> ClusterEvent:
+    return pod_changes(action, pod("p"), pod("p"), Resource.POD)
+
+
+TAINTED, FREE = node("n", taints=["gpu:NoSchedule"]), node("n")
+CORDONED = node("n", unschedulable=True)
+CPU2 = pod("p", cpu=2)
+ON_SSD = pod("p", node_selector={"disk": "ssd"})
+SSD = node("n", labels={"disk": "ssd"})
+NEAR_DB = pod("p", labels=WEB, near=[term("app=db", ZONE)])
+APART_DB = pod("p", labels=WEB, apart=[term("app=db", ZONE)])
+SPREAD = pod("p", labels=WEB, spread=[spread_over(ZONE, "app=web")])
+LABEL, TAINT, ALLOCATABLE = Action.UPDATE_NODE_LABEL, Action.UPDATE_NODE_TAINT, Action.UPDATE_NODE_ALLOCATABLE
+SCALE_DOWN, POD_LABEL = Action.UPDATE_POD_SCALE_DOWN, Action.UPDATE_POD_LABEL
+
+CASES: list[tuple[str, Pod, ClusterEvent, bool]] = [
+    ("NodeUnschedulable", pod("p"), node_comes(FREE), True),
+    ("NodeUnschedulable", pod("p"), node_comes(CORDONED), False),
+    ("NodeUnschedulable", pod("p"), node_changes(TAINT, CORDONED, FREE), True),
+    ("NodeUnschedulable", pod("p"), node_changes(LABEL, CORDONED, FREE), False),
+    ("NodeUnschedulable", pod("p"), itself_changes(Action.UPDATE_POD_TOLERATION), True),
+    ("NodeName", pod("p", on="n"), node_comes(FREE), True),
+    ("NodeName", pod("p", on="n"), node_changes(LABEL, FREE, SSD), False),
+    ("TaintToleration", pod("p"), node_comes(FREE), True),
+    ("TaintToleration", pod("p"), node_comes(TAINTED), False),
+    ("TaintToleration", pod("p", tolerations=[tolerate("gpu")]), node_comes(TAINTED), True),
+    ("TaintToleration", pod("p"), node_changes(TAINT, TAINTED, FREE), True),
+    ("TaintToleration", pod("p"), node_comes(node("n", taints=["gpu:PreferNoSchedule"])), True),
+    ("TaintToleration", pod("p"), itself_changes(Action.UPDATE_POD_TOLERATION), True),
+    ("TaintToleration", pod("p"), itself_changes(POD_LABEL), False),
+    ("NodeAffinity", ON_SSD, node_comes(SSD), True),
+    ("NodeAffinity", ON_SSD, node_comes(FREE), False),
+    ("NodeAffinity", ON_SSD, node_changes(LABEL, FREE, SSD), True),
+    ("NodeAffinity", ON_SSD, node_changes(LABEL, SSD, SSD), False),
+    ("NodeAffinity", ON_SSD, node_changes(TAINT, FREE, SSD), False),
+    ("NodeAffinity", pod("p", needs_nodes=[node_term(name="n")]), node_comes(FREE), True),
+    ("NodePorts", pod("p", ports=[80]), pod_goes(pod("q", on="n", ports=[80])), True),
+    ("NodePorts", pod("p", ports=[80]), pod_goes(pod("q", on="n", ports=[81])), False),
+    ("NodePorts", pod("p", ports=[80]), pod_goes(pod("q", on="n")), False),
+    ("NodePorts", pod("p", ports=[80]), node_comes(FREE), True),
+    ("NodeResourcesFit", CPU2, node_comes(node("n", cpu=2)), True),
+    ("NodeResourcesFit", CPU2, node_comes(node("n", cpu=1)), False),
+    ("NodeResourcesFit", CPU2, node_changes(ALLOCATABLE, node("n", cpu=2), node("n", cpu=3)), True),
+    ("NodeResourcesFit", CPU2, node_changes(ALLOCATABLE, node("n", cpu=3), node("n", cpu=2)), False),
+    ("NodeResourcesFit", CPU2, node_changes(ALLOCATABLE, node("n", pods=1), node("n", pods=2)), True),
+    ("NodeResourcesFit", CPU2, node_changes(ALLOCATABLE, node("n"), node("n", memory="64Gi")), False),
+    ("NodeResourcesFit", CPU2, pod_goes(pod("q", on="n")), True),
+    ("NodeResourcesFit", CPU2, pod_changes(SCALE_DOWN, pod("q", on="n", cpu=2), pod("q", on="n", cpu=1)), True),
+    ("NodeResourcesFit", CPU2, pod_changes(SCALE_DOWN, pod("q", memory="2Gi"), pod("q", memory="1Gi")), False),
+    ("NodeResourcesFit", CPU2, itself_changes(SCALE_DOWN), True),
+    ("NodeResourcesFit", CPU2, pod_comes(pod("q", on="n")), False),
+    ("InterPodAffinity", NEAR_DB, pod_comes(pod("q", on="n", labels=DB)), True),
+    ("InterPodAffinity", NEAR_DB, pod_comes(pod("q", on="n", labels=WEB)), False),
+    ("InterPodAffinity", NEAR_DB, pod_goes(pod("q", on="n", labels=DB)), False),
+    ("InterPodAffinity", NEAR_DB, pod_changes(POD_LABEL, pod("q", labels=WEB), pod("q", labels=DB)), True),
+    ("InterPodAffinity", NEAR_DB, pod_changes(POD_LABEL, pod("q", labels=DB), pod("q", labels=DB)), False),
+    ("InterPodAffinity", APART_DB, pod_goes(pod("q", on="n", labels=DB)), True),
+    ("InterPodAffinity", APART_DB, pod_goes(pod("q", on="n", labels=WEB)), False),
+    ("InterPodAffinity", APART_DB, pod_comes(pod("q", on="n", labels=DB)), False),
+    ("InterPodAffinity", pod("p", labels=WEB), pod_goes(pod("q", on="n", apart=[term("app=web")])), True),
+    ("InterPodAffinity", pod("p", labels=WEB), pod_goes(pod("q", on="n", apart=[term("app=db")])), False),
+    ("InterPodAffinity", NEAR_DB, node_comes(node("n", zone="a")), True),
+    ("InterPodAffinity", NEAR_DB, node_comes(FREE), False),
+    ("InterPodAffinity", pod("p", labels=WEB), node_comes(FREE), True),
+    ("InterPodAffinity", NEAR_DB, itself_changes(POD_LABEL), True),
+    ("InterPodAffinity", NEAR_DB, ClusterEvent(Resource.NAMESPACE, Action.UPDATE_OTHER, None, namespace("shop")), True),
+    ("PodTopologySpread", SPREAD, pod_comes(pod("q", on="n", labels=WEB)), True),
+    ("PodTopologySpread", SPREAD, pod_goes(pod("q", on="n", labels=WEB)), True),
+    ("PodTopologySpread", SPREAD, pod_goes(pod("q", on="n", labels=DB)), False),
+    ("PodTopologySpread", SPREAD, pod_goes(pod("q", on="n", labels=WEB, namespace="shop")), False),
+    ("PodTopologySpread", SPREAD, pod_changes(POD_LABEL, pod("q", labels=WEB), pod("q", labels=DB)), True),
+    ("PodTopologySpread", SPREAD, node_comes(node("n", zone="a")), True),
+    ("PodTopologySpread", SPREAD, node_comes(FREE), False),
+    ("PodTopologySpread", SPREAD, node_changes(LABEL, node("n", zone="a"), FREE), True),
+    ("PodTopologySpread", SPREAD, ClusterEvent(Resource.NODE, Action.DELETE, node("n", zone="a"), None), True),
+    ("PodTopologySpread", SPREAD, itself_changes(POD_LABEL), True),
+    ("SchedulingGates", pod("p", gates=["a"]), itself_changes(Action.UPDATE_POD_SCHEDULING_GATES), True),
+    ("SchedulingGates", pod("p", gates=["a"]), node_comes(FREE), False),
+]
+
+
+@pytest.mark.parametrize(("plugin", "target", "event", "worth_it"), CASES)
+def test_an_event_is_worth_an_attempt_where_it_may_have_helped(
+    plugin: str, target: Pod, event: ClusterEvent, worth_it: bool
+) -> None:
+    assert wakes(plugin, target, event) is worth_it
+
+
+@pytest.mark.parametrize(
+    "event", [node_comes(FREE), pod_goes(pod("q", on="n")), ClusterEvent(Resource.WILDCARD, Action.ALL)]
+)
+def test_preemption_brings_its_pods_back_by_itself(event: ClusterEvent) -> None:
+    assert not wakes("DefaultPreemption", pod("p"), event)

@@ -1,0 +1,288 @@
+"""What holds in a simulation after each step, and what holds once it is at rest.
+
+The letters are those of the list of invariants that the project holds to.
+"""
+
+from collections import Counter
+
+from msgspec.structs import replace
+
+from podium.api.node import Node
+from podium.api.pod import ContainerPort, Pod
+from podium.api.policy import PodDisruptionBudget
+from podium.api.requests import node_allocatable, pod_requests
+from podium.api.selectors import compile_label_selector
+from podium.api.times import parse_time
+from podium.api.workloads import Deployment, ReplicaSet
+from podium.app.explain import Explainer, explain_decision
+from podium.cluster.cluster import Cluster
+from podium.machines.queued_pod import Place
+from podium.sim.simulation import Simulation
+from podium.store.stored import Raw, Stored
+from podium.store.watch_log import WatchEvent
+from tests.sim.judged_scheduler import JudgedScheduler, is_to_be_scheduled
+from tests.sim.oracle import Sight
+
+
+class InvariantChecker:
+    """Looks at what every step has written and left; raises AssertionError."""
+
+    def __init__(self, simulation: Simulation, scheduler: JudgedScheduler) -> None:
+        self.simulation = simulation
+        self.scheduler = scheduler
+        self.store = simulation.store
+        self.version = 0
+        self.uids: set[str] = set()
+        self.bound: dict[str, str] = {}
+
+    def after_step(self) -> None:
+        """What holds at any time."""
+        for event in self.store.events_since(self.version):
+            # A1
+            assert event.version == self.version + 1
+            self.version = event.version
+            self._check_write(event)
+        self._check_nodes()
+
+    def at_rest(self) -> None:
+        """What holds once nothing is left to happen, and no fault comes in between."""
+        scheduler, sight = self.scheduler, self.sight()
+        self._check_knowledge(sight)
+        self._check_budgets()
+        # C3, L7
+        assert not scheduler.bindings.unseen
+        assert not len(scheduler.bindings)
+        assert not len(scheduler.preemptions)
+        assert not scheduler.queue.count(Place.IN_FLIGHT)
+        for pod in self.pods():
+            if is_to_be_scheduled(pod) and pod.spec.scheduler_name in scheduler.runners:
+                self._check_pending(sight, pod)
+            elif pod.spec.node_name:
+                # E10
+                assert not pod.nominated_node_name, pod.key
+
+    def pods(self) -> list[Pod]:
+        """All pods."""
+        return [one.object for one in self.store.objects("Pod") if isinstance(one.object, Pod)]
+
+    def sight(self) -> Sight:
+        """The cluster as the store has it."""
+        pods = [one for one in self.pods() if not one.is_terminal]
+        found = (one.object for one in self.store.objects("PodDisruptionBudget"))
+        return Sight(
+            nodes={one.key: one.object for one in self.store.objects("Node") if isinstance(one.object, Node)},
+            placed={one.metadata.uid: one for one in pods if one.spec.node_name},
+            nominated=[(one, one.nominated_node_name) for one in pods if one.nominated_node_name],
+            budgets=[one for one in found if isinstance(one, PodDisruptionBudget)],
+        )
+
+    # What was written
+
+    def _check_write(self, event: WatchEvent) -> None:
+        new, old = event.stored, event.previous
+        if old is None:
+            # A2
+            assert new.uid not in self.uids
+            self.uids.add(new.uid)
+        else:
+            self._check_change(old, new)
+        if event.type == "DELETED":
+            # A11
+            assert not new.object.metadata.finalizers
+        if isinstance(new.object, Pod) and old is not None and isinstance(old.object, Pod):
+            self._check_pod(old.object, new.object)
+
+    @staticmethod
+    def _check_change(old: Stored, new: Stored) -> None:
+        # A1: what changes nothing is not written. A2
+        assert unversioned(old) != unversioned(new)
+        for name in ("uid", "name", "namespace", "creationTimestamp"):
+            assert old.raw["metadata"].get(name) == new.raw["metadata"].get(name)
+        # A7
+        spec_changed = old.raw.get("spec") != new.raw.get("spec")
+        assert new.object.metadata.generation - old.object.metadata.generation == spec_changed
+        # A13
+        status_changed = old.raw.get("status") != new.raw.get("status")
+        is_binding = (
+            isinstance(new.object, Pod)
+            and isinstance(old.object, Pod)
+            and (new.object.spec.node_name != old.object.spec.node_name)
+        )
+        labels_changed = old.object.metadata.labels != new.object.metadata.labels
+        assert is_binding or not (status_changed and (spec_changed or labels_changed))
+
+    def _check_pod(self, old: Pod, new: Pod) -> None:
+        if new.spec.node_name != old.spec.node_name:
+            # A8, A9
+            assert not old.spec.node_name
+            assert new.metadata.uid not in self.bound
+            self.bound[new.metadata.uid] = new.spec.node_name
+            scheduled = new.status.condition("PodScheduled")
+            assert scheduled is not None
+            assert scheduled.status == "True"
+            assert not new.status.nominated_node_name
+            # D3
+            assert not new.spec.scheduling_gates
+            assert new.spec.scheduler_name in self.scheduler.runners
+        # A10
+        assert not old.is_terminal or new.status.phase == old.status.phase
+        if old.metadata.deletion_timestamp is not None:
+            # A11
+            assert new.metadata.deletion_timestamp is not None
+            assert parse_time(new.metadata.deletion_timestamp) <= parse_time(old.metadata.deletion_timestamp)
+        self._check_marks(old, new)
+
+    @staticmethod
+    def _check_marks(old: Pod, new: Pod) -> None:
+        marked_before, marked = (one.status.condition("DisruptionTarget") for one in (old, new))
+        if marked != marked_before:
+            # E12
+            others = [one for one in new.status.conditions if one.type != "DisruptionTarget"]
+            assert others == [one for one in old.status.conditions if one.type != "DisruptionTarget"]
+            assert new.spec == old.spec
+            # E11: the mark comes before the deletion.
+            assert not new.is_terminating or old.is_terminating
+
+    # Nodes
+
+    def _check_nodes(self) -> None:
+        on_node: dict[str, list[Pod]] = {}
+        for pod in self.pods():
+            if pod.spec.node_name and not pod.is_terminal:
+                on_node.setdefault(pod.spec.node_name, []).append(pod)
+        for stored in self.store.objects("Node"):
+            assert isinstance(stored.object, Node)
+            pods, offered = on_node.get(stored.key, []), node_allocatable(stored.object.status)
+            # B1
+            held: Counter[str] = sum((Counter(pod_requests(pod.spec)) for pod in pods), Counter())
+            assert all(amount <= offered.get(name, 0) for name, amount in held.items()), stored.key
+            assert len(pods) <= offered["pods"], stored.key
+            # B3
+            ports = [port for pod in pods for port in host_ports(pod)]
+            assert len(ports) == len(set(ports)), stored.key
+
+    # At rest
+
+    def _check_knowledge(self, sight: Sight) -> None:
+        """The scheduler knows what the store has, and counts it right."""
+        scheduler = self.scheduler
+        # C2
+        placed = {uid: record.node_name for uid, record in scheduler.cluster.placed.items()}
+        assert placed == {uid: pod.spec.node_name for uid, pod in sight.placed.items()}
+        # C4
+        nominated = {record.uid: node for record, node in scheduler.cluster.nominations.all()}
+        responsible = scheduler.runners
+        waiting = [(one, node) for one, node in sight.nominated if is_to_be_scheduled(one)]
+        shown = {one.metadata.uid: node for one, node in waiting if one.spec.scheduler_name in responsible}
+        assert nominated == shown
+        self.check_columns()
+
+    def check_columns(self) -> None:
+        """C2: what the scheduler has counted pod by pod is what a cluster made anew from what it saw counts."""
+        cluster, fresh = self.scheduler.cluster, Cluster()
+        sight = self.scheduler.sight()
+        for _, node in sorted(sight.nodes.items()):
+            fresh.put_node(node)
+        for _, pod in sorted(sight.placed.items()):
+            fresh.add_pod(fresh.read(pod))
+        assert cluster.claim_users == fresh.claim_users
+        for name, row in cluster.nodes.row_of.items():
+            other = fresh.nodes.row_of[name]
+            for index, resource in enumerate(cluster.nodes.resources):
+                assert (
+                    cluster.nodes.requested[index, row] == fresh.nodes.requested[fresh.nodes.resource(resource), other]
+                )
+            assert list(cluster.nodes.nonzero_requested[:, row]) == list(fresh.nodes.nonzero_requested[:, other])
+            assert cluster.nodes.pod_count[row] == fresh.nodes.pod_count[other]
+            assert {pod.uid for pod in cluster.pods_on(row)} == {pod.uid for pod in fresh.pods_on(other)}
+
+    def check_decision(self, uid: str) -> None:
+        """C9: a scheduler that has only just learned what this one saw decides the same about a pod."""
+        scheduler = self.scheduler
+        sight, pod = scheduler.sight(), scheduler.pod(uid)
+        nominated = {one.metadata.uid: (one, node) for one, node in sight.nominated}
+        pending = [_with_nomination(one, node) for one, node in nominated.values()]
+        if uid not in nominated:
+            pending.append(_with_nomination(pod, ""))
+        others = [one for kind, known in scheduler.seen.items() if kind != "Pod" for one in known.values()]
+        explainer = Explainer([*others, *sight.placed.values(), *pending])
+        queued = scheduler.queue.find(uid)
+        assert queued is not None
+        known = explain_decision(scheduler.runners[pod.spec.scheduler_name], queued.record).to_dict()
+        anew = explainer.explain(pod.key).to_dict()
+        # Among equals the seed decides.
+        del known["node"], anew["node"]
+        assert known == anew
+
+    def _check_pending(self, sight: Sight, pod: Pod) -> None:
+        if pod.spec.scheduling_gates:
+            assert self.scheduler.queue.where(pod.metadata.uid) is Place.GATED
+            assert not pod.nominated_node_name
+            return
+        # L1
+        assert not sight.feasible(pod), f"{pod.key} would fit on {sight.feasible(pod)}"
+        node = pod.nominated_node_name
+        if node:
+            # E10
+            assert node in sight.nodes, pod.key
+            waits_for = [one for one in sight.on_node(node) if one.is_terminating and one.priority < pod.priority]
+            assert waits_for, f"{pod.key} is nominated to {node} for nothing"
+        elif pod.spec.preemption_policy != "Never":
+            # L2
+            assert not sight.ways(pod), f"{pod.key} could preempt: {sight.ways(pod)}"
+
+    def _check_budgets(self) -> None:
+        """F1, for budgets whose pods belong to Deployments or to nobody."""
+        for stored in self.store.objects("PodDisruptionBudget"):
+            budget = stored.object
+            assert isinstance(budget, PodDisruptionBudget)
+            selector = compile_label_selector(budget.spec.selector)
+            covered = [one for one in self.pods() if selector.matches(one.metadata.labels)]
+            healthy = sum(is_ready(one) and not one.is_terminating for one in covered)
+            most, least = budget.spec.max_unavailable, budget.spec.min_available
+            expected = len(covered) if isinstance(least, int) else self._scale(covered)
+            if most is not None:
+                desired = max(0, expected - _rounded_up(most, expected))
+            else:
+                desired = 0 if least is None else _rounded_up(least, expected)
+            status = budget.status
+            assert (status.current_healthy, status.desired_healthy, status.expected_pods) == (
+                healthy,
+                desired,
+                expected,
+            )
+            assert status.disruptions_allowed == (max(0, healthy - desired) if expected else 0)
+
+    def _scale(self, pods: list[Pod]) -> int:
+        """How many pods the Deployments of some pods want."""
+        owners = {one.metadata.controller.name for one in pods if one.metadata.controller}
+        sets = [self.store.get("ReplicaSet", f"default/{name}").object for name in sorted(owners)]
+        deployments = {one.metadata.controller.name for one in sets if one.metadata.controller}
+        found = [self.store.get("Deployment", f"default/{name}").object for name in sorted(deployments)]
+        assert all(isinstance(one, ReplicaSet) for one in sets)
+        return sum(one.spec.replicas for one in found if isinstance(one, Deployment))
+
+
+def unversioned(stored: Stored) -> Raw:
+    """The object without its version."""
+    return {**stored.raw, "metadata": {**stored.raw["metadata"], "resourceVersion": None}}
+
+
+def host_ports(pod: Pod) -> list[tuple[int, str]]:
+    """The host ports that a pod holds, on all addresses."""
+    ports: list[ContainerPort] = [port for one in pod.spec.containers for port in one.ports]
+    return [(port.host_port, port.protocol) for port in ports if port.host_port]
+
+
+def is_ready(pod: Pod) -> bool:
+    """Whether the pod serves."""
+    ready = pod.status.condition("Ready")
+    return ready is not None and ready.status == "True"
+
+
+def _rounded_up(amount: int | str, expected: int) -> int:
+    return amount if isinstance(amount, int) else -(-int(amount.removesuffix("%")) * expected // 100)
+
+
+def _with_nomination(pod: Pod, node: str) -> Pod:
+    return replace(pod, status=replace(pod.status, nominated_node_name=node))

@@ -1,0 +1,222 @@
+"""The scheduler, each of whose decisions is judged by what it saw when it decided.
+
+The letters are those of the list of invariants that the project holds to.
+"""
+
+from collections import Counter
+from random import Random
+
+from podium.api.meta import Kubernetes
+from podium.api.node import Node
+from podium.api.pod import Pod
+from podium.api.policy import PodDisruptionBudget
+from podium.decide.placement import Placement
+from podium.framework.configuration import Configuration
+from podium.framework.plugin import PostFilterResult
+from podium.framework.runner import Runner
+from podium.machines.actions import Action, ClearNomination, DeletePod, MarkDisruption, ReportUnschedulable
+from podium.machines.observations import Answered, Changed, Gone, Observation
+from podium.machines.queued_pod import Place, QueuedPod
+from podium.sim.run import SettlingScheduler
+from tests.sim.oracle import Sight, on
+from tests.twins.plain import UNRESOLVABLE
+
+# Of the decisions to preempt, how many are worked out again by trying everything.
+TRIED_AGAIN = 0.3
+
+
+class JudgedScheduler(SettlingScheduler):
+    """Raises AssertionError where a decision breaks an invariant. ``seen`` is what the watches have shown, by kind."""
+
+    def __init__(self, configuration: Configuration | None = None, *, seed: int = 0) -> None:
+        super().__init__(configuration, seed=seed)
+        self.seen: dict[str, dict[str, Kubernetes]] = {}
+        self.outstanding: Counter[Action] = Counter()
+        self.marked: set[str] = set()
+        self.attempts = 0
+        self.preemption_plans = 0
+        self._planned: PostFilterResult | None = None
+        self._random = Random(f"judge:{seed}")
+
+    def handle(self, observation: Observation, now: int) -> list[Action]:
+        if isinstance(observation, Changed | Gone):
+            self._see(observation)
+        elif isinstance(observation, Answered):
+            self.outstanding[observation.action] -= 1
+            if isinstance(observation.action, MarkDisruption) and observation.problem is None:
+                self.marked.add(observation.action.uid)
+        actions = super().handle(observation, now)
+        self.outstanding.update(actions)
+        self._judge_actions(actions)
+        self._judge_state()
+        return actions
+
+    def is_settled(self) -> bool:
+        """Whether nothing is about to be tried; where faults come to an end, errors do too."""
+        owes = self.queue.count(Place.BACKOFF) or self.reports.next_deadline() is not None
+        return super().is_settled() and not owes
+
+    def sight(self, besides: str = "") -> Sight:
+        """What the scheduler sees; the nomination of the pod ``besides`` (a uid) left out."""
+        pods = self.seen.get("Pod", {})
+        return Sight(
+            nodes={key: one for key, one in self.seen.get("Node", {}).items() if isinstance(one, Node)},
+            placed={uid: on(self._pod(pods[uid]), record.node_name) for uid, record in self.cluster.placed.items()},
+            nominated=[
+                (self._pod(pods[record.uid]), node)
+                for record, node in self.cluster.nominations.all()
+                if record.uid != besides
+            ],
+            budgets=[
+                one for one in self.seen.get("PodDisruptionBudget", {}).values() if isinstance(one, PodDisruptionBudget)
+            ],
+        )
+
+    def pod(self, uid: str) -> Pod:
+        """The last reading of a pod."""
+        return self._pod(self.seen["Pod"][uid])
+
+    @staticmethod
+    def _pod(one: Kubernetes) -> Pod:
+        assert isinstance(one, Pod)
+        return one
+
+    def _see(self, observation: Changed | Gone) -> None:
+        one = observation.object
+        known = self.seen.setdefault(one.kind, {})
+        key = one.metadata.uid if isinstance(one, Pod) else one.key
+        if isinstance(observation, Gone):
+            known.pop(key, None)
+        else:
+            known[key] = one
+
+    def _attempt(self, queued: QueuedPod, now: int) -> list[Action]:
+        uid, pod = queued.record.uid, self.pod(queued.record.uid)
+        before = self.sight(uid)
+        was_nominated = self.cluster.nominations.node_of(uid)
+        self._planned = None
+        self.attempts += 1
+        # D3
+        assert not pod.spec.scheduling_gates
+        assert pod.spec.scheduler_name in self.runners
+        assert not pod.spec.node_name
+        assert not pod.is_terminating
+        actions = super()._attempt(queued, now)
+        bound_to = self.bindings.find(uid)
+        if bound_to is not None:
+            self._judge_binding(before, pod, bound_to.node_name)
+        elif (planned := self._plan()) is not None:
+            self._judge_plan(before, pod, was_nominated, planned)
+        return actions
+
+    def _plan(self) -> PostFilterResult | None:
+        return self._planned
+
+    def _post_filter(self, runner: Runner, placement: Placement) -> PostFilterResult:
+        self._planned = super()._post_filter(runner, placement)
+        return self._planned
+
+    def _judge_binding(self, before: Sight, pod: Pod, node: str) -> None:
+        # D1, D2
+        assert before.fits(pod, node), (pod.key, node, before.verdict(pod, node))
+        # E9: whoever waits for the node with at least the pod's priority still fits beside it without its victims.
+        # As upstream, the pod is not asked what it does to the spread and the anti-affinity of those who wait.
+        after = Sight(before.nodes, {**before.placed, pod.metadata.uid: on(pod, node)}, before.nominated)
+        leaving = [one.metadata.uid for one in before.on_node(node) if is_preempted(one)]
+        for waiting, where in before.nominated:
+            constrained = waiting.spec.topology_spread_constraints or waiting.spec.affinity
+            if where == node and waiting.priority >= pod.priority and not constrained:
+                fitted = before.fits(waiting, node, without=leaving)
+                assert not fitted or after.fits(waiting, node, without=leaving), (pod.key, waiting.key, node)
+
+    def _judge_plan(self, before: Sight, pod: Pod, was_nominated: str, planned: PostFilterResult) -> None:
+        victims = planned.victims
+        # E4
+        feasible = before.feasible(pod)
+        assert not feasible, (pod.key, feasible)
+        if was_nominated in before.nodes and before.verdict(pod, was_nominated).status != UNRESOLVABLE:
+            waits = any(is_preempted(one) and one.priority < pod.priority for one in before.on_node(was_nominated))
+            # E7
+            assert not waits or not planned.nominated_node, (pod.key, was_nominated)
+            if waits:
+                return
+        # E1
+        assert not victims or pod.spec.preemption_policy != "Never"
+        assert all(victim.priority < pod.priority for victim in victims)
+        if pod.spec.preemption_policy == "Never":
+            return
+        node = planned.nominated_node
+        if node:
+            gone = {victim.uid for victim in victims}
+            assert all(before.placed[uid].spec.node_name == node for uid in gone)
+            # E2, E3
+            assert before.fits(pod, node, without=gone)
+            assert not any(before.fits(pod, node, without=gone - {uid}) for uid in gone), (pod.key, node, gone)
+        if self._random.random() < TRIED_AGAIN:
+            # E5, E6
+            self.preemption_plans += 1
+            ways = {way.node: way.victims for way in before.best_ways(pod)}
+            assert bool(ways) == bool(node), (pod.key, node, ways)
+            if node:
+                assert ways.get(node) == tuple(victim.key for victim in victims), (
+                    f"{pod.key} on {node}: {[victim.key for victim in victims]} instead of {ways}"
+                )
+
+    def _judge_actions(self, actions: list[Action]) -> None:
+        for action in actions:
+            # E13
+            assert action.pod_uid if hasattr(action, "pod_uid") else action.uid
+            if isinstance(action, DeletePod):
+                victim = self.pod(action.uid)
+                # E7: nobody is deleted who is terminating already. E11
+                assert not victim.is_terminating, action
+                assert action.uid in self.marked or is_marked(victim), action
+        reports = [one for one in actions if isinstance(one, ReportUnschedulable)]
+        # E16: one patch a pod.
+        assert len({one.uid for one in reports}) == len(reports)
+        cleared = {one.uid for one in actions if isinstance(one, ClearNomination)}
+        assert not cleared & {one.uid for one in reports if one.nominated_node_name is not None}
+
+    def _judge_state(self) -> None:
+        self.queue.check()
+        # C1
+        for uid in self.seen.get("Pod", {}):
+            pod = self.pod(uid)
+            is_ours = is_to_be_scheduled(pod) and pod.spec.scheduler_name in self.runners
+            places = [self.queue.find(uid) is not None, uid in self.bindings.unseen]
+            assert sum(places) == is_ours, (pod.key, places, is_ours)
+            assert (self.queue.where(uid) is Place.IN_FLIGHT) == (uid in self.bindings), pod.key
+        assert all(queued.record.uid in self.seen["Pod"] for queued in self.queue)
+        # C3
+        for uid, placed in self.cluster.placed.items():
+            shown = self.pod(uid).spec.node_name
+            assert shown == placed.node_name if shown else self.bindings.is_assumed(uid), placed.key
+        # C4
+        for record, _ in self.cluster.nominations.all():
+            assert is_to_be_scheduled(self.pod(record.uid)), record.key
+            assert self.queue.find(record.uid) is not None, record.key
+        # E15
+        for uid in [queued.record.uid for queued in self.queue if queued.record.uid in self.preemptions]:
+            key = self.pod(uid).key
+            owed = [
+                one
+                for one, count in self.outstanding.items()
+                if count > 0 and isinstance(one, DeletePod | MarkDisruption) and one.cause == key
+            ]
+            assert owed, key
+
+
+def is_to_be_scheduled(pod: Pod) -> bool:
+    """Whether some scheduler has to find a node for the pod."""
+    return not pod.spec.node_name and not pod.is_terminating and not pod.is_terminal
+
+
+def is_preempted(pod: Pod) -> bool:
+    """Whether a scheduler's preemption has the pod terminate."""
+    return pod.is_terminating and is_marked(pod)
+
+
+def is_marked(pod: Pod) -> bool:
+    """Whether the pod bears the mark of a scheduler's preemption."""
+    target = pod.status.condition("DisruptionTarget")
+    return target is not None and (target.status, target.reason) == ("True", "PreemptionByScheduler")

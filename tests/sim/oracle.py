@@ -1,0 +1,157 @@
+"""Where a pod fits, and what preemption does, worked out by trying: a node at a time, a pod at a time.
+
+Rests on the twins of the filters (`tests.twins.filters`), which share no counting with Podium.
+
+One rule of kube-scheduler goes beyond single filters: a PreFilter that has nothing to say about a pod, as the cluster
+is, has its Filter skipped for the whole attempt, beside nominated pods and in preemption's trials too. Only
+InterPodAffinity's answer to that depends on other pods.
+"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+
+from msgspec.structs import replace
+
+from podium.api.node import Node
+from podium.api.pod import Pod, PodAffinityTerm
+from podium.api.policy import PodDisruptionBudget
+from podium.api.selectors import compile_label_selector
+from podium.api.times import parse_time
+from podium.cluster.ranking import NaturalName, natural
+from tests.twins.filters import FILTERS
+from tests.twins.plain import FITS, UNSCHEDULABLE, PlainCluster, Verdict
+
+_LAST = 2**63 - 1
+
+
+@dataclass(frozen=True, slots=True)
+class Way:
+    """A way out: the node, the victims by name and the criteria, smaller is better."""
+
+    node: str
+    victims: tuple[str, ...]
+    criteria: tuple[int, ...]
+
+
+@dataclass(slots=True)
+class Sight:
+    """A cluster as somebody sees it: nodes, pods that hold room (each with its node), nominations, budgets."""
+
+    nodes: dict[str, Node]
+    placed: dict[str, Pod] = field(default_factory=dict)
+    nominated: list[tuple[Pod, str]] = field(default_factory=list)
+    budgets: list[PodDisruptionBudget] = field(default_factory=list)
+
+    def plain(self, *, without: Iterable[str] = (), beside: Sequence[tuple[Pod, str]] = ()) -> PlainCluster:
+        """The cluster for the twins, without some pods (uids) and with some nominated ones."""
+        left = set(without)
+        pods = [one for uid, one in self.placed.items() if uid not in left]
+        return PlainCluster.of([*self.nodes.values(), *pods, *(on(pod, node) for pod, node in beside)])
+
+    def verdict(self, pod: Pod, node: str, *, without: Iterable[str] = ()) -> Verdict:
+        """The first refusal of a node: beside its nominated pods of equal or higher priority, then without them."""
+        left, skipped = list(without), self._skipped(pod)
+        beside = [
+            (one, where)
+            for one, where in self.nominated
+            if where == node and one.priority >= pod.priority and one.metadata.uid != pod.metadata.uid
+        ]
+        if beside:
+            first = first_refusal(self.plain(without=left, beside=beside), pod, node, skipped)
+            if first != FITS:
+                return first
+        return first_refusal(self.plain(without=left), pod, node, skipped)
+
+    def fits(self, pod: Pod, node: str, *, without: Iterable[str] = ()) -> bool:
+        """Whether the pod may go to the node."""
+        return self.verdict(pod, node, without=without) == FITS
+
+    def feasible(self, pod: Pod) -> list[str]:
+        """The nodes where the pod may go."""
+        return [name for name in self.nodes if self.fits(pod, name)]
+
+    def ways(self, pod: Pod) -> list[Way]:
+        """All ways out by preemption."""
+        hopeful = [name for name in self.nodes if self.verdict(pod, name).status == UNSCHEDULABLE]
+        return [way for name in hopeful if (way := self._way(pod, name)) is not None]
+
+    def best_ways(self, pod: Pod) -> list[Way]:
+        """The ways that no criterion puts behind another."""
+        ways = self.ways(pod)
+        best = min((way.criteria for way in ways), default=())
+        return [way for way in ways if way.criteria == best]
+
+    def on_node(self, node: str) -> list[Pod]:
+        """The pods on a node."""
+        return [one for one in self.placed.values() if one.spec.node_name == node]
+
+    def _skipped(self, pod: Pod) -> tuple[str, ...]:
+        if _required(pod, near=True) or _required(pod, near=False):
+            return ()
+        opposed = any(
+            term.topology_key in self.nodes[one.spec.node_name].metadata.labels and self.plain().selects(term, one, pod)
+            for one in self.placed.values()
+            if one.spec.node_name in self.nodes
+            for term in _required(one, near=False)
+        )
+        return () if opposed else ("InterPodAffinity",)
+
+    def _way(self, pod: Pod, node: str) -> Way | None:
+        lower = sorted((one for one in self.on_node(node) if one.priority < pod.priority), key=_importance)
+        gone = {one.metadata.uid for one in lower}
+        if not lower or not self.fits(pod, node, without=gone):
+            return None
+        violating = self._violating(lower)
+        order = [one for one in lower if one.metadata.uid in violating]
+        order += [one for one in lower if one.metadata.uid not in violating]
+        for one in order:
+            if self.fits(pod, node, without=gone - {one.metadata.uid}):
+                gone.discard(one.metadata.uid)
+        victims = [one for one in lower if one.metadata.uid in gone]
+        top = [one for one in victims if one.priority == victims[0].priority]
+        criteria = (
+            sum(one.metadata.uid in violating for one in victims),
+            victims[0].priority,
+            sum(one.priority + 2**31 for one in victims),
+            len(victims),
+            -min(_start(one) for one in top),
+        )
+        return Way(node, tuple(one.key for one in victims), criteria)
+
+    def _violating(self, pods: Sequence[Pod]) -> set[str]:
+        found: set[str] = set()
+        for budget in self.budgets:
+            selector, left = compile_label_selector(budget.spec.selector), budget.status.disruptions_allowed
+            for one in pods:
+                same = one.metadata.namespace == budget.metadata.namespace and selector.matches(one.metadata.labels)
+                if same and one.metadata.name not in budget.status.disrupted_pods:
+                    left -= 1
+                    if left < 0:
+                        found.add(one.metadata.uid)
+        return found
+
+
+def on(pod: Pod, node: str) -> Pod:
+    """The pod as if it were on a node."""
+    return pod if pod.spec.node_name == node else replace(pod, spec=replace(pod.spec, node_name=node))
+
+
+def first_refusal(cluster: PlainCluster, pod: Pod, node: str, skipped: Sequence[str] = ()) -> Verdict:
+    """The first filter's refusal."""
+    pending = on(pod, "")
+    asked = (one for name, one in FILTERS.items() if name not in skipped)
+    return next((found for one in asked if (found := one(cluster, pending, node)) != FITS), FITS)
+
+
+def _required(pod: Pod, *, near: bool) -> Sequence[PodAffinityTerm]:
+    affinity = pod.spec.affinity
+    terms = affinity and (affinity.pod_affinity if near else affinity.pod_anti_affinity)
+    return terms.required if terms else ()
+
+
+def _importance(pod: Pod) -> tuple[int, int, NaturalName]:
+    return (-pod.priority, _start(pod), natural(pod.metadata.name))
+
+
+def _start(pod: Pod) -> int:
+    return parse_time(pod.status.start_time) if pod.status.start_time else _LAST
