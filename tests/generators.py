@@ -34,7 +34,7 @@ NODE_SIZES = tuple(
 # The hostname stands for the node's own name.
 NODE_LABELS = tuple(
     {ZONE: zone, "rack": rack, HOSTNAME: hostname, "size": size, "disk": disk}
-    for zone, rack in (("za", "r0"), ("za", "r1"), ("zb", "r0"), ("zb", None), (None, "r1"))
+    for zone, rack in (("za", "r0"), ("za", "r1"), ("zb", "r0"), ("zb", "r1"), ("zc", None), (None, "r1"))
     for hostname, size, disk in (("own", "1", "ssd"), ("own", "2", None), ("own", None, "ssd"), (None, "x", None))
 )
 TAINTS = (
@@ -61,13 +61,17 @@ SIZES = (
 )
 FULL_SIZES = tuple(size for size in SIZES if None not in size)
 LARGE_SIZES = ((2, "1Gi", 0), (2, "2Gi", 1), (3, "2Gi", 0), (3, "3Gi", 0))
-LABELS = tuple(
-    {key: value for key, value in (("app", app), ("tier", tier)) if value}
-    for app in ("a", "b", "c")
-    for tier in ("x", "y", "")
+LABELS: tuple[dict[str, str], ...] = (
+    {"app": "a"},
+    {"app": "a", "tier": "x"},
+    {"app": "a", "tier": "y"},
+    {"app": "b"},
+    {"app": "b", "tier": "x"},
+    {"app": "c"},
+    {},
 )
 LIVES = ("", "", "", "", "deleted", "preempted")
-SELECTORS = ("app=a", "app in (a,b)", "app!=a", "tier", "!tier", "app=a,tier=x", "")
+SELECTORS = ("app=a", "app=a", "app in (a,b)", "app", "app!=a", "tier", "!tier", "app=a,tier=x", "")
 NODE_SELECTORS = ("rack=r0", "rack in (r0,r1)", "!rack", "disk", "size>1", "size<2")
 TOLERATIONS = ("gpu", "gpu=yes:NoSchedule", "gpu=no", "flaky:NoExecute", "flaky", ":PreferNoSchedule", "")
 TOLERATING = st.builds(tolerate, st.sampled_from(TOLERATIONS))
@@ -82,6 +86,8 @@ PORTS: tuple[tuple[int | str, ...], ...] = (
 )
 # The namespaces of a term, and its selector of namespaces.
 WHERE: tuple[tuple[tuple[str, ...], str | None], ...] = (
+    ((), None),
+    ((), None),
     ((), None),
     ((), None),
     (("shop",), None),
@@ -156,12 +162,14 @@ EVERYTHING = Traits(
 
 
 @st.composite
-def clusters(draw: st.DrawFn, traits: Traits = EVERYTHING, *, most_nodes: int = 4, most_pods: int = 8) -> Objects:
+def clusters(
+    draw: st.DrawFn, traits: Traits = EVERYTHING, *, most_nodes: int = 4, least_pods: int = 0, most_pods: int = 8
+) -> Objects:
     """A cluster with a pending pod ``default/target`` of any priority."""
     made = [draw(nodes(f"node-{number}", traits)) for number in range(draw(st.integers(1, most_nodes)))]
     names = [one.metadata.name for one in made]
     placed: list[Pod] = []
-    for number in range(draw(st.integers(0, most_pods))):
+    for number in range(draw(st.integers(least_pods, most_pods))):
         placed.append(draw(pods(f"pod-{number}", names, traits, placed)))
     target = draw(targets(names, traits))
     described = [namespace("shop", team=draw(st.sampled_from(("red", "blue"))))] if draw(st.booleans()) else []
@@ -225,7 +233,7 @@ def _pods(draw: st.DrawFn, name: str, on: str, traits: Traits, *, nominated: str
     picky = is_target or draw(RARELY)
     return pod(
         name,
-        namespace="default" if is_target else draw(st.sampled_from((*NAMESPACES, "default"))),
+        namespace="default" if is_target else draw(st.sampled_from((*NAMESPACES, "default", "default"))),
         on=on,
         nominated=nominated,
         priority=draw(st.sampled_from((1, 2, 3) if is_target else PRIORITIES)),
@@ -242,18 +250,18 @@ def _pods(draw: st.DrawFn, name: str, on: str, traits: Traits, *, nominated: str
         needs_nodes=draw(_node_terms()) if traits.node_affinity and is_target and draw(RARELY) else None,
         likes_nodes=draw(_weighted_node_terms()) if traits.node_affinity and is_target else (),
         spread=draw(_spread(traits)) if picky and (traits.spread or traits.soft_spread) else (),
-        **_affinity(draw, traits, most=2 if is_target else 1),
+        **_affinity(draw, traits, is_target=is_target),
         **extra,
     )
 
 
-def _affinity(draw: st.DrawFn, traits: Traits, most: int) -> dict[str, Any]:
-    """Terms of at most so many kinds, by the name that `pod` has for the kind."""
+def _affinity(draw: st.DrawFn, traits: Traits, *, is_target: bool) -> dict[str, Any]:
+    """One or two terms for the target, one or none for others, by the name that `pod` has for their kind."""
     kinds = (*(("near", "apart") if traits.affinity else ()), *(("likes", "dislikes") if traits.preferences else ()))
     if not kinds:
         return {}
     found: dict[str, Any] = {}
-    for kind in draw(st.lists(st.sampled_from(kinds), max_size=most)):
+    for kind in draw(st.lists(st.sampled_from(kinds), min_size=int(is_target), max_size=1 + is_target)):
         one = draw(terms())
         found.setdefault(kind, []).append(one if kind in ("near", "apart") else (draw(st.integers(1, 5)), one))
     return found
@@ -282,7 +290,7 @@ def _spread(draw: st.DrawFn, traits: Traits) -> list[TopologySpreadConstraint]:
             honors_taints=draw(st.booleans()),
             match_label_keys=draw(st.sampled_from(((), (), ("tier",), ("app", "none")))),
         )
-        for soft, key in draw(st.lists(st.sampled_from(kinds_and_keys), max_size=2, unique=True))
+        for soft, key in draw(st.lists(st.sampled_from(kinds_and_keys), min_size=1, max_size=2, unique=True))
     ]
 
 

@@ -3,7 +3,7 @@ from typing import Any, Literal
 import msgspec
 import pytest
 
-from podium.api.errors import InputError
+from podium.api.errors import InputError, MalformedError
 from podium.api.pod import Pod
 from podium.api.policy import PodDisruptionBudget
 from podium.api.reading import read
@@ -84,3 +84,21 @@ def test_an_entry_of_an_object_is_named_where_it_can_be_told(raw: Any, error: st
         read(raw, Outer)
 
     assert str(caught.value) == error
+
+
+@pytest.mark.parametrize(
+    ("spec", "malformed"),
+    [
+        ({"priority": "high"}, True),
+        ({"priority": 2**31}, True),
+        ({"nodeSelector": {"zone": 1}}, True),
+        ({"tolerations": [{"operator": "Is"}]}, False),
+        ({"topologySpreadConstraints": [{"maxSkew": 1, "whenUnsatisfiable": "DoNotSchedule"}]}, False),
+    ],
+)
+def test_b10_what_cannot_be_read_is_told_from_what_is_not_right(spec: Any, malformed: bool) -> None:
+    with pytest.raises(InputError) as caught:
+        read({"spec": spec}, Pod)
+
+    assert isinstance(caught.value, MalformedError) == malformed
+    assert type(caught.value.located(source="in.yaml")) is type(caught.value)

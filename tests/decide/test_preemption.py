@@ -262,6 +262,16 @@ def test_each_pod_in_order_takes_one_from_each_of_its_budgets() -> None:
     assert violations(budget("b", "app=db", 3)) == 0
 
 
+def test_what_is_left_of_a_budget_is_there_for_each_node_by_itself() -> None:
+    """[31] Only one of the nodes will lose its pods."""
+    running = [pod(f"q{n}", on=f"n{n}", cpu=1, labels={"app": "db"}) for n in range(3)]
+    nodes = [node(f"n{n}", cpu=1) for n in range(3)]
+
+    found = plan(*nodes, *running, budget("b", "app=db", 1), pod("p", priority=5, cpu=1))
+
+    assert [one.budget_violations for one in found.candidates.values()] == [0, 0, 0]
+
+
 def test_a_pod_that_a_budget_counts_as_disrupted_takes_nothing_from_it() -> None:
     """[31]"""
     running = [pod(f"q{n}", on="n", priority=-n, cpu=1, labels={"app": "db"}) for n in range(2)]
@@ -349,6 +359,16 @@ def test_then_the_latest_start_of_the_most_important_victims_decides() -> None:
     )
 
     assert chosen(*nodes) == (("n2",), "latest start of the most important victims")
+
+
+def test_the_start_of_less_important_victims_does_not_count() -> None:
+    """[28]"""
+    nodes = candidates(
+        [pod("a", on="n1", priority=9, cpu=2, started=5), pod("b", on="n1", priority=0, cpu=2, started=1)],
+        [pod("c", on="n2", priority=9, cpu=2, started=3), pod("d", on="n2", priority=0, cpu=2, started=9)],
+    )
+
+    assert chosen(*nodes) == (("n1",), "latest start of the most important victims")
 
 
 def test_what_the_criteria_leave_tied_is_chosen_by_lot_and_the_lot_falls_differently_for_different_pods() -> None:

@@ -227,6 +227,19 @@ def test_a_refusal_beside_the_nominated_pods_is_the_answer() -> None:
     }
 
 
+def test_of_equal_nominated_pods_each_must_fit_beside_the_others_and_not_beside_itself() -> None:
+    """Though they are of one class, for which the answers are kept."""
+    waiting = [pod(f"w{n}", priority=5, cpu=2, nominated="n1") for n in range(2)]
+    fits_one, fits_two = cluster_of(node("n1", cpu=3), *waiting), cluster_of(node("n1", cpu=4), *waiting)
+
+    for cluster, fits in ((fits_one, False), (fits_two, True)):
+        runner = plain_runner(cluster)
+        records = [one for one, _ in cluster.nominations.all()]
+        assert [place(runner, one).row is not None for one in (*records, *records)] == [fits] * 4
+        rows = [place(runner, one, nominated_first=False).row for one in records]
+        assert [row is not None for row in rows] == [fits] * 2
+
+
 def test_anti_affinity_of_a_nominated_pod_counts_where_that_of_a_placed_one_is_looked_at() -> None:
     """A pod that nobody there minds skips the filter, as in kube-scheduler, though a nominated one minds it."""
     minding = pod("w", priority=9, nominated="n1", labels={"app": "w"}, apart=[term("app=p")])

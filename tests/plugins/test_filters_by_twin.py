@@ -20,15 +20,20 @@ from tests.twins import filters as twins
 from tests.twins.filters import FILTERS
 from tests.twins.plain import UNRESOLVABLE, PlainCluster, Verdict
 
-TRAITS = {
-    "NodeUnschedulable": Traits(tolerations=True),
-    "NodeName": Traits(),
-    "TaintToleration": Traits(tolerations=True),
-    "NodeAffinity": Traits(node_affinity=True),
-    "NodePorts": Traits(ports=True),
-    "NodeResourcesFit": Traits(),
-    "PodTopologySpread": Traits(spread=True, node_affinity=True, tolerations=True, terminating=True),
-    "InterPodAffinity": Traits(affinity=True, terminating=True),
+
+def crowded(traits: Traits) -> st.SearchStrategy[Objects]:
+    return clusters(traits, most_nodes=5, least_pods=4, most_pods=12)
+
+
+CLUSTERS = {
+    "NodeUnschedulable": clusters(Traits(tolerations=True)),
+    "TaintToleration": clusters(Traits(tolerations=True)),
+    "NodePorts": clusters(Traits(ports=True)),
+    "NodeResourcesFit": clusters(Traits()),
+    "PodTopologySpread": crowded(Traits(spread=True, terminating=True))
+    | crowded(Traits(spread=True, tolerations=True))
+    | crowded(Traits(spread=True, node_affinity=True)),
+    "InterPodAffinity": crowded(Traits(affinity=True, terminating=True)),
 }
 
 
@@ -48,11 +53,11 @@ def verdicts(cluster: Cluster, target: Pod, plugin: str, args: dict[str, Any] | 
     return found
 
 
-@pytest.mark.parametrize("plugin", [name for name in FILTERS if name not in ("NodeName", "NodeAffinity")])
-@efforts(60)
+@pytest.mark.parametrize("plugin", CLUSTERS)
+@efforts(100)
 def test_a_filter_says_of_each_node_what_its_twin_says(plugin: str, effort: Effort) -> None:
     @effort
-    @given(clusters(TRAITS[plugin]))
+    @given(CLUSTERS[plugin])
     def check(objects: Objects) -> None:
         plain = PlainCluster.of(objects.all)
 
@@ -75,7 +80,7 @@ def test_node_name_lets_a_pod_go_only_where_it_says(objects: Objects, wanted: st
 
 
 @settings(max_examples=80)
-@given(clusters(TRAITS["NodeAffinity"]), st.sampled_from((None, "rack=r0", "disk")))
+@given(clusters(Traits(node_affinity=True)), st.sampled_from((None, "rack=r0", "disk")))
 def test_node_affinity_accepts_the_nodes_that_its_twin_accepts(objects: Objects, added: str | None) -> None:
     """By name it may leave nodes out before they are looked at, and then gives other reasons."""
     term = None if added is None else node_term(added)

@@ -5,7 +5,9 @@ from __future__ import annotations
 import pytest
 
 from podium.api.pod import Container
-from tests.builders import explain, node, pod
+from podium.cluster.view import View
+from podium.framework.cycle_state import CycleState
+from tests.builders import cluster_of, explain, node, plain_runner, pod
 
 MEBIBYTE = 1024 * 1024
 
@@ -45,9 +47,21 @@ def test_an_image_without_a_tag_is_the_latest(image: str) -> None:
     assert (found["n"]["ImageLocality"], found["other"]["ImageLocality"]) == (48, 0)
 
 
-def test_images_follow_the_nodes_that_come_and_go() -> None:
+def test_a_score_changes_when_other_nodes_get_the_image_or_come() -> None:
+    """To a scheduler that has been there all the time."""
     held = {"web:v1": 1000 * MEBIBYTE}
-    with_two = explain([node("a", images=held), node("b"), pod("p", image="web:v1")]).scores
-    with_three = explain([node("a", images=held), node("b"), node("c"), pod("p", image="web:v1")]).scores
+    cluster = cluster_of(node("a", images=held), node("b"))
+    runner, record = plain_runner(cluster, "ImageLocality"), cluster.read(pod("p", image="web:v1"))
 
-    assert with_two["a"]["ImageLocality"] > with_three["a"]["ImageLocality"]
+    def score_of_a() -> int:
+        state = CycleState()
+        return int(runner.scoring.totals(state, record, View(cluster))[0])
+
+    scores = [score_of_a()]
+    for change in (node("b", images=held), node("c"), node("b")):
+        cluster.put(change)
+        scores.append(score_of_a())
+    cluster.remove_node("b")
+    scores.append(score_of_a())
+
+    assert scores == [48, 100, 65, 31, 48]

@@ -67,6 +67,16 @@ def test_a_pod_on_a_node_without_the_label_is_in_no_domain_and_not_the_first_eit
     assert feasible(lost, pod("p", labels=WEB, near=[term("app=web", ZONE)])) == ["a1", "a2", "b1"]
 
 
+def test_a_pod_that_counts_in_any_of_the_domains_is_the_first_of_the_group() -> None:
+    """It has no rack; in its zone it is found, so that nobody else may start a group."""
+    racked = node("racked", labels={ZONE: "a", "rack": "r"})
+    first = pod("first", on="a1", labels=WEB)
+    second = pod("p", labels=WEB, near=[term("app=web", ZONE), term("app=web", "rack")])
+
+    assert refusals(racked, second).keys() == {"a1", "a2", "b1", "bare"}
+    assert refusals(racked, first, second).keys() == {"a1", "a2", "b1", "bare", "racked"}
+
+
 def test_every_term_must_be_met_by_pods_that_all_the_terms_select() -> None:
     """A pod for each term is not enough; one that both select is."""
     both = [term("app=web", ZONE), term("tier=x", ZONE)]

@@ -149,6 +149,17 @@ def test_match_label_keys_narrow_the_selector_to_the_pods_own_values() -> None:
     assert sorted(refusals(*old, target(by_version))) == ["a1", "a2"]
 
 
+def test_a_nominated_pod_counts_in_its_domain_which_then_may_be_the_emptiest_no_more() -> None:
+    there = webs("a1", "b1", "b1", "c1", "c1")
+    waiting = pod("waiting", priority=9, labels=WEB, nominated="a1")
+
+    assert sorted(refusals(*there, target(spread_over(ZONE, "app=web", 1)))) == ["b1", "c1"]
+    # Beside the nominated pod a1 is as full as the others, and they are no more than it was before.
+    assert sorted(refusals(*there, waiting, target(spread_over(ZONE, "app=web", 1)))) == ["b1", "c1"]
+    two = pod("another", priority=9, labels=WEB, nominated="a1")
+    assert sorted(refusals(*there, waiting, two, target(spread_over(ZONE, "app=web", 1)))) == ["a1", "b1", "c1"]
+
+
 def test_a_skew_can_be_lifted_by_preemption_and_a_missing_label_cannot() -> None:
     found = explain([*ZONES, node("bare"), *webs("a1"), target(spread_over(ZONE, "app=web", 1))]).nodes
 
@@ -197,6 +208,17 @@ def test_hosts_weigh_more_than_zones_where_there_are_more_of_them() -> None:
 
     assert found is not None
     assert found["a1"] > found["b2"] > found["a0"] > found["b0"] == found["b1"]
+
+
+def test_hosts_without_all_of_the_keys_do_not_add_to_the_weight_of_a_host() -> None:
+    """One pod on the host and in the zone weighs as much as two in the zone, however many hosts have no zone."""
+    nodes = [node("a", zone="a"), node("b", zone="b"), node("c", zone="b")]
+    zoneless = [node(f"n{n}", labels={HOSTNAME: f"n{n}"}) for n in range(6)]
+    both = [spread_over(ZONE, "app=web", 1, soft=True), spread_over(HOSTNAME, "app=web", 1, soft=True)]
+
+    found = scores(*nodes, *zoneless, *webs("a", "c", "c"), pod("p", labels=WEB, spread=both))
+
+    assert found == {"a": 100, "b": 100, "c": 50} | {f"n{n}": 0 for n in range(6)}
 
 
 def test_pods_without_constraints_of_their_own_are_spread_by_service_or_owner() -> None:

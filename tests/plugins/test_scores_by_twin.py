@@ -21,14 +21,17 @@ from tests.twins import scores as twins
 from tests.twins.plain import PlainCluster
 from tests.twins.scores import SCORES, Score, Scores
 
-TRAITS = {
-    "TaintToleration": Traits(tolerations=True),
-    "NodeAffinity": Traits(node_affinity=True),
-    "NodeResourcesFit": Traits(),
-    "NodeResourcesBalancedAllocation": Traits(),
-    "ImageLocality": Traits(images=True),
-    "InterPodAffinity": Traits(affinity=True, preferences=True, terminating=True),
-    "PodTopologySpread": Traits(soft_spread=True, node_affinity=True, tolerations=True, terminating=True),
+CLUSTERS = {
+    "TaintToleration": clusters(Traits(tolerations=True)),
+    "NodeAffinity": clusters(Traits(node_affinity=True)),
+    "NodeResourcesFit": clusters(Traits()),
+    "NodeResourcesBalancedAllocation": clusters(Traits()),
+    "ImageLocality": clusters(Traits(images=True)),
+    "InterPodAffinity": clusters(Traits(affinity=True, preferences=True, terminating=True), least_pods=4, most_pods=12),
+    "PodTopologySpread": clusters(Traits(soft_spread=True, terminating=True), most_nodes=6, least_pods=4, most_pods=12)
+    | clusters(
+        Traits(soft_spread=True, node_affinity=True, tolerations=True), most_nodes=6, least_pods=4, most_pods=12
+    ),
 }
 SHAPE = ((10, 0), (40, 10), (80, 3))
 
@@ -53,10 +56,10 @@ def some_nodes(data: st.DataObject, objects: Objects) -> list[str]:
 
 
 @pytest.mark.parametrize("plugin", SCORES)
-@efforts(60)
+@efforts(80)
 def test_a_score_gives_each_node_what_its_twin_gives(plugin: str, effort: Effort) -> None:
     @effort
-    @given(clusters(TRAITS[plugin]), st.data())
+    @given(CLUSTERS[plugin], st.data())
     def check(objects: Objects, data: st.DataObject) -> None:
         feasible = some_nodes(data, objects)
         cluster = cluster_of(*objects.surroundings)

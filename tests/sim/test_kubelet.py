@@ -5,9 +5,10 @@ import pytest
 from podium.api.errors import InputError
 from podium.api.times import format_time
 from podium.sim.initial import DEFAULT_START_NS
+from podium.sim.run import SettlingScheduler
 from podium.sim.scenario import split_documents
 from tests.sim.objects import documents, scenario
-from tests.sim.played import played, pods, told
+from tests.sim.played import played, pods, simulation_of, told
 from tests.store.objects import SECOND, Raw, node, pod
 
 
@@ -158,3 +159,78 @@ def test_an_annotation_that_cannot_be_read_is_an_error_at_its_field(name: str, t
     with pytest.raises(InputError, match=problem) as caught:
         split_documents(documents(scenario({"at": "0s", "apply": [wrong]})))
     assert f'.spec.steps[0].apply[0].metadata.annotations["podium.dev/{name}"]' in str(caught.value)
+
+
+@pytest.mark.parametrize(("text", "problem"), [("much", "much"), ("-1Gi", "is negative")])
+def test_an_amount_of_memory_that_cannot_be_read_is_an_error_at_its_field(text: str, problem: str) -> None:
+    with pytest.raises(InputError, match=problem) as caught:
+        played(node("n1"), pod("a", annotations={"podium.dev/memory-usage": text}))
+
+    assert 'Pod default/a, .metadata.annotations["podium.dev/memory-usage"]' in str(caught.value)
+
+
+def test_a_pod_becomes_ready_some_time_after_its_start() -> None:
+    simulation = simulation_of(node("n1"), pod("a", annotations={"podium.dev/ready-after": "20s"}))
+    seen = []
+    while simulation.step():
+        ready = pods(simulation)["a"].status.condition("Ready")
+        seen.append((simulation.elapsed_ns // SECOND, ready and (ready.status, ready.reason)))
+
+    assert seen[-2:] == [(0, ("False", "ContainersNotReady")), (20, ("True", ""))]
+
+
+def small(name: str, memory: str) -> Raw:
+    there = node(name)
+    return {**there, "status": {"allocatable": {**there["status"]["allocatable"], "memory": memory}}}
+
+
+def test_a_pod_that_comes_to_use_too_much_is_evicted_and_its_node_tainted_for_a_while() -> None:
+    steps = scenario(
+        {"at": "5s", "usage": {"name": "a", "memory": "3Gi"}},
+        {"at": "6s", "apply": [pod("b"), pod("c", spec={"tolerations": [{"operator": "Exists"}]})]},
+        kubelets={"pressureTransition": "1m"},
+    )
+
+    simulation = played(small("n1", "2Gi"), pod("a", node="n1"), steps, schedulers=[SettlingScheduler()])
+
+    assert told(simulation, "Failed", "Scheduled", "NodeChanged") == [
+        "5 NodeChanged on n1 by kubelet",
+        "5 Failed default/a on n1 by kubelet",
+        "5 NodeChanged on n1 by node-lifecycle-controller",
+        "6 Scheduled default/c on n1 by default-scheduler",
+        "65 NodeChanged on n1 by kubelet",
+        "65 NodeChanged on n1 by node-lifecycle-controller",
+        "65 Scheduled default/b on n1 by default-scheduler",
+    ]
+
+
+def test_the_kubelets_threshold_can_be_set() -> None:
+    using = pod("a", node="n1", annotations={"podium.dev/memory-usage": "1900Mi"})
+
+    plain = played(small("n1", "2Gi"), using)
+    careful = played(small("n1", "2Gi"), using, scenario(kubelets={"memoryThreshold": "200Mi"}))
+
+    assert told(plain, "Failed") == []
+    assert told(careful, "Failed") == ["0 Failed default/a on n1 by kubelet"]
+
+
+def test_a_pod_bound_to_a_full_node_may_wait_there_for_its_victims() -> None:
+    late = pod("b", node="n1", status={"phase": "Pending"})
+    steps = (deleted("5s"), {"at": "6s", "apply": [late]})
+    victim = pod("a", node="n1", spec={"terminationGracePeriodSeconds": 10})
+
+    strict = played(node("n1", cpu=1), victim, scenario(*steps))
+    waiting = played(node("n1", cpu=1), victim, scenario(*steps, kubelets={"waitForVictims": True}))
+
+    assert told(strict, "Failed", "Started") == ["6 Failed default/b on n1 by kubelet"]
+    assert told(waiting, "Failed", "Started") == ["15 Started default/b on n1 by kubelet"]
+
+
+def test_the_use_of_a_pod_that_is_gone_is_skipped_and_of_one_that_never_was_an_error() -> None:
+    use = {"at": "60s", "usage": {"name": "a", "memory": "1Gi"}}
+
+    simulation = played(node("n1"), pod("a", node="n1"), scenario(deleted("5s"), use))
+
+    assert told(simulation, "StepSkipped") == ["60 StepSkipped default/a by scenario"]
+    with pytest.raises(InputError, match="there is no Pod default/a"):
+        played(node("n1"), scenario(use))

@@ -184,9 +184,10 @@ def test_pods_that_end_at_once_and_are_replaced_for_ever_are_an_error() -> None:
         played(node("n1"), endless, until_ns=SECOND)
 
 
-def test_pods_that_are_replaced_for_ever_need_an_end() -> None:
+@pytest.mark.parametrize("annotation", [{"duration": "5s"}, {"memory-usage": "1Gi"}])
+def test_pods_that_are_replaced_for_ever_need_an_end(annotation: dict[str, str]) -> None:
     with pytest.raises(InputError, match=r"Deployment default/web.*replaced for ever; say when to stop"):
-        played(node("n1"), workload("Deployment", "web", 1, template=template(duration="5s")))
+        played(node("n1"), workload("Deployment", "web", 1, template=template(**annotation)))
 
 
 def steps_refused(*steps: Raw) -> str:

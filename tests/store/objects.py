@@ -40,3 +40,9 @@ def priority_class(name: str, value: int, **fields: Any) -> Raw:
         "value": value,
         **fields,
     }
+
+
+def quota(name: str, hard: Raw, **spec: Any) -> Raw:
+    """A ResourceQuota of the namespace `default`; `spec` may be scopes or scopeSelector."""
+    metadata = {"name": name, "namespace": "default"}
+    return {"apiVersion": "v1", "kind": "ResourceQuota", "metadata": metadata, "spec": {"hard": hard, **spec}}

@@ -1,4 +1,4 @@
-"""Binding a pod to a node."""
+"""Binding a pod to a node: scenario rows 43 and 44 (TestDefaultBinder, TestEtcdCreateBinding)."""
 
 import pytest
 
@@ -6,6 +6,7 @@ from podium.api.pod import Pod
 from podium.store.errors import StoreError
 from podium.store.store import Store
 from tests.store.objects import SECOND, Raw, pod
+from tests.store.refusals import answer, refusal
 
 
 def test_binding_sets_node_and_condition_and_clears_the_nomination_in_one_version() -> None:
@@ -60,3 +61,25 @@ def test_a_pod_that_does_not_exist_cannot_be_bound() -> None:
         Store().bind("default/web", "n1", now=0)
 
     assert (caught.value.code, caught.value.reason) == (404, "NotFound")
+
+
+def test_a_binding_for_an_older_version_conflicts() -> None:
+    store = Store()
+    store.create(pod("web"), now=0)
+    store.patch_pod_status("default/web", {"nominatedNodeName": "n1"}, [], now=0)
+
+    error = refusal(store, lambda: store.bind("default/web", "n1", now=0, resource_version="1"))
+
+    assert answer(error) == (409, "Conflict")
+    assert store.bind("default/web", "n1", now=0, resource_version="2").version == 3
+
+
+@pytest.mark.parametrize(("kind", "name"), [("Pod", "n1"), ("Node", "")])
+def test_a_target_that_is_no_node_is_answered_as_the_api_server_does(kind: str, name: str) -> None:
+    store = Store()
+    store.create(pod("web"), now=0)
+
+    error = refusal(store, lambda: store.bind("default/web", name, now=0, target_kind=kind))
+
+    assert answer(error) == (500, "")
+    assert "reason" not in error.to_dict()

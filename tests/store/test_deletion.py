@@ -6,8 +6,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from podium.store.listing import ListOptions
 from podium.store.store import Store
 from tests.store.objects import SECOND, node, pod
+from tests.store.refusals import answer, refusal
 
 
 def bound(store: Store, **more: Any) -> None:
@@ -133,3 +135,74 @@ def test_finalizers_outlast_the_grace_period() -> None:
     store.delete("Pod", "default/web", now=0)
 
     assert store.delete("Pod", "default/web", now=30 * SECOND, grace_seconds=0) is not None
+
+
+def test_foreground_deletion_waits_for_the_collector() -> None:
+    store = Store()
+    store.create(node("n1"), now=0)
+
+    kept = store.delete("Node", "n1", now=0, propagation="Foreground")
+
+    assert kept is not None
+    assert kept.object.metadata.finalizers == ("foregroundDeletion",)
+    assert kept.object.metadata.deletion_grace_period_seconds == 0
+
+
+def test_the_last_wish_for_what_an_object_owns_counts() -> None:
+    store = Store()
+    store.create({**node("n1"), "metadata": {"name": "n1", "finalizers": ["example.com/a"]}}, now=0)
+
+    def finalizers(propagation: Any) -> tuple[str, ...]:
+        kept = store.delete("Node", "n1", now=0, propagation=propagation)
+        assert kept is not None
+        return kept.object.metadata.finalizers
+
+    assert finalizers("Orphan") == ("example.com/a", "orphan")
+    assert finalizers("") == ("example.com/a", "orphan")
+    assert finalizers("Foreground") == ("example.com/a", "foregroundDeletion")
+    assert finalizers("Background") == ("example.com/a",)
+
+
+def test_a_wish_that_there_is_not_is_refused() -> None:
+    store = Store()
+    store.create(node("n1"), now=0)
+    propagation: Any = "Sideways"
+
+    error = refusal(store, lambda: store.delete("Node", "n1", now=0, propagation=propagation))
+
+    assert answer(error) == (422, "Invalid")
+
+
+def test_b40_preconditions_must_hold() -> None:
+    store = Store()
+    stored = store.create(node("n1"), now=0)
+
+    wrong_uid = refusal(store, lambda: store.delete("Node", "n1", now=0, uid="someone-else"))
+    wrong_version = refusal(store, lambda: store.delete("Node", "n1", now=0, resource_version="7"))
+
+    assert answer(wrong_uid) == answer(wrong_version) == (409, "Conflict")
+    assert store.delete("Node", "n1", now=0, uid=stored.uid, resource_version="1") is None
+
+
+def test_a_collection_is_deleted_by_selector_and_the_answer_lists_it() -> None:
+    store = Store()
+    for name, app in (("a", "web"), ("b", "db"), ("c", "web")):
+        store.create(pod(name, labels={"app": app}), now=0)
+
+    deleted = store.delete_collection("Pod", "default", ListOptions(label_selector="app=web"), now=0)
+
+    assert [stored.key for stored in deleted.items] == ["default/a", "default/c"]
+    assert [stored.key for stored in store.objects("Pod")] == ["default/b"]
+
+
+def test_an_object_that_is_being_deleted_takes_no_new_finalizers() -> None:
+    store = Store()
+    store.create(pod("web", metadata={"finalizers": ["example.com/a"]}), now=0)
+    kept = store.delete("Pod", "default/web", now=0)
+    assert kept is not None
+    raw = {**kept.raw, "metadata": {**kept.raw["metadata"], "finalizers": ["example.com/a", "example.com/b"]}}
+
+    error = refusal(store, lambda: store.update(raw))
+
+    assert answer(error) == (422, "Invalid")
+    assert error.details["causes"][0]["field"] == "metadata.finalizers"

@@ -2,23 +2,15 @@
 
 import pytest
 
-from podium.store.errors import StoreError
+from podium.store.resource import Resource
+from podium.store.resources import Resources
 from podium.store.store import Store
-from tests.store.objects import SECOND, Raw, node, pod
+from tests.store.objects import SECOND, Raw, node, pod, priority_class
+from tests.store.refusals import answer, refusal
 
 
 def changed(raw: Raw, **metadata: object) -> Raw:
     return {**raw, "metadata": {**raw["metadata"], **metadata}}
-
-
-def refusal(store: Store, write: object) -> StoreError:
-    """The error of a write, which must leave everything as it was."""
-    before = {kind: store.objects(kind) for kind in ("Pod", "Node")}, store.version
-    assert callable(write)
-    with pytest.raises(StoreError) as caught:
-        write()
-    assert ({kind: store.objects(kind) for kind in ("Pod", "Node")}, store.version) == before
-    return caught.value
 
 
 def test_a_created_object_has_identity_time_version_and_both_forms() -> None:
@@ -123,13 +115,59 @@ def test_a_kind_that_nobody_knows_is_not_found() -> None:
     assert refusal(store, lambda: store.objects("Gadget")).code == 404
 
 
-def test_an_invalid_object_is_refused_with_the_field() -> None:
+def test_b10_a_value_that_cannot_be_read_is_a_bad_request_that_names_the_field() -> None:
     store = Store()
 
     error = refusal(store, lambda: store.create(pod("web", cpu="much"), now=0))
 
-    assert (error.code, error.reason) == (422, "Invalid")
-    assert ".spec.containers[0].resources.requests.cpu" in error.message
+    assert answer(error) == (400, "BadRequest")
+    assert "Pod default/web, .spec.containers[0].resources.requests.cpu" in error.message
+
+
+@pytest.mark.parametrize("metadata", [[], "web", {"name": 1}, {"name": "web", "labels": 7}, {"name": {"a": "b"}}])
+def test_metadata_that_cannot_be_read_is_a_bad_request(metadata: object) -> None:
+    store = Store()
+
+    assert answer(refusal(store, lambda: store.create({**pod("web"), "metadata": metadata}, now=0)))[0] == 400
+
+
+@pytest.mark.parametrize("change", [{"spec": []}, {"spec": "none"}, {"metadata": None}, {"metadata": {"name": ""}}])
+def test_an_update_that_cannot_be_read_is_a_bad_request(change: Raw) -> None:
+    store = Store()
+    stored = store.create(pod("web"), now=0)
+
+    assert answer(refusal(store, lambda: store.update({**stored.raw, **change}))) == (400, "BadRequest")
+
+
+def test_b13_a_value_that_breaks_a_rule_is_invalid_with_its_field_as_the_cause() -> None:
+    store = Store()
+
+    error = refusal(store, lambda: store.create(pod("web", cpu=-1), now=0))
+
+    assert answer(error) == (422, "Invalid")
+    (cause,) = error.details["causes"]
+    assert cause["field"] == "spec.containers[0].resources.requests.cpu"
+    assert "must be 0 or more" in cause["message"]
+
+
+def test_b14_a_new_pod_requests_no_more_than_its_limits() -> None:
+    store = Store()
+    resources = {"requests": {"cpu": 2}, "limits": {"cpu": 1}}
+    raw = pod("web", spec={"containers": [{"name": "main", "resources": resources}]})
+
+    assert answer(refusal(store, lambda: store.create(raw, now=0))) == (422, "Invalid")
+    uid = {**raw, "metadata": {**raw["metadata"], "uid": "u1"}}
+    assert answer(refusal(store, lambda: store.create(uid, now=0, is_new=True))) == (422, "Invalid")
+
+
+@pytest.mark.parametrize("name", ["../web", "..", "a/b", "Web", "a\0b", "%2f", "x" * 254])
+def test_b20_b21_names_that_are_none_are_invalid(name: str) -> None:
+    store = Store()
+
+    error = refusal(store, lambda: store.create(pod(name), now=0))
+
+    assert answer(error) == (422, "Invalid")
+    assert error.message.isprintable()
 
 
 def test_objects_are_listed_by_key() -> None:
@@ -204,6 +242,16 @@ def test_an_update_changes_neither_status_nor_what_the_server_wrote() -> None:
     assert updated.object.metadata.generation == 2
 
 
+def test_an_update_deletes_nothing() -> None:
+    store = Store()
+    stored = store.create(node("n1"), now=0)
+
+    updated = store.update(changed(stored.raw, deletionTimestamp="2026-01-01T00:00:00Z", labels={"zone": "a"}))
+
+    assert updated.object.metadata.deletion_timestamp is None
+    assert store.find("Node", "n1") is updated
+
+
 def test_a_status_write_changes_nothing_but_the_status() -> None:
     store = Store()
     stored = store.create(node("n1", cpu=4), now=0)
@@ -270,3 +318,92 @@ def test_a_condition_keeps_its_transition_time_until_its_status_changes() -> Non
     assert times("False", "Starting", 1) == ["01"]
     assert times("False", "StillStarting", 2) == ["01"]
     assert times("True", "", 3) == ["03"]
+
+
+def test_of_a_new_object_clients_say_neither_identity_nor_times_nor_status() -> None:
+    store = Store()
+    dumped = pod("web", metadata={"uid": "u1", "generation": 7, "deletionTimestamp": "2020-01-01T00:00:00Z"})
+    dumped["metadata"]["creationTimestamp"] = "2020-01-01T00:00:00Z"
+    dumped["status"] = {"phase": "Running"}
+
+    created = store.create(dumped, now=0, is_new=True)
+
+    assert created.uid not in ("", "u1")
+    assert created.object.metadata.creation_timestamp == "1970-01-01T00:00:00Z"
+    assert created.object.metadata.deletion_timestamp is None
+    assert created.object.metadata.generation == 1
+    assert created.raw["status"] == {"phase": "Pending"}
+
+
+def test_a_new_node_says_what_it_has() -> None:
+    stored = Store().create(node("n1", cpu=4), now=0, is_new=True)
+
+    assert stored.raw["status"]["allocatable"]["cpu"] == 4
+
+
+def test_a_refused_creation_draws_no_identities() -> None:
+    store, other = Store(), Store()
+    nameless = {**pod("web", cpu="much"), "metadata": {"generateName": "web-"}}
+
+    refusal(store, lambda: store.create(nameless, now=0))
+
+    assert store.create(pod("a"), now=0).uid == other.create(pod("a"), now=0).uid
+
+
+def test_a_built_in_kind_that_podium_does_not_read_is_kept_as_it_is() -> None:
+    store = Store()
+    raw = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "a"}, "data": {"key": "value"}}
+
+    stored = store.create(raw, now=0)
+    changed_data = store.update({**stored.raw, "data": {"key": "other"}})
+
+    assert stored.key == "default/a"
+    assert changed_data.raw["data"] == {"key": "other"}
+    assert changed_data.object.metadata.generation == 2
+
+
+def test_a_custom_resource_is_kept_beside_the_built_in_kind_of_its_name() -> None:
+    widget = Resource(group="example.com", kind="Pod", plural="pods", namespaced=False, is_custom=True)
+    store = Store(resources=Resources([widget]))
+    store.create(pod("web"), now=0)
+
+    raw = {"apiVersion": "example.com/v2", "kind": "Pod", "metadata": {"name": "web"}, "spec": {"anything": 1}}
+    stored = store.create(raw, now=0)
+
+    assert (stored.kind, stored.key) == ("Pod.example.com", "web")
+    assert [one.key for one in store.objects("Pod")] == ["default/web"]
+    assert store.update({**stored.raw, "spec": {"anything": 2}}).object.metadata.generation == 2
+
+
+def test_a_kind_is_served_once() -> None:
+    resources = Resources()
+
+    with pytest.raises(ValueError, match="already"):
+        resources.add(Resource(group="", kind="Pod", plural="pods", namespaced=True))
+
+
+def test_a_kind_without_a_status_has_no_such_subresource() -> None:
+    store = Store()
+    stored = store.create(priority_class("high", 1), now=0)
+
+    assert answer(refusal(store, lambda: store.update_status(stored.raw))) == (404, "NotFound")
+
+
+@pytest.mark.parametrize(
+    ("status", "code"),
+    [({"phase": "Sleeping"}, 422), ({"phase": 1}, 400), ({"startTime": "now"}, 422), ([], 400)],
+)
+def test_a_status_that_its_kind_does_not_have_is_refused(status: object, code: int) -> None:
+    store = Store()
+    stored = store.create(pod("web"), now=0)
+
+    assert refusal(store, lambda: store.update_status({**stored.raw, "status": status})).code == code
+
+
+def test_observed_generation_is_as_its_writer_says() -> None:
+    store = Store()
+    stored = store.create(pod("web"), now=0)
+
+    observed = store.update_status({**stored.raw, "status": {"phase": "Pending", "observedGeneration": 1}})
+
+    assert observed.raw["status"]["observedGeneration"] == observed.object.metadata.generation == 1

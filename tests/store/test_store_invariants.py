@@ -1,23 +1,35 @@
 """The API's invariants (A of the list that the project holds to) under any order of writes."""
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Literal
 
+import pytest
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
 from podium.api.codec import decode
 from podium.api.pod import Pod
 from podium.store.errors import StoreError
+from podium.store.listing import ListOptions, Page
 from podium.store.store import Store
 from podium.store.stored import Stored
+from podium.store.watch import Watch
 from podium.store.watch_log import WatchEvent
-from tests.store.objects import SECOND, pod
+from tests.store.objects import SECOND, Raw, pod
 
 NAMES = st.sampled_from(["a", "b", "c"])
 PHASES = st.sampled_from(["Pending", "Running", "Succeeded", "Failed"])
 NODES = st.sampled_from(["", "n1", "n2"])
 TERMINAL = ("Succeeded", "Failed")
+
+
+def is_selected(stored: Stored, label: str) -> bool:
+    is_x = stored.object.metadata.labels.get("label") == "x"
+    return {"": True, "label=x": is_x, "label!=x": not is_x}[label]
+
+
+def key_of(raw: Raw) -> str:
+    return f"{raw['metadata']['namespace']}/{raw['metadata']['name']}"
 
 
 def as_pod(stored: Stored) -> Pod:
@@ -35,6 +47,11 @@ class Writers(RuleBasedStateMachine):
         self.read: list[Stored] = []
         self.uids: dict[str, str] = {}
         self.checked = 0
+        self.floor = 0
+        self.history: list[WatchEvent] = []
+        self.pages: list[tuple[Page, str]] = []
+        # Each with its selector, where it began, what it was to be told first, and what it was told.
+        self.watches: list[tuple[Watch, str, int, list[tuple[str, str]], list[tuple[str, str]]]] = []
 
     @initialize()
     def begin(self) -> None:
@@ -44,6 +61,9 @@ class Writers(RuleBasedStateMachine):
         """Make a write; one that is refused must change nothing, one on an old version must be refused."""
         before = {one.key: one for one in self.store.objects("Pod")}
         version = self.store.version
+        self.rehearse(change)
+        assert {one.key: one for one in self.store.objects("Pod")} == before
+        assert self.store.version == version
         try:
             change()
         except StoreError:
@@ -53,6 +73,14 @@ class Writers(RuleBasedStateMachine):
             assert self.store.version in (version, version + 1)
             if base is not None:
                 assert before[base.key].version == base.version
+
+    def rehearse(self, change: Callable[[], Any]) -> None:
+        """A12: a dry run of a write, whatever it answers, leaves no trace."""
+        try:
+            with self.store.transaction(dry_run=True):
+                change()
+        except StoreError:
+            pass
 
     def some(self, data: st.DataObject) -> Stored:
         return data.draw(st.sampled_from(self.read[-8:]))
@@ -77,12 +105,20 @@ class Writers(RuleBasedStateMachine):
         read = self.some(data)
         self.write(lambda: self.store.bind(read.key, node_name, now=self.now, uid=read.uid))
 
-    @rule(data=st.data(), label=st.sampled_from(["x", "y"]), hostname=st.sampled_from(["h1", "h2"]))
-    def update(self, data: st.DataObject, label: str, hostname: str) -> None:
+    @rule(data=st.data(), label=st.sampled_from(["x", "y"]), deadline=st.integers(1, 5))
+    def update(self, data: st.DataObject, label: str, deadline: int) -> None:
         read = self.some(data)
         metadata = {**read.raw["metadata"], "labels": {"label": label}}
-        raw = {**read.raw, "metadata": metadata, "spec": {**read.raw["spec"], "hostname": hostname}, "status": {}}
+        raw = {**read.raw, "metadata": metadata, "status": {}}
+        raw["spec"] = {**read.raw["spec"], "activeDeadlineSeconds": deadline}
         self.write(lambda: self.store.update(raw), base=read)
+
+    @rule(
+        name=NAMES, label=st.sampled_from(["x", "y", None]), phase=PHASES, subresource=st.sampled_from(["", "status"])
+    )
+    def patch(self, name: str, label: str | None, phase: str, subresource: Literal["", "status"]) -> None:
+        patch = {"metadata": {"labels": {"label": label}}, "status": {"phase": phase}}
+        self.write(lambda: self.store.patch("Pod", f"default/{name}", patch, "merge", subresource))
 
     @rule(data=st.data())
     def drop_finalizers(self, data: st.DataObject) -> None:
@@ -106,12 +142,108 @@ class Writers(RuleBasedStateMachine):
         for event in self.store.events_since(self.checked):
             assert event.version == self.checked + 1
             self.checked = event.version
+            self.history.append(event)
             self.check_event(event)
+
+    @rule()
+    def forget_what_happened(self) -> None:
+        """Compact the log, but for what a checker has yet to see."""
+        self.floor = max(self.floor, self.checked - 5)
+        self.store.compact(self.floor)
+
+    @rule(label=st.sampled_from(["", "label=x", "label!=x"]), back=st.integers(0, 8))
+    def open_watch(self, label: str, back: int) -> None:
+        version = max(self.checked - back, 0)
+        options = ListOptions(label_selector=label, resource_version=str(version))
+        if version and not self.is_known(version):
+            with pytest.raises(StoreError, match="too old"):
+                self.store.watch("Pod", options=options)
+            return
+        begin = version or self.store.version
+        watch = self.store.watch("Pod", options=options)
+        # Without a version it begins with what there is.
+        told = [] if version else [("ADDED", one.key) for one in self.selected(begin, label)]
+        self.watches.append((watch, label, begin, told, []))
+
+    @rule(data=st.data())
+    def pull(self, data: st.DataObject) -> None:
+        self.watches = [one for one in self.watches if data.draw(st.booleans()) or self.check_watch(*one)]
+
+    def teardown(self) -> None:
+        for one in self.watches:
+            self.check_watch(*one)
+
+    def check_watch(
+        self, watch: Watch, label: str, begin: int, told: list[tuple[str, str]], found: list[tuple[str, str]]
+    ) -> bool:
+        """A4: a watcher is told what happened since to what is selected, in order, or that this is not known."""
+        if not self.is_known(watch.version):
+            with pytest.raises(StoreError, match="too old"):
+                watch.pull()
+            return False
+        found += [(notice.type, key_of(notice.raw)) for notice in watch.pull()]
+        assert found == told + self.happened(begin, label)
+        # A6: a bookmark is of a version up to which everything was told.
+        assert watch.bookmark().version == self.checked
+        return True
+
+    @rule(label=st.sampled_from(["", "label=x", "label!=x"]), back=st.integers(0, 8))
+    def list_a_version(self, label: str, back: int) -> None:
+        """A5: a list at a version is what the history up to it leaves."""
+        version = max(self.checked - back, 1)
+        exactly = ListOptions(label_selector=label, resource_version=str(version), resource_version_match="Exact")
+        if self.is_known(version):
+            assert list(self.store.page("Pod", options=exactly).items) == self.selected(version, label)
+        else:
+            with pytest.raises(StoreError, match="too old"):
+                self.store.page("Pod", options=exactly)
+
+    @rule(label=st.sampled_from(["", "label=x"]), limit=st.integers(1, 2))
+    def begin_pages(self, label: str, limit: int) -> None:
+        self.pages.append((self.store.page("Pod", options=ListOptions(label_selector=label, limit=limit)), label))
+
+    @rule()
+    def turn_pages(self) -> None:
+        """A5: all pages of a chain are of one version, though the objects have changed since."""
+        pages, self.pages = self.pages, []
+        for page, label in pages:
+            found, token = list(page.items), page.continue_token
+            if not self.is_known(page.version):
+                continue
+            while token:
+                options = ListOptions(label_selector=label, limit=1, continue_token=token)
+                following = self.store.page("Pod", options=options)
+                found, token = [*found, *following.items], following.continue_token
+            assert found == self.selected(page.version, label)
+
+    def is_known(self, version: int) -> bool:
+        """Whether the store was not told to forget what happened after a version."""
+        return version >= self.floor
+
+    def selected(self, version: int, label: str) -> list[Stored]:
+        """What is selected at a version, by the history that this test has kept."""
+        objects: dict[str, Stored] = {}
+        for event in self.history:
+            if event.version <= version:
+                objects.pop(event.stored.key, None)
+                if event.type != "DELETED":
+                    objects[event.stored.key] = event.stored
+        return [one for _, one in sorted(objects.items()) if is_selected(one, label)]
+
+    def happened(self, version: int, label: str) -> list[tuple[str, str]]:
+        """What happened after a version to what is selected."""
+        told: list[tuple[str, str]] = []
+        for event in self.history:
+            was = event.previous is not None and is_selected(event.previous, label)
+            now = event.type != "DELETED" and is_selected(event.stored, label)
+            if event.version > version and (was or now):
+                told.append(("MODIFIED" if was and now else "ADDED" if now else "DELETED", event.stored.key))
+        return told
 
     @invariant()
     def the_log_replayed_gives_the_objects(self) -> None:
         replayed: dict[str, Stored] = {}
-        for event in self.store.events_since(0):
+        for event in self.history:
             if event.type == "DELETED":
                 del replayed[event.stored.key]
             else:

@@ -78,7 +78,7 @@ class InputError(PodiumError):
         object: str = "",  # noqa: A002 - named as the attribute is
     ) -> InputError:
         """The same error with the parts of its place filled in that are not known yet."""
-        return InputError(
+        return type(self)(
             self.problem,
             source=self.source or source,
             document=document if self.document is None else self.document,
@@ -96,3 +96,7 @@ class InputError(PodiumError):
         place = ", ".join(escape(part, _MAX_PART) for part in parts if part)
         problem = escape(self.problem, _MAX_PROBLEM)
         return f"{place}: {problem}" if place else problem
+
+
+class MalformedError(InputError):
+    """A value cannot be read as what its field holds: text for a number, "1 Gi" for a quantity."""

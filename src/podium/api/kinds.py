@@ -8,6 +8,7 @@ from podium.api.meta import Kubernetes
 from podium.api.node import CSINode, Namespace, Node
 from podium.api.pod import Pod
 from podium.api.policy import PodDisruptionBudget, PriorityClass
+from podium.api.quota import ResourceQuota
 from podium.api.storage import (
     CSIDriver,
     CSIStorageCapacity,
@@ -35,6 +36,7 @@ _KINDS = (
     Kind("", "PersistentVolumeClaim", True, PersistentVolumeClaim),
     Kind("", "Pod", True, Pod),
     Kind("", "ReplicationController", True, ReplicationController),
+    Kind("", "ResourceQuota", True, ResourceQuota),
     Kind("", "Service", True, Service),
     Kind("apps", "Deployment", True, Deployment),
     Kind("apps", "ReplicaSet", True, ReplicaSet),

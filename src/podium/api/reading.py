@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 
 import msgspec
 
-from podium.api.errors import InputError, field_path, shown
+from podium.api.errors import InputError, MalformedError, field_path, shown
 
 T = TypeVar("T")
 
@@ -29,7 +29,10 @@ _WORDS = {
 
 
 def read(raw: dict[str, Any], type_: type[T]) -> T:
-    """The object as that type. Raises InputError with the field's path and what belongs there."""
+    """The object as that type. Raises InputError with the field's path and what belongs there.
+
+    It is a MalformedError but for what can be read and is not right: a field that is missing, a value not in its list.
+    """
     try:
         return msgspec.convert(raw, type_)
     except msgspec.ValidationError as error:
@@ -42,17 +45,17 @@ def _explained(message: str, raw: dict[str, Any], type_: type[Any]) -> InputErro
     expected = _EXPECTED.fullmatch(problem)
     path, value, rest = _found(raw, steps, expected[2] if expected else "")
     if rest:
-        return InputError(problem, path=path + rest)
+        return MalformedError(problem, path=path + rest)
     missing = _MISSING.fullmatch(problem)
     if missing:
         return InputError("is missing, and must be given", path=f"{path}.{missing[1]}")
     if expected:
-        return InputError(f"{shown(value)} is not {_in_words(expected[1])}{_advice(expected)}", path=path)
+        return MalformedError(f"{shown(value)} is not {_in_words(expected[1])}{_advice(expected)}", path=path)
     if problem.startswith("Invalid enum value"):
         allowed = ", ".join(shown(one) for one in _allowed(type_, steps))
         return InputError(f"{shown(value)} is not one of {allowed}", path=path)
     if problem.startswith("Expected `int` "):
-        return InputError(f"{shown(value)} is out of range; it must be {problem[15:]}", path=path)
+        return MalformedError(f"{shown(value)} is out of range; it must be {problem[15:]}", path=path)
     return InputError(problem, path=path)
 
 

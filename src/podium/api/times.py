@@ -7,11 +7,13 @@ from __future__ import annotations
 
 import re
 from datetime import UTC, datetime, timedelta
+from functools import lru_cache
 
 from podium.api.errors import shown
 
 _SECOND = 10**9
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_CACHE = 65_536
 _MAX_LENGTH = 64
 _MAX_DURATION = 2**63 - 1
 _TIME = re.compile(
@@ -33,6 +35,7 @@ _UNITS = {
 }
 
 
+@lru_cache(maxsize=_CACHE)
 def parse_time(text: str) -> int:
     """The nanoseconds since 1970 of an RFC 3339 time; what is finer is cut off. Raises ValueError."""
     match = _TIME.fullmatch(text) if len(text) <= _MAX_LENGTH else None
@@ -51,6 +54,7 @@ def parse_time(text: str) -> int:
     return seconds * _SECOND + _nanoseconds(fraction or "", _SECOND)
 
 
+@lru_cache(maxsize=_CACHE)
 def format_time(ns: int) -> str:
     """The time as meta/v1 Time is written: UTC in whole seconds, the rest cut off."""
     moment = _EPOCH + timedelta(seconds=ns // _SECOND)

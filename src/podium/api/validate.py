@@ -17,9 +17,11 @@ from podium.api.names import label_key_problem, label_name_problem, label_value_
 from podium.api.node import CSINode, Namespace, Node
 from podium.api.pod import Pod
 from podium.api.policy import PREEMPTION_POLICIES, PodDisruptionBudget, PriorityClass
+from podium.api.quota import ResourceQuota
 from podium.api.selectors import compile_label_selector
 from podium.api.storage import CSIStorageCapacity, PersistentVolume, PersistentVolumeClaim, StorageClass
 from podium.api.validate_pod import check_pod_limits, check_pod_spec, check_pod_status
+from podium.api.validate_quota import check_quota
 from podium.api.validate_resources import check_amounts, check_quantity, check_requirements
 from podium.api.validate_selection import (
     check_label_keys,
@@ -47,13 +49,14 @@ def validate(value: Kubernetes) -> None:
 
     Checked one object at a time: that names of other objects exist is for admission to say.
     """
-    _check_metadata(value)
+    check_metadata(value, _NAMESPACED[type(value)])
     rule = _RULES.get(type(value))
     if rule is not None:
         rule(value)
 
 
-def _check_metadata(value: Kubernetes) -> None:
+def check_metadata(value: Kubernetes, namespaced: bool) -> None:
+    """What is asked of every object, of whatever kind; `namespaced` says whether its kind has namespaces."""
     metadata = value.metadata
     if not metadata.name:
         raise InputError(
@@ -62,10 +65,10 @@ def _check_metadata(value: Kubernetes) -> None:
         )
     problem = label_name_problem if isinstance(value, Namespace | Service) else subdomain_problem
     check(problem(metadata.name), ".metadata.name")
-    if _NAMESPACED[type(value)]:
+    if namespaced:
         check(label_name_problem(metadata.namespace), ".metadata.namespace")
     elif metadata.namespace:
-        raise InputError(f"a {type(value).__name__} is in no namespace; remove it", path=".metadata.namespace")
+        raise InputError(f"a {value.kind} is in no namespace; remove it", path=".metadata.namespace")
     check_labels(metadata.labels, ".metadata.labels")
     _check_annotations(metadata.annotations, ".metadata.annotations")
     _check_owners(metadata)
@@ -228,6 +231,7 @@ _RULES: dict[type[Kubernetes], Callable[[Any], None]] = {
     PriorityClass: _check_priority_class,
     ReplicaSet: _check_replicas,
     ReplicationController: _check_replication_controller,
+    ResourceQuota: check_quota,
     Service: _check_service,
     StatefulSet: _check_replicas,
     StorageClass: _check_storage_class,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from functools import lru_cache
 
-from podium.api.errors import InputError, field_path, shown
+from podium.api.errors import InputError, MalformedError, field_path, shown
 from podium.api.names import label_key_problem
 from podium.api.pod import Quantity, ResourceRequirements
 from podium.api.quantity import milli_value, parse_quantity
@@ -78,7 +78,7 @@ def check_amounts(amounts: Mapping[str, Quantity], path: str) -> None:
     for name, amount in amounts.items():
         problem = _name_problem(name) or _amount_problem(name, amount)
         if problem is not None:
-            raise InputError(problem, path=field_path(path, name))
+            raise _refusal(problem, amount, field_path(path, name))
 
 
 def check_requirements(resources: ResourceRequirements, path: str) -> None:
@@ -111,6 +111,17 @@ def check_pod_level(resources: ResourceRequirements, path: str) -> None:
 
 def check_quantity(amount: Quantity | None, path: str) -> None:
     """A single amount; None is an amount not given."""
-    problem = None if amount is None else quantity_problem(amount)
+    if amount is None:
+        return
+    problem = quantity_problem(amount)
     if problem is not None:
-        raise InputError(problem, path=path)
+        raise _refusal(problem, amount, path)
+
+
+def _refusal(problem: str, amount: Quantity, path: str) -> InputError:
+    """The error for an amount, which is malformed where the amount is no quantity at all."""
+    try:
+        parse_quantity(amount)
+    except ValueError:
+        return MalformedError(problem, path=path)
+    return InputError(problem, path=path)

@@ -53,7 +53,7 @@ def simulate(
     from podium.framework.configuration import load_configuration
     from podium.sim.initial import start_time
     from podium.sim.result import result_of
-    from podium.sim.run import SettlingScheduler
+    from podium.sim.run import schedulers_of
     from podium.sim.scenario import split_documents
     from podium.sim.simulation import Settings, Simulation
 
@@ -68,8 +68,8 @@ def simulate(
         start_delay_ns=start_delay,
         bind_delay_ns=bind_delay,
     )
-    scheduler = SettlingScheduler(configuration, seed=seed)
-    simulation = Simulation(documents, scenario, settings=settings, schedulers=(scheduler,))
+    schedulers = schedulers_of(scenario, configuration, seed)
+    simulation = Simulation(documents, scenario, settings=settings, schedulers=schedulers)
     _play(simulation)
     result = result_of(simulation)
     if form != "text":

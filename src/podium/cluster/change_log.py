@@ -30,11 +30,6 @@ class ChangeLog:
             del self._rows[: self._limit]
             self._base += self._limit
 
-    def touch_all(self) -> None:
-        """Note that every row may have changed: no older position can be brought up to date."""
-        self._base += len(self._rows) + 1
-        self._rows.clear()
-
     def since(self, position: int) -> Int64s | None:
         """The distinct rows changed after ``position``, ascending; None when the log no longer reaches back."""
         if position < self._base:

@@ -49,6 +49,7 @@ class NodeColumns:
         self.row_of: dict[str, int] = {}
         self.nodes: list[Node | None] = []
         self._names: list[str] = []
+        self._all_rows: Int64s = np.empty(0, dtype=np.int64)
         self.resources: list[str] = list(FIRST_RESOURCES)
         self.resource_index = {name: index for index, name in enumerate(FIRST_RESOURCES)}
         self.present: Bools = np.zeros(capacity, dtype=np.bool_)
@@ -77,6 +78,13 @@ class NodeColumns:
         if not name:
             raise KeyError(row)
         return name
+
+    def all_rows(self) -> Int64s:
+        """``[count]``: the numbers of all rows; not to be written to."""
+        if len(self._all_rows) != self.count:
+            self._all_rows = np.arange(self.count, dtype=np.int64)
+            self._all_rows.flags.writeable = False
+        return self._all_rows
 
     def names_by_row(self) -> list[str]:
         """A copy of the names of all rows, "" for free ones."""

@@ -57,7 +57,7 @@ class View:
         self.cluster = cluster
         self.is_whole = rows is None
         self._slice: slice | Int64s = slice(cluster.nodes.count) if rows is None else rows
-        self.rows: Int64s = np.arange(cluster.nodes.count, dtype=np.int64) if rows is None else rows
+        self.rows: Int64s = cluster.nodes.all_rows() if rows is None else rows
 
     def __len__(self) -> int:
         return len(self.rows)

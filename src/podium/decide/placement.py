@@ -94,7 +94,7 @@ def place(runner: Runner, pod: PodRecord, seed: int = 0, *, nominated_first: boo
                 return Placement(pod, state, pre_filter, rows, outcome, rows, None, row)
     outcome = runner.filter(state, pod, pre_filter.rows)
     if pre_filter.rows is None:
-        rows, fitting = np.arange(nodes.count, dtype=np.int64), outcome.feasible
+        rows, fitting = nodes.all_rows(), outcome.feasible
     else:
         rows, fitting = pre_filter.rows, pre_filter.rows[outcome.feasible]
     feasible = _sample(runner, fitting)
@@ -113,7 +113,7 @@ def _best(
     view = View(runner.cluster) if whole else View(runner.cluster, feasible)
     runner.scoring.prepare(state, pod, view)
     totals = runner.scoring.totals(state, pod, view)
-    return totals, pick(runner.cluster.nodes, feasible[totals == totals.max()], pod.uid, seed)
+    return totals, pick(runner.cluster.nodes, feasible, pod.uid, seed, totals == totals.max())
 
 
 def _sample(runner: Runner, feasible: Int64s) -> Int64s:

@@ -8,15 +8,18 @@ from __future__ import annotations
 
 import numpy as np
 
-from podium.cluster.arrays import Int64s, scrambled, stable_hash
+from podium.cluster.arrays import Bools, Int64s, scrambled, stable_hash
 from podium.cluster.nodes import NodeColumns
 
 
-def pick(nodes: NodeColumns, rows: Int64s, uid: str, seed: int) -> int:
-    """One of ``rows`` (at least one): the one whose hash is highest, then whose name comes first."""
-    if len(rows) == 1:
-        return int(rows[0])
+def pick(nodes: NodeColumns, rows: Int64s, uid: str, seed: int, wanted: Bools | None = None) -> int:
+    """One of ``rows`` (at least one), or of those that are ``wanted``: the one whose hash is highest.
+
+    Of rows with equal hashes, which 64 bits of distinct names do not give in practice, the first is taken.
+    """
     salt = np.uint64(stable_hash(f"{seed}/{uid}"))
-    lots = scrambled(nodes.name_hash[rows] ^ salt)
-    highest = rows[lots == lots.max()]
-    return int(highest[0]) if len(highest) == 1 else min((int(row) for row in highest), key=nodes.name)
+    hashes = nodes.name_hash[: nodes.count] if len(rows) == nodes.count else nodes.name_hash[rows]
+    lots = scrambled(hashes ^ salt)
+    # A lot of 0 would lose against those that are not wanted; 1 is as good.
+    lots |= np.uint64(1)
+    return int(rows[(lots if wanted is None else lots * wanted).argmax()])

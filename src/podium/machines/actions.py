@@ -9,6 +9,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from podium.api.pod import PodCondition
+
 
 @dataclass(frozen=True, slots=True)
 class Bind:
@@ -104,4 +106,53 @@ class Record:
     related: str = ""
 
 
-Action = Bind | ReportUnschedulable | Nominate | ClearNomination | MarkDisruption | DeletePod | BindClaim | Record
+@dataclass(frozen=True, slots=True)
+class ReportPodStatus:
+    """Write what has become of a pod on its node: its phase, and those of its conditions that have changed.
+
+    ``reason`` and ``message`` are the status's own, "" for none. ``start_time_ns`` None leaves the time as it is.
+    """
+
+    pod: str
+    uid: str
+    cause: str
+    phase: str
+    conditions: tuple[PodCondition, ...]
+    reason: str = ""
+    message: str = ""
+    start_time_ns: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class FinishDeletion:
+    """Remove a pod from the API that is deleted and whose containers are gone. ``message`` is for people."""
+
+    pod: str
+    uid: str
+    cause: str
+    message: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class ReportNodeCondition:
+    """Write one condition of a node."""
+
+    node: str
+    uid: str
+    condition: PodCondition
+    cause: str
+
+
+Action = (
+    Bind
+    | ReportUnschedulable
+    | Nominate
+    | ClearNomination
+    | MarkDisruption
+    | DeletePod
+    | BindClaim
+    | Record
+    | ReportPodStatus
+    | FinishDeletion
+    | ReportNodeCondition
+)

@@ -1,39 +1,37 @@
-"""What the simulation reads from a pod's annotations."""
+"""What may stand in the annotations of the objects that a simulation plays."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 from podium.api.errors import InputError, field_path
 from podium.api.meta import Kubernetes, ObjectMeta
 from podium.api.pod import Pod
-from podium.api.times import parse_duration
 from podium.api.workloads import Deployment, Job, ReplicaSet
+from podium.machines.pod_annotations import (
+    DURATION,
+    MEMORY_USAGE,
+    READY_AFTER,
+    TERMINATION,
+    duration_ns,
+    memory_usage,
+)
 
-DURATION = "podium.dev/duration"
-"""How long the pod runs after it started, until its containers exit by themselves."""
-
-TERMINATION = "podium.dev/termination"
-"""How long the pod takes to end when it is deleted; its grace period at most."""
-
-
-def duration_ns(annotations: Mapping[str, str], name: str) -> int | None:
-    """The annotation's duration; None where it is not given. Raises ValueError for what is none."""
-    text = annotations.get(name)
-    if text is None:
-        return None
-    duration = parse_duration(text)
-    if duration < 0:
-        raise ValueError(f'"{text}" is negative; a duration is 0s or more')
-    return duration
+_Annotations = Mapping[str, str]
+_READERS: Mapping[str, Callable[[_Annotations], object]] = {
+    DURATION: lambda annotations: duration_ns(annotations, DURATION),
+    TERMINATION: lambda annotations: duration_ns(annotations, TERMINATION),
+    READY_AFTER: lambda annotations: duration_ns(annotations, READY_AFTER),
+    MEMORY_USAGE: memory_usage,
+}
 
 
 def check_annotations(object_: Kubernetes) -> None:
     """Raise InputError where a pod, or a workload's pod template, has an annotation that cannot be read."""
     for metadata, path in _pod_metadata(object_):
-        for name in (DURATION, TERMINATION):
+        for name, read in _READERS.items():
             try:
-                duration_ns(metadata.annotations, name)
+                read(metadata.annotations)
             except ValueError as error:
                 raise InputError(str(error), path=field_path(f"{path}.annotations", name)) from None
 

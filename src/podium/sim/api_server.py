@@ -12,13 +12,17 @@ from podium.machines.actions import (
     BindClaim,
     ClearNomination,
     DeletePod,
+    FinishDeletion,
     MarkDisruption,
     Nominate,
     Record,
+    ReportNodeCondition,
+    ReportPodStatus,
     ReportUnschedulable,
 )
 from podium.machines.observations import Problem
 from podium.sim.history import History
+from podium.sim.reports import carry_out_report
 from podium.sim.volumes import bind_claim
 from podium.sim.writes import Create, Delete, PatchPodStatus, Replace, ReplaceStatus, Write
 from podium.store.errors import StoreError
@@ -43,14 +47,21 @@ class APIServer:
     def carry_out(self, action: Action, now: int) -> Problem | None:
         """Do what a machine asks for; the problem when it is refused."""
         version = self.store.version
-        scheduler = self._scheduler(action)
+        scheduler = self.scheduler_of(action)
         try:
             self._act(action, scheduler, now)
         except StoreError as error:
             return Problem(error.code, error.reason, error.message)
         finally:
-            self._hand_on(version, now, getattr(action, "cause", "") or scheduler, "")
+            self._hand_on(version, now, getattr(action, "cause", "") or scheduler, _told(action))
         return None
+
+    def scheduler_of(self, action: Action) -> str:
+        """The scheduler that is responsible for the action's pod, "" where there is none."""
+        if isinstance(action, BindClaim | ReportNodeCondition):
+            return ""
+        stored = self.store.find("Pod", action.pod)
+        return stored.object.spec.scheduler_name if stored and isinstance(stored.object, Pod) else ""
 
     def write(self, write: Write, now: int) -> None:
         """Do what a controller asks for; a write to what is gone is no matter. Raises StoreError for other refusals."""
@@ -60,17 +71,12 @@ class APIServer:
         except StoreError as error:
             if isinstance(write, Create) or error.reason not in _PASSING:
                 raise
-        self._hand_on(version, now, write.by, write.message if isinstance(write, Delete) else "")
+        self._hand_on(version, now, write.by, write.message if isinstance(write, Delete | Replace) else "")
 
     def _hand_on(self, version: int, now: int, by: str, message: str) -> None:
         if version != self.store.version:
             for event in self.store.events_since(version):
                 self._on_event(event, now, by, message)
-
-    def _scheduler(self, action: Action) -> str:
-        """The scheduler that is responsible for the action's pod, "" where there is none."""
-        stored = None if isinstance(action, BindClaim) else self.store.find("Pod", action.pod)
-        return stored.object.spec.scheduler_name if stored and isinstance(stored.object, Pod) else ""
 
     def _act(self, action: Action, scheduler: str, now: int) -> None:
         store = self.store
@@ -92,6 +98,8 @@ class APIServer:
                 bind_claim(store, action, now)
             case Record():
                 self._history.record(action, scheduler, now)
+            case ReportPodStatus() | FinishDeletion() | ReportNodeCondition():
+                carry_out_report(store, action, now)
             case _:
                 assert_never(action)
 
@@ -127,6 +135,13 @@ class APIServer:
                 store.delete(write.kind, write.key, now=now, grace_seconds=write.grace_seconds, uid=write.uid)
             case _:
                 assert_never(write)
+
+
+def _told(action: Action) -> str:
+    """What history says about an action, "" for those that speak for themselves."""
+    if isinstance(action, ReportNodeCondition):
+        return f"{action.condition.type} is {action.condition.status}"
+    return action.message if isinstance(action, FinishDeletion) else ""
 
 
 def _condition(type_: str, status: str, reason: str, message: str) -> dict[str, str]:

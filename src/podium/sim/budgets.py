@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from podium.api.pod import Pod
 from podium.api.policy import PodDisruptionBudget
-from podium.sim.agenda import Agenda
+from podium.machines.agenda import Agenda
 from podium.sim.budget import Budget
 from podium.sim.scales import Scales
 from podium.sim.writes import ReplaceStatus, Write

@@ -12,7 +12,7 @@ from podium.api.node import Node
 from podium.api.pod import Pod
 from podium.api.times import format_time, parse_time
 from podium.api.workloads import Deployment, ReplicaSet
-from podium.sim.annotations import DURATION
+from podium.machines.pod_annotations import DURATION, MEMORY_USAGE
 from podium.sim.scenario import Apply, Scenario, check_played
 from podium.store.errors import StoreError
 from podium.store.store import Store
@@ -107,9 +107,10 @@ def _placed(raw: Raw, object_: Kubernetes, now: int) -> Raw:
 def _check_end(object_: Kubernetes, has_end: bool) -> None:
     if has_end or not isinstance(object_, Deployment | ReplicaSet):
         return
-    if DURATION in object_.spec.template.metadata.annotations:
-        path = f'.spec.template.metadata.annotations["{DURATION}"]'
-        raise InputError("pods that end are replaced for ever; say when to stop with `until`", path=path)
+    for name, which in ((DURATION, "end"), (MEMORY_USAGE, "may be evicted")):
+        if name in object_.spec.template.metadata.annotations:
+            path = f'.spec.template.metadata.annotations["{name}"]'
+            raise InputError(f"pods that {which} are replaced for ever; say when to stop with `until`", path=path)
 
 
 def _times(document: Document) -> Iterator[int]:

@@ -10,7 +10,7 @@ from __future__ import annotations
 from podium.api.errors import shown
 from podium.api.files import FileName
 from podium.api.names import label_value_problem, subdomain_problem
-from podium.sim.annotations import DURATION
+from podium.machines.pod_annotations import DURATION
 from podium.sim.table import Row, read_table
 from podium.sim.trace import Trace
 from podium.store.stored import Raw

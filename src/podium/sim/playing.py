@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from podium.api.pod import Pod
+from podium.machines.kubelet import Kubelet
+from podium.machines.pod_annotations import MEMORY_USAGE
 from podium.sim.api_server import APIServer
 from podium.sim.history import History
-from podium.sim.kubelet import Kubelet
-from podium.sim.scenario import Apply, Finish, Remove, Step
+from podium.sim.scenario import Apply, Cordon, Finish, Remove, Step, UseMemory
 from podium.sim.writes import Create, Delete, Replace, ReplaceStatus
 from podium.store.errors import StoreError
 from podium.store.stored import Raw, Stored
@@ -35,6 +36,10 @@ class Player:
                     self._remove(step, step.change, now)
                 case Finish():
                     self._finish(step, step.change, now)
+                case UseMemory():
+                    self._use_memory(step, step.change, now)
+                case Cordon():
+                    self._cordon(step, step.change, now)
         except StoreError as error:
             raise step.error(error.message) from None
 
@@ -59,13 +64,35 @@ class Player:
             self._skip(remove.key, "it is gone", now)
 
     def _finish(self, step: Step, finish: Finish, now: int) -> None:
-        stored = self._server.store.find("Pod", finish.pod)
-        if stored is None and not self._existed(finish.pod):
-            raise step.error(f"there is no Pod {finish.pod}")
-        if stored is None or not isinstance(stored.object, Pod):
-            self._skip(finish.pod, "it is gone", now)
-        elif not self._kubelet.finish(stored.object):
+        stored = self._find_pod(step, finish.pod, now)
+        if stored is not None and not (isinstance(stored.object, Pod) and self._kubelet.finish(stored.object, now)):
             self._skip(finish.pod, "it is not running", now)
+
+    def _use_memory(self, step: Step, change: UseMemory, now: int) -> None:
+        stored = self._find_pod(step, change.pod, now)
+        if stored is not None:
+            metadata = stored.raw["metadata"]
+            annotations = {**metadata.get("annotations", {}), MEMORY_USAGE: change.memory}
+            self._server.write(
+                Replace({**stored.raw, "metadata": {**metadata, "annotations": annotations}}, _SCENARIO), now
+            )
+
+    def _cordon(self, step: Step, cordon: Cordon, now: int) -> None:
+        stored = self._server.store.find("Node", cordon.node)
+        if stored is None:
+            raise step.error(f"there is no Node {cordon.node}")
+        spec = {**stored.raw.get("spec", {}), "unschedulable": cordon.unschedulable}
+        message = "cordoned" if cordon.unschedulable else "uncordoned"
+        self._server.write(Replace({**stored.raw, "spec": spec}, _SCENARIO, message), now)
+
+    def _find_pod(self, step: Step, pod: str, now: int) -> Stored | None:
+        """The pod that a step is about; None for one that is gone, and the step skipped."""
+        stored = self._server.store.find("Pod", pod)
+        if stored is None and not self._existed(pod):
+            raise step.error(f"there is no Pod {pod}")
+        if stored is None:
+            self._skip(pod, "it is gone", now)
+        return stored
 
     def _existed(self, pod: str) -> bool:
         return any(story.pod == pod for story in self._history.stories.values())

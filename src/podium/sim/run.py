@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import Any
 
 import msgspec
@@ -12,12 +13,12 @@ import msgspec
 from podium.api.codec import Document, load_text
 from podium.api.errors import InputError
 from podium.api.times import parse_duration, parse_time
-from podium.framework.configuration import Configuration
+from podium.framework.configuration import Configuration, default_configuration
 from podium.machines.queued_pod import Place
 from podium.machines.scheduler import Scheduler
 from podium.sim.initial import start_time
 from podium.sim.result import Result, result_of
-from podium.sim.scenario import split_documents
+from podium.sim.scenario import Scenario, split_documents
 from podium.sim.simulation import Settings, Simulation
 
 Duration = str | int | float
@@ -65,12 +66,36 @@ def simulate(  # noqa: PLR0913 - each is an option that people set on its own
         bind_delay_ns=_duration("bind_delay", bind_delay),
     )
     with _collector_paused():
-        scheduler = SettlingScheduler(configuration, seed=seed)
-        simulation = Simulation(documents, scenario, settings=settings, schedulers=(scheduler,))
+        schedulers = schedulers_of(scenario, configuration, seed)
+        simulation = Simulation(documents, scenario, settings=settings, schedulers=schedulers)
         while simulation.step():
             if progress is not None:
                 progress(_share_done(simulation), simulation.elapsed_ns)
         return result_of(simulation)
+
+
+def schedulers_of(scenario: Scenario, configuration: Configuration | None, seed: int) -> tuple[SettlingScheduler, ...]:
+    """The schedulers of a scenario, each a machine of its own, or the one of the configuration.
+
+    Each has the profile of its name, the default one without a configuration. Raises InputError where the
+    configuration has none of that name.
+    """
+    if not scenario.schedulers:
+        return (SettlingScheduler(configuration, seed=seed),)
+    return tuple(
+        SettlingScheduler(_configuration_of(one.name, configuration), seed=seed) for one in scenario.schedulers
+    )
+
+
+def _configuration_of(name: str, configuration: Configuration | None) -> Configuration:
+    if configuration is None:
+        plain = default_configuration()
+        return replace(plain, profiles=(msgspec.structs.replace(plain.profiles[0], scheduler_name=name),))
+    profiles = tuple(profile for profile in configuration.profiles if profile.scheduler_name == name)
+    if not profiles:
+        problem = f'the scenario has a scheduler "{name}", and the configuration no profile of that name'
+        raise InputError(problem, source=configuration.source)
+    return replace(configuration, profiles=profiles)
 
 
 def _documents(objects: Sequence[Document] | Sequence[dict[str, Any]]) -> list[Document]:

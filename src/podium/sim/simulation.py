@@ -4,21 +4,22 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from random import Random
 from typing import Protocol
 
 from podium.api.codec import Document
 from podium.machines.actions import Action, Bind
+from podium.machines.agenda import Agenda
+from podium.machines.kubelet import Kubelet
 from podium.machines.machine import Machine
 from podium.machines.observations import Answered, Changed, Gone, Observation, Problem, Tick
-from podium.sim.agenda import Agenda
 from podium.sim.api_server import APIServer
 from podium.sim.budgets import Budgets
 from podium.sim.faults import NO_ANSWER, Faults, Unsent
 from podium.sim.history import History
 from podium.sim.initial import check_objects, create_objects
-from podium.sim.kubelet import Kubelet
+from podium.sim.node_lifecycle import NodeLifecycle
 from podium.sim.playing import Player
 from podium.sim.scenario import Scenario, Step
 from podium.sim.usage import Usage
@@ -57,7 +58,7 @@ class Settings:
 class _CarryOut:
     """An action that takes effect later."""
 
-    scheduler: SimulatedScheduler
+    machine: Machine
     action: Action
 
 
@@ -65,7 +66,7 @@ class _CarryOut:
 class _Answer:
     """An answer that arrives later."""
 
-    scheduler: SimulatedScheduler
+    machine: Machine
     answered: Answered
 
 
@@ -97,11 +98,11 @@ class Simulation:
         self._schedulers = schedulers
         self._faults = faults
         self._random = Random(f"faults:{settings.seed}")
-        self._kubelet = Kubelet(settings.start_delay_ns)
-        self._controllers: tuple[Controller, ...] = (self._kubelet, Workloads(), Budgets())
+        self._kubelet = Kubelet(replace(scenario.kubelets, start_delay_ns=settings.start_delay_ns))
+        self._controllers: tuple[Controller, ...] = (NodeLifecycle(), Workloads(), Budgets())
         self._server = APIServer(self.store, self.history, self._note)
         self._agenda: Agenda[Step | _CarryOut | _Answer] = Agenda()
-        self._inbox: deque[tuple[SimulatedScheduler, Observation]] = deque()
+        self._inbox: deque[tuple[Machine, Observation]] = deque()
         self._player = Player(self._server, self._kubelet, self.history)
         self._begin(documents)
 
@@ -138,21 +139,22 @@ class Simulation:
             self._player.play(item, self.now)
             self.steps_played += 1
         elif isinstance(item, _CarryOut):
-            self._carry_out(item.scheduler, item.action)
+            self._carry_out(item.machine, item.action)
         else:
-            self._inbox.append((item.scheduler, item.answered))
+            self._inbox.append((item.machine, item.answered))
 
     def _due_scheduler(self) -> SimulatedScheduler | None:
-        for scheduler in self._schedulers:
-            deadline = scheduler.next_deadline()
-            if deadline is not None and deadline <= self.now:
-                return scheduler
-        return None
+        return next((scheduler for scheduler in self._schedulers if self._is_due(scheduler)), None)
+
+    def _is_due(self, machine: Machine) -> bool:
+        deadline = machine.next_deadline()
+        return deadline is not None and deadline <= self.now
 
     def _pass_time(self) -> bool:
         """Go on to the next time at which something happens; False when there is none, or it is after the end."""
         until_ns = self.settings.until_ns
-        times = [self._agenda.next_time(), *(controller.next_deadline() for controller in self._controllers)]
+        others = (self._agenda.next_time(), self._kubelet.next_deadline())
+        times = [*others, *(controller.next_deadline() for controller in self._controllers)]
         is_over = until_ns is None and not any(time is not None for time in times)
         if not (is_over and all(scheduler.is_settled() for scheduler in self._schedulers)):
             times += [scheduler.next_deadline() for scheduler in self._schedulers]
@@ -166,29 +168,40 @@ class Simulation:
         return True
 
     def _settle(self) -> None:
-        """Deliver what was written and answered, and let the controllers act on it, until all are quiet."""
+        """Deliver what was written and answered, and let kubelets and controllers act on it, until all are quiet."""
         while True:
             while self._inbox:
-                scheduler, observation = self._inbox.popleft()
-                self._perform(scheduler, scheduler.handle(observation, self.now))
+                machine, observation = self._inbox.popleft()
+                self._perform(machine, machine.handle(observation, self.now))
+            if self._is_due(self._kubelet):
+                self._perform(self._kubelet, self._kubelet.handle(Tick(), self.now))
+                continue
             writes = next((writes for one in self._controllers if (writes := one.reconcile(self.now))), ())
             if not writes:
                 break
             for write in writes:
                 self._server.write(write, self.now)
 
-    def _perform(self, scheduler: SimulatedScheduler, actions: Sequence[Action]) -> None:
+    def _perform(self, machine: Machine, actions: Sequence[Action]) -> None:
         for action in actions:
             if isinstance(action, Bind):
                 self.bind_attempts += 1
-                if self.settings.bind_delay_ns:
-                    later = self.now + self.settings.bind_delay_ns
-                    self._agenda.add(later, _CarryOut(scheduler, action), _ON_ITS_WAY)
+                if delay_ns := self._bind_delay_ns(action):
+                    later = self.now + delay_ns
+                    self._agenda.add(later, _CarryOut(machine, action), _ON_ITS_WAY)
                     continue
-            self._carry_out(scheduler, action)
+            self._carry_out(machine, action)
 
-    def _carry_out(self, scheduler: SimulatedScheduler, action: Action) -> None:
-        fault = self._faults.answer(action, self._random) if self._faults else None
+    def _bind_delay_ns(self, bind: Bind) -> int:
+        """How long the binding takes: what its scheduler's settings say, or those of all."""
+        name = self._server.scheduler_of(bind)
+        own = (one.bind_delay_ns for one in self.scenario.schedulers if one.name == name)
+        return next((delay_ns for delay_ns in own if delay_ns is not None), self.settings.bind_delay_ns)
+
+    def _carry_out(self, machine: Machine, action: Action) -> None:
+        """Carry out an action and answer it. Faults come between schedulers and the API server, not kubelets and it."""
+        faults = None if machine is self._kubelet else self._faults
+        fault = faults.answer(action, self._random) if faults else None
         delay_ns = fault if isinstance(fault, int) else 0
         problem: Problem | None
         if isinstance(fault, Unsent):
@@ -201,9 +214,9 @@ class Simulation:
                 problem = fault
         answered = Answered(action, problem)
         if delay_ns:
-            self._agenda.add(self.now + delay_ns, _Answer(scheduler, answered), _ON_ITS_WAY)
+            self._agenda.add(self.now + delay_ns, _Answer(machine, answered), _ON_ITS_WAY)
         else:
-            self._inbox.append((scheduler, answered))
+            self._inbox.append((machine, answered))
 
     def _note(self, event: WatchEvent, now: int, by: str, message: str) -> None:
         self.history.observe(event, now, by, message)
@@ -214,4 +227,5 @@ class Simulation:
         for controller in self._controllers:
             controller.observe(event, self.now)
         observation = Gone(event.stored.object) if event.type == "DELETED" else Changed(event.stored.object)
+        self._inbox.append((self._kubelet, observation))
         self._inbox.extend((scheduler, observation) for scheduler in self._schedulers)

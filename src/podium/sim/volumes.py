@@ -16,18 +16,18 @@ def bind_claim(store: Store, action: BindClaim, now: int) -> None:
     """Bind the claim to its volume, which is made first where the action names none. Raises StoreError."""
     claim = store.get("PersistentVolumeClaim", action.claim)
     if claim.uid != action.uid:
-        raise conflict(claim.kind, claim.key, f"has uid {claim.uid}, not {action.uid}")
+        raise conflict(claim.resource, claim.key, f"has uid {claim.uid}, not {action.uid}")
     if action.volume:
         volume = store.get("PersistentVolume", action.volume)
     else:
         volume = store.create(_provisioned(store, claim, action.node_name), now=now)
     reference = _reference(claim)
-    taken = volume.raw["spec"].get("claimRef", {}).get("uid", "")
+    taken = volume.raw.get("spec", {}).get("claimRef", {}).get("uid", "")
     if taken not in ("", claim.uid):
-        raise conflict(volume.kind, volume.key, f"is bound to the claim of uid {taken}")
-    store.update({**volume.raw, "spec": {**volume.raw["spec"], "claimRef": reference}})
+        raise conflict(volume.resource, volume.key, f"is bound to the claim of uid {taken}")
+    store.update({**volume.raw, "spec": {**volume.raw.get("spec", {}), "claimRef": reference}})
     store.update_status(_with_phase(store.get(volume.kind, volume.key)))
-    store.update({**claim.raw, "spec": {**claim.raw["spec"], "volumeName": volume.object.metadata.name}})
+    store.update({**claim.raw, "spec": {**claim.raw.get("spec", {}), "volumeName": volume.object.metadata.name}})
     store.update_status(_with_phase(store.get(claim.kind, claim.key)))
 
 
@@ -42,7 +42,7 @@ def _reference(claim: Stored) -> Raw:
 
 def _provisioned(store: Store, claim: Stored, node_name: str) -> Raw:
     """A new volume for the claim, reachable from the nodes of the node's topology as its CSI driver reports it."""
-    spec = claim.raw["spec"]
+    spec = claim.raw.get("spec", {})
     class_name = spec.get("storageClassName", "")
     provisioner = ""
     found = store.find("StorageClass", class_name)

@@ -28,6 +28,7 @@ class Replace:
 
     raw: Raw
     by: str
+    message: str = ""
 
 
 @dataclass(frozen=True, slots=True)

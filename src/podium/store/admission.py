@@ -10,10 +10,9 @@ from collections.abc import Iterable, Mapping
 from podium.api.policy import PriorityClass
 from podium.store.errors import StoreError, forbidden
 from podium.store.label_keys import merge_label_keys
+from podium.store.priority_classes import SYSTEM_CLASSES, default_class
+from podium.store.resources import POD
 from podium.store.stored import Raw
-
-SYSTEM_CLASSES: Mapping[str, int] = {"system-cluster-critical": 2_000_000_000, "system-node-critical": 2_000_001_000}
-"""The priority classes that every cluster has (pkg/apis/scheduling/types.go)."""
 
 _DEFAULTS: Raw = {"terminationGracePeriodSeconds": 30, "schedulerName": "default-scheduler"}
 _PREEMPT = "PreemptLowerPriority"
@@ -34,6 +33,18 @@ def admit_pod(raw: Raw, key: str, classes: Mapping[str, PriorityClass]) -> Raw:
     return {**raw, "spec": spec, "status": {"phase": "Pending", **raw.get("status", {})}}
 
 
+def readmit_pod(raw: Raw, previous: Raw) -> Raw:
+    """The pod of an update with what admission filled in before, where the update leaves it out."""
+    given = raw.get("spec", {})
+    if not isinstance(given, dict):
+        return raw
+    spec: Raw = {**_DEFAULTS, **given}
+    for field in ("priority", "preemptionPolicy"):
+        if field in previous["spec"]:
+            spec.setdefault(field, previous["spec"][field])
+    return {**raw, "spec": spec}
+
+
 def _priority(spec: Raw, key: str, classes: Mapping[str, PriorityClass]) -> Raw:
     """The fields that follow from the pod's class (plugin/pkg/admission/priority)."""
     name = spec.get("priorityClassName", "")
@@ -41,7 +52,7 @@ def _priority(spec: Raw, key: str, classes: Mapping[str, PriorityClass]) -> Raw:
         return {"preemptionPolicy": spec.get("preemptionPolicy", _PREEMPT)}
     filled = _of_class(name, classes) if name else _of_default(classes.values())
     if filled is None:
-        raise forbidden("Pod", key, f"no PriorityClass with name {name} was found")
+        raise forbidden(POD, key, f"no PriorityClass with name {name} was found")
     for field in ("priority", "preemptionPolicy"):
         if name and field in spec and spec[field] != filled[field]:
             raise _differs(key, field, spec[field], name, filled[field])
@@ -49,7 +60,7 @@ def _priority(spec: Raw, key: str, classes: Mapping[str, PriorityClass]) -> Raw:
 
 
 def _differs(key: str, field: str, given: object, name: str, right: object) -> StoreError:
-    return forbidden("Pod", key, f"{field} {given} is not that of PriorityClass {name}, {right}; leave it out")
+    return forbidden(POD, key, f"{field} {given} is not that of PriorityClass {name}, {right}; leave it out")
 
 
 def _of_class(name: str, classes: Mapping[str, PriorityClass]) -> Raw | None:
@@ -62,10 +73,8 @@ def _of_class(name: str, classes: Mapping[str, PriorityClass]) -> Raw | None:
 
 
 def _of_default(classes: Iterable[PriorityClass]) -> Raw:
-    """The default class's fields; of several the lowest counts, as upstream; without one, priority 0."""
-    found = min(
-        (one for one in classes if one.global_default), key=lambda one: (one.value, one.metadata.name), default=None
-    )
+    """The default class's fields; without one, priority 0."""
+    found = default_class(classes)
     if found is None:
         return {"priority": 0, "preemptionPolicy": _PREEMPT}
     return {

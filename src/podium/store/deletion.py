@@ -1,16 +1,44 @@
-"""Graceful deletion: when a deleted object goes, and how long it has until then.
+"""Deletion: when a deleted object goes, how long it has until then, and what becomes of what it owns.
 
-The rules of apiserver's registry/rest/delete.go and of pkg/registry/core/pod/strategy.go (CheckGracefulDelete).
+The rules of apiserver's registry/rest/delete.go and registry/generic/registry/store.go, and of
+pkg/registry/core/pod/strategy.go (CheckGracefulDelete).
 """
 
 from __future__ import annotations
 
+from typing import Literal
+
+from podium.api.errors import shown
 from podium.api.meta import Kubernetes
 from podium.api.pod import Pod
 from podium.api.times import format_time, parse_time
-from podium.store.stored import Raw
+from podium.store.errors import conflict, invalid_options
+from podium.store.stored import Raw, Stored
 
+Propagation = Literal["", "Background", "Foreground", "Orphan"]
+"""What becomes of the objects that a deleted object owns: they go after it, before it, or stay.
+
+"" is Background for all kinds, but for an object that has the finalizer of another already.
+"""
+
+FOREGROUND = "foregroundDeletion"
+"""The finalizer of an object that goes after what it owns."""
+
+ORPHAN = "orphan"
+"""The finalizer of an object that leaves behind what it owns."""
+
+_FINALIZER_OF = {"Background": "", "Foreground": FOREGROUND, "Orphan": ORPHAN}
 _SECOND = 10**9
+
+
+def check_preconditions(stored: Stored, uid: str, resource_version: str) -> None:
+    """Raise StoreError 409 where the object is not of that uid and version; "" stands for any."""
+    if uid and uid != stored.uid:
+        problem = f"has uid {stored.uid}, not {uid}; it was deleted and created again"
+        raise conflict(stored.resource, stored.key, problem)
+    if resource_version and resource_version != str(stored.version):
+        problem = f"is at version {stored.version}, not {resource_version}; read it again"
+        raise conflict(stored.resource, stored.key, problem)
 
 
 def deletion_metadata(object_: Kubernetes, metadata: Raw, grace_seconds: int | None, now: int) -> Raw:
@@ -21,12 +49,29 @@ def deletion_metadata(object_: Kubernetes, metadata: Raw, grace_seconds: int | N
     meta = object_.metadata
     current = meta.deletion_grace_period_seconds
     if meta.deletion_timestamp is None:
-        grace = _first_grace(object_, grace_seconds)
-        return _deleted(metadata, now, grace)
+        return _deleted(metadata, now, _first_grace(object_, grace_seconds))
     if not current or grace_seconds is None or _not_negative(grace_seconds) >= current:
         return metadata
     since = parse_time(meta.deletion_timestamp) - current * _SECOND
     return _deleted(metadata, since, _not_negative(grace_seconds))
+
+
+def with_propagation(metadata: Raw, propagation: str) -> Raw:
+    """The metadata with the finalizer of this propagation alone; "" leaves the finalizers as they are.
+
+    Raises StoreError 422 for a propagation that there is not.
+    """
+    if not propagation:
+        return metadata
+    if propagation not in _FINALIZER_OF:
+        problem = f"{shown(propagation)} is not one of {', '.join(_FINALIZER_OF)}"
+        raise invalid_options("DeleteOptions", "propagationPolicy", problem, "FieldValueNotSupported")
+    wanted = _FINALIZER_OF[propagation]
+    before = metadata.get("finalizers", [])
+    after = [one for one in before if one == wanted or one not in (FOREGROUND, ORPHAN)]
+    if wanted and wanted not in after:
+        after.append(wanted)
+    return metadata if after == before else {**metadata, "finalizers": after}
 
 
 def is_due(metadata: Raw) -> bool:

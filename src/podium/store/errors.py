@@ -1,43 +1,120 @@
-"""What the store answers when it refuses: the code, reason and message of a Kubernetes Status."""
+"""What the store answers when it refuses: a Kubernetes Status (meta/v1) with its code, reason, message and details."""
 
 from __future__ import annotations
 
-from podium.api.errors import PodiumError
+from collections.abc import Mapping
+from typing import Any
+
+from podium.api.errors import InputError, MalformedError, PodiumError, escape
+from podium.store.resource import Resource
+
+_MAX_MESSAGE = 2_000
 
 
 class StoreError(PodiumError):
     """A refused request; nothing was written.
 
-    `code` is the HTTP status, `reason` the Status reason (meta/v1 StatusReason), `message` is for people.
+    `code` is the HTTP status, `reason` the Status reason, `message` is for people, `details` say which object it is
+    about, with the causes by field.
     """
 
-    def __init__(self, code: int, reason: str, message: str) -> None:
-        super().__init__(message)
+    def __init__(self, code: int, reason: str, message: str, details: Mapping[str, Any] | None = None) -> None:
         self.code = code
         self.reason = reason
-        self.message = message
+        self.message = escape(message, _MAX_MESSAGE)
+        super().__init__(self.message)
+        self.details = dict(details or {})
+
+    def to_dict(self) -> dict[str, Any]:
+        """The answer as the API gives it."""
+        status: dict[str, Any] = {
+            "kind": "Status",
+            "apiVersion": "v1",
+            "metadata": {},
+            "status": "Failure",
+            "message": self.message,
+            "reason": self.reason,
+            "details": self.details,
+            "code": self.code,
+        }
+        return {name: value for name, value in status.items() if value or name == "metadata"}
 
 
-def not_found(kind: str, key: str) -> StoreError:
+def not_found(resource: Resource, key: str) -> StoreError:
     """No object of that kind and key."""
-    return StoreError(404, "NotFound", f"{kind} {key} not found")
+    return StoreError(404, "NotFound", f"{resource.kind} {key} not found", _about(resource, key))
 
 
-def already_exists(kind: str, key: str) -> StoreError:
+def unknown_kind(name: str) -> StoreError:
+    """No such kind, or no such subresource of it."""
+    return StoreError(404, "NotFound", f"kind {name} not found")
+
+
+def already_exists(resource: Resource, key: str) -> StoreError:
     """The name is taken."""
-    return StoreError(409, "AlreadyExists", f"{kind} {key} already exists")
+    return StoreError(409, "AlreadyExists", f"{resource.kind} {key} already exists", _about(resource, key))
 
 
-def conflict(kind: str, key: str, problem: str) -> StoreError:
+def conflict(resource: Resource, key: str, problem: str) -> StoreError:
     """The object is not what the writer thinks it is."""
-    return StoreError(409, "Conflict", f"{kind} {key}: {problem}")
+    return StoreError(409, "Conflict", f"{resource.kind} {key}: {problem}", _about(resource, key))
 
 
-def invalid(kind: str, key: str, problem: str) -> StoreError:
-    """The object breaks a rule of its kind."""
-    return StoreError(422, "Invalid", f"{kind} {key} is invalid: {problem}")
+def forbidden(resource: Resource, key: str, problem: str, cause: str = "") -> StoreError:
+    """Admission does not let the object in; `cause` is the reason of the one cause, "" for none."""
+    details = _about(resource, key)
+    if cause:
+        details["causes"] = [{"reason": cause, "message": problem}]
+    return StoreError(403, "Forbidden", f"{resource.kind} {key} is forbidden: {problem}", details)
 
 
-def forbidden(kind: str, key: str, problem: str) -> StoreError:
-    """Admission does not let the object in."""
-    return StoreError(403, "Forbidden", f"{kind} {key} is forbidden: {problem}")
+def invalid(resource: Resource, key: str, problem: str, path: str = "", cause: str = "FieldValueInvalid") -> StoreError:
+    """The object breaks a rule of its kind, in the field at `path` (`.spec.replicas`); "" is the object itself."""
+    field = path.removeprefix(".")
+    details = {
+        "name": _name(key),
+        "group": resource.group,
+        "kind": resource.kind,
+        "causes": [{"reason": cause, "message": problem, "field": field}],
+    }
+    place = f"{field}: " if field else ""
+    return StoreError(422, "Invalid", f"{resource.kind} {key} is invalid: {place}{problem}", details)
+
+
+def unreadable(resource: Resource, key: str, error: InputError) -> StoreError:
+    """What reading and validation found: 400 for a value that cannot be read, 422 for one that is not right."""
+    if isinstance(error, MalformedError):
+        return bad_request(str(error.located(object=f"{resource.kind} {key}")))
+    return invalid(resource, key, error.problem, error.path)
+
+
+def bad_request(problem: str) -> StoreError:
+    """The request cannot be understood."""
+    return StoreError(400, "BadRequest", problem)
+
+
+def invalid_options(kind: str, field: str, problem: str, cause: str = "FieldValueForbidden") -> StoreError:
+    """The request's options contradict one another; `kind` is that of the options, such as ListOptions."""
+    causes = [{"reason": cause, "message": problem, "field": field}]
+    details = {"group": "meta.k8s.io", "kind": kind, "causes": causes}
+    return StoreError(422, "Invalid", f"{kind} is invalid: {field}: {problem}", details)
+
+
+def expired(version: int, oldest: int) -> StoreError:
+    """What happened after `version` is no longer known in full; `oldest` is the first version of which it is."""
+    return StoreError(410, "Expired", f"too old resource version: {version} ({oldest})")
+
+
+def too_large(version: int, current: int) -> StoreError:
+    """The version is still to come (storage.NewTooLargeResourceVersionError)."""
+    cause = {"reason": "ResourceVersionTooLarge", "message": "Too large resource version"}
+    details = {"causes": [cause], "retryAfterSeconds": 1}
+    return StoreError(504, "Timeout", f"too large resource version: {version}, current: {current}", details)
+
+
+def _about(resource: Resource, key: str) -> dict[str, Any]:
+    return {"name": _name(key), "group": resource.group, "kind": resource.plural}
+
+
+def _name(key: str) -> str:
+    return key.rpartition("/")[2]

@@ -1,4 +1,4 @@
-"""Names that the store makes up: uids, and the ends of generated names."""
+"""Names that the store makes up: uids, and the ends of generated names; and the uids that others gave."""
 
 from __future__ import annotations
 
@@ -11,11 +11,12 @@ _MAX_BASE_LENGTH = 58
 
 
 class Identities:
-    """A sequence of identities that depends on nothing but the seed."""
+    """A sequence of identities that depends on nothing but the seed; `count` of them were drawn so far."""
 
     def __init__(self, seed: int) -> None:
         self._seed = seed
-        self._count = 0
+        self.count = 0
+        self._given: dict[str, None] = {}
 
     def uid(self) -> str:
         """The next uid, in the form of a UUID."""
@@ -31,6 +32,27 @@ class Identities:
             suffix += _ALPHABET[index]
         return base[:_MAX_BASE_LENGTH] + suffix
 
+    def give(self, uid: str) -> bool:
+        """Take note of a uid that an object brought along; False when another had it, though it may be gone."""
+        if uid in self._given:
+            return False
+        self._given[uid] = None
+        return True
+
+    def was_given(self, uid: str) -> bool:
+        """Whether an object brought this uid along."""
+        return uid in self._given
+
+    def mark(self) -> tuple[int, int]:
+        """What `rewind` needs to come back to here."""
+        return self.count, len(self._given)
+
+    def rewind(self, mark: tuple[int, int]) -> None:
+        """Forget what was drawn and given since."""
+        self.count, given = mark
+        while len(self._given) > given:
+            self._given.popitem()
+
     def _next(self, size: int) -> bytes:
-        self._count += 1
-        return blake2b(f"{self._seed}:{self._count}".encode(), digest_size=size).digest()
+        self.count += 1
+        return blake2b(f"{self._seed}:{self.count}".encode(), digest_size=size).digest()

@@ -2,135 +2,174 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Mapping
+from contextlib import AbstractContextManager
+from typing import Any, Literal
 
-import msgspec
-
-from podium.api.codec import decode
-from podium.api.errors import InputError
-from podium.api.kinds import KINDS, Kind, group_of
 from podium.api.meta import Kubernetes
 from podium.api.pod import Pod
 from podium.api.policy import PriorityClass
-from podium.api.times import format_time
+from podium.api.quota import ResourceQuota
 from podium.store.admission import admit_pod
 from podium.store.binding import binding_problem, bound
 from podium.store.conditions import with_condition
-from podium.store.deletion import deletion_metadata, is_due
-from podium.store.errors import StoreError, already_exists, conflict, invalid, not_found
-from podium.store.identity import Identities
-from podium.store.stored import Raw, Stored, reread
-from podium.store.watch_log import WatchEvent, WatchLog
+from podium.store.creation import as_new, with_metadata
+from podium.store.deletion import Propagation, check_preconditions, deletion_metadata, is_due, with_propagation
+from podium.store.errors import StoreError, already_exists, conflict, invalid, not_found, unknown_kind
+from podium.store.immutable import check_update
+from podium.store.journal import Journal, revisions_of
+from podium.store.listing import ListOptions, Page, list_page
+from podium.store.namespaces import check_mortal, check_namespace
+from podium.store.patching import PatchType, patched
+from podium.store.priority_classes import check_default_class, check_priority_class
+from podium.store.quota import Quotas
+from podium.store.readings import check_status, decoded, rereading
+from podium.store.replacement import identity, key_of, replaced
+from podium.store.resource import Resource
+from podium.store.resources import Resources
+from podium.store.scale import SCALE, scale_of, scaled
+from podium.store.scope import Scope, read_scope
+from podium.store.stored import Raw, Stored
+from podium.store.watch import Watch, open_watch
+from podium.store.watch_log import WatchEvent
 
-_KEPT_METADATA = (
-    "name",
-    "generateName",
-    "namespace",
-    "uid",
-    "resourceVersion",
-    "generation",
-    "creationTimestamp",
-    "deletionTimestamp",
-    "deletionGracePeriodSeconds",
-)
-"""What no update changes: the server alone writes it."""
+Subresource = Literal["", "status", "scale"]
+
+_EVERYTHING = ListOptions()
 
 
 class Store:
-    """Objects of the kinds in `podium.api.kinds`, each at its newest version, and the log of what happened to them.
+    """Objects of the kinds in `resources`, each at its newest version, and the log of what happened to them.
 
-    Every write that changes something commits one version, the next number; one that changes nothing commits none. A
-    refused write raises StoreError and changes nothing. Objects handed in and out are shared, and nobody changes them.
-    Time comes in as `now`, in nanoseconds; identities follow from the seed.
+    Every write that changes something commits one version, the next number, and one more for each quota that counts it;
+    a write that changes nothing commits none. A refused write raises StoreError and changes nothing. Objects handed in
+    and out are shared, and nobody changes them. Time comes in as `now`, in nanoseconds; uids follow from the seed.
+
+    With a `journal` the store begins with what it keeps, and everything goes there first. `require_namespaces` lets
+    objects be created in existing namespaces alone. `log_capacity` is how many of the last events are known.
     """
 
-    def __init__(self, *, seed: int = 0, log_capacity: int = 100_000) -> None:
-        self._objects: dict[str, dict[str, Stored]] = {kind.name: {} for kind in KINDS.values()}
-        self._identities = Identities(seed)
-        self._given_uids: set[str] = set()
-        self._log = WatchLog(log_capacity)
+    def __init__(
+        self,
+        *,
+        seed: int = 0,
+        log_capacity: int = 100_000,
+        resources: Resources | None = None,
+        journal: Journal | None = None,
+        require_namespaces: bool = False,
+    ) -> None:
+        self.resources = resources or Resources()
+        self._revisions = revisions_of(journal, self.resources, seed, log_capacity)
+        self._quotas = Quotas(self._revisions)
+        self._require_namespaces = require_namespaces
 
     @property
     def version(self) -> int:
         """The last committed version; 0 before the first."""
-        return self._log.version
+        return self._revisions.version
 
     def get(self, kind: str, key: str) -> Stored:
         """The object. Raises StoreError 404."""
         stored = self.find(kind, key)
         if stored is None:
-            raise not_found(kind, key)
+            raise not_found(self.resources.named(kind), key)
         return stored
 
     def find(self, kind: str, key: str) -> Stored | None:
         """The object, or None."""
-        return self._objects.get(kind, {}).get(key)
+        return self._revisions.of(kind).get(key)
 
     def objects(self, kind: str) -> list[Stored]:
         """All objects of a kind, by key. Raises StoreError 404 for an unknown kind."""
-        if kind not in self._objects:
-            raise not_found("kind", kind)
-        return [stored for _, stored in sorted(self._objects[kind].items())]
+        self.resources.named(kind)
+        return [stored for _, stored in sorted(self._revisions.of(kind).items())]
+
+    def page(self, kind: str, namespace: str = "", options: ListOptions = _EVERYTHING) -> Page:
+        """A page of a kind's objects, of one namespace or for "" of all. Raises StoreError as `list_page` does."""
+        return list_page(self._revisions, self._scope(kind, namespace, options), options)
+
+    def watch(self, kind: str, namespace: str = "", options: ListOptions = _EVERYTHING) -> Watch:
+        """What happens to a kind's objects from now or a version on. Raises StoreError as `open_watch` does."""
+        return open_watch(self._revisions, self._scope(kind, namespace, options), options)
 
     def events_since(self, version: int) -> list[WatchEvent]:
         """What was committed after `version`, in order. Raises StoreError 410 and 504 as `WatchLog.since` does."""
-        return self._log.since(version)
+        return self._revisions.log.since(version)
 
-    def create(self, raw: Raw, *, now: int, reading: Kubernetes | None = None) -> Stored:
+    def compact(self, version: int) -> None:
+        """Forget what happened up to `version`: lists and watches of earlier versions are answered with 410."""
+        self._revisions.log.compact(version)
+
+    def transaction(self, *, dry_run: bool = False) -> AbstractContextManager[None]:
+        """Let the writes within become known together, or none of them after an error.
+
+        A dry run makes them, so that they raise and return what they would, and leaves no trace of them.
+        """
+        return self._revisions.transaction(dry_run=dry_run)
+
+    def create(self, raw: Raw, *, now: int, reading: Kubernetes | None = None, is_new: bool = False) -> Stored:
         """Add an object.
 
-        Objects come from dumps too: a uid, times and a status that are given stay, where an API server would replace
-        them. `reading` is the typed reading of `raw` where the caller has it. Raises StoreError 409 for a key or uid
-        that is taken, and what admission and validation raise.
+        Objects come from dumps too: a uid, times and a status that are given stay, but for one that `is_new`, as
+        clients of the API create them. `reading` is the typed reading of `raw` where the caller has it. Raises
+        StoreError 409 for a key that is taken, and what admission and validation raise.
         """
-        kind = _kind(raw)
-        named = {**raw, "metadata": self._new_metadata(raw.get("metadata", {}), kind, now)}
-        object_ = _decoded(named) if reading is None else _reread(reading, raw, named)
-        key, uid = object_.key, object_.metadata.uid
-        if key in self._objects[kind.name]:
-            raise already_exists(kind.name, key)
-        if uid in self._given_uids:
-            raise invalid(kind.name, key, f"the uid {uid} was used before")
-        admitted = admit_pod(named, key, self._priority_classes()) if kind.type is Pod else named
-        if uid:
-            self._given_uids.add(uid)
-        else:
-            admitted = {**admitted, "metadata": {**named["metadata"], "uid": self._identities.uid()}}
-        return self._commit(None, admitted, _reread(object_, named, admitted))
+        resource = self.resources.of(raw)
+        if is_new:
+            raw = as_new(raw, resource)
+        with self.transaction():
+            named = with_metadata(raw, resource, now, self._free_name)
+            object_ = decoded(resource, named) if reading is None else rereading(resource, reading, raw, named)
+            key, uid = object_.key, object_.metadata.uid
+            if self._require_namespaces:
+                check_namespace(self._revisions, resource, object_.metadata.namespace, key)
+            if self.find(resource.name, key) is not None:
+                raise already_exists(resource, key)
+            admitted = self._admitted(resource, named, object_)
+            if not uid:
+                admitted = {**admitted, "metadata": {**named["metadata"], "uid": self._revisions.identities.uid()}}
+            elif not self._revisions.identities.give(uid):
+                raise invalid(resource, key, f"the uid {uid} was used before", "metadata.uid")
+            return self._commit(resource, None, admitted, rereading(resource, object_, named, admitted))
 
     def update(self, raw: Raw) -> Stored:
-        """Replace an object but for its status and what the server alone writes (`_KEPT_METADATA`).
+        """Replace an object but for its status and what the server alone writes.
 
         A `resourceVersion` in `raw` is a condition, and so is a `uid`. When the last finalizer of a deleted object
-        goes, so does the object. Raises StoreError 404, 409 and 422.
+        goes, so does the object. Raises StoreError 400, 404, 409 and 422.
         """
         previous = self._precondition(raw)
-        metadata = {name: value for name, value in raw["metadata"].items() if name not in _KEPT_METADATA}
-        metadata |= {
-            name: previous.raw["metadata"][name] for name in _KEPT_METADATA if name in previous.raw["metadata"]
-        }
-        if raw.get("spec") != previous.raw.get("spec"):
-            metadata["generation"] += 1
-        updated = {**raw, "metadata": metadata}
-        updated.pop("status", None)
-        if "status" in previous.raw:
-            updated["status"] = previous.raw["status"]
-        object_ = _decoded(updated)
-        if isinstance(object_, Pod) and object_.spec.node_name != _as_pod(previous).spec.node_name:
-            raise invalid("Pod", previous.key, "spec.nodeName changes by binding alone")
-        return self._commit(previous, updated, object_)
+        updated = replaced(previous, raw)
+        object_ = decoded(previous.resource, updated)
+        check_update(previous, updated, object_)
+        if isinstance(object_, PriorityClass):
+            check_default_class(previous.resource, object_, self._priority_classes().values())
+        return self._commit(previous.resource, previous, updated, object_)
 
     def update_status(self, raw: Raw) -> Stored:
         """Replace an object's status and nothing else; conditions and errors as of `update`.
 
-        A pod that has ended never changes its phase (422).
+        A pod that has ended never changes its phase (422). Kinds without a status have no such subresource (404).
         """
         previous = self._precondition(raw)
+        resource = previous.resource
+        if not resource.has_status:
+            raise unknown_kind(f"{resource.name}/status")
         updated = {**previous.raw, "status": raw["status"]} if "status" in raw else previous.raw
-        object_ = _reread(previous.object, previous.raw, updated)
-        if isinstance(object_, Pod):
-            _check_phase(_as_pod(previous), object_)
-        return self._commit(previous, updated, object_)
+        object_ = rereading(resource, previous.object, previous.raw, updated)
+        check_status(previous, object_)
+        return self._commit(resource, previous, updated, object_)
+
+    def patch(self, kind: str, key: str, patch: Any, type_: PatchType, subresource: Subresource = "") -> Stored:
+        """Change an object, its status or its scale by a patch, in which null stands for nothing.
+
+        Raises StoreError as `patched` does, and as the update of the result does.
+        """
+        stored = self.get(kind, key)
+        if subresource == "scale":
+            return self.update(scaled(stored, patched(SCALE, scale_of(stored), patch, type_)))
+        result = patched(stored.resource, stored.raw, patch, type_)
+        return self.update_status(result) if subresource == "status" else self.update(result)
 
     def patch_pod_status(self, key: str, fields: Raw, conditions: list[Raw], *, now: int, uid: str = "") -> Stored:
         """Set some fields of a pod's status and some of its conditions, in one version.
@@ -147,128 +186,126 @@ class Store:
         kept = {name: value for name, value in status.items() if value is not None}
         return self.update_status({**previous.raw, "status": kept})
 
+    def scale(self, kind: str, key: str) -> Raw:
+        """The autoscaling/v1 Scale of a workload. Raises StoreError 404, also for a kind that has none."""
+        return scale_of(self.get(kind, key))
+
+    def update_scale(self, kind: str, key: str, scale: Raw) -> Stored:
+        """Let a workload have as many pods as the scale says. Raises StoreError as `scaled` and `update` do."""
+        return self.update(scaled(self.get(kind, key), scale))
+
     def delete(
-        self, kind: str, key: str, *, now: int, grace_seconds: int | None = None, uid: str = ""
+        self,
+        kind: str,
+        key: str,
+        *,
+        now: int,
+        grace_seconds: int | None = None,
+        propagation: Propagation = "",
+        uid: str = "",
+        resource_version: str = "",
     ) -> Stored | None:
         """Delete an object; returns it while it is only terminating, None when it is gone.
 
         A bound pod that has not ended gets `grace_seconds`, or its own period for None; all else goes at once, but for
-        what has finalizers. `uid` is a precondition where given. Raises StoreError 404 and 409.
+        what has finalizers. `uid` and `resource_version` are preconditions where given. Raises StoreError 404, 409,
+        422 for a propagation that there is not, and 403 for a namespace that every cluster has.
         """
-        previous = self._expect(kind, key, uid)
-        metadata = deletion_metadata(previous.object, previous.raw["metadata"], grace_seconds, now)
-        raw = {**previous.raw, "metadata": metadata}
-        committed = self._commit(previous, raw, _reread(previous.object, previous.raw, raw))
+        previous = self._expect(kind, key, uid, resource_version)
+        if self._require_namespaces:
+            check_mortal(previous)
+        metadata = with_propagation(previous.raw["metadata"], propagation)
+        raw = {**previous.raw, "metadata": deletion_metadata(previous.object, metadata, grace_seconds, now)}
+        object_ = rereading(previous.resource, previous.object, previous.raw, raw)
+        committed = self._commit(previous.resource, previous, raw, object_)
         return self.find(kind, key) and committed
 
-    def bind(self, key: str, node_name: str, *, now: int, uid: str = "") -> Stored:
+    def delete_collection(
+        self,
+        kind: str,
+        namespace: str = "",
+        options: ListOptions = _EVERYTHING,
+        *,
+        now: int,
+        grace_seconds: int | None = None,
+        propagation: Propagation = "",
+    ) -> Page:
+        """Delete the objects that `page` finds; returns that list. Raises as `page` and `delete`."""
+        page = self.page(kind, namespace, options)
+        with self.transaction():
+            for stored in page.items:
+                self.delete(kind, stored.key, now=now, grace_seconds=grace_seconds, propagation=propagation)
+        return page
+
+    def bind(
+        self,
+        key: str,
+        node_name: str,
+        *,
+        now: int,
+        uid: str = "",
+        resource_version: str = "",
+        target_kind: str = "Node",
+    ) -> Stored:
         """Bind a pod to a node: nodeName, PodScheduled=True and no nomination, in one version (POST pods/binding).
 
-        The node need not exist. Raises StoreError 404, and 409 for a pod that is bound, terminating, gated, or of
-        another uid.
+        The node need not exist. Raises StoreError 404; 409 for a pod that is bound, terminating, gated, or of another
+        uid or version; 500 for a target that is no node, as the API server does.
         """
-        previous = self._expect("Pod", key, uid)
-        pod = _as_pod(previous)
+        if target_kind not in ("", "Node") or not node_name:
+            raise StoreError(500, "", f"a pod is bound to a Node with a name, not to {target_kind} {node_name}")
+        previous = self._expect("Pod", key, uid, resource_version)
+        pod = previous.object
+        if not isinstance(pod, Pod):
+            raise TypeError(f"{previous.kind} {key} is not a Pod")
         problem = binding_problem(pod)
         if problem:
-            raise conflict("Pod", key, problem)
-        return self._commit(previous, *bound(pod, previous.raw, node_name, now))
+            raise conflict(previous.resource, key, problem)
+        return self._commit(previous.resource, previous, *bound(pod, previous.raw, node_name, now))
 
-    def _new_metadata(self, given: Any, kind: Kind, now: int) -> Raw:
-        if not isinstance(given, dict):
-            raise invalid(kind.name, "", "metadata is not an object")
-        metadata = {"creationTimestamp": format_time(now), "generation": 1, **given}
-        if kind.namespaced:
-            metadata["namespace"] = given.get("namespace") or "default"
-        base = metadata.get("generateName")
-        if not metadata.get("name") and isinstance(base, str) and base:
-            metadata["name"] = self._free_name(kind.name, metadata.get("namespace", ""), base)
-        return metadata
+    def _scope(self, kind: str, namespace: str, options: ListOptions) -> Scope:
+        return read_scope(self.resources.named(kind), namespace, options.label_selector, options.field_selector)
 
     def _free_name(self, kind: str, namespace: str, base: str) -> str:
         while True:
-            name = self._identities.name(base)
-            if _key({"namespace": namespace, "name": name}) not in self._objects[kind]:
+            name = self._revisions.identities.name(base)
+            if self.find(kind, key_of({"namespace": namespace, "name": name})) is None:
                 return name
 
-    def _priority_classes(self) -> dict[str, PriorityClass]:
-        classes: dict[str, Any] = {name: stored.object for name, stored in self._objects["PriorityClass"].items()}
+    def _admitted(self, resource: Resource, raw: Raw, object_: Kubernetes) -> Raw:
+        if resource.type is Pod:
+            return admit_pod(raw, object_.key, self._priority_classes())
+        if isinstance(object_, PriorityClass):
+            check_priority_class(resource, object_)
+            # A dump of a cluster may have several defaults.
+            if not object_.metadata.uid:
+                check_default_class(resource, object_, self._priority_classes().values())
+        return raw
+
+    def _priority_classes(self) -> Mapping[str, PriorityClass]:
+        classes: dict[str, Any] = {name: stored.object for name, stored in self._revisions.of("PriorityClass").items()}
         return classes
 
-    def _expect(self, kind: str, key: str, uid: str) -> Stored:
+    def _expect(self, kind: str, key: str, uid: str, resource_version: str = "") -> Stored:
         stored = self.get(kind, key)
-        if uid and uid != stored.uid:
-            raise conflict(kind, key, f"has uid {stored.uid}, not {uid}; it was deleted and created again")
+        if uid or resource_version:
+            check_preconditions(stored, uid, resource_version)
         return stored
 
     def _precondition(self, raw: Raw) -> Stored:
-        metadata = raw["metadata"]
-        kind, key = _kind(raw), _key(metadata)
-        previous = self._expect(kind.name, key, metadata.get("uid", ""))
-        version = metadata.get("resourceVersion")
-        if version and version != str(previous.version):
-            raise conflict(kind.name, key, f"is at version {previous.version}, not {version}; read it again")
-        return previous
+        resource = self.resources.of(raw)
+        return self._expect(resource.name, *identity(resource, raw))
 
-    def _commit(self, previous: Stored | None, raw: Raw, object_: Kubernetes) -> Stored:
+    def _commit(self, resource: Resource, previous: Stored | None, raw: Raw, object_: Kubernetes) -> Stored:
         """Write `raw`, whose reading is `object_`, at the next version; the previous object when nothing changes."""
-        if previous is not None and is_due(raw["metadata"]):
-            stored = _at_version(self.version + 1, raw, object_)
-            del self._objects[stored.kind][stored.key]
-            self._log.append(WatchEvent("DELETED", stored, previous))
-            return stored
-        if previous is not None and raw == previous.raw:
+        is_gone = previous is not None and is_due(raw["metadata"])
+        if isinstance(object_, ResourceQuota) and not is_gone:
+            counted = self._quotas.counted(Stored(raw, object_, 0, resource), object_)
+            raw, object_ = counted, rereading(resource, object_, raw, counted)
+        if previous is not None and not is_gone and raw == previous.raw:
             return previous
-        stored = _at_version(self.version + 1, raw, object_)
-        self._objects[stored.kind][stored.key] = stored
-        self._log.append(WatchEvent("MODIFIED" if previous else "ADDED", stored, previous))
-        return stored
-
-
-def _at_version(version: int, raw: Raw, object_: Kubernetes) -> Stored:
-    text = str(version)
-    metadata = msgspec.structs.replace(object_.metadata, resource_version=text)
-    return Stored(
-        {**raw, "metadata": {**raw["metadata"], "resourceVersion": text}},
-        msgspec.structs.replace(object_, metadata=metadata),
-        version,
-    )
-
-
-def _kind(raw: Raw) -> Kind:
-    kind = KINDS.get((group_of(raw.get("apiVersion", "")), raw.get("kind", "")))
-    if kind is None:
-        raise not_found("kind", f"{raw.get('apiVersion')} {raw.get('kind')}")
-    return kind
-
-
-def _key(metadata: Raw) -> str:
-    return f"{metadata['namespace']}/{metadata['name']}" if metadata.get("namespace") else str(metadata["name"])
-
-
-def _decoded(raw: Raw) -> Kubernetes:
-    try:
-        object_ = decode(raw)
-    except InputError as error:
-        raise StoreError(422, "Invalid", str(error)) from None
-    if object_ is None:
-        raise TypeError(f"{raw['kind']} has no reading")
-    return object_
-
-
-def _reread(object_: Kubernetes, old: Raw, new: Raw) -> Kubernetes:
-    try:
-        return reread(object_, old, new)
-    except msgspec.ValidationError as error:
-        raise StoreError(422, "Invalid", f"{object_.kind} {object_.key} is invalid: {error}") from None
-
-
-def _as_pod(stored: Stored) -> Pod:
-    if not isinstance(stored.object, Pod):
-        raise TypeError(f"{stored.kind} {stored.key} is not a Pod")
-    return stored.object
-
-
-def _check_phase(old: Pod, new: Pod) -> None:
-    if old.is_terminal and new.status.phase != old.status.phase:
-        raise invalid("Pod", old.key, f"it has ended; its phase stays {old.status.phase}")
+        if not self._revisions.of("ResourceQuota"):
+            return self._revisions.write(resource, previous, raw, object_, is_gone=is_gone)
+        with self.transaction():
+            self._quotas.charge(previous, None if is_gone else Stored(raw, object_, 0, resource))
+            return self._revisions.write(resource, previous, raw, object_, is_gone=is_gone)

@@ -9,6 +9,7 @@ from typing import Any, TypeVar
 import msgspec
 
 from podium.api.meta import Kubernetes
+from podium.store.resource import Resource
 
 Raw = dict[str, Any]
 """An object's JSON as plain dictionaries and lists. What the store holds is never changed in place."""
@@ -25,11 +26,12 @@ class Stored:
     raw: Raw
     object: Kubernetes
     version: int
+    resource: Resource
 
     @property
     def kind(self) -> str:
-        """The kind's name, such as Pod."""
-        return self.object.kind
+        """What the store calls the kind, such as Pod."""
+        return self.resource.name
 
     @property
     def key(self) -> str:

@@ -1,0 +1,45 @@
+"""What pods say in their annotations about how they will run, for kubelets that run nothing.
+
+What runs inside a pod is not simulated; only when it starts, is ready and ends, and how much memory it uses.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from podium.api.quantity import whole_value
+from podium.api.times import parse_duration
+
+DURATION = "podium.dev/duration"
+"""How long the pod runs after it started, until its containers exit by themselves."""
+
+TERMINATION = "podium.dev/termination"
+"""How long the pod takes to end when it is deleted; its grace period at most."""
+
+READY_AFTER = "podium.dev/ready-after"
+"""How long after its start the pod becomes ready; at once where it is not given."""
+
+MEMORY_USAGE = "podium.dev/memory-usage"
+"""How much memory the pod uses while it runs, as a quantity; where it is not given, none that matters."""
+
+
+def duration_ns(annotations: Mapping[str, str], name: str) -> int | None:
+    """The annotation's duration; None where it is not given. Raises ValueError for what is none."""
+    text = annotations.get(name)
+    if text is None:
+        return None
+    duration = parse_duration(text)
+    if duration < 0:
+        raise ValueError(f'"{text}" is negative; a duration is 0s or more')
+    return duration
+
+
+def memory_usage(annotations: Mapping[str, str]) -> int:
+    """The bytes that the pod uses; 0 where it says nothing. Raises ValueError for what is no amount of memory."""
+    text = annotations.get(MEMORY_USAGE)
+    if text is None:
+        return 0
+    amount = whole_value(text)
+    if amount < 0:
+        raise ValueError(f'"{text}" is negative; an amount of memory is 0 or more')
+    return amount

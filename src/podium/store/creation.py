@@ -1,0 +1,50 @@
+"""What the API server fills in when an object is created."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from podium.api.times import format_time
+from podium.store.errors import bad_request
+from podium.store.resource import Resource
+from podium.store.stored import Raw
+
+# Whoever registers a node reports on it in the same request.
+_REPORTED_AT_CREATION = frozenset(("Node",))
+# What the API server alone gives a new object.
+_GIVEN = (
+    "creationTimestamp",
+    "deletionGracePeriodSeconds",
+    "deletionTimestamp",
+    "generation",
+    "resourceVersion",
+    "uid",
+)
+
+
+def as_new(raw: Raw, resource: Resource) -> Raw:
+    """The object without what clients cannot say about a new one: its identity, its times, and its status."""
+    metadata = raw.get("metadata")
+    if isinstance(metadata, dict):
+        raw = {**raw, "metadata": {name: value for name, value in metadata.items() if name not in _GIVEN}}
+    if resource.has_status and resource.name not in _REPORTED_AT_CREATION:
+        raw = {name: value for name, value in raw.items() if name != "status"}
+    return raw
+
+
+def with_metadata(raw: Raw, resource: Resource, now: int, free_name: Callable[[str, str, str], str]) -> Raw:
+    """The object with a time of creation, a first generation, a namespace where it needs one, and a name.
+
+    `free_name` makes up a name, given the kind, the namespace and the base. Raises StoreError 400 for metadata that is
+    none.
+    """
+    given = raw.get("metadata", {})
+    if not isinstance(given, dict):
+        raise bad_request("metadata is not an object")
+    metadata = {"creationTimestamp": format_time(now), "generation": 1, **given}
+    if resource.namespaced:
+        metadata["namespace"] = given.get("namespace") or "default"
+    base = metadata.get("generateName")
+    if not metadata.get("name") and isinstance(base, str) and base:
+        metadata["name"] = free_name(resource.name, str(metadata.get("namespace", "")), base)
+    return {**raw, "metadata": metadata}

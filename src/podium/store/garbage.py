@@ -1,0 +1,203 @@
+"""Garbage collection: objects go with their owners, before them, or stay behind.
+
+The rules of pkg/controller/garbagecollector (attemptToDeleteItem, processDeletingDependentsItem, orphanDependents).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from podium.store.deletion import FOREGROUND, ORPHAN, Propagation
+from podium.store.errors import StoreError
+from podium.store.store import Store
+from podium.store.stored import Raw, Stored
+
+
+@dataclass(frozen=True, slots=True)
+class Collect:
+    """Delete an object whose owners are gone, or wait for it to go."""
+
+    stored: Stored
+    propagation: Propagation
+
+
+@dataclass(frozen=True, slots=True)
+class Rewrite:
+    """Update an object: it leaves an owner behind, or waits no longer."""
+
+    stored: Stored
+    raw: Raw
+
+
+Step = Collect | Rewrite
+# What another writer did meanwhile shows as an event, and is judged then.
+_PASSING = frozenset(("NotFound", "Conflict"))
+
+
+class GarbageCollector:
+    """Knows who owns whom, from the store's log, and says what is to be done about it.
+
+    `absent_is_gone` says whether owners that were never there count as gone, as they do for Kubernetes; in a cluster
+    that is known in part they may be alive.
+    """
+
+    def __init__(self, store: Store, *, absent_is_gone: bool = True) -> None:
+        self._store = store
+        self._absent_is_gone = absent_is_gone
+        self._version = 0
+        self._objects: dict[str, Stored] = {}
+        # The objects by uid that refer to each owner.
+        self._owned: dict[str, dict[str, None]] = {}
+        self._gone: set[str] = set()
+        # The objects by uid whose case is to be judged.
+        self._dirty: dict[str, None] = {}
+        self._begin()
+
+    def collect(self, now: int) -> int:
+        """Do what is to be done, and what follows from it; returns the number of steps."""
+        count = 0
+        while steps := self.due():
+            count += len(steps)
+            for step in steps:
+                try:
+                    self._carry_out(step, now)
+                except StoreError as error:
+                    if error.reason not in _PASSING:
+                        raise
+        return count
+
+    def due(self) -> list[Step]:
+        """What is to be done by what was written since the last call, in order; each step is told once."""
+        try:
+            events = self._store.events_since(self._version)
+        except StoreError as error:
+            if error.reason != "Expired":
+                raise
+            self._begin()
+            events = []
+        for event in events:
+            self._observe(event.stored, event.type == "DELETED")
+            self._version = event.version
+        dirty, self._dirty = self._dirty, {}
+        found = (self._objects[uid] for uid in dirty if uid in self._objects)
+        return [step for stored in found for step in self._steps(stored)]
+
+    def _begin(self) -> None:
+        """Look at all objects anew."""
+        gone = set(self._objects)
+        self._objects, self._owned, self._dirty = {}, {}, {}
+        self._version = self._store.version
+        for resource in self._store.resources.all():
+            for stored in self._store.objects(resource.name):
+                self._observe(stored, False)
+        self._gone |= gone - set(self._objects)
+
+    def _observe(self, stored: Stored, is_gone: bool) -> None:
+        uid, before = stored.uid, self._objects.get(stored.uid)
+        after = [] if is_gone else _owners(stored)
+        for owner in _owners(before) if before else []:
+            self._owned.get(owner, {}).pop(uid, None)
+            self._dirty[owner] = None
+        for owner in after:
+            self._owned.setdefault(owner, {})[uid] = None
+        if is_gone:
+            self._objects.pop(uid, None)
+            self._gone.add(uid)
+        else:
+            self._objects[uid] = stored
+            self._dirty[uid] = None
+        if is_gone or _waits(stored):
+            self._dirty |= self._owned.get(uid, {})
+
+    def _steps(self, stored: Stored) -> list[Step]:
+        meta = stored.object.metadata
+        if meta.deletion_timestamp is not None:
+            if ORPHAN in meta.finalizers:
+                return [*self._orphaned(stored), Rewrite(stored, _without_finalizer(stored, ORPHAN))]
+            if FOREGROUND in meta.finalizers and not self._blocking(stored):
+                return [Rewrite(stored, _without_finalizer(stored, FOREGROUND))]
+            return []
+        return self._judged(stored) if _owners(stored) else []
+
+    def _judged(self, stored: Stored) -> list[Step]:
+        """What becomes of an object that has owners."""
+        owners = _owners(stored)
+        solid = [uid for uid in owners if self._is_solid(uid)]
+        if solid:
+            return [] if len(solid) == len(owners) else [Rewrite(stored, _with_owners(stored, solid))]
+        waiting = any(uid in self._objects for uid in owners)
+        dependents = [self._objects[uid] for uid in self._owned.get(stored.uid, ())]
+        if waiting and dependents:
+            # Two that wait for one another would wait for ever: this one stops holding up its owners.
+            circle = any(_waits(one) for one in dependents)
+            unblocked = [Rewrite(stored, _unblocked(stored))] if circle and _unblocked(stored) != stored.raw else []
+            return [*unblocked, Collect(stored, "Foreground")]
+        finalizers = stored.object.metadata.finalizers
+        if ORPHAN in finalizers:
+            return [Collect(stored, "Orphan")]
+        return [Collect(stored, "Foreground" if FOREGROUND in finalizers else "Background")]
+
+    def _is_solid(self, uid: str) -> bool:
+        """Whether the owner is there, and does not wait for what it owns to go."""
+        owner = self._objects.get(uid)
+        if owner is None:
+            return not self._absent_is_gone and uid not in self._gone
+        return not _waits(owner)
+
+    def _orphaned(self, stored: Stored) -> list[Step]:
+        """Dependents that leave this owner behind."""
+        steps: list[Step] = []
+        for uid in self._owned.get(stored.uid, ()):
+            dependent = self._objects[uid]
+            left = [owner for owner in _owners(dependent) if owner != stored.uid]
+            steps.append(Rewrite(dependent, _with_owners(dependent, left)))
+        return steps
+
+    def _blocking(self, stored: Stored) -> list[str]:
+        """The dependents, by uid, that must be gone before this owner goes."""
+        return [
+            uid
+            for uid in self._owned.get(stored.uid, ())
+            for reference in _references(self._objects[uid])
+            if reference.get("uid") == stored.uid and reference.get("blockOwnerDeletion")
+        ]
+
+    def _carry_out(self, step: Step, now: int) -> None:
+        stored = step.stored
+        if isinstance(step, Rewrite):
+            self._store.update(step.raw)
+        else:
+            self._store.delete(stored.kind, stored.key, now=now, uid=stored.uid, propagation=step.propagation)
+
+
+def _references(stored: Stored) -> list[Raw]:
+    references: list[Raw] = stored.raw["metadata"].get("ownerReferences", [])
+    return references
+
+
+def _owners(stored: Stored) -> list[str]:
+    return [owner.uid for owner in stored.object.metadata.owner_references]
+
+
+def _waits(stored: Stored) -> bool:
+    """Whether the object is deleted and waits for what it owns."""
+    return stored.object.metadata.deletion_timestamp is not None and FOREGROUND in stored.object.metadata.finalizers
+
+
+def _with_owners(stored: Stored, kept: list[str]) -> Raw:
+    references = [one for one in _references(stored) if one.get("uid") in kept]
+    return _with_metadata(stored, "ownerReferences", references)
+
+
+def _unblocked(stored: Stored) -> Raw:
+    references = [{**one, "blockOwnerDeletion": False} for one in _references(stored)]
+    return _with_metadata(stored, "ownerReferences", references)
+
+
+def _without_finalizer(stored: Stored, finalizer: str) -> Raw:
+    left = [one for one in stored.object.metadata.finalizers if one != finalizer]
+    return _with_metadata(stored, "finalizers", left)
+
+
+def _with_metadata(stored: Stored, field: str, value: object) -> Raw:
+    return {**stored.raw, "metadata": {**stored.raw["metadata"], field: value}}

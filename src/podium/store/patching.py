@@ -1,0 +1,61 @@
+"""The three ways to patch an object, and what the result must be like."""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+from podium.api.errors import shown
+from podium.api.yaml import MAX_DEPTH
+from podium.store.errors import StoreError, bad_request
+from podium.store.json_patch import json_patch
+from podium.store.merge_keys import schema_of
+from podium.store.merge_patch import merge_patch
+from podium.store.resource import Resource
+from podium.store.stored import Raw
+from podium.store.strategic_patch import strategic_patch
+
+PatchType = Literal["json", "merge", "strategic"]
+"""`application/json-patch+json`, `application/merge-patch+json` and `application/strategic-merge-patch+json`."""
+
+
+def patched(resource: Resource, raw: Raw, patch: Any, type_: PatchType) -> Raw:
+    """The object with the patch applied, which is not changed; nulls in it mean that there is nothing.
+
+    Raises StoreError: 400 for what is no patch of that type or names another object, 413 and 422 as `json_patch` does,
+    and 415 for a strategic merge patch of a custom resource, whose merge keys nobody knows.
+    """
+    if type_ == "strategic" and resource.is_custom:
+        problem = f"{resource.kind} takes JSON patches and merge patches, no strategic merge patches"
+        raise StoreError(415, "UnsupportedMediaType", problem)
+    try:
+        if type_ == "json":
+            result = json_patch(raw, patch)
+        elif type_ == "merge":
+            result = merge_patch(raw, patch)
+        else:
+            result = strategic_patch(raw, patch, schema_of(resource.kind))
+        result = _without_nulls(result, MAX_DEPTH)
+    except RecursionError:
+        raise bad_request(f"nested too deep; at most {MAX_DEPTH} levels are taken") from None
+    if not isinstance(result, dict) or not isinstance(result.get("metadata"), dict):
+        raise bad_request("the patch leaves no object with metadata")
+    _check_identity(raw, result)
+    return result
+
+
+def _without_nulls(value: Any, depth: int) -> Any:
+    """The value without entries that are null. Raises RecursionError for one that is nested deeper than `depth`."""
+    if not depth:
+        raise RecursionError
+    if isinstance(value, dict):
+        return {key: _without_nulls(entry, depth - 1) for key, entry in value.items() if entry is not None}
+    return [_without_nulls(entry, depth - 1) for entry in value] if isinstance(value, list) else value
+
+
+def _check_identity(before: Raw, after: Raw) -> None:
+    for field in ("apiVersion", "kind"):
+        if after.get(field) != before.get(field):
+            raise bad_request(f"{field} is {shown(before.get(field))}, and a patch cannot change it")
+    for field in ("name", "namespace"):
+        if after["metadata"].get(field) != before["metadata"].get(field):
+            raise bad_request(f"metadata.{field} is {shown(before['metadata'].get(field))}; a patch cannot change it")

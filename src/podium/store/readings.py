@@ -1,0 +1,73 @@
+"""The typed readings of objects that are written, and what validation makes of them."""
+
+from __future__ import annotations
+
+from typing import TypeVar
+
+import msgspec
+
+from podium.api.errors import InputError
+from podium.api.meta import Kubernetes
+from podium.api.pod import Pod
+from podium.api.reading import read
+from podium.api.validate import check_metadata, validate
+from podium.api.validate_pod import check_pod_status
+from podium.store.errors import invalid, unreadable
+from podium.store.resource import Resource
+from podium.store.stored import Raw, Stored, reread
+
+Reading = TypeVar("Reading", bound=Kubernetes)
+
+
+def decoded(resource: Resource, raw: Raw) -> Kubernetes:
+    """The reading of an object, validated.
+
+    Raises StoreError: 400 where a value cannot be read as what its field holds, 422 where the object breaks a rule.
+    """
+    try:
+        object_ = read(raw, resource.type)
+        if resource.type is Kubernetes:
+            check_metadata(object_, resource.namespaced)
+        else:
+            validate(object_)
+    except InputError as error:
+        raise unreadable(resource, _label(raw), error) from None
+    return object_
+
+
+def rereading(resource: Resource, object_: Reading, old: Raw, new: Raw) -> Reading:
+    """As `reread`, and raises StoreError as `decoded` does for what cannot be read."""
+    try:
+        return reread(object_, old, new)
+    except msgspec.ValidationError:
+        try:
+            return read(new, type(object_))
+        except InputError as error:
+            raise unreadable(resource, object_.key, error) from None
+
+
+def check_status(previous: Stored, object_: Kubernetes) -> None:
+    """Raise StoreError 422 for a status that its kind does not have; a pod that has ended keeps its phase."""
+    try:
+        if isinstance(object_, Pod):
+            check_pod_status(object_.status)
+        elif previous.resource.type is not Kubernetes:
+            validate(object_)
+    except InputError as error:
+        raise unreadable(previous.resource, previous.key, error) from None
+    old = previous.object
+    if (
+        isinstance(old, Pod)
+        and isinstance(object_, Pod)
+        and old.is_terminal
+        and object_.status.phase != old.status.phase
+    ):
+        problem = f"it has ended; its phase stays {old.status.phase}"
+        raise invalid(previous.resource, previous.key, problem, "status.phase")
+
+
+def _label(raw: Raw) -> str:
+    metadata = raw.get("metadata")
+    metadata = metadata if isinstance(metadata, dict) else {}
+    name, namespace = metadata.get("name", ""), metadata.get("namespace")
+    return f"{namespace}/{name}" if namespace else str(name)

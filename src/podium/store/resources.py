@@ -1,0 +1,143 @@
+"""The kinds that a store holds: those built in, and custom resources that are added."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from podium.api.kinds import KINDS, Kind, group_of
+from podium.api.meta import Kubernetes
+from podium.store.errors import unknown_kind
+from podium.store.resource import Resource
+from podium.store.stored import Raw
+
+_SCALED = frozenset(("Deployment", "ReplicaSet", "ReplicationController", "StatefulSet"))
+# Their objects say all there is to say by themselves: nobody reports on them.
+_WITHOUT_STATUS = frozenset(
+    (
+        "CSIDriver",
+        "CSINode",
+        "CSIStorageCapacity",
+        "ConfigMap",
+        "DeviceClass",
+        "Event",
+        "Lease",
+        "PriorityClass",
+        "ResourceClaimTemplate",
+        "ResourceSlice",
+        "Secret",
+        "ServiceAccount",
+        "StorageClass",
+    )
+)
+# The built-in kinds that Podium keeps and does not read: group, name, whether they have namespaces.
+_UNREAD = (
+    ("", "ConfigMap", True),
+    ("", "Event", True),
+    ("", "Secret", True),
+    ("", "ServiceAccount", True),
+    ("apiextensions.k8s.io", "CustomResourceDefinition", False),
+    ("apps", "DaemonSet", True),
+    ("batch", "CronJob", True),
+    ("coordination.k8s.io", "Lease", True),
+    ("resource.k8s.io", "DeviceClass", False),
+    ("resource.k8s.io", "ResourceClaim", True),
+    ("resource.k8s.io", "ResourceClaimTemplate", True),
+    ("resource.k8s.io", "ResourceSlice", False),
+    ("storage.k8s.io", "VolumeAttachment", False),
+)
+# The field labels of pkg/registry: what each kind's objects can be selected by, and what stands for an absent field.
+_SELECTABLE = {
+    "Event": (
+        ("involvedObject.kind", ""),
+        ("involvedObject.namespace", ""),
+        ("involvedObject.name", ""),
+        ("involvedObject.uid", ""),
+        ("involvedObject.apiVersion", ""),
+        ("involvedObject.resourceVersion", ""),
+        ("involvedObject.fieldPath", ""),
+        ("reason", ""),
+        ("reportingComponent", ""),
+        ("source.component", ""),
+        ("type", ""),
+    ),
+    "Job": (("status.successful", "0"),),
+    "Namespace": (("status.phase", ""),),
+    "Node": (("spec.unschedulable", "false"),),
+    "Pod": (
+        ("spec.nodeName", ""),
+        ("spec.restartPolicy", "Always"),
+        ("spec.schedulerName", ""),
+        ("spec.serviceAccountName", ""),
+        ("spec.hostNetwork", "false"),
+        ("status.phase", ""),
+        ("status.podIP", ""),
+        ("status.nominatedNodeName", ""),
+    ),
+    "ReplicaSet": (("status.replicas", "0"),),
+    "ReplicationController": (("status.replicas", "0"),),
+    "Secret": (("type", ""),),
+}
+
+
+def _built_in(kind: Kind) -> Resource:
+    return Resource(
+        group=kind.group,
+        kind=kind.name,
+        plural=_plural(kind.name),
+        namespaced=kind.namespaced,
+        type=kind.type,
+        has_status=kind.name not in _WITHOUT_STATUS,
+        has_scale=kind.name in _SCALED,
+        selectable=_SELECTABLE.get(kind.name, ()),
+    )
+
+
+def _plural(kind: str) -> str:
+    """The plural in the API's paths (apimachinery's UnsafeGuessKindToResource)."""
+    name = kind.lower()
+    if name.endswith("s"):
+        return f"{name}es"
+    return f"{name[:-1]}ies" if name.endswith("y") else f"{name}s"
+
+
+_UNREAD_KINDS = (Kind(group, name, namespaced, Kubernetes) for group, name, namespaced in _UNREAD)
+# What Podium has come to read takes the place of what it did not.
+BUILT_IN = {(kind.group, kind.name): _built_in(kind) for kind in (*_UNREAD_KINDS, *KINDS.values())}
+POD = BUILT_IN["", "Pod"]
+
+
+class Resources:
+    """The built-in kinds, and custom ones that are added; the version of an object's `apiVersion` does not matter."""
+
+    def __init__(self, custom: Iterable[Resource] = ()) -> None:
+        self._by_kind = dict(BUILT_IN)
+        self._by_name = {resource.name: resource for resource in BUILT_IN.values()}
+        for resource in custom:
+            self.add(resource)
+
+    def add(self, resource: Resource) -> None:
+        """Serve one more kind. Raises ValueError for one that is served already."""
+        if (resource.group, resource.kind) in self._by_kind or resource.name in self._by_name:
+            raise ValueError(f"there is a kind {resource.kind} in {resource.group or 'the core'} already")
+        self._by_kind[resource.group, resource.kind] = resource
+        self._by_name[resource.name] = resource
+
+    def all(self) -> list[Resource]:
+        """All kinds, by name."""
+        return [resource for _, resource in sorted(self._by_name.items())]
+
+    def named(self, name: str) -> Resource:
+        """The kind of that name. Raises StoreError 404."""
+        resource = self._by_name.get(name)
+        if resource is None:
+            raise unknown_kind(name)
+        return resource
+
+    def of(self, raw: Raw) -> Resource:
+        """The kind of an object. Raises StoreError 404."""
+        version, kind = raw.get("apiVersion"), raw.get("kind")
+        if isinstance(version, str) and isinstance(kind, str):
+            resource = self._by_kind.get((group_of(version), kind))
+            if resource is not None:
+                return resource
+        raise unknown_kind(f"{version} {kind}")

@@ -1,0 +1,80 @@
+"""The order of importance of the pods on a node."""
+
+from __future__ import annotations
+
+from podium.api.pod import Pod
+from podium.cluster.cluster import Cluster
+from podium.cluster.ranking import EqualPriorityOrder, Ranking, natural
+from tests.builders import cluster_of, node, pod
+
+
+def ranked(cluster: Cluster, order: EqualPriorityOrder = "StartTime", name: str = "n") -> list[str]:
+    ranking = Ranking(cluster, order)
+    ranking.refresh()
+    return names(cluster, ranking, name)
+
+
+def names(cluster: Cluster, ranking: Ranking, name: str = "n") -> list[str]:
+    slots = ranking.slots[cluster.nodes.row_of[name]].tolist()
+    return [cluster.pods.record(slot).name for slot in slots if slot >= 0]
+
+
+def with_pods(*pods: Pod) -> Cluster:
+    return cluster_of(node("n"), *pods)
+
+
+def test_priority_comes_first_then_the_earlier_start_then_the_name() -> None:
+    cluster = with_pods(
+        pod("late", on="n", started=9),
+        pod("never", on="n"),
+        pod("b", on="n", started=1),
+        pod("a", on="n", started=1),
+        pod("high", on="n", priority=1, started=99),
+        pod("low", on="n", priority=-1, started=0),
+    )
+
+    assert ranked(cluster) == ["high", "a", "b", "late", "never", "low"]
+
+
+def test_by_qos_guaranteed_comes_before_burstable_before_best_effort() -> None:
+    guaranteed = pod("guaranteed", on="n", cpu=1, memory="1Gi", limits={"cpu": 1, "memory": "1Gi"}, started=9)
+    others = [pod("best-effort", on="n", started=0), pod("burstable", on="n", cpu=1, started=5)]
+    cluster = with_pods(guaranteed, *others, pod("high", on="n", priority=1, started=10))
+
+    assert ranked(cluster, "QoS") == ["high", "guaranteed", "burstable", "best-effort"]
+    assert ranked(cluster) == ["high", "best-effort", "burstable", "guaranteed"]
+
+
+def test_numbers_in_names_count_as_numbers() -> None:
+    listed = ["web-10", "web-2", "web-2-b", "web-2-a10", "web", "web-02", "10", "9"]
+
+    assert sorted(listed, key=natural) == ["9", "10", "web", "web-2", "web-02", "web-2-a10", "web-2-b", "web-10"]
+
+
+def test_pods_that_no_preemption_removes_are_not_ranked() -> None:
+    cluster = with_pods(pod("kept", on="n", policy="NonPreemptible"), pod("q", on="n", policy="Never"))
+
+    assert ranked(cluster) == ["q"]
+
+
+def test_places_that_nobody_has_are_above_every_priority() -> None:
+    """So that nobody is of lower priority there."""
+    cluster = with_pods(pod("q", on="n", priority=2**31 - 1))
+    ranking = Ranking(cluster)
+    ranking.refresh()
+
+    assert (ranking.priorities[0][1:] > 2**31 - 1).all()
+
+
+def test_only_rows_that_changed_are_ranked_again_and_there_may_be_more_rows_and_pods_than_before() -> None:
+    cluster = with_pods(pod("q0", on="n"))
+    ranking = Ranking(cluster)
+    ranking.refresh()
+
+    for number in range(1, 30):
+        cluster.add_pod(cluster.read(pod(f"q{number}", on="n")))
+        cluster.put(node(f"n{number}"))
+    ranking.refresh()
+
+    assert names(cluster, ranking) == [f"q{number}" for number in range(30)]
+    assert names(cluster, ranking, "n29") == []

@@ -1,0 +1,117 @@
+"""Whom a kubelet turns away, and under which name (TestAdmissionCheck, row 59 of the scenarios)."""
+
+from collections.abc import Sequence
+
+import pytest
+from msgspec.structs import replace
+
+from podium.api.node import Node
+from podium.api.pod import Pod
+from podium.api.requests import node_allocatable
+from podium.decide.kubelet_admission import Holding, Refusal, pressure_refusal, refusals
+from tests.builders import node, node_term, pod, tolerate
+
+SMALL = node("n1", cpu=2, memory="2Gi", pods=2, ephemeral_storage="1Gi", example_com__gpu=1)
+
+
+def refused(one: Pod, there: Node = SMALL, beside: Sequence[Pod] = ()) -> list[Refusal]:
+    others = [Holding.of(other.spec) for other in beside]
+    return refusals(one, Holding.of(one.spec), there, node_allocatable(there.status), others)
+
+
+def reasons(one: Pod, there: Node = SMALL, beside: Sequence[Pod] = ()) -> list[str]:
+    return [refusal.reason for refusal in refused(one, there, beside)]
+
+
+@pytest.mark.parametrize(
+    ("one", "reason"),
+    [
+        (pod("a", cpu=3), "OutOfcpu"),
+        (pod("a", memory="3Gi"), "OutOfmemory"),
+        (pod("a", ephemeral_storage="2Gi"), "OutOfephemeral-storage"),
+        (pod("a", example_com__gpu=2), "OutOfexample.com/gpu"),
+        (pod("a", node_selector={"disk": "ssd"}), "NodeAffinity"),
+        (pod("a", needs_nodes=[node_term("disk=ssd")]), "NodeAffinity"),
+        (pod("a", on="n2"), "NodeName"),
+    ],
+)
+def test_a_refusal_is_named_after_what_the_node_has_not(one: Pod, reason: str) -> None:
+    assert reasons(one) == [reason]
+
+
+def test_a_node_has_only_so_many_places_for_pods() -> None:
+    assert reasons(pod("c"), beside=[pod("a"), pod("b")]) == ["OutOfpods"]
+
+
+def test_the_message_says_what_was_asked_what_is_held_and_what_there_is() -> None:
+    [refusal] = refused(pod("b", cpu="1500m"), beside=[pod("a", cpu=1)])
+
+    assert refusal.message == "Node didn't have enough resource: cpu, requested: 1500, used: 1000, capacity: 2000"
+    assert refusal.lacking == ("cpu", 500)
+
+
+def test_a_pod_that_fits_is_admitted() -> None:
+    one = pod("a", cpu=1, memory="1Gi", example_com__gpu=1, needs_nodes=[node_term(name="n1")], on="n1")
+
+    assert reasons(one, beside=[pod("b", cpu=1)]) == []
+
+
+def test_a_resource_that_is_not_asked_for_may_be_overdrawn() -> None:
+    shrunk = node("n1", cpu=1)
+
+    assert reasons(pod("b", memory="1Gi"), shrunk, [pod("a", cpu=4)]) == []
+
+
+def test_an_extended_resource_unknown_to_the_node_is_not_the_kubelets_to_count() -> None:
+    assert reasons(pod("a", example_com__licence=5)) == []
+
+
+@pytest.mark.parametrize(
+    ("held", "wanted", "reason"),
+    [
+        (80, 80, ["NodePorts"]),
+        ("10.0.0.1/TCP/80", 80, ["NodePorts"]),
+        ("10.0.0.1/TCP/80", "10.0.0.2/TCP/80", []),
+        ("0.0.0.0/UDP/80", 80, []),
+    ],
+)
+def test_host_ports_conflict_by_port_protocol_and_address(
+    held: int | str, wanted: int | str, reason: list[str]
+) -> None:
+    assert reasons(pod("b", ports=[wanted]), beside=[pod("a", ports=[held])]) == reason
+
+
+@pytest.mark.parametrize(
+    ("taints", "reason"),
+    [(["gone:NoExecute"], ["TaintToleration"]), (["full:NoSchedule"], []), (["poor:PreferNoSchedule"], [])],
+)
+def test_of_taints_only_noexecute_turns_away_a_pod_that_has_its_node(taints: list[str], reason: list[str]) -> None:
+    tainted = node("n1", taints=taints)
+
+    assert reasons(pod("a"), tainted) == reason
+    assert reasons(pod("a", tolerations=[tolerate()]), tainted) == []
+
+
+def test_static_pods_pass_by_taints() -> None:
+    plain = pod("a")
+    static = replace(plain, metadata=replace(plain.metadata, annotations={"kubernetes.io/config.source": "file"}))
+
+    assert reasons(static, node("n1", taints=["gone:NoExecute"])) == []
+
+
+def test_what_the_node_lacks_counts_before_where_the_pod_should_be() -> None:
+    assert reasons(pod("a", cpu=3, memory="3Gi", node_selector={"disk": "ssd"})) == [
+        "OutOfcpu",
+        "OutOfmemory",
+        "NodeAffinity",
+    ]
+
+
+def test_a_node_short_of_memory_turns_away_besteffort_pods_that_do_not_tolerate_it() -> None:
+    refusal = pressure_refusal(pod("a"))
+
+    assert refusal is not None
+    assert (refusal.reason, refusal.message) == ("Evicted", "The node had condition: [MemoryPressure].")
+    assert pressure_refusal(pod("a", memory="1Mi")) is None
+    assert pressure_refusal(pod("a", tolerations=[tolerate("node.kubernetes.io/memory-pressure")])) is None
+    assert pressure_refusal(pod("a", priority=2_000_000_000)) is None

@@ -1,0 +1,111 @@
+"""What preemption remembers of its trials, and what makes it try again."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from podium.api.meta import Kubernetes
+from podium.api.pod import Pod
+from podium.cluster.cluster import Cluster
+from podium.decide import trials
+from podium.framework.runner import Runner
+from tests.builders import budget, cluster_of, node, pending_in, plain_runner, pod
+from tests.decide.answers import answers
+
+TARGET = pod("p", priority=5, cpu=2)
+RUNNING = [pod("q", on="n", cpu=1, started=1), pod("r", on="n", cpu=1, labels={"app": "db"}, started=2)]
+
+
+def candidates(runner: Runner, target: Pod = TARGET) -> Any:
+    found = answers(runner, pending_in(runner.cluster, target))
+    return found.get("candidates")
+
+
+def told(change: Callable[[Cluster], object]) -> tuple[Any, Any]:
+    """The candidates before and after a change, found by the same scheduler."""
+    cluster = cluster_of(node("n", cpu=3), node("m", cpu=0), pod("k", on="n", priority=9, cpu=1), *RUNNING)
+    runner, target = plain_runner(cluster), pod("p", priority=5, cpu=1)
+    before = candidates(runner, target)
+    change(cluster)
+    return before, candidates(runner, target)
+
+
+def put(item: Kubernetes) -> Callable[[Cluster], object]:
+    return lambda cluster: cluster.put(item)
+
+
+def replace(item: Pod) -> Callable[[Cluster], object]:
+    return lambda cluster: cluster.replace_pod(cluster.read(item))
+
+
+Q, R = {"n": (["default/q"], 0)}, {"n": (["default/r"], 0)}
+
+
+@pytest.mark.parametrize(
+    ("change", "after"),
+    [
+        (put(budget("b", "app=db", 0)), Q),
+        (replace(pod("q", on="n", cpu=1, started=3)), Q),
+        (replace(pod("r", on="n", cpu=1, priority=1, labels={"app": "db"})), Q),
+        (replace(pod("r", on="n", cpu=1, policy="NonPreemptible", started=2)), Q),
+        (lambda cluster: cluster.remove_pod("default/r"), None),
+        (lambda cluster: cluster.add_pod(cluster.read(pod("s", on="n", started=9))), R),
+        (put(node("n", cpu=2)), {"n": (["default/q", "default/r"], 0)}),
+        (put(node("m", cpu=9)), None),
+    ],
+)
+def test_a_trial_is_repeated_when_its_node_or_the_budgets_change(
+    change: Callable[[Cluster], object], after: object
+) -> None:
+    assert told(change) == (R, after)
+
+
+def test_a_nomination_that_begins_or_ends_repeats_the_trial() -> None:
+    cluster = cluster_of(node("n", cpu=3), *RUNNING, pod("s", on="n", cpu=1, started=3))
+    runner, other = plain_runner(cluster), cluster.read(pod("w", priority=5, cpu=1))
+    target = pod("p", priority=5, cpu=1)
+
+    found = [candidates(runner, target)]
+    cluster.nominations.put(other, "n")
+    found.append(candidates(runner, target))
+    cluster.nominations.remove(other.uid)
+    found.append(candidates(runner, target))
+
+    one, two = (["default/s"], 0), (["default/r", "default/s"], 0)
+    assert found == [{"n": one}, {"n": two}, {"n": one}]
+
+
+def test_equal_pods_share_their_trials_except_for_their_own_nominations() -> None:
+    """To each of them the other's nomination counts, and its own does not."""
+    cluster = cluster_of(node("n", cpu=3), *RUNNING, pod("s", on="n", cpu=1, started=3))
+    runner = plain_runner(cluster)
+    first, second = cluster.read(pod("p1", priority=5, cpu=1)), cluster.read(pod("p2", priority=5, cpu=1))
+    assert first.pod_class is second.pod_class
+    cluster.nominations.put(first, "n")
+
+    victims = {one.name: answers(runner, one)["candidates"]["n"][0] for one in (first, second, first)}
+
+    assert victims == {"p1": ["default/s"], "p2": ["default/r", "default/s"]}
+
+
+def test_pods_of_one_class_and_different_priorities_do_not_share_trials() -> None:
+    cluster = cluster_of(node("n", cpu=1), pod("q", on="n", priority=3, cpu=1))
+    runner = plain_runner(cluster)
+
+    found = [candidates(runner, pod("p", priority=priority, cpu=1)) for priority in (4, 3, 4)]
+
+    assert found == [{"n": (["default/q"], 0)}, {}, {"n": (["default/q"], 0)}]
+
+
+def test_the_trials_of_the_classes_seen_last_are_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    """However many classes there are, and with the same answers."""
+    monkeypatch.setattr(trials, "_KEPT_CLASSES", 2)
+    cluster = cluster_of(node("n", cpu=4), *(pod(f"q{n}", on="n", cpu=1, started=n) for n in range(4)))
+    runner = plain_runner(cluster)
+
+    found = [len(candidates(runner, pod("p", priority=5, cpu=cpu))["n"][0]) for cpu in (1, 2, 3, 4, 1, 2, 3, 4)]
+
+    assert found == [1, 2, 3, 4, 1, 2, 3, 4]

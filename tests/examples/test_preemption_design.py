@@ -1,0 +1,114 @@
+"""The examples of the preemption design, by the second: who is nominated, who goes, who gets the room."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import podium
+from podium.sim.result import Result
+
+EXAMPLES = Path(__file__).parents[2] / "examples"
+
+
+def story(result: Result) -> list[str]:
+    """What happens, as `time reason pod node`; failed attempts are left out."""
+    return [
+        " ".join(
+            str(part) for part in (event.time, event.reason, (event.pod or "").removeprefix("default/"), event.node)
+        )
+        for event in result.events
+        if event.reason not in ("FailedScheduling", "Created", "Started", "Preempted")
+    ]
+
+
+def failed_attempts(result: Result, pod: str) -> list[float]:
+    """When the pod was tried in vain."""
+    return [e.time for e in result.events if e.reason == "FailedScheduling" and e.pod == f"default/{pod}"]
+
+
+def ends(result: Result) -> dict[str, tuple[str, str | None]]:
+    """The phase and the node of each pod at the end."""
+    return {pod["pod"].removeprefix("default/"): (pod["phase"], pod["node"]) for pod in result.to_dict()["pods"]}
+
+
+PREEMPTS_A_AND_B = ["0 Nominated c node-1", "0 Killing a node-1", "0 Killing b node-1"]
+
+
+def test_the_room_is_kept_for_the_nominated_pod_until_its_last_victim_has_ended() -> None:
+    result = podium.simulate(EXAMPLES / "starvation-1.yaml")
+
+    assert story(result) == [
+        *PREEMPTS_A_AND_B,
+        "30 Terminated b node-1",
+        "60 Terminated a node-1",
+        "60 Scheduled c node-1",
+    ]
+    assert failed_attempts(result, "c") == [0, 30]
+    assert failed_attempts(result, "d") == [0, 30, 60]
+    assert ends(result)["d"] == ("Pending", None)
+
+
+def test_the_nominated_pod_takes_another_node_that_opens_and_leaves_its_room_to_others() -> None:
+    result = podium.simulate(EXAMPLES / "starvation-2.yaml")
+
+    assert story(result) == [
+        *PREEMPTS_A_AND_B,
+        "10 Finished e node-2",
+        "10 Scheduled c node-2",
+        "30 Terminated b node-1",
+        "30 Scheduled d node-1",
+        "60 Terminated a node-1",
+    ]
+
+
+def test_a_pod_that_fits_elsewhere_is_bound_at_once() -> None:
+    result = podium.simulate(EXAMPLES / "starvation-3.yaml")
+
+    assert story(result) == [
+        *PREEMPTS_A_AND_B,
+        "0 Scheduled d node-2",
+        "30 Terminated b node-1",
+        "60 Terminated a node-1",
+        "60 Scheduled c node-1",
+    ]
+
+
+def test_a_more_important_pod_takes_over_the_nomination() -> None:
+    result = podium.simulate(EXAMPLES / "starvation-4.yaml")
+
+    assert story(result) == [
+        *PREEMPTS_A_AND_B,
+        "10 Nominated f node-1",
+        "10 NominationCleared c node-1",
+        "30 Terminated b node-1",
+        "60 Terminated a node-1",
+        "60 Scheduled f node-1",
+    ]
+    assert ends(result)["c"] == ends(result)["d"] == ("Pending", None)
+
+
+def test_only_the_pod_whose_removal_helps_is_a_victim() -> None:
+    result = podium.simulate(EXAMPLES / "one-victim.yaml")
+
+    assert story(result) == [
+        "0 Nominated ten node-1",
+        "0 Killing two node-1",
+        "30 Terminated two node-1",
+        "30 Scheduled ten node-1",
+    ]
+    assert [ends(result)[pod][0] for pod in ("zero", "one", "three")] == ["Running"] * 3
+
+
+def test_budgets_decide_whom_preemption_takes_first_and_never_stop_it() -> None:
+    result = podium.simulate(EXAMPLES / "budget.yaml")
+
+    assert story(result) == [
+        "0 Nominated urgent-1 node-3",
+        "0 Killing batch node-3",
+        "30 Terminated batch node-3",
+        "30 Scheduled urgent-1 node-3",
+        "40 Nominated urgent-2 node-2",
+        "40 Killing web-2 node-2",
+        "70 Terminated web-2 node-2",
+        "70 Scheduled urgent-2 node-2",
+    ]

@@ -1,0 +1,363 @@
+"""The kubelet as a machine: rows 59 to 62 of the scenarios, invariants B1 to B8, and failures 59 to 65."""
+
+import pytest
+from msgspec.structs import replace
+
+from podium.api.pod import Pod
+from podium.machines.actions import FinishDeletion, ReportPodStatus
+from podium.machines.kubelet import Kubelet
+from podium.machines.observations import Answered, Changed, Problem, Tick
+from tests.builders import node
+from tests.machines.kubelet_rig import SECOND, Rig, pod
+
+CRITICAL = 2_000_000_000
+
+
+# Admission
+
+
+def test_a_pod_that_fits_starts_after_the_start_delay() -> None:
+    rig = Rig(node("n1"), start_delay_ns=3 * SECOND)
+
+    rig.show(pod("a"))
+    rig.pass_to(10)
+
+    assert rig.told == ["3 Running ready a"]
+
+
+@pytest.mark.parametrize(
+    ("second", "reason"),
+    [
+        (pod("b", cpu=6), "OutOfcpu"),
+        (pod("b", ports=[80]), "NodePorts"),
+        (pod("b", node_selector={"disk": "ssd"}), "NodeAffinity"),
+    ],
+)
+def test_b4_a_pod_that_does_not_fit_fails_never_starts_and_holds_nothing(second: Pod, reason: str) -> None:
+    rig = Rig(node("n1", cpu=8))
+
+    rig.show(pod("a", cpu=4, ports=[80]), second, pod("c", cpu=4))
+    rig.pass_to(600)
+
+    assert rig.told == ["0 Running ready a", f"0 {reason} b", "0 Running ready c"]
+
+
+def test_failure_61_a_rejected_pod_does_not_make_the_next_one_rejected() -> None:
+    rig = Rig(node("n1", pods=2))
+
+    rig.show(pod("a"), pod("b"), pod("c"))
+    rig.delete("a", grace=0)
+    rig.show(pod("d"))
+
+    assert rig.told == ["0 Running ready a", "0 Running ready b", "0 OutOfpods c", "0 gone a", "0 Running ready d"]
+
+
+def test_b1_pods_that_are_being_killed_hold_their_resources_until_they_are_gone() -> None:
+    rig = Rig(node("n1", cpu=4))
+    rig.show(pod("a", cpu=4))
+
+    rig.delete("a", grace=10)
+    rig.pass_to(9)
+    rig.show(pod("b", cpu=4))
+    rig.pass_to(10)
+    rig.show(pod("c", cpu=4))
+
+    assert rig.told == ["0 Running ready a", "9 OutOfcpu b", "10 gone a", "10 Running ready c"]
+
+
+# The end of a pod
+
+
+def test_b5_failure_59_the_resources_are_free_before_the_end_is_reported() -> None:
+    kubelet = Kubelet()
+    kubelet.handle(Changed(node("n1", cpu=1)), 0)
+    kubelet.handle(Changed(pod("a", cpu=1, annotations={"duration": "5s"})), 0)
+    kubelet.handle(Tick(), 0)
+
+    [ended] = kubelet.handle(Tick(), 5 * SECOND)
+    assert isinstance(ended, ReportPodStatus)
+    assert ended.phase == "Succeeded"
+    # Whoever hears of the end at once may count on the room.
+    assert kubelet.handle(Changed(pod("b", cpu=1)), 5 * SECOND) == []
+    [started] = kubelet.handle(Tick(), 5 * SECOND)
+    assert isinstance(started, ReportPodStatus)
+    assert (started.pod, started.phase) == ("default/b", "Running")
+
+
+def test_a_reading_from_before_the_end_does_not_start_a_pod_again() -> None:
+    kubelet = Kubelet()
+    kubelet.handle(Changed(node("n1", cpu=1)), 0)
+    one = pod("a", cpu=2)
+    kubelet.handle(Changed(one), 0)
+
+    assert kubelet.handle(Changed(replace(one, metadata=replace(one.metadata, labels={"new": "yes"}))), 0) == []
+    assert kubelet.next_deadline() is None
+
+
+@pytest.mark.parametrize(("shorter", "gone"), [(5, 15), (0, 10), (90, 60)])
+def test_b7_failure_65_a_later_shorter_grace_period_counts(shorter: int, gone: int) -> None:
+    rig = Rig(node("n1"))
+    rig.show(pod("a"))
+
+    rig.delete("a", grace=60)
+    rig.pass_to(10)
+    rig.delete("a", grace=shorter + 10 if shorter == 5 else shorter)
+    rig.pass_to(200)
+
+    assert rig.told[-1] == f"{gone} gone a"
+
+
+def test_a_pod_becomes_ready_some_time_after_its_start() -> None:
+    rig = Rig(node("n1"))
+
+    rig.show(pod("a", annotations={"ready-after": "20s"}))
+    rig.pass_to(60)
+
+    assert rig.told == ["0 Running a", "20 Running ready a"]
+
+
+def test_pods_that_ran_before_the_kubelet_looked_keep_their_places() -> None:
+    ran = [pod(name, cpu=1) for name in "ab"]
+    rig = Rig(node("n1", cpu=1))
+
+    rig.show(*(replace(one, status=replace(one.status, phase="Running")) for one in ran))
+
+    assert rig.told == []
+    rig.show(pod("c", cpu=1))
+    assert rig.told == ["0 OutOfcpu c"]
+
+
+# Critical pods
+
+
+def test_failure_64_a_critical_pod_has_others_end_and_starts_when_they_are_gone() -> None:
+    rig = Rig(node("n1", cpu=4))
+    rig.show(pod("a", cpu=2, spec={"termination_grace_period_seconds": 20}), pod("b", cpu=2))
+
+    rig.show(pod("critical", cpu=2, priority=CRITICAL))
+    rig.pass_to(60)
+
+    assert rig.told[2:] == ["20 Preempting a", "20 Running ready critical"]
+    assert rig.phase("b") == "Running"
+
+
+def test_a_critical_pod_is_turned_away_where_no_preemption_helps() -> None:
+    rig = Rig(node("n1", cpu=4))
+    rig.show(pod("a", cpu=4, priority=CRITICAL), pod("b", ports=[80]))
+
+    rig.show(pod("c", cpu=1, priority=CRITICAL), pod("d", ports=[80], priority=CRITICAL))
+
+    assert rig.told[2:] == ["0 OutOfcpu c", "0 NodePorts d"]
+
+
+# Waiting for victims
+
+
+def test_a_pod_may_wait_on_its_node_for_those_that_are_ending() -> None:
+    rig = Rig(node("n1", cpu=4), waits_for_victims=True)
+    rig.show(pod("victim", cpu=4))
+    rig.delete("victim", grace=30)
+
+    rig.show(pod("preemptor", cpu=3))
+    rig.pass_to(60)
+
+    assert rig.told == ["0 Running ready victim", "30 gone victim", "30 Running ready preemptor"]
+
+
+def test_a_pod_that_waits_counts_as_if_it_ran() -> None:
+    rig = Rig(node("n1", cpu=4), waits_for_victims=True)
+    rig.show(pod("victim", cpu=4))
+    rig.delete("victim", grace=30)
+
+    rig.show(pod("preemptor", cpu=3), pod("late", cpu=2), pod("small", cpu=1))
+    rig.pass_to(60)
+
+    assert rig.told[1:] == [
+        "0 OutOfcpu late",
+        "30 gone victim",
+        "30 Running ready preemptor",
+        "30 Running ready small",
+    ]
+
+
+def test_a_pod_that_waits_and_is_deleted_goes_at_once() -> None:
+    rig = Rig(node("n1", cpu=4), waits_for_victims=True)
+    rig.show(pod("victim", cpu=4))
+    rig.delete("victim", grace=30)
+    rig.show(pod("preemptor", cpu=3))
+
+    rig.delete("preemptor", grace=30)
+    rig.pass_to(60)
+
+    assert rig.told[1:] == ["0 gone preemptor", "30 gone victim"]
+
+
+def test_a_pod_that_waits_is_turned_away_when_the_node_becomes_too_small() -> None:
+    rig = Rig(node("n1", cpu=4), waits_for_victims=True)
+    rig.show(pod("victim", cpu=4))
+    rig.delete("victim", grace=30)
+    rig.show(pod("preemptor", cpu=3))
+
+    rig.show(node("n1", cpu=2))
+    rig.pass_to(60)
+
+    assert rig.told[1:] == ["0 OutOfcpu preemptor", "30 gone victim"]
+
+
+# Memory
+
+
+def test_b8_one_pod_goes_per_cycle_until_there_is_room_enough() -> None:
+    rig = Rig(node("n1", memory="2Gi"))
+
+    rig.show(*(pod(name, cpu="10m", annotations={"memory-usage": "1Gi"}) for name in "abcd"))
+    rig.pass_to(100)
+
+    evicted = [one for one in rig.told if "Evicted" in one]
+    assert evicted == ["0 Evicted a", "10 Evicted b"]
+    assert [rig.phase(name) for name in "cd"] == ["Running", "Running"]
+
+
+def test_b8_an_evicted_pod_fails_with_the_condition_of_a_disruption() -> None:
+    kubelet = Kubelet()
+    kubelet.handle(Changed(node("n1", memory="1Gi")), 0)
+    kubelet.handle(Changed(pod("a", annotations={"memory-usage": "2Gi"})), 0)
+
+    actions = kubelet.handle(Tick(), 0)
+
+    evicted = actions[-1]
+    assert isinstance(evicted, ReportPodStatus)
+    assert (evicted.phase, evicted.reason) == ("Failed", "Evicted")
+    target = next(one for one in evicted.conditions if one.type == "DisruptionTarget")
+    assert (target.status, target.reason, target.message) == ("True", "TerminationByKubelet", evicted.message)
+
+
+def test_b8_critical_and_terminating_pods_are_not_evicted() -> None:
+    rig = Rig(node("n1", memory="1Gi"))
+    rig.show(pod("ending", annotations={"memory-usage": "1Gi"}))
+    rig.delete("ending", grace=60)
+
+    rig.show(pod("critical", priority=CRITICAL, annotations={"memory-usage": "5Gi"}))
+    rig.pass_to(50)
+
+    assert rig.told == ["0 Running ready ending", "0 Running ready critical", "0 MemoryPressure True"]
+
+
+def test_pressure_is_over_when_memory_has_been_enough_for_the_transition_period() -> None:
+    rig = Rig(node("n1", memory="1Gi"), pressure_transition_ns=60 * SECOND)
+
+    rig.show(pod("a", annotations={"memory-usage": "2Gi"}))
+    rig.pass_to(30)
+    rig.show(pod("b", memory="1Mi", annotations={"memory-usage": "2Gi"}))
+    rig.pass_to(300)
+
+    assert rig.told == [
+        "0 Running ready a",
+        "0 MemoryPressure True",
+        "0 Evicted a",
+        "30 Running ready b",
+        "30 Evicted b",
+        "90 MemoryPressure False",
+    ]
+
+
+def test_failure_63_a_node_under_pressure_takes_no_besteffort_pods() -> None:
+    rig = Rig(node("n1", memory="1Gi"))
+    rig.show(pod("a", annotations={"memory-usage": "2Gi"}))
+
+    rig.show(pod("b"), pod("c", cpu="10m"))
+
+    assert rig.told[-2:] == ["0 Evicted b", "0 Running ready c"]
+
+
+def test_less_than_the_threshold_is_short() -> None:
+    annotated = pod("a", annotations={"memory-usage": "950Mi"})
+    plain, careful = Rig(node("n1", memory="1Gi")), Rig(node("n1", memory="1Gi"), memory_threshold_bytes=100 << 20)
+
+    for rig in (plain, careful):
+        rig.show(annotated)
+
+    assert plain.told == ["0 Running ready a"]
+    assert careful.told == ["0 Running ready a", "0 MemoryPressure True", "0 Evicted a"]
+
+
+def test_a_node_with_nobody_to_evict_waits_for_a_change() -> None:
+    rig = Rig(node("n1", memory="1Gi"))
+
+    rig.show(pod("critical", priority=CRITICAL, annotations={"memory-usage": "5Gi"}))
+
+    assert rig.kubelet.next_deadline() is None
+
+
+# Nodes
+
+
+def test_b6_a_pod_runs_on_its_own_node_alone() -> None:
+    rig = Rig(node("n1", cpu=1), node("n2", cpu=1))
+
+    rig.show(pod("a", on="n1", cpu=1), pod("b", on="n2", cpu=1), pod("c", on="n2", cpu=1))
+
+    assert rig.told == ["0 Running ready a", "0 Running ready b", "0 OutOfcpu c"]
+
+
+def test_pods_wait_for_a_node_that_nobody_knows() -> None:
+    rig = Rig()
+    rig.show(pod("a"))
+
+    rig.show(node("n1"))
+
+    assert rig.told == ["0 Running ready a"]
+
+
+# Writes that fail
+
+
+@pytest.mark.parametrize(
+    "problem", [Problem(0, "Timeout", ""), Problem(500, "InternalError", ""), Problem(429, "", "")]
+)
+def test_a_report_that_failed_is_sent_again(problem: Problem) -> None:
+    rig = Rig(node("n1"))
+    rig.problem = problem
+    rig.show(pod("a"))
+    rig.pass_to(2.5)
+
+    rig.problem = None
+    rig.pass_to(10)
+
+    assert rig.told == ["3 Running ready a"]
+
+
+def test_a_report_is_not_sent_again_once_there_is_a_newer_one() -> None:
+    rig = Rig(node("n1"))
+    rig.problem = Problem(500, "InternalError", "")
+    rig.show(pod("a", annotations={"duration": "500ms"}))
+    rig.pass_to(0.7)
+
+    rig.problem = None
+    rig.pass_to(10)
+
+    assert rig.told == ["1.5 Succeeded a"]
+
+
+@pytest.mark.parametrize("code", [404, 409, 422])
+def test_what_is_refused_for_good_is_not_sent_again(code: int) -> None:
+    rig = Rig(node("n1"))
+    rig.problem = Problem(code, "", "")
+
+    rig.show(pod("a"))
+
+    assert rig.kubelet.next_deadline() is None
+
+
+def test_the_end_of_a_deletion_is_sent_until_it_is_seen() -> None:
+    kubelet = Kubelet()
+    kubelet.handle(Changed(node("n1")), 0)
+    one = pod("a")
+    meta = replace(one.metadata, deletion_timestamp="2026-01-01T00:00:00Z", deletion_grace_period_seconds=0)
+    kubelet.handle(Changed(replace(one, metadata=meta)), 0)
+
+    [lost] = kubelet.handle(Tick(), 0)
+    kubelet.handle(Answered(lost, Problem(0, "Timeout", "")), 0)
+
+    assert isinstance(lost, FinishDeletion)
+    assert kubelet.handle(Tick(), SECOND) == [lost]

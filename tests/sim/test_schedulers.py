@@ -1,0 +1,69 @@
+"""Several schedulers on one cluster, each a machine of its own."""
+
+import pytest
+
+import podium
+from podium.api.errors import InputError
+from podium.framework.configuration import API_VERSION, KIND, read_configuration
+from podium.sim.run import schedulers_of, simulate
+from podium.sim.scenario import read_scenario
+from tests.sim.objects import documents, scenario
+from tests.store.objects import Raw, node, pod
+
+TWO = {"schedulers": [{"name": "a"}, {"name": "b", "bindDelay": "3s"}]}
+
+
+def of(scheduler: str, name: str) -> Raw:
+    return pod(name, spec={"schedulerName": scheduler})
+
+
+def test_each_binds_the_pods_that_name_it_and_takes_its_own_time() -> None:
+    found = [node("n1"), of("a", "p1"), of("b", "p2"), of("c", "p3"), scenario(**TWO)]
+
+    events = podium.simulate(found, bind_delay="1s").events
+
+    bound = [(event.time, event.pod, event.by) for event in events if event.reason == "Scheduled"]
+    assert bound == [(1, "default/p1", "a"), (3, "default/p2", "b")]
+
+
+def test_each_has_the_profile_of_its_name() -> None:
+    profiles = [{"schedulerName": name, "percentageOfNodesToScore": share} for name, share in (("b", 70), ("a", 30))]
+    configuration = read_configuration({"apiVersion": API_VERSION, "kind": KIND, "profiles": profiles}, "")
+    [document] = documents(scenario(**TWO))
+
+    made = schedulers_of(read_scenario(document), configuration, seed=0)
+
+    assert [list(one.runners) for one in made] == [["a"], ["b"]]
+    assert [one.runners[name].profile.percentage_of_nodes_to_score for one, name in zip(made, "ab", strict=True)] == [
+        30,
+        70,
+    ]
+
+
+def test_a_configuration_without_the_profile_is_an_error() -> None:
+    configuration = read_configuration({"apiVersion": API_VERSION, "kind": KIND}, "config.yaml")
+
+    with pytest.raises(InputError, match='a scheduler "a", and the configuration no profile of that name') as caught:
+        simulate([node("n1"), scenario(**TWO)], configuration=configuration)
+    assert "config.yaml" in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("spec", "problem"),
+    [
+        ({"schedulers": [{"name": "a"}, {"name": "a"}]}, '.spec.schedulers[1].name: "a" is given twice'),
+        ({"schedulers": [{"bindDelay": "1s"}]}, ".spec.schedulers[0].name: is missing"),
+        ({"schedulers": [{"name": "a", "bindDelay": "soon"}]}, ".spec.schedulers[0].bindDelay"),
+        ({"kubelets": {"waitForVictims": "yes"}}, '.spec.kubelets.waitForVictims: "yes" is neither true nor false'),
+        ({"kubelets": {"memoryThreshold": "much"}}, ".spec.kubelets.memoryThreshold"),
+        ({"kubelets": {"memoryThreshold": True}}, ".spec.kubelets.memoryThreshold: true is no amount of memory"),
+        ({"kubelets": {"pressureTransition": "-1s"}}, ".spec.kubelets.pressureTransition"),
+        ({"kubelets": {"grace": 1}}, ".spec.kubelets.grace: is not a known field"),
+    ],
+)
+def test_a_setting_that_is_wrong_is_an_error_at_its_field(spec: Raw, problem: str) -> None:
+    [document] = documents(scenario(**spec))
+
+    with pytest.raises(InputError) as caught:
+        read_scenario(document)
+    assert problem in str(caught.value)

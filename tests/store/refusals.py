@@ -1,0 +1,29 @@
+"""What a store holds, and that a refused write leaves it alone."""
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from podium.store.errors import StoreError
+from podium.store.store import Store
+
+
+def everything(store: Store) -> Any:
+    """All objects, the log, and the version."""
+    objects = {resource.name: store.objects(resource.name) for resource in store.resources.all()}
+    return objects, store.version
+
+
+def refusal(store: Store, write: Callable[[], Any]) -> StoreError:
+    """The error of a write, which must leave everything as it was."""
+    before = everything(store)
+    with pytest.raises(StoreError) as caught:
+        write()
+    assert everything(store) == before
+    return caught.value
+
+
+def answer(error: StoreError) -> tuple[int, str]:
+    """The error's code and reason."""
+    return error.code, error.reason

@@ -1,0 +1,355 @@
+"""The journal in a file: what a store is after a crash, wherever it came."""
+
+import shutil
+import sqlite3
+import tempfile
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from podium.store.durable import DurableJournal, JournalError
+from podium.store.errors import StoreError
+from podium.store.resource import Resource
+from podium.store.resources import Resources
+from podium.store.store import Store
+from tests.store.objects import Raw, node, pod, quota
+from tests.store.refusals import answer, everything, refusal
+
+State = dict[tuple[str, str], Raw]
+
+
+def state(store: Store) -> State:
+    found = (stored for resource in store.resources.all() for stored in store.objects(resource.name))
+    return {(stored.kind, stored.key): stored.raw for stored in found}
+
+
+class Life:
+    """A store with a journal, and every state that it was in, by version."""
+
+    def __init__(self, folder: Path, **settings: Any) -> None:
+        self.path = folder / "journal"
+        self.journal = DurableJournal(str(self.path))
+        self.store = Store(journal=self.journal, **settings)
+        self.states = {self.store.version: state(self.store)}
+        self.acknowledged = self.store.version
+
+    def note(self) -> None:
+        """Remember the state after a write or a transaction."""
+        self.states[self.store.version] = state(self.store)
+
+    def sync(self) -> None:
+        self.journal.sync()
+        self.acknowledged = self.store.version
+
+    def crashed(self, folder: Path) -> Path:
+        """The files as a crash at this instant leaves them."""
+        folder.mkdir()
+        for file in self.path.parent.glob("journal*"):
+            if file.is_file():
+                shutil.copy(file, folder / file.name)
+        return folder / "journal"
+
+    def check(self, path: Path, at_least: int) -> int:
+        """A store that begins with these files must be what this one once was; returns its version."""
+        with closing(DurableJournal(str(path))) as journal:
+            store = Store(journal=journal)
+        assert store.version >= at_least
+        assert state(store) == self.states[store.version]
+        return store.version
+
+
+def reopened(path: Path, **settings: Any) -> tuple[Store, DurableJournal]:
+    journal = DurableJournal(str(path))
+    return Store(journal=journal, **settings), journal
+
+
+@pytest.fixture
+def life(tmp_path: Path) -> Iterator[Life]:
+    folder = tmp_path / "life"
+    folder.mkdir()
+    one = Life(folder)
+    yield one
+    one.journal.close()
+
+
+def test_a_store_begins_where_it_was_left(life: Life) -> None:
+    life.store.create(node("n1", zone="a"), now=0)
+    life.store.create(pod("web", annotations={"note": "☸ \x1b"}), now=0)
+    life.store.bind("default/web", "n1", now=0)
+    life.store.create(pod("gone"), now=0)
+    life.store.delete("Pod", "default/gone", now=0)
+    life.journal.close()
+
+    store, journal = reopened(life.path)
+
+    assert everything(store) == everything(life.store)
+    assert store.events_since(0) == life.store.events_since(0)
+    # The next writes are those that the first store would have made.
+    assert store.create(pod("next"), now=0) == twin().create(pod("next"), now=0)
+    journal.close()
+
+
+def twin() -> Store:
+    """A store in which the same happened, and that never ended."""
+    store = Store()
+    store.create(node("n1", zone="a"), now=0)
+    store.create(pod("web", annotations={"note": "☸ \x1b"}), now=0)
+    store.bind("default/web", "n1", now=0)
+    store.create(pod("gone"), now=0)
+    store.delete("Pod", "default/gone", now=0)
+    return store
+
+
+def test_a_watch_goes_on_after_a_restart(life: Life) -> None:
+    version = life.store.create(pod("web"), now=0).version
+    life.store.bind("default/web", "n1", now=0)
+    life.journal.close()
+
+    store, journal = reopened(life.path)
+
+    assert [event.version for event in store.events_since(version)] == [2]
+    assert store.events_since(version)[0].previous == life.store.events_since(0)[0].stored
+    journal.close()
+
+
+def write(store: Store, number: int) -> None:
+    """One of some writes of all sorts; what does not go is refused."""
+    name = f"p{number % 3}"
+    try:
+        match number % 7:
+            case 0 | 1:
+                store.create(pod(name), now=number)
+            case 2:
+                store.patch_pod_status(f"default/{name}", {"message": str(number)}, [], now=number)
+            case 3:
+                store.bind(f"default/{name}", f"n{number}", now=number)
+            case 4:
+                store.delete("Pod", f"default/{name}", now=number, grace_seconds=0)
+            case 5:
+                store.patch("ResourceQuota", "default/all", {"spec": {"hard": {"pods": number}}}, "merge")
+            case _:
+                with store.transaction():
+                    store.create({**pod(""), "metadata": {"generateName": "web-"}}, now=number)
+                    store.create({**pod(""), "metadata": {"generateName": "web-"}}, now=number)
+    except StoreError:
+        pass
+
+
+def test_a15_after_a_crash_at_any_point_the_store_is_a_beginning_with_all_that_was_acknowledged(
+    life: Life, tmp_path: Path
+) -> None:
+    life.store.create(quota("all", {"pods": 9}), now=0)
+    life.note()
+    for number in range(40):
+        write(life.store, number)
+        life.note()
+        life.check(life.crashed(tmp_path / f"before-{number}"), life.acknowledged)
+        if number % 3 == 0:
+            life.sync()
+            found = life.check(life.crashed(tmp_path / f"after-{number}"), life.acknowledged)
+            assert found == life.store.version
+        if number == 20:
+            life.journal.compact(keep=4)
+            life.acknowledged = life.store.version
+
+
+def test_a15_with_a_torn_tail_the_store_is_a_beginning(life: Life, tmp_path: Path) -> None:
+    for number in range(12):
+        write(life.store, number)
+        life.note()
+        life.sync()
+    path = life.crashed(tmp_path / "torn")
+    log = path.with_name("journal-wal")
+    whole = log.read_bytes()
+    versions = set()
+    for end in range(0, len(whole), len(whole) // 40):
+        copied = tmp_path / f"torn-{end}"
+        shutil.copytree(path.parent, copied)
+        (copied / "journal-wal").write_bytes(whole[:end])
+        versions.add(life.check(copied / "journal", 0))
+
+    assert len(versions) > 3
+
+
+def test_a15_with_a_torn_file_the_store_is_a_beginning_or_says_what_is_wrong(life: Life, tmp_path: Path) -> None:
+    for number in range(60):
+        write(life.store, number)
+        life.note()
+    life.journal.close()
+    whole = life.path.read_bytes()
+    problems: list[str] = []
+    for index in range(1, 24):
+        torn = tmp_path / f"journal-{index}"
+        torn.write_bytes(whole[: len(whole) * index // 24])
+        try:
+            life.check(torn, 0)
+        except JournalError as error:
+            problems.append(str(error))
+
+    assert problems
+    assert all(str(tmp_path) in problem for problem in problems)
+
+
+@given(
+    numbers=st.lists(st.integers(0, 60), max_size=20),
+    syncs=st.sets(st.integers(0, 19)),
+    compactions=st.dictionaries(st.integers(0, 19), st.integers(0, 5), max_size=2),
+)
+@settings(max_examples=25)
+def test_a15_whatever_is_written_synced_and_compacted(
+    numbers: list[int], syncs: set[int], compactions: dict[int, int]
+) -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        (Path(folder) / "life").mkdir()
+        life = Life(Path(folder) / "life")
+        for step, number in enumerate(numbers):
+            write(life.store, number)
+            life.note()
+            if step in syncs:
+                life.sync()
+            if step in compactions:
+                life.journal.compact(compactions[step])
+                life.acknowledged = life.store.version
+        life.check(life.crashed(Path(folder) / "crash"), life.acknowledged)
+        life.journal.close()
+        assert life.check(life.path, life.store.version) == life.store.version
+
+
+def test_compaction_keeps_the_last_events_and_what_the_others_led_to(life: Life) -> None:
+    for number in range(30):
+        write(life.store, number)
+    life.journal.compact(keep=5)
+    life.journal.compact(keep=9)
+    life.journal.close()
+
+    store, journal = reopened(life.path)
+
+    assert state(store) == state(life.store)
+    assert store.events_since(store.version - 5) == life.store.events_since(store.version - 5)
+    assert answer(refusal(store, lambda: store.events_since(store.version - 6))) == (410, "Expired")
+    journal.close()
+
+
+def test_compaction_to_nothing_leaves_the_objects(life: Life) -> None:
+    life.store.create(pod("web"), now=0)
+    life.journal.compact(keep=0)
+    life.journal.close()
+
+    store, journal = reopened(life.path)
+
+    assert (store.version, state(store)) == (1, state(life.store))
+    journal.close()
+
+
+def test_a2_a_uid_is_never_used_again_not_even_after_a_restart(life: Life) -> None:
+    given_uid = pod("given", metadata={"uid": "u1"})
+    life.store.create(given_uid, now=0)
+    drawn = life.store.create(pod("drawn"), now=0).uid
+    life.store.delete("Pod", "default/given", now=0)
+    life.store.delete("Pod", "default/drawn", now=0)
+    life.journal.compact(keep=0)
+    life.journal.close()
+
+    store, journal = reopened(life.path)
+
+    assert answer(refusal(store, lambda: store.create(given_uid, now=0))) == (422, "Invalid")
+    assert store.create(pod("drawn"), now=0).uid != drawn
+    journal.close()
+
+
+def test_custom_resources_are_read_where_their_kind_is_known(life: Life) -> None:
+    widget = Resource(group="example.com", kind="Widget", plural="widgets", namespaced=False, is_custom=True)
+    life.store.resources.add(widget)
+    life.store.create({"apiVersion": "example.com/v1", "kind": "Widget", "metadata": {"name": "a"}}, now=0)
+    life.journal.close()
+
+    store, journal = reopened(life.path, resources=Resources([widget]))
+    assert store.get("Widget.example.com", "a").version == 1
+    journal.close()
+    again = DurableJournal(str(life.path))
+    with pytest.raises(StoreError, match=r"Widget\.example\.com"):
+        Store(journal=again)
+    again.close()
+
+
+def test_a_journal_is_used_by_one_process(life: Life) -> None:
+    life.store.create(pod("web"), now=0)
+    life.sync()
+
+    with pytest.raises(JournalError, match="locked"):
+        DurableJournal(str(life.path))
+
+
+def test_what_is_no_journal_is_refused(tmp_path: Path) -> None:
+    text, other, future = tmp_path / "text", tmp_path / "other", tmp_path / "future"
+    text.write_text("not a database, but long enough to be taken for one" * 20)
+    with sqlite3.connect(other) as connection:
+        connection.execute("CREATE TABLE a (b)")
+    connection.close()
+    DurableJournal(str(future)).close()
+    with sqlite3.connect(future) as connection:
+        connection.execute("PRAGMA user_version = 99")
+    connection.close()
+
+    for path, problem in (
+        (text, "not a database"),
+        (other, "not a journal"),
+        (future, "format 99"),
+        (tmp_path / "absent" / "a", "unable"),
+    ):
+        with pytest.raises(JournalError, match=problem) as caught:
+            DurableJournal(str(path))
+        assert str(path) in str(caught.value)
+
+
+def test_a_gap_in_the_history_is_found(life: Life) -> None:
+    for name in ("a", "b", "c"):
+        life.store.create(pod(name), now=0)
+    life.journal.close()
+    with sqlite3.connect(life.path) as connection:
+        connection.execute("DELETE FROM events WHERE version = 2")
+    connection.close()
+
+    journal = DurableJournal(str(life.path))
+    with pytest.raises(JournalError, match="version 2 is missing"):
+        Store(journal=journal)
+
+
+def test_after_a_full_disk_nothing_more_is_taken(life: Life, tmp_path: Path) -> None:
+    life.store.create(pod("a"), now=0)
+    life.note()
+    life.sync()
+    life.journal._connection.execute("PRAGMA max_page_count = 1")
+
+    with pytest.raises(JournalError, match="full"):
+        life.store.create(pod("b", annotations={"note": "x" * 100_000}), now=0)
+    with pytest.raises(JournalError, match="failed before"):
+        life.store.create(pod("c"), now=0)
+    with pytest.raises(JournalError, match="failed before"):
+        life.journal.close()
+
+    assert [stored.key for stored in life.store.objects("Pod")] == ["default/a"]
+    assert life.check(life.crashed(tmp_path / "crash"), life.acknowledged) == 1
+
+
+def test_what_cannot_be_written_as_json_is_not_kept_in_part(life: Life) -> None:
+    broken: Any = {**pod("b"), "spec": {**pod("b")["spec"], "extra": {1, 2}}}
+
+    def create_two() -> None:
+        with life.store.transaction():
+            life.store.create(pod("a"), now=0)
+            life.store.create(broken, now=0)
+
+    with pytest.raises(TypeError):
+        create_two()
+    life.store.create(pod("c"), now=0)
+    life.journal.close()
+
+    store, journal = reopened(life.path)
+    assert [stored.key for stored in store.objects("Pod")] == ["default/c"]
+    journal.close()

@@ -1,0 +1,53 @@
+"""Refusals as the API gives them."""
+
+from podium.store.store import Store
+from tests.store.objects import pod
+from tests.store.refusals import refusal
+
+
+def test_a_refusal_is_a_status() -> None:
+    store = Store()
+    store.create(pod("web"), now=0)
+
+    error = refusal(store, lambda: store.create(pod("web"), now=0))
+
+    assert error.to_dict() == {
+        "kind": "Status",
+        "apiVersion": "v1",
+        "metadata": {},
+        "status": "Failure",
+        "message": "Pod default/web already exists",
+        "reason": "AlreadyExists",
+        "details": {"name": "web", "group": "", "kind": "pods"},
+        "code": 409,
+    }
+
+
+def test_what_is_invalid_has_its_causes_by_field() -> None:
+    store = Store()
+
+    error = refusal(store, lambda: store.create(pod("web", labels={"app": "a b"}), now=0))
+
+    status = error.to_dict()
+    (cause,) = status["details"]["causes"]
+    assert (status["code"], status["reason"], status["details"]["kind"]) == (422, "Invalid", "Pod")
+    assert (cause["reason"], cause["field"]) == ("FieldValueInvalid", "metadata.labels.app")
+    assert status["message"] == f"Pod default/web is invalid: metadata.labels.app: {cause['message']}"
+
+
+def test_b23_annotations_have_a_size() -> None:
+    store = Store()
+
+    error = refusal(store, lambda: store.create(pod("web", annotations={"a": "x" * 262_144}), now=0))
+
+    assert error.code == 422
+    assert error.details["causes"][0]["field"] == "metadata.annotations"
+
+
+def test_hostile_names_come_back_harmless() -> None:
+    store = Store()
+
+    error = refusal(store, lambda: store.create(pod("\x1b[31m" + "x" * 5_000), now=0))
+
+    assert error.message.isprintable()
+    assert len(error.message) < 2_100

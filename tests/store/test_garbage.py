@@ -1,0 +1,248 @@
+"""Garbage collection: what becomes of objects whose owners go."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from podium.store.deletion import Propagation
+from podium.store.garbage import Collect, GarbageCollector, Rewrite
+from podium.store.store import Store
+from podium.store.stored import Stored
+from tests.store.objects import Raw, pod
+
+
+def config_map(name: str, *owners: Stored, blocks: bool = True, **metadata: object) -> Raw:
+    references = [
+        {
+            "apiVersion": "v1",
+            "kind": owner.kind,
+            "name": owner.object.metadata.name,
+            "uid": owner.uid,
+            "blockOwnerDeletion": blocks,
+        }
+        for owner in owners
+    ]
+    metadata = {"name": name, "ownerReferences": references, **metadata}
+    return {"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata}
+
+
+class Family:
+    """A grandparent, a parent and two children."""
+
+    def __init__(self, *, blocks: bool = True) -> None:
+        self.store = Store()
+        self.collector = GarbageCollector(self.store)
+        self.add("grandparent")
+        self.add("parent", "grandparent", blocks=blocks)
+        self.add("son", "parent", blocks=blocks)
+        self.add("daughter", "parent", blocks=blocks)
+        self.collect()
+
+    def add(self, name: str, *owners: str, blocks: bool = True, **metadata: object) -> Stored:
+        found = [self.store.get("ConfigMap", f"default/{owner}") for owner in owners]
+        return self.store.create(config_map(name, *found, blocks=blocks, **metadata), now=0)
+
+    def delete(self, name: str, propagation: Propagation = "") -> None:
+        self.store.delete("ConfigMap", f"default/{name}", now=0, propagation=propagation)
+
+    def collect(self) -> int:
+        return self.collector.collect(0)
+
+    def names(self) -> list[str]:
+        return [stored.object.metadata.name for stored in self.store.objects("ConfigMap")]
+
+    def owners(self, name: str) -> list[str]:
+        return [one.name for one in self.store.get("ConfigMap", f"default/{name}").object.metadata.owner_references]
+
+
+def test_nothing_is_collected_while_its_owner_is_there() -> None:
+    family = Family()
+
+    assert family.collect() == 0
+    assert family.names() == ["daughter", "grandparent", "parent", "son"]
+
+
+@pytest.mark.parametrize("propagation", ["", "Background"])
+def test_in_the_background_owners_go_first(propagation: Propagation) -> None:
+    family = Family()
+
+    family.delete("grandparent", propagation)
+
+    assert family.names() == ["daughter", "parent", "son"]
+    assert family.collect() == 3
+    assert family.names() == []
+    gone = [event.stored.object.metadata.name for event in family.store.events_since(0) if event.type == "DELETED"]
+    assert gone == ["grandparent", "parent", "son", "daughter"]
+
+
+def test_in_the_foreground_dependents_go_first() -> None:
+    family = Family()
+
+    family.delete("grandparent", "Foreground")
+    family.collect()
+
+    assert family.names() == []
+    gone = [event.stored.object.metadata.name for event in family.store.events_since(0) if event.type == "DELETED"]
+    assert gone == ["son", "daughter", "parent", "grandparent"]
+
+
+def test_an_owner_waits_for_dependents_that_block_and_have_finalizers() -> None:
+    family = Family()
+    family.add("slow", "grandparent", finalizers=["example.com/a"])
+
+    family.delete("grandparent", "Foreground")
+    family.collect()
+    assert family.names() == ["grandparent", "slow"]
+
+    slow = family.store.get("ConfigMap", "default/slow")
+    family.store.update({**slow.raw, "metadata": {**slow.raw["metadata"], "finalizers": []}})
+    family.collect()
+    assert family.names() == []
+
+
+def test_an_owner_does_not_wait_for_dependents_that_do_not_block() -> None:
+    family = Family(blocks=False)
+    family.add("slow", "grandparent", blocks=False, finalizers=["example.com/a"])
+
+    family.delete("grandparent", "Foreground")
+    family.collect()
+
+    assert family.names() == ["slow"]
+
+
+def test_orphans_stay_and_forget_their_owner() -> None:
+    family = Family()
+
+    family.delete("parent", "Orphan")
+    assert "parent" in family.names()
+    family.collect()
+
+    assert family.names() == ["daughter", "grandparent", "son"]
+    assert family.owners("son") == family.owners("daughter") == []
+
+
+def test_of_several_owners_the_last_takes_its_dependent_along() -> None:
+    family = Family()
+    family.add("other")
+    family.add("shared", "parent", "other")
+
+    family.delete("other")
+    family.collect()
+    assert family.owners("shared") == ["parent"]
+
+    family.delete("parent")
+    family.collect()
+    assert family.names() == ["grandparent"]
+
+
+def test_a_dependent_leaves_an_owner_that_waits_where_it_has_another() -> None:
+    family = Family()
+    family.add("other")
+    family.add("shared", "parent", "other")
+
+    family.delete("parent", "Foreground")
+    family.collect()
+
+    assert family.names() == ["grandparent", "other", "shared"]
+    assert family.owners("shared") == ["other"]
+
+
+def test_a_namesake_is_no_owner() -> None:
+    family = Family()
+    family.delete("grandparent")
+    family.add("grandparent")
+
+    family.collect()
+
+    assert family.names() == ["grandparent"]
+
+
+def test_b29_owners_in_a_circle_go_together() -> None:
+    family = Family()
+    first = family.add("first")
+    second = family.add("second", "first")
+    reference = config_map("", second)["metadata"]["ownerReferences"]
+    family.store.update({**first.raw, "metadata": {**first.raw["metadata"], "ownerReferences": reference}})
+    family.collect()
+    assert "first" in family.names()
+
+    family.delete("first", "Foreground")
+    family.collect()
+
+    assert "first" not in family.names()
+    assert "second" not in family.names()
+
+
+def test_an_owner_that_was_never_there_counts_as_gone_unless_the_cluster_is_known_in_part() -> None:
+    store = Store()
+    reference = {"apiVersion": "apps/v1", "kind": "ReplicaSet", "name": "web", "uid": "u1"}
+    store.create(pod("web", metadata={"ownerReferences": [reference]}), now=0)
+
+    assert GarbageCollector(store, absent_is_gone=False).due() == []
+    assert [type(step) for step in GarbageCollector(store).due()] == [Collect]
+
+
+def test_where_the_cluster_is_known_in_part_those_who_were_there_can_go() -> None:
+    store = Store()
+    owner = store.create(config_map("owner"), now=0)
+    store.create(config_map("owned", owner), now=0)
+    collector = GarbageCollector(store, absent_is_gone=False)
+
+    store.delete("ConfigMap", "default/owner", now=0)
+    collector.collect(0)
+
+    assert store.objects("ConfigMap") == []
+
+
+def test_a_collector_that_fell_behind_looks_at_everything_anew() -> None:
+    store = Store(log_capacity=2)
+    owner = store.create(config_map("owner"), now=0)
+    store.create(config_map("owned", owner), now=0)
+    collector = GarbageCollector(store)
+    store.delete("ConfigMap", "default/owner", now=0)
+    for name in ("a", "b", "c"):
+        store.create(pod(name), now=0)
+
+    collector.collect(0)
+
+    assert store.objects("ConfigMap") == []
+
+
+def test_each_step_is_told_once_and_is_conditional() -> None:
+    family = Family()
+    family.delete("parent", "Orphan")
+
+    steps = family.collector.due()
+
+    assert [type(step) for step in steps] == [Rewrite, Rewrite, Rewrite]
+    assert all(isinstance(step, Rewrite) and step.raw["metadata"]["resourceVersion"] for step in steps)
+    assert family.collector.due() == []
+
+
+@given(
+    owners=st.lists(st.sets(st.integers(0, 5), max_size=2), min_size=6, max_size=6),
+    deleted=st.lists(st.integers(0, 5), min_size=1, max_size=3),
+    propagation=st.sampled_from(["Background", "Foreground"]),
+)
+def test_what_is_left_in_the_end_has_an_owner_left_or_never_had_one(
+    owners: list[set[int]], deleted: list[int], propagation: Propagation
+) -> None:
+    store = Store()
+    collector = GarbageCollector(store)
+    stored: list[Stored] = []
+    for number, above in enumerate(owners):
+        parents = [stored[index] for index in sorted(above) if index < number]
+        stored.append(store.create(config_map(f"c{number}", *parents), now=0))
+
+    for number in deleted:
+        if store.find("ConfigMap", f"default/c{number}") is not None:
+            store.delete("ConfigMap", f"default/c{number}", now=0, propagation=propagation)
+        collector.collect(0)
+
+    left = {one.uid for one in store.objects("ConfigMap")}
+    alive: set[str] = set()
+    for number, one in enumerate(stored):
+        uids = {owner.uid for owner in one.object.metadata.owner_references}
+        if number not in deleted and (not uids or alive & uids):
+            alive.add(one.uid)
+    assert left == alive

@@ -1,0 +1,155 @@
+"""What an update cannot change."""
+
+from typing import Any
+
+import pytest
+
+from podium.store.store import Store
+from tests.store.objects import Raw, pod, quota
+from tests.store.refusals import answer, refusal
+
+FORBIDDEN = "pod updates may not change fields other than `spec.containers[*].image`"
+
+
+def updated(before: Raw, **spec: Any) -> tuple[Store, Raw]:
+    """A store with the pod, and an update that changes its spec; None takes a field away."""
+    store = Store()
+    stored = store.create(before, now=0)
+    changed = {**stored.raw["spec"], **spec}
+    return store, {**stored.raw, "spec": {name: value for name, value in changed.items() if value is not None}}
+
+
+CONTAINER: Raw = {"name": "main", "image": "web:1", "resources": {"requests": {"cpu": 1}}}
+TOLERATION = {"key": "a", "operator": "Exists", "effect": "NoExecute", "tolerationSeconds": 5}
+GATES = [{"name": "example.com/a"}, {"name": "example.com/b"}]
+
+
+def running(**spec: Any) -> Raw:
+    return pod("web", node="n1", spec={"containers": [CONTAINER], **spec})
+
+
+@pytest.mark.parametrize(
+    ("before", "change"),
+    [
+        (running(), {"containers": [{**CONTAINER, "image": "web:2"}]}),
+        (running(initContainers=[CONTAINER]), {"initContainers": [{**CONTAINER, "image": "web:2"}]}),
+        (running(), {"activeDeadlineSeconds": 60}),
+        (running(activeDeadlineSeconds=60), {"activeDeadlineSeconds": 59}),
+        (running(), {"tolerations": [TOLERATION]}),
+        (running(tolerations=[TOLERATION]), {"tolerations": [{"operator": "Exists"}, TOLERATION]}),
+        (running(tolerations=[TOLERATION]), {"tolerations": [{**TOLERATION, "tolerationSeconds": 50}]}),
+        (running(), {"nodeSelector": {}, "hostNetwork": False}),
+        (pod("web", spec={"schedulingGates": GATES}), {"schedulingGates": GATES[:1]}),
+        (pod("web", spec={"schedulingGates": GATES}), {"nodeSelector": {"zone": "a"}, "schedulingGates": None}),
+    ],
+)
+def test_b41_some_fields_of_a_pod_can_be_changed(before: Raw, change: Raw) -> None:
+    store, raw = updated(before, **change)
+
+    assert store.update(raw).raw["spec"] == raw["spec"]
+
+
+@pytest.mark.parametrize(
+    ("before", "change", "message"),
+    [
+        (running(), {"nodeName": "n2"}, FORBIDDEN),
+        (running(), {"nodeName": None}, FORBIDDEN),
+        (running(), {"containers": [{**CONTAINER, "resources": {}}]}, FORBIDDEN),
+        (running(), {"containers": [CONTAINER, CONTAINER]}, "pod updates may not add or remove containers"),
+        (running(), {"priority": 7}, FORBIDDEN),
+        (running(), {"priorityClassName": "high"}, FORBIDDEN),
+        (running(), {"nodeSelector": {"zone": "a"}}, FORBIDDEN),
+        (running(), {"schedulingGates": GATES}, "only deletion is allowed"),
+        (running(), {"terminationGracePeriodSeconds": 1}, FORBIDDEN),
+        (running(), {"activeDeadlineSeconds": -1}, "activeDeadlineSeconds"),
+        (running(activeDeadlineSeconds=60), {"activeDeadlineSeconds": 61}, "activeDeadlineSeconds"),
+        (running(activeDeadlineSeconds=60), {"activeDeadlineSeconds": None}, "activeDeadlineSeconds"),
+        (running(tolerations=[TOLERATION]), {"tolerations": None}, "existing tolerations stay"),
+        (running(tolerations=[TOLERATION]), {"tolerations": [{"operator": "Exists"}]}, "existing tolerations stay"),
+    ],
+)
+def test_b41_other_fields_of_a_pod_stay(before: Raw, change: Raw, message: str) -> None:
+    store, raw = updated(before, **change)
+
+    error = refusal(store, lambda: store.update(raw))
+
+    assert answer(error) == (422, "Invalid")
+    assert message in error.message
+    assert error.details["causes"][0]["reason"] in ("FieldValueForbidden", "FieldValueInvalid")
+
+
+def zones(*values: str, **more: Any) -> Raw:
+    expressions = [{"key": "zone", "operator": "In", "values": [value]} for value in values]
+    required = {"nodeSelectorTerms": [{"matchExpressions": expressions}]}
+    return {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": required}, **more}
+
+
+PREFERRED: Raw = {"nodeAffinity": {"preferredDuringSchedulingIgnoredDuringExecution": []}}
+APART = {"podAntiAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [{"topologyKey": "zone"}]}}
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "is_taken"),
+    [
+        ({}, zones("a"), True),
+        (zones("a"), zones("a", "b"), True),
+        (zones("a"), {**zones("a"), "nodeAffinity": {**zones("a")["nodeAffinity"], **PREFERRED["nodeAffinity"]}}, True),
+        (zones("a", "b"), zones("a"), False),
+        (zones("a"), zones("b"), False),
+        (zones("a"), {}, False),
+        (zones("a"), zones("a", **APART), False),
+    ],
+)
+def test_the_node_affinity_of_a_gated_pod_can_be_narrowed(before: Raw, after: Raw, is_taken: bool) -> None:
+    store, raw = updated(pod("web", spec={"schedulingGates": GATES, "affinity": before}), affinity=after)
+
+    if is_taken:
+        assert store.update(raw).raw["spec"]["affinity"] == after
+    else:
+        assert answer(refusal(store, lambda: store.update(raw))) == (422, "Invalid")
+
+
+def test_the_node_selector_of_a_gated_pod_keeps_its_conditions() -> None:
+    store, raw = updated(
+        pod("web", spec={"schedulingGates": GATES, "nodeSelector": {"zone": "a"}}), nodeSelector={"zone": "b"}
+    )
+
+    assert answer(refusal(store, lambda: store.update(raw))) == (422, "Invalid")
+
+
+def test_an_update_may_leave_out_what_admission_filled_in() -> None:
+    store = Store()
+    before = store.create(pod("web"), now=0)
+
+    after = store.update(pod("web", labels={"app": "web"}))
+
+    assert after.raw["spec"] == before.raw["spec"]
+
+
+def workload(kind: str, **spec: Any) -> Raw:
+    template = {"metadata": {"labels": {"app": "web", "tier": "a"}}, "spec": pod("web")["spec"]}
+    spec = {"selector": {"matchLabels": {"app": "web"}}, "template": template, **spec}
+    return {"apiVersion": "apps/v1", "kind": kind, "metadata": {"name": "web"}, "spec": spec}
+
+
+@pytest.mark.parametrize("kind", ["Deployment", "ReplicaSet", "StatefulSet", "DaemonSet"])
+def test_the_selector_of_a_workload_stays(kind: str) -> None:
+    store = Store()
+    store.create(workload(kind), now=0)
+    changed = workload(kind, selector={"matchLabels": {"tier": "a"}})
+
+    error = refusal(store, lambda: store.update(changed))
+
+    assert answer(error) == (422, "Invalid")
+    assert error.details["causes"][0]["field"] == "spec.selector"
+    assert store.update(workload(kind, replicas=5)).object.metadata.generation == 2
+
+
+def test_the_scopes_of_a_quota_stay() -> None:
+    store = Store()
+    store.create(quota("all", {"pods": 1}), now=0)
+    store.update(quota("all", {"pods": 2}, scopes=[]))
+
+    error = refusal(store, lambda: store.update(quota("all", {"pods": 1}, scopes=["BestEffort"])))
+
+    assert answer(error) == (422, "Invalid")

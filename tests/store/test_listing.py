@@ -1,0 +1,248 @@
+"""Lists of one version, in pages."""
+
+import base64
+import json
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from podium.store.listing import ListOptions
+from podium.store.store import Store
+from tests.store.objects import Raw, node, pod
+from tests.store.refusals import answer, refusal
+
+
+def store_of(count: int, log_capacity: int = 1_000) -> Store:
+    store = Store(log_capacity=log_capacity)
+    for number in range(count):
+        store.create(pod(f"p{number}", labels={"even": str(number % 2 == 0)}), now=0)
+    return store
+
+
+def names(store: Store, namespace: str = "", **options: str) -> list[str]:
+    page = store.page("Pod", namespace, ListOptions(**options))  # type: ignore[arg-type]
+    return [stored.object.metadata.name for stored in page.items]
+
+
+def test_a_list_is_of_the_newest_version_and_says_so() -> None:
+    store = store_of(2)
+    store.create(node("n1"), now=0)
+
+    listed = store.page("Pod").to_dict()
+
+    assert (listed["kind"], listed["apiVersion"]) == ("PodList", "v1")
+    assert listed["metadata"] == {"resourceVersion": "3"}
+    assert [item["metadata"]["name"] for item in listed["items"]] == ["p0", "p1"]
+
+
+def test_a_list_of_a_namespace_holds_its_objects_alone() -> None:
+    store = store_of(1)
+    store.create(pod("other", namespace="shop"), now=0)
+
+    assert names(store, "shop") == ["other"]
+    assert names(store) == ["p0", "other"]
+
+
+@pytest.mark.parametrize(
+    ("selector", "selected"),
+    [
+        ({"label_selector": "even=True"}, ["p0", "p2"]),
+        ({"label_selector": "even notin (True)"}, ["p1"]),
+        ({"field_selector": "metadata.name=p1"}, ["p1"]),
+        ({"field_selector": "spec.nodeName!=,metadata.namespace=default"}, ["p2"]),
+        ({"field_selector": "status.phase!=Succeeded,status.phase!=Failed"}, ["p0", "p1", "p2"]),
+        ({"field_selector": "spec.nodeName=", "label_selector": "even=True"}, ["p0"]),
+    ],
+)
+def test_selectors_choose_among_the_objects(selector: dict[str, str], selected: list[str]) -> None:
+    store = store_of(3)
+    store.bind("default/p2", "n1", now=0)
+
+    assert names(store, **selector) == selected
+
+
+def test_an_absent_field_has_the_value_that_it_stands_for() -> None:
+    store = Store()
+    store.create(node("n1"), now=0)
+    store.create({**node("n2"), "spec": {"unschedulable": True}}, now=0)
+
+    def selected(text: str) -> list[str]:
+        return [one.key for one in store.page("Node", options=ListOptions(field_selector=text)).items]
+
+    assert selected("spec.unschedulable=false") == ["n1"]
+    assert selected("spec.unschedulable=true") == ["n2"]
+
+
+@pytest.mark.parametrize(
+    "selector",
+    [
+        {"label_selector": "a in ("},
+        {"label_selector": "a b"},
+        {"field_selector": "a==b,,c"},
+        {"field_selector": "spec.hostname=web"},
+        {"field_selector": "metadata.name"},
+    ],
+)
+def test_b24_a_selector_that_cannot_be_read_is_a_bad_request(selector: dict[str, str]) -> None:
+    store = store_of(1)
+
+    assert answer(refusal(store, lambda: names(store, **selector))) == (400, "BadRequest")
+
+
+def test_an_exact_version_is_listed_as_it_was() -> None:
+    store = store_of(3)
+    store.delete("Pod", "default/p0", now=0)
+    store.bind("default/p1", "n1", now=0)
+    store.create(pod("p0"), now=0)
+
+    then = store.page("Pod", options=ListOptions(resource_version="3", resource_version_match="Exact"))
+
+    assert [one.object.metadata.name for one in then.items] == ["p0", "p1", "p2"]
+    assert [one.version for one in then.items] == [1, 2, 3]
+    assert then.version == 3
+
+
+@pytest.mark.parametrize("version", ["", "0", "1", "3"])
+def test_a_list_not_older_than_a_version_is_of_the_newest(version: str) -> None:
+    store = store_of(3)
+
+    assert store.page("Pod", options=ListOptions(resource_version=version)).version == 3
+
+
+def test_b34_a_version_to_come_times_out_and_says_why() -> None:
+    store = store_of(1)
+
+    error = refusal(store, lambda: store.page("Pod", options=ListOptions(resource_version="2")))
+
+    assert answer(error) == (504, "Timeout")
+    assert error.details["causes"][0]["reason"] == "ResourceVersionTooLarge"
+
+
+@pytest.mark.parametrize("version", ["abc", "-1", "1.0", "٣", "9" * 30, " 1"])
+def test_b34_a_version_that_is_none_is_an_invalid_value(version: str) -> None:
+    store = store_of(1)
+
+    error = refusal(store, lambda: store.page("Pod", options=ListOptions(resource_version=version)))
+
+    assert error.code == 400
+    assert "Invalid value" in error.message
+
+
+def test_a_version_that_is_no_longer_known_has_expired() -> None:
+    store = store_of(3, log_capacity=1)
+    exactly = ListOptions(resource_version="1", resource_version_match="Exact")
+
+    assert answer(refusal(store, lambda: store.page("Pod", options=exactly))) == (410, "Expired")
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        ListOptions(resource_version_match="Exact"),
+        ListOptions(resource_version="0", resource_version_match="Exact"),
+        ListOptions(resource_version="1", resource_version_match="Newer"),
+        ListOptions(resource_version="1", resource_version_match="Exact", continue_token="x"),
+        ListOptions(send_initial_events=True),
+    ],
+)
+def test_b35_options_that_contradict_one_another_are_invalid(options: ListOptions) -> None:
+    store = store_of(1)
+
+    error = refusal(store, lambda: store.page("Pod", options=options))
+
+    assert answer(error) == (422, "Invalid")
+    assert error.details["kind"] == "ListOptions"
+
+
+def pages(store: Store, limit: int, **selector: str) -> list[list[str]]:
+    """The names on each page of a list; between pages everything changes."""
+    found: list[list[str]] = []
+    token = ""
+    versions = set()
+    while True:
+        options = ListOptions(limit=limit, continue_token=token, **selector)  # type: ignore[arg-type]
+        page = store.page("Pod", options=options)
+        found.append([stored.object.metadata.name for stored in page.items])
+        versions.add(page.version)
+        token = page.continue_token
+        if not token:
+            assert len(versions) == 1
+            return found
+        for stored in store.objects("Pod"):
+            store.delete("Pod", stored.key, now=0)
+        store.create(pod(f"late-{store.version}"), now=0)
+
+
+@given(count=st.integers(0, 12), limit=st.integers(1, 5), selector=st.sampled_from(["", "even=True"]))
+def test_a5_b36_the_pages_of_a_list_are_the_list_at_its_version(count: int, limit: int, selector: str) -> None:
+    store = store_of(count)
+    whole = names(store, label_selector=selector)
+
+    found = pages(store, limit, label_selector=selector)
+
+    assert [name for page in found for name in page] == whole
+    assert all(len(page) == limit for page in found[:-1])
+
+
+def test_a_page_says_how_many_objects_are_left_unless_selectors_leave_some_out() -> None:
+    store = store_of(5)
+
+    assert store.page("Pod", options=ListOptions(limit=2)).to_dict()["metadata"]["remainingItemCount"] == 3
+    selecting = store.page("Pod", options=ListOptions(limit=2, label_selector="even=True"))
+    assert "remainingItemCount" not in selecting.to_dict()["metadata"]
+    assert selecting.continue_token
+
+
+def test_b36_a_token_whose_version_is_no_longer_known_has_expired() -> None:
+    store = store_of(5)
+    token = store.page("Pod", options=ListOptions(limit=2)).continue_token
+    store.create(pod("late"), now=0)
+    store.compact(6)
+
+    error = refusal(store, lambda: store.page("Pod", options=ListOptions(limit=2, continue_token=token)))
+
+    assert answer(error) == (410, "Expired")
+
+
+def token_of(value: object) -> str:
+    return base64.urlsafe_b64encode(json.dumps(value).encode()).decode()
+
+
+@pytest.mark.parametrize(
+    "token",
+    [
+        "garbage",
+        "é",
+        "a",
+        token_of([]),
+        token_of({"v": "meta.k8s.io/v1", "rv": "1", "start": "a"}),
+        token_of({"v": "meta.k8s.io/v1", "rv": -1, "start": "a"}),
+        token_of({"v": "meta.k8s.io/v1", "rv": True, "start": "a"}),
+        token_of({"v": "meta.k8s.io/v1", "rv": 99, "start": "a"}),
+        token_of({"v": "meta.k8s.io/v2", "rv": 1, "start": "a"}),
+        base64.urlsafe_b64encode(b"[" * 100_000).decode(),
+    ],
+)
+def test_b36_a_token_that_no_list_gave_out_is_a_bad_request(token: str) -> None:
+    store = store_of(1)
+
+    error = refusal(store, lambda: store.page("Pod", options=ListOptions(continue_token=token)))
+
+    assert answer(error) == (400, "BadRequest")
+
+
+def test_a_token_has_its_own_version() -> None:
+    store = store_of(3)
+    token = store.page("Pod", options=ListOptions(limit=1)).continue_token
+    options = ListOptions(continue_token=token, resource_version="1")
+
+    assert answer(refusal(store, lambda: store.page("Pod", options=options))) == (400, "BadRequest")
+
+
+def test_a_kind_that_there_is_not_is_not_found() -> None:
+    raw: Raw = {"apiVersion": "v1", "kind": "Gadget", "metadata": {"name": "a"}}
+    store = Store()
+
+    assert answer(refusal(store, lambda: store.page("Gadget"))) == (404, "NotFound")
+    assert answer(refusal(store, lambda: store.create(raw, now=0))) == (404, "NotFound")

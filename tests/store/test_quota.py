@@ -1,0 +1,311 @@
+"""Quotas: what a namespace may hold, enforced at admission, and what it uses."""
+
+from contextlib import suppress
+from typing import Any
+
+import pytest
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
+
+from podium.store.errors import StoreError
+from podium.store.store import Store
+from tests.store.objects import Raw, pod, priority_class, quota
+from tests.store.refusals import answer, refusal
+
+
+def used(store: Store, name: str = "all") -> Raw:
+    status: Raw = store.get("ResourceQuota", f"default/{name}").raw["status"]
+    assert status["hard"] == store.get("ResourceQuota", f"default/{name}").raw["spec"]["hard"]
+    amounts: Raw = status["used"]
+    return amounts
+
+
+def asking(name: str, requests: Raw, limits: Raw | None = None, **more: Any) -> Raw:
+    container = {"name": "main", "resources": {"requests": requests, "limits": limits or {}}}
+    return pod(name, **{**more, "spec": {"containers": [container], **more.get("spec", {})}})
+
+
+def of_class(name: str, class_name: str, **more: Any) -> Raw:
+    return pod(name, spec={"priorityClassName": class_name}, **more)
+
+
+def by_priority(operator: str, *values: str) -> Raw:
+    requirement = {"scopeName": "PriorityClass", "operator": operator}
+    return {"matchExpressions": [{**requirement, "values": list(values)} if values else requirement]}
+
+
+def store_with(*objects: Raw) -> Store:
+    store = Store()
+    for raw in (priority_class("high", 100), priority_class("low", 1), *objects):
+        store.create(raw, now=0)
+    return store
+
+
+def test_a_new_quota_counts_what_is_there() -> None:
+    store = store_with(pod("a"), pod("b", status={"phase": "Succeeded"}), pod("c", namespace="shop"))
+
+    store.create(quota("all", {"pods": 1, "count/pods": 1, "requests.cpu": "500m", "resourcequotas": 2}), now=0)
+
+    assert used(store) == {"count/pods": "2", "pods": "1", "requests.cpu": "1", "resourcequotas": "1"}
+
+
+def test_a_pod_that_does_not_fit_is_forbidden_with_what_is_used_and_what_is_allowed() -> None:
+    store = store_with(quota("all", {"requests.cpu": "1500m", "requests.memory": "1Gi", "pods": 5}))
+    store.create(asking("a", {"cpu": 1, "memory": "512Mi"}), now=0)
+
+    error = refusal(store, lambda: store.create(asking("b", {"cpu": "600m", "memory": "1Gi"}), now=0))
+
+    assert answer(error) == (403, "Forbidden")
+    assert error.message == (
+        "Pod default/b is forbidden: exceeded quota: all, requested: requests.cpu=600m,requests.memory=1Gi, "
+        "used: requests.cpu=1,requests.memory=512Mi, limited: requests.cpu=1500m,requests.memory=1Gi"
+    )
+
+
+def test_what_is_used_is_right_at_every_version() -> None:
+    store = store_with(quota("all", {"pods": 2}))
+
+    store.create(pod("a"), now=0)
+
+    # The quota comes first: no version shows a pod that is not counted.
+    assert [event.stored.kind for event in store.events_since(3)] == ["ResourceQuota", "Pod"]
+    assert used(store) == {"pods": "1"}
+
+
+def test_a_pod_that_ends_releases_all_but_its_object() -> None:
+    store = store_with(quota("all", {"pods": 1, "count/pods": 2, "cpu": 1}), pod("a", node="n1"))
+
+    store.patch_pod_status("default/a", {"phase": "Failed"}, [], now=0)
+
+    assert used(store) == {"count/pods": "1", "cpu": "0", "pods": "0"}
+    store.create(pod("b"), now=0)
+    assert used(store) == {"count/pods": "2", "cpu": "1", "pods": "1"}
+
+
+def test_a_deleted_pod_releases_when_it_is_gone() -> None:
+    store = store_with(quota("all", {"pods": 1}), pod("a", node="n1"))
+
+    store.delete("Pod", "default/a", now=0)
+    assert used(store) == {"pods": "1"}
+    store.delete("Pod", "default/a", now=0, grace_seconds=0)
+    assert used(store) == {"pods": "0"}
+
+
+def test_binding_and_status_change_no_quota() -> None:
+    store = store_with(quota("all", {"pods": 1, "cpu": 1}), pod("a"))
+    before = store.get("ResourceQuota", "default/all")
+
+    store.bind("default/a", "n1", now=0)
+    store.patch_pod_status("default/a", {"phase": "Running"}, [], now=0)
+
+    assert store.get("ResourceQuota", "default/all") is before
+
+
+@pytest.mark.parametrize(
+    ("selector", "counted"),
+    [
+        (by_priority("In", "high"), {"a-high"}),
+        (by_priority("NotIn", "high"), {"a-low", "without"}),
+        (by_priority("Exists"), {"a-high", "a-low"}),
+        (by_priority("DoesNotExist"), {"without"}),
+    ],
+)
+def test_a_quota_by_priority_counts_the_pods_of_its_classes(selector: Raw, counted: set[str]) -> None:
+    store = store_with(quota("all", {"pods": 9}, scopeSelector=selector))
+
+    for raw in (of_class("a-high", "high"), of_class("a-low", "low"), pod("without")):
+        before = used(store)
+        store.create(raw, now=0)
+        assert (used(store) != before) == (raw["metadata"]["name"] in counted)
+
+
+def test_a_quota_on_high_priority_leaves_low_priority_alone() -> None:
+    store = store_with(quota("all", {"pods": 1}, scopeSelector=by_priority("In", "high")))
+    store.create(of_class("a", "high"), now=0)
+
+    assert answer(refusal(store, lambda: store.create(of_class("b", "high"), now=0))) == (403, "Forbidden")
+    store.create(of_class("b", "low"), now=0)
+    store.create(of_class("b", "high", namespace="shop"), now=0)
+
+
+DEADLINE = {"activeDeadlineSeconds": 60}
+ELSEWHERE = {"podAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [{"topologyKey": "zone"}]}}
+ELSEWHERE["podAffinity"]["requiredDuringSchedulingIgnoredDuringExecution"][0]["namespaces"] = ["shop"]  # type: ignore[assignment]
+
+
+@pytest.mark.parametrize(
+    ("scope", "inside", "outside"),
+    [
+        ("BestEffort", asking("a", {}), asking("b", {"cpu": 1})),
+        ("NotBestEffort", asking("a", {}, {"memory": "1Gi"}), asking("b", {})),
+        ("Terminating", pod("a", spec=DEADLINE), pod("b")),
+        ("NotTerminating", pod("a"), pod("b", spec=DEADLINE)),
+        ("PriorityClass", of_class("a", "low"), pod("b")),
+        ("CrossNamespacePodAffinity", pod("a", spec={"affinity": ELSEWHERE}), pod("b")),
+    ],
+)
+def test_a_scope_limits_a_quota_to_some_pods(scope: str, inside: Raw, outside: Raw) -> None:
+    exists = {"matchExpressions": [{"scopeName": scope, "operator": "Exists"}]}
+    store = store_with(quota("all", {"pods": 1}, scopes=[scope]), quota("selecting", {"pods": 1}, scopeSelector=exists))
+
+    store.create(outside, now=0)
+    assert used(store) == used(store, "selecting") == {"pods": "0"}
+    store.create(inside, now=0)
+    assert used(store) == used(store, "selecting") == {"pods": "1"}
+
+
+def test_a_deadline_that_is_added_moves_a_pod_to_another_quota() -> None:
+    store = store_with(
+        quota("all", {"pods": 1}, scopes=["Terminating"]), quota("long", {"pods": 9}, scopes=["NotTerminating"])
+    )
+    store.create(pod("a", spec=DEADLINE), now=0)
+    store.create(pod("b"), now=0)
+    patch = {"spec": DEADLINE}
+
+    error = refusal(store, lambda: store.patch("Pod", "default/b", patch, "merge"))
+    assert "exceeded quota: all" in error.message
+
+    store.delete("Pod", "default/a", now=0)
+    store.patch("Pod", "default/b", patch, "merge")
+    assert (used(store), used(store, "long")) == ({"pods": "1"}, {"pods": "0"})
+
+
+@pytest.mark.parametrize(
+    ("hard", "raw", "missing"),
+    [
+        ({"requests.cpu": 9}, asking("a", {"memory": "1Gi"}), "requests.cpu for: main"),
+        ({"cpu": 9, "limits.memory": "9Gi"}, asking("a", {}), "cpu for: main; limits.memory for: main"),
+        ({"limits.cpu": 9}, asking("a", {"cpu": 1}), "limits.cpu for: main"),
+    ],
+)
+def test_a_pod_names_what_a_quota_limits(hard: Raw, raw: Raw, missing: str) -> None:
+    store = store_with(quota("all", hard))
+
+    error = refusal(store, lambda: store.create(raw, now=0))
+
+    assert error.message == f"Pod default/a is forbidden: failed quota: all: must specify {missing}"
+
+
+def test_a_limit_stands_for_a_request_and_pod_level_resources_for_all_containers() -> None:
+    store = store_with(quota("all", {"requests.cpu": 9, "limits.cpu": 9}))
+
+    store.create(asking("a", {}, {"cpu": 2}), now=0)
+    whole = {"resources": {"requests": {"cpu": 1}, "limits": {"cpu": 3}}}
+    store.create(asking("b", {}, spec=whole), now=0)
+
+    assert used(store) == {"limits.cpu": "5", "requests.cpu": "3"}
+
+
+def test_limits_overhead_sidecars_and_devices_count_as_the_pod_uses_them() -> None:
+    names = ["cpu", "limits.cpu", "memory", "requests.example.com/gpu", "requests.hugepages-2Mi", "hugepages-2Mi"]
+    store = store_with(quota("all", dict.fromkeys(names, "64Gi")))
+    sizes = {"cpu": "100m", "memory": "100Mi", "hugepages-2Mi": "4Mi", "example.com/gpu": 1}
+    main = {"name": "main", "resources": {"requests": sizes, "limits": {**sizes, "cpu": "200m"}}}
+    setup = {"name": "setup", "resources": {"requests": {"cpu": 1, "memory": "10Mi"}, "limits": {"cpu": 1}}}
+    spec = {"containers": [main], "initContainers": [setup], "overhead": {"cpu": "50m", "memory": "10Mi"}}
+
+    store.create(pod("a", spec=spec), now=0)
+
+    assert used(store) == {
+        "cpu": "1050m",
+        "hugepages-2Mi": "4Mi",
+        "limits.cpu": "1050m",
+        "memory": "110Mi",
+        "requests.example.com/gpu": "1",
+        "requests.hugepages-2Mi": "4Mi",
+    }
+
+
+def claim(name: str, storage: str) -> Raw:
+    spec = {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": storage}}}
+    return {"apiVersion": "v1", "kind": "PersistentVolumeClaim", "metadata": {"name": name}, "spec": spec}
+
+
+def test_any_kind_is_counted() -> None:
+    hard = {"count/jobs.batch": 1, "persistentvolumeclaims": 2, "requests.storage": "3Gi", "secrets": 0}
+    store = store_with(quota("all", hard))
+    job = {"apiVersion": "batch/v1", "kind": "Job", "metadata": {"name": "a"}}
+    secret = {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "a"}}
+
+    store.create(job, now=0)
+    store.create(claim("a", "1Gi"), now=0)
+
+    assert used(store) == {
+        "count/jobs.batch": "1",
+        "persistentvolumeclaims": "1",
+        "requests.storage": "1Gi",
+        "secrets": "0",
+    }
+    for raw in ({**job, "metadata": {"name": "b"}}, claim("b", "2049Mi"), secret):
+        assert "exceeded quota: all" in refusal(store, lambda raw=raw: store.create(raw, now=0)).message  # type: ignore[misc]
+
+
+def test_a_quota_that_was_lowered_evicts_nobody_and_lets_nobody_in() -> None:
+    store = store_with(quota("all", {"pods": 2}), pod("a"), pod("b"))
+
+    store.update(quota("all", {"pods": 1}))
+    assert used(store) == {"pods": "2"}
+    store.delete("Pod", "default/a", now=0)
+
+    assert answer(refusal(store, lambda: store.create(pod("c"), now=0))) == (403, "Forbidden")
+
+
+def test_the_status_of_a_quota_is_what_the_store_counts_whatever_others_write() -> None:
+    store = store_with(quota("all", {"pods": 2}), pod("a"))
+    stored = store.get("ResourceQuota", "default/all")
+
+    assert store.update_status({**stored.raw, "status": {"used": {"pods": "0"}}}) is stored
+
+
+def test_several_quotas_must_all_have_room() -> None:
+    store = store_with(quota("all", {"pods": 2}), quota("high", {"pods": 0}, scopeSelector=by_priority("In", "high")))
+
+    assert "exceeded quota: high" in refusal(store, lambda: store.create(of_class("a", "high"), now=0)).message
+    assert used(store) == {"pods": "0"}
+
+
+class Tenants(RuleBasedStateMachine):
+    """Pods come, end and go; the quotas' books must agree with a count from scratch."""
+
+    @initialize()
+    def begin(self) -> None:
+        self.store = store_with(
+            quota("all", {"pods": 4, "count/pods": 6, "requests.cpu": "2500m"}),
+            quota("high", {"pods": 2}, scopeSelector=by_priority("In", "high")),
+        )
+
+    def attempt(self, change: Any) -> None:
+        with suppress(StoreError):
+            change()
+
+    @rule(name=st.sampled_from("abcdefg"), cpu=st.sampled_from(["250m", "1", "1500m"]), high=st.booleans())
+    def create(self, name: str, cpu: str, high: bool) -> None:
+        raw = pod(name, cpu=cpu, spec={"priorityClassName": "high" if high else "low"}, node="n1")
+        self.attempt(lambda: self.store.create(raw, now=0))
+
+    @rule(name=st.sampled_from("abcdefg"))
+    def end(self, name: str) -> None:
+        self.attempt(lambda: self.store.patch_pod_status(f"default/{name}", {"phase": "Failed"}, [], now=0))
+
+    @rule(name=st.sampled_from("abcdefg"), grace=st.sampled_from([0, None]))
+    def delete(self, name: str, grace: int | None) -> None:
+        self.attempt(lambda: self.store.delete("Pod", f"default/{name}", now=0, grace_seconds=grace))
+
+    @invariant()
+    def books_agree_and_no_limit_is_exceeded(self) -> None:
+        pods = [stored.raw for stored in self.store.objects("Pod")]
+        alive = [raw for raw in pods if raw["status"]["phase"] != "Failed"]
+        milli = {"250m": 250, "1": 1_000, "1500m": 1_500}
+        cpu = sum(milli[raw["spec"]["containers"][0]["resources"]["requests"]["cpu"]] for raw in alive)
+        high = [raw for raw in alive if raw["spec"]["priorityClassName"] == "high"]
+        assert used(self.store, "high") == {"pods": str(len(high))}
+        counted = used(self.store)
+        assert (counted["pods"], counted["count/pods"]) == (str(len(alive)), str(len(pods)))
+        assert counted["requests.cpu"] in (f"{cpu}m", str(cpu / 1_000).removesuffix(".0"))
+        assert len(alive) <= 4
+        assert len(pods) <= 6
+        assert cpu <= 2_500
+        assert len(high) <= 2
+
+
+TestTenants = Tenants.TestCase

@@ -1,0 +1,190 @@
+"""Watching objects from a version on."""
+
+import pytest
+
+from podium.store.listing import ListOptions
+from podium.store.store import Store
+from podium.store.watch import Notice, Watch
+from tests.store.objects import Raw, node, pod
+from tests.store.refusals import answer, refusal
+
+
+def told(notices: list[Notice]) -> list[tuple[str, str, int]]:
+    return [(one.type, one.raw["metadata"].get("name", ""), one.version) for one in notices]
+
+
+def watch(store: Store, version: int, **options: str) -> Watch:
+    return store.watch("Pod", options=ListOptions(resource_version=str(version), **options))  # type: ignore[arg-type]
+
+
+def labelled(raw: Raw, **labels: str) -> Raw:
+    return {**raw, "metadata": {**raw["metadata"], "labels": labels}}
+
+
+def test_a_watch_tells_each_event_of_its_kind_once_and_in_order() -> None:
+    store = Store()
+    store.create(pod("before"), now=0)
+    watcher = watch(store, 1)
+    store.create(node("n1"), now=0)
+    store.create(pod("a"), now=0)
+    store.bind("default/before", "n1", now=0)
+
+    assert told(watcher.pull()) == [("ADDED", "a", 3), ("MODIFIED", "before", 4)]
+    assert watcher.pull() == []
+
+    store.delete("Pod", "default/a", now=0)
+    (gone,) = watcher.pull()
+    assert told([gone]) == [("DELETED", "a", 5)]
+    assert gone.to_dict()["object"]["metadata"]["resourceVersion"] == "5"
+
+
+def test_an_object_that_enters_or_leaves_the_selector_is_added_or_deleted() -> None:
+    store = Store()
+    stored = store.create(pod("web"), now=0)
+    watcher = watch(store, 1, label_selector="app=web")
+
+    entered = store.update(labelled(stored.raw, app="web"))
+    store.update(labelled(entered.raw, app="web", zone="a"))
+    store.patch("Pod", "default/web", {"metadata": {"labels": {"app": "other"}}}, "merge")
+    store.delete("Pod", "default/web", now=0)
+
+    notices = watcher.pull()
+    assert told(notices) == [("ADDED", "web", 2), ("MODIFIED", "web", 3), ("DELETED", "web", 4)]
+    # What is told of is the object as it was selected last, at the version at which it left.
+    assert notices[2].raw["metadata"]["labels"] == {"app": "web", "zone": "a"}
+    assert notices[2].raw["metadata"]["resourceVersion"] == "4"
+
+
+def test_a_field_selector_lets_ended_pods_go() -> None:
+    store = Store()
+    store.create(pod("web", node="n1"), now=0)
+    watcher = watch(store, 1, field_selector="status.phase!=Succeeded,status.phase!=Failed")
+
+    store.patch_pod_status("default/web", {"phase": "Succeeded"}, [], now=0)
+
+    assert told(watcher.pull()) == [("DELETED", "web", 2)]
+
+
+def test_a_watch_of_a_namespace_tells_of_no_other() -> None:
+    store = Store()
+    watcher = store.watch("Pod", "shop")
+    store.create(pod("a"), now=0)
+    store.create(pod("b", namespace="shop"), now=0)
+
+    assert told(watcher.pull()) == [("ADDED", "b", 2)]
+
+
+@pytest.mark.parametrize("version", ["", "0"])
+def test_a_watch_from_no_version_begins_with_what_there_is(version: str) -> None:
+    store = Store()
+    store.create(pod("b"), now=0)
+    store.create(pod("a"), now=0)
+    watcher = store.watch("Pod", options=ListOptions(resource_version=version))
+    store.create(pod("c"), now=0)
+
+    assert told(watcher.pull()) == [("ADDED", "a", 2), ("ADDED", "b", 1), ("ADDED", "c", 3)]
+
+
+def initial(**options: str) -> ListOptions:
+    return ListOptions(send_initial_events=True, resource_version_match="NotOlderThan", **options)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("version", ["", "0", "1"])
+def test_initial_events_end_with_a_bookmark_that_says_so(version: str) -> None:
+    store = Store()
+    store.create(pod("a"), now=0)
+    store.create(node("n1"), now=0)
+    store.compact(2)
+
+    notices = store.watch("Pod", options=initial(resource_version=version)).pull()
+
+    assert told(notices) == [("ADDED", "a", 1), ("BOOKMARK", "", 2)]
+    assert notices[1].raw == {
+        "kind": "Pod",
+        "apiVersion": "v1",
+        "metadata": {"resourceVersion": "2", "annotations": {"k8s.io/initial-events-end": "true"}},
+    }
+
+
+def test_a_watch_without_initial_events_begins_now() -> None:
+    store = Store()
+    store.create(pod("a"), now=0)
+    options = ListOptions(send_initial_events=False, resource_version_match="NotOlderThan")
+    watcher = store.watch("Pod", options=options)
+    store.create(pod("b"), now=0)
+
+    assert told(watcher.pull()) == [("ADDED", "b", 2)]
+
+
+def test_a6_a_bookmark_is_of_the_version_up_to_which_everything_was_told() -> None:
+    store = Store()
+    watcher = watch(store, 0)
+    assert watcher.pull() == []
+    store.create(pod("a"), now=0)
+    store.create(node("n1"), now=0)
+
+    assert watcher.bookmark().version == 0
+    watcher.pull()
+    assert watcher.bookmark().to_dict() == {
+        "type": "BOOKMARK",
+        "object": {"kind": "Pod", "apiVersion": "v1", "metadata": {"resourceVersion": "2"}},
+    }
+
+
+def test_there_is_no_bookmark_before_the_initial_events() -> None:
+    store = Store()
+    store.create(pod("a"), now=0)
+
+    with pytest.raises(ValueError, match="pulled"):
+        store.watch("Pod").bookmark()
+
+
+def test_a6_b34_a_watch_from_a_version_that_is_no_longer_known_has_expired() -> None:
+    store = Store(log_capacity=2)
+    for name in ("a", "b", "c", "d"):
+        store.create(pod(name), now=0)
+
+    assert told(watch(store, 2).pull()) == [("ADDED", "c", 3), ("ADDED", "d", 4)]
+    assert answer(refusal(store, lambda: watch(store, 1))) == (410, "Expired")
+
+
+def test_a_watcher_that_falls_behind_is_told_so() -> None:
+    store = Store(log_capacity=2)
+    watcher = watch(store, 0)
+    watcher.pull()
+    for name in ("a", "b", "c"):
+        store.create(pod(name), now=0)
+
+    assert answer(refusal(store, watcher.pull)) == (410, "Expired")
+
+
+@pytest.mark.parametrize("options", [ListOptions(resource_version="2"), initial(resource_version="2")])
+def test_a6_b34_a_watch_from_a_version_to_come_times_out(options: ListOptions) -> None:
+    store = Store()
+    store.create(pod("a"), now=0)
+
+    error = refusal(store, lambda: store.watch("Pod", options=options))
+
+    assert answer(error) == (504, "Timeout")
+    assert error.details["causes"][0]["reason"] == "ResourceVersionTooLarge"
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        ListOptions(resource_version="1", resource_version_match="Exact"),
+        ListOptions(send_initial_events=True),
+        ListOptions(send_initial_events=True, resource_version="1", resource_version_match="Exact"),
+    ],
+)
+def test_b35_options_that_contradict_one_another_are_invalid(options: ListOptions) -> None:
+    store = Store()
+    store.create(pod("a"), now=0)
+
+    assert answer(refusal(store, lambda: store.watch("Pod", options=options))) == (422, "Invalid")
+
+
+def test_b34_a_version_that_is_none_is_an_invalid_value() -> None:
+    store = Store()
+
+    assert refusal(store, lambda: store.watch("Pod", options=ListOptions(resource_version="x"))).code == 400
