@@ -7,7 +7,6 @@ labels. Label selectors and taints are written as kubectl takes them: `app=web,t
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
@@ -51,10 +50,9 @@ from podium.cluster.cluster import Cluster
 from podium.cluster.pods import PodRecord
 from podium.framework.configuration import API_VERSION, KIND, Configuration, read_configuration
 from podium.framework.plugin import Plugin, PluginContext
-from podium.framework.plugin_set import PluginEntry
 from podium.framework.profile import EXTENSION_POINTS, Profile, takes_part
 from podium.framework.profile_builder import build_profiles
-from podium.framework.registry import Factory, Registry
+from podium.framework.registry import Registry
 from podium.framework.runner import Runner
 from podium.plugins.registry import IN_TREE
 
@@ -309,47 +307,26 @@ def pending_in(cluster: Cluster, item: Pod) -> PodRecord:
 
 
 def configuration(
-    args: Mapping[str, Mapping[str, Any]] | None = None,
-    *,
-    plugins: Mapping[str, Mapping[str, Sequence[str]]] | None = None,
-    only: Iterable[str] | None = None,
-    **profile: Any,
+    args: Mapping[str, Mapping[str, Any]] | None = None, *, only: Iterable[str] | None = None, **profile: Any
 ) -> Configuration:
     """A configuration with one profile, the default one but for what is said.
 
-    ``args`` gives the arguments of plugins. ``plugins`` says what is enabled and disabled at an extension point, as in
-    ``{"score": {"disabled": ["*"]}}``; ``only`` leaves these plugins alone, with the two that every profile needs.
+    ``args`` gives the arguments of plugins. ``only`` leaves these plugins alone, with the two that every profile needs.
     ``profile`` sets other fields of the profile.
     """
-    sets = {
-        point: {key: [{"name": name} for name in names] for key, names in lists.items()}
-        for point, lists in (plugins or {}).items()
+    written = {
+        "pluginConfig": [{"name": name, "args": dict(values)} for name, values in (args or {}).items()],
+        **profile,
     }
     if only is not None:
         kept = dict.fromkeys(["PrioritySort", *only, "DefaultBinder"])
-        sets["multiPoint"] = {"enabled": [{"name": name} for name in kept], "disabled": [{"name": "*"}]}
-    config = [{"name": name, "args": dict(values)} for name, values in (args or {}).items()]
-    written = {"pluginConfig": config, "plugins": sets, **profile}
+        written["plugins"] = {"multiPoint": {"enabled": [{"name": name} for name in kept], "disabled": [{"name": "*"}]}}
     return read_configuration({"apiVersion": API_VERSION, "kind": KIND, "profiles": [written]}, "test")
 
 
-def runner_on(
-    cluster: Cluster, settings: Configuration | None = None, *, extra: Iterable[Plugin] = (), seed: int = 0
-) -> Runner:
-    """The first profile of a configuration at work on a cluster; the default profile unless one is given.
-
-    ``extra`` are plugins of the test's own, which come behind the others wherever they take part.
-    """
-    settings = settings or configuration()
-    added = {plugin.name: plugin for plugin in extra}
-    if added:
-        first = settings.profiles[0]
-        spread = first.plugins.multi_point
-        spread = replace(spread, enabled=(*spread.enabled, *(PluginEntry(name=name) for name in added)))
-        first = replace(first, plugins=replace(first.plugins, multi_point=spread))
-        settings = dataclasses.replace(settings, profiles=(first,))
-    table: dict[str, Factory] = {**IN_TREE, **{name: _always(plugin) for name, plugin in added.items()}}
-    profiles = build_profiles(settings, Registry(table), cluster, seed=seed)
+def runner_on(cluster: Cluster, settings: Configuration) -> Runner:
+    """The first profile of a configuration at work on a cluster."""
+    profiles = build_profiles(settings, Registry(IN_TREE), cluster)
     return Runner(next(iter(profiles.values())), cluster)
 
 
@@ -380,13 +357,6 @@ def explain(
 ) -> Explanation:
     """What the scheduler decides about one pending pod of the objects."""
     return Explainer(objects, settings).explain(key)
-
-
-def _always(plugin: Plugin) -> Factory:
-    def made(_context: PluginContext) -> Plugin:
-        return plugin
-
-    return made
 
 
 def _resources(named: Mapping[str, Quantity]) -> dict[str, Quantity]:

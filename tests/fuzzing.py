@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 from hypothesis import seed, settings
+from hypothesis.stateful import RuleBasedStateMachine, run_state_machine_as_test
 
 FUZZ_RUNS = int(os.environ.get("PODIUM_FUZZ_RUNS", "500"))
 FUZZ_SEED = int(os.environ.get("PODIUM_FUZZ_SEED", "0"))
@@ -30,3 +31,9 @@ def efforts(examples: int) -> pytest.MarkDecorator:
     """Run a test twice: with so many examples, and, where fuzzing was asked for, with as many as were asked for."""
     long = pytest.param(Effort(FUZZ_RUNS, FUZZ_SEED), marks=pytest.mark.fuzz, id="fuzz")
     return pytest.mark.parametrize("effort", [pytest.param(Effort(examples), id="quick"), long])
+
+
+def long_runs(machine: type[RuleBasedStateMachine]) -> None:
+    """Run a state machine as often as fuzzing was asked for, from the seed asked for."""
+    chosen = seed(FUZZ_SEED)(type(machine.__name__, (machine,), {}))
+    run_state_machine_as_test(chosen, settings=settings(max_examples=FUZZ_RUNS, stateful_step_count=50))

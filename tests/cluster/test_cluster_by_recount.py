@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 
+import pytest
 from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import invariant, rule
@@ -26,6 +27,7 @@ from podium.cluster.pods import PodRecord
 from podium.cluster.ranking import Ranking
 from tests.builders import selector
 from tests.cluster.changing_cluster import ChangingCluster
+from tests.fuzzing import long_runs
 from tests.generators import KEYS, SELECTORS, terms
 from tests.twins.victims import importance
 
@@ -161,3 +163,8 @@ def by_number(pod: Pod) -> tuple[int, float, int, str]:
 
 CountingCluster.TestCase.settings = settings(max_examples=30, stateful_step_count=30)
 TestWhatIsCounted = CountingCluster.TestCase
+
+
+@pytest.mark.fuzz
+def test_counts_stay_right_over_long_runs() -> None:
+    long_runs(CountingCluster)

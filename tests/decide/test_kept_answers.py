@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import initialize, invariant
@@ -10,6 +11,7 @@ from podium.api.pod import Pod
 from tests.builders import cluster_of, plain_runner
 from tests.cluster.changing_cluster import NAMES, ChangingCluster
 from tests.decide.answers import answers
+from tests.fuzzing import long_runs
 from tests.generators import EVERYTHING, Traits, targets
 
 # Nothing that reaches beyond a node: what is kept of a row then stands until the row changes.
@@ -51,3 +53,9 @@ DecidingCluster.TestCase.settings = settings(max_examples=25, stateful_step_coun
 DecidingWidely.TestCase.settings = settings(max_examples=12, stateful_step_count=20)
 TestRowLocalPods = DecidingCluster.TestCase
 TestAllPods = DecidingWidely.TestCase
+
+
+@pytest.mark.fuzz
+@pytest.mark.parametrize("machine", [DecidingCluster, DecidingWidely])
+def test_what_is_kept_stays_right_over_long_runs(machine: type[DecidingCluster]) -> None:
+    long_runs(machine)

@@ -6,15 +6,20 @@ Rows 11 and 13 of Kubernetes' tests: TestNominatedNode, TestPreemptionAndNominat
 from __future__ import annotations
 
 from podium.cluster.cluster import Cluster
+from podium.cluster.pods import PodRecord
+from podium.cluster.view import NodeView
 from podium.decide.nominations import unfit_nominations
+from podium.framework.cycle_state import CycleState
+from podium.framework.plugin import Plugin
+from podium.framework.status import Status
 from tests.builders import cluster_of, node, plain_runner, pod
 
 RUNNING = [pod("q", on="n", cpu=2)]
 
 
-def ended(cluster: Cluster, priority: int, leaving: frozenset[str] = frozenset(), name: str = "n") -> list[str]:
-    runners = {"default-scheduler": plain_runner(cluster)}
-    return [one.name for one in unfit_nominations(cluster, runners, name, priority, leaving)]
+def ended(cluster: Cluster, priority: int, leaving: frozenset[str] = frozenset(), *extra: Plugin) -> list[str]:
+    runners = {"default-scheduler": plain_runner(cluster, extra=extra)}
+    return [one.name for one in unfit_nominations(cluster, runners, "n", priority, leaving)]
 
 
 def test_a_lower_nomination_that_no_longer_fits_ends() -> None:
@@ -71,3 +76,17 @@ def test_a_nominated_pod_that_its_node_no_longer_selects_loses_the_nomination() 
     target = pod("low", priority=1, nominated="n", node_selector={"disk": "ssd"})
 
     assert ended(cluster_of(node("n"), target), 5) == ["low"]
+
+
+class Failing:
+    name = "Failing"
+
+    def filter(self, state: CycleState, pod: PodRecord, node: NodeView) -> Status:
+        raise ZeroDivisionError
+
+
+def test_a_pod_over_which_a_plugin_fails_keeps_its_nomination() -> None:
+    """Whoever made the room must not suffer for it; the pod's own attempt will tell."""
+    cluster = cluster_of(node("n", cpu=4), pod("low", priority=1, cpu=1, nominated="n"))
+
+    assert ended(cluster, 5, frozenset(), Failing()) == []

@@ -10,6 +10,7 @@ from podium.api.errors import PodiumError
 from podium.api.meta import Kubernetes
 from podium.api.node import Node
 from podium.api.pod import Container, ResourceRequirements
+from podium.framework.cycle_state import CycleState
 from tests.builders import cluster_of, configuration, explain, node, plain_runner, pod
 
 FIT = "NodeResourcesFit"
@@ -51,6 +52,28 @@ def test_what_a_node_does_not_have_at_all_no_preemption_can_give() -> None:
 def test_a_resource_that_a_node_lost_while_pods_use_it_is_lacking() -> None:
     assert status(node("n", cpu=1), pod("q", on="n", cpu=3), pod("p", cpu="1m"))[1] == "Insufficient cpu"
     assert status(node("n", cpu=1), pod("q", on="n", cpu=3), pod("p"))[1] == ""
+
+
+@pytest.mark.parametrize("number", [30, 31, 32, 70])
+def test_any_number_of_resources_can_be_lacking(number: int) -> None:
+    """And what is kept of one node still means the same when another one changes."""
+    one_of_each: dict[str, Any] = {f"example_com__r{index:02}": 1 for index in range(number)}
+    names = [f"example.com/r{index:02}" for index in range(number)]
+    others = [node(f"other-{index}") for index in range(9)]
+    cluster = cluster_of(node("bare"), node("n", **one_of_each), node("m", pods=0, **one_of_each), *others)
+    runner, record = plain_runner(cluster), cluster.read(pod("p", **one_of_each))
+
+    def refusals() -> list[tuple[str, ...]]:
+        state = CycleState()
+        runner.pre_filter(state, record)
+        outcome = runner.filter(state, record)
+        return [outcome.status(row).reasons for row in range(3)]
+
+    everything = tuple(f"Insufficient {name}" for name in names)
+    assert refusals() == [everything, (), ("Too many pods",)]
+    last: dict[str, Any] = {f"example_com__r{number - 1:02}": 1}
+    cluster.add_pod(cluster.read(pod("q", on="n", **last)))
+    assert refusals() == [everything, everything[-1:], ("Too many pods",)]
 
 
 def test_the_largest_init_container_counts_where_it_is_more_than_the_sum() -> None:

@@ -23,7 +23,6 @@ from tests.builders import (
     plain_runner,
     pod,
     replica_set,
-    runner_on,
     service,
     spread_over,
     tolerate,
@@ -272,7 +271,7 @@ def test_default_constraints_are_for_pods_without_any_of_their_own() -> None:
 
 def test_default_constraints_follow_the_services() -> None:
     cluster = cluster_of(*ZONES, *webs("a1"))
-    runner, record = runner_on(cluster), cluster.read(pod("p", labels=WEB))
+    runner, record = plain_runner(cluster), cluster.read(pod("p", labels=WEB))
 
     def rated() -> bool:
         state = CycleState()

@@ -4,11 +4,12 @@ The letters are those of the list of invariants that the project holds to.
 """
 
 from collections import Counter
+from random import Random
 
 from msgspec.structs import replace
 
 from podium.api.node import Node
-from podium.api.pod import ContainerPort, Pod
+from podium.api.pod import NOMINATED_NODE_ANNOTATION, ContainerPort, Pod
 from podium.api.policy import PodDisruptionBudget
 from podium.api.requests import node_allocatable, pod_requests
 from podium.api.selectors import compile_label_selector
@@ -16,20 +17,27 @@ from podium.api.times import parse_time
 from podium.api.workloads import Deployment, ReplicaSet
 from podium.app.explain import Explainer, explain_decision
 from podium.cluster.cluster import Cluster
-from podium.machines.queued_pod import Place
+from podium.framework.configuration import Configuration
+from podium.machines.queued_pod import Place, QueuedPod
 from podium.sim.simulation import Simulation
 from podium.store.stored import Raw, Stored
 from podium.store.watch_log import WatchEvent
 from tests.sim.judged_scheduler import JudgedScheduler, is_to_be_scheduled
 from tests.sim.oracle import Sight
 
+LONGEST_WAIT_NS = 330 * 10**9
+
 
 class InvariantChecker:
     """Looks at what every step has written and left; raises AssertionError."""
 
-    def __init__(self, simulation: Simulation, scheduler: JudgedScheduler) -> None:
+    def __init__(
+        self, simulation: Simulation, scheduler: JudgedScheduler, settings: Configuration, *, had_faults: bool
+    ) -> None:
         self.simulation = simulation
         self.scheduler = scheduler
+        self.settings = settings
+        self.had_faults = had_faults
         self.store = simulation.store
         self.version = 0
         self.uids: set[str] = set()
@@ -44,11 +52,20 @@ class InvariantChecker:
             self._check_write(event)
         self._check_nodes()
 
-    def at_rest(self) -> None:
-        """What holds once nothing is left to happen, and no fault comes in between."""
+    def at_rest(self, *, is_flushed: bool) -> None:
+        """What holds once nothing is left to happen, and no fault comes in between.
+
+        ``is_flushed``: unschedulable pods have been tried again since anything changed. Before that, only those without
+        affinity and spread must have been woken by what concerns them: kube-scheduler's hints for the others miss some
+        changes, and all hints miss what only preemption would gain by. Nominations that others have made, and those of
+        preemptors whose deletions have failed, may wait for that too.
+        """
         scheduler, sight = self.scheduler, self.sight()
         self._check_knowledge(sight)
         self._check_budgets()
+        # L3
+        overdue = [one.record.key for one in scheduler.queue.pods(Place.UNSCHEDULABLE) if self._is_overdue(one)]
+        assert not overdue
         # C3, L7
         assert not scheduler.bindings.unseen
         assert not len(scheduler.bindings)
@@ -56,10 +73,10 @@ class InvariantChecker:
         assert not scheduler.queue.count(Place.IN_FLIGHT)
         for pod in self.pods():
             if is_to_be_scheduled(pod) and pod.spec.scheduler_name in scheduler.runners:
-                self._check_pending(sight, pod)
+                self._check_pending(sight, pod, is_flushed)
             elif pod.spec.node_name:
                 # E10
-                assert not pod.nominated_node_name, pod.key
+                assert not pod.status.nominated_node_name, pod.key
 
     def pods(self) -> list[Pod]:
         """All pods."""
@@ -75,6 +92,9 @@ class InvariantChecker:
             nominated=[(one, one.nominated_node_name) for one in pods if one.nominated_node_name],
             budgets=[one for one in found if isinstance(one, PodDisruptionBudget)],
         )
+
+    def _is_overdue(self, queued: QueuedPod) -> bool:
+        return queued.queued_ns + LONGEST_WAIT_NS < self.simulation.now
 
     # What was written
 
@@ -196,38 +216,37 @@ class InvariantChecker:
             assert cluster.nodes.pod_count[row] == fresh.nodes.pod_count[other]
             assert {pod.uid for pod in cluster.pods_on(row)} == {pod.uid for pod in fresh.pods_on(other)}
 
-    def check_decision(self, uid: str) -> None:
-        """C9: a scheduler that has only just learned what this one saw decides the same about a pod."""
+    def check_some_decision(self, random: Random) -> None:
+        """C9: a scheduler that has only just learned what this one saw decides the same about some pending pod."""
         scheduler = self.scheduler
-        sight, pod = scheduler.sight(), scheduler.pod(uid)
-        nominated = {one.metadata.uid: (one, node) for one, node in sight.nominated}
-        pending = [_with_nomination(one, node) for one, node in nominated.values()]
-        if uid not in nominated:
-            pending.append(_with_nomination(pod, ""))
+        waiting = [one.record for one in scheduler.queue if one.place is not Place.IN_FLIGHT]
+        if not waiting:
+            return
+        record, sight = random.choice(waiting), scheduler.sight()
+        nominated = {one.metadata.uid: _with_nomination(one, node) for one, node in sight.nominated}
+        nominated.setdefault(record.uid, _with_nomination(scheduler.pod(record.uid), ""))
         others = [one for kind, known in scheduler.seen.items() if kind != "Pod" for one in known.values()]
-        explainer = Explainer([*others, *sight.placed.values(), *pending])
-        queued = scheduler.queue.find(uid)
-        assert queued is not None
-        known = explain_decision(scheduler.runners[pod.spec.scheduler_name], queued.record).to_dict()
-        anew = explainer.explain(pod.key).to_dict()
+        explainer = Explainer([*others, *sight.placed.values(), *nominated.values()], self.settings)
+        known = explain_decision(scheduler.runners[record.scheduler_name], record).to_dict()
+        anew = explainer.explain(record.key).to_dict()
         # Among equals the seed decides.
         del known["node"], anew["node"]
         assert known == anew
 
-    def _check_pending(self, sight: Sight, pod: Pod) -> None:
+    def _check_pending(self, sight: Sight, pod: Pod, is_flushed: bool) -> None:
         if pod.spec.scheduling_gates:
             assert self.scheduler.queue.where(pod.metadata.uid) is Place.GATED
-            assert not pod.nominated_node_name
             return
-        # L1
-        assert not sight.feasible(pod), f"{pod.key} would fit on {sight.feasible(pod)}"
+        if is_flushed or not (pod.spec.affinity or pod.spec.topology_spread_constraints):
+            # L1
+            assert not sight.feasible(pod), f"{pod.key} would fit on {sight.feasible(pod)}"
         node = pod.nominated_node_name
-        if node:
-            # E10
-            assert node in sight.nodes, pod.key
+        if node and pod.spec.preemption_policy != "Never":
+            # E10: a pod that may not preempt keeps a nomination that somebody else gave it.
+            is_own = NOMINATED_NODE_ANNOTATION not in pod.metadata.annotations and not self.had_faults
             waits_for = [one for one in sight.on_node(node) if one.is_terminating and one.priority < pod.priority]
-            assert waits_for, f"{pod.key} is nominated to {node} for nothing"
-        elif pod.spec.preemption_policy != "Never":
+            assert waits_for or not (is_flushed or is_own), f"{pod.key} is nominated to {node} for nothing"
+        elif is_flushed and not node and pod.spec.preemption_policy != "Never":
             # L2
             assert not sight.ways(pod), f"{pod.key} could preempt: {sight.ways(pod)}"
 

@@ -1,10 +1,6 @@
 """Where a pod fits, and what preemption does, worked out by trying: a node at a time, a pod at a time.
 
 Rests on the twins of the filters (`tests.twins.filters`), which share no counting with Podium.
-
-One rule of kube-scheduler goes beyond single filters: a PreFilter that has nothing to say about a pod, as the cluster
-is, has its Filter skipped for the whole attempt, beside nominated pods and in preemption's trials too. Only
-InterPodAffinity's answer to that depends on other pods.
 """
 
 from collections.abc import Iterable, Sequence
@@ -13,7 +9,7 @@ from dataclasses import dataclass, field
 from msgspec.structs import replace
 
 from podium.api.node import Node
-from podium.api.pod import Pod, PodAffinityTerm
+from podium.api.pod import Pod
 from podium.api.policy import PodDisruptionBudget
 from podium.api.selectors import compile_label_selector
 from podium.api.times import parse_time
@@ -50,17 +46,17 @@ class Sight:
 
     def verdict(self, pod: Pod, node: str, *, without: Iterable[str] = ()) -> Verdict:
         """The first refusal of a node: beside its nominated pods of equal or higher priority, then without them."""
-        left, skipped = list(without), self._skipped(pod)
+        left = list(without)
         beside = [
             (one, where)
             for one, where in self.nominated
             if where == node and one.priority >= pod.priority and one.metadata.uid != pod.metadata.uid
         ]
         if beside:
-            first = first_refusal(self.plain(without=left, beside=beside), pod, node, skipped)
+            first = first_refusal(self.plain(without=left, beside=beside), pod, node)
             if first != FITS:
                 return first
-        return first_refusal(self.plain(without=left), pod, node, skipped)
+        return first_refusal(self.plain(without=left), pod, node)
 
     def fits(self, pod: Pod, node: str, *, without: Iterable[str] = ()) -> bool:
         """Whether the pod may go to the node."""
@@ -84,17 +80,6 @@ class Sight:
     def on_node(self, node: str) -> list[Pod]:
         """The pods on a node."""
         return [one for one in self.placed.values() if one.spec.node_name == node]
-
-    def _skipped(self, pod: Pod) -> tuple[str, ...]:
-        if _required(pod, near=True) or _required(pod, near=False):
-            return ()
-        opposed = any(
-            term.topology_key in self.nodes[one.spec.node_name].metadata.labels and self.plain().selects(term, one, pod)
-            for one in self.placed.values()
-            if one.spec.node_name in self.nodes
-            for term in _required(one, near=False)
-        )
-        return () if opposed else ("InterPodAffinity",)
 
     def _way(self, pod: Pod, node: str) -> Way | None:
         lower = sorted((one for one in self.on_node(node) if one.priority < pod.priority), key=_importance)
@@ -136,17 +121,10 @@ def on(pod: Pod, node: str) -> Pod:
     return pod if pod.spec.node_name == node else replace(pod, spec=replace(pod.spec, node_name=node))
 
 
-def first_refusal(cluster: PlainCluster, pod: Pod, node: str, skipped: Sequence[str] = ()) -> Verdict:
+def first_refusal(cluster: PlainCluster, pod: Pod, node: str) -> Verdict:
     """The first filter's refusal."""
     pending = on(pod, "")
-    asked = (one for name, one in FILTERS.items() if name not in skipped)
-    return next((found for one in asked if (found := one(cluster, pending, node)) != FITS), FITS)
-
-
-def _required(pod: Pod, *, near: bool) -> Sequence[PodAffinityTerm]:
-    affinity = pod.spec.affinity
-    terms = affinity and (affinity.pod_affinity if near else affinity.pod_anti_affinity)
-    return terms.required if terms else ()
+    return next((found for one in FILTERS.values() if (found := one(cluster, pending, node)) != FITS), FITS)
 
 
 def _importance(pod: Pod) -> tuple[int, int, NaturalName]:

@@ -7,6 +7,8 @@ from collections.abc import Callable
 from random import Random
 from typing import Any
 
+from podium.api.pod import NOMINATED_NODE_ANNOTATION
+from tests.sim.holding import HELD
 from tests.sim.objects import budget, scenario, workload
 from tests.store.objects import Raw, node, pod
 
@@ -14,7 +16,13 @@ ZONE, HOSTNAME = "topology.kubernetes.io/zone", "kubernetes.io/hostname"
 PRIORITIES = (0, 0, 10, 100, 1000)
 APPS = ("web", "db", "batch")
 STEPS_LAST_S = 120
-HELD = "example.com/held"
+STORAGE_CLASS: Raw = {
+    "apiVersion": "storage.k8s.io/v1",
+    "kind": "StorageClass",
+    "metadata": {"name": "late"},
+    "provisioner": "example.com/disks",
+    "volumeBindingMode": "WaitForFirstConsumer",
+}
 
 
 class Story:
@@ -28,6 +36,7 @@ class Story:
         self.room: dict[str, int] = {}
         self.budgets: dict[str, Raw] = {}
         self.scales: dict[str, Raw] = {}
+        self.claims: list[Raw] = []
         self.objects: list[Raw] = self._beginning()
         self.steps: list[Raw] = self._steps()
 
@@ -44,19 +53,20 @@ class Story:
             self._new_node()
         for _ in range(self.random.randint(3, 8)):
             self._new_pod(placed=True)
-        for _ in range(self.random.randint(2, 6)):
-            self._new_pod()
+        claims_and_pods = self._new_pods(self.random.randint(2, 6))
         for app in self.random.sample(APPS, self.random.randint(0, 2)):
             self._new_budget(app)
         if self.chance(0.6):
             self._scale("app-1")
-        return [*self.nodes.values(), *self.pods.values(), *self.budgets.values(), *self.scales.values()]
+        placed = [raw for raw in self.pods.values() if raw not in claims_and_pods]
+        others = [*self.budgets.values(), *self.scales.values()]
+        return [STORAGE_CLASS, *self.nodes.values(), *placed, *claims_and_pods, *others]
 
     def _steps(self) -> list[Raw]:
         times = sorted(self.random.randint(0, STEPS_LAST_S) for _ in range(self.random.randint(10, 22)))
         changes: list[tuple[Callable[[], Raw | None], int]] = [
-            (lambda: {"apply": [self._new_pod()]}, 8),
-            (lambda: {"apply": [self._new_pod() for _ in range(3)]}, 2),
+            (lambda: {"apply": self._new_pods(1)}, 8),
+            (lambda: {"apply": self._new_pods(3)}, 2),
             (self._delete_pod, 4),
             (self._finish_pod, 2),
             (self._change_pod, 2),
@@ -103,6 +113,12 @@ class Story:
         self.pods[name] = raw
         return raw
 
+    def _new_pods(self, count: int) -> list[Raw]:
+        """Pending pods, with the claims that they mount."""
+        pods = [self._new_pod() for _ in range(count)]
+        claims, self.claims = self.claims, []
+        return [*claims, *pods]
+
     def _plain_pod(self, name: str) -> Raw:
         annotations = {}
         if self.chance(0.35):
@@ -127,8 +143,10 @@ class Story:
         """What a pending pod may want besides cpu."""
         spec = raw["spec"]
         wishes: list[tuple[float, Callable[[], Raw]]] = [
-            (0.1, lambda: {"affinity": {"podAffinity": self._term()}}),
-            (0.15, lambda: {"affinity": {"podAntiAffinity": self._term()}}),
+            (0.1, lambda: {"affinity": {"podAffinity": self._term(self.random.choice((ZONE, HOSTNAME)))}}),
+            # Apart from the pods of a node, not of a zone: a nomination is known to no other node, so that pods which
+            # are replaced elsewhere in the zone would be preempted for ever.
+            (0.15, lambda: {"affinity": {"podAntiAffinity": self._term(HOSTNAME)}}),
             (0.15, lambda: {"topologySpreadConstraints": [self._spread()]}),
             (0.1, lambda: {"nodeSelector": {"disk": "ssd"}}),
             (0.2, lambda: {"tolerations": [{"key": "gpu", "operator": "Exists"}]}),
@@ -142,15 +160,31 @@ class Story:
             spec["containers"][0]["ports"] = [{"containerPort": 80, "hostPort": self.random.choice((80, 81))}]
         if self.chance(0.05):
             raw["metadata"]["finalizers"] = ["example.com/keep"]
+        if self.chance(0.05):
+            raw["metadata"]["annotations"][NOMINATED_NODE_ANNOTATION] = self.random.choice(list(self.nodes))
+        if self.chance(0.05):
+            raw["status"] = {"nominatedNodeName": self.random.choice(list(self.nodes))}
+        if self.chance(0.1):
+            self._mount(raw)
+
+    def _mount(self, raw: Raw) -> None:
+        """Let a pod mount a claim of its own, which is bound once the pod has a node."""
+        name = raw["metadata"]["name"]
+        raw["spec"]["volumes"] = [{"name": "data", "persistentVolumeClaim": {"claimName": name}}]
+        spec = {
+            "storageClassName": "late",
+            "accessModes": ["ReadWriteOnce"],
+            "resources": {"requests": {"storage": "1Gi"}},
+        }
+        meta = {"name": name, "namespace": "default"}
+        self.claims.append({"apiVersion": "v1", "kind": "PersistentVolumeClaim", "metadata": meta, "spec": spec})
 
     def _selector(self) -> Raw:
         return {"matchLabels": {"app": self.random.choice(APPS)}}
 
-    def _term(self) -> Raw:
-        key = self.random.choice((ZONE, HOSTNAME))
-        return {
-            "requiredDuringSchedulingIgnoredDuringExecution": [{"topologyKey": key, "labelSelector": self._selector()}]
-        }
+    def _term(self, key: str) -> Raw:
+        term = {"topologyKey": key, "labelSelector": self._selector()}
+        return {"requiredDuringSchedulingIgnoredDuringExecution": [term]}
 
     def _spread(self) -> Raw:
         return {

@@ -100,3 +100,21 @@ def test_a_driver_without_topology_provisions_for_every_node() -> None:
     name = bound(store, "").raw["spec"]["volumeName"]
 
     assert "nodeAffinity" not in store.get("PersistentVolume", name).raw["spec"]
+
+
+def test_a_bound_claim_is_marked_so_that_schedulers_take_it_for_bound() -> None:
+    """A pod whose own binding failed after that is scheduled again."""
+    found = bound(store_of(claim(), volume()), "disk")
+
+    assert found.object.metadata.annotations == {"pv.kubernetes.io/bind-completed": "yes"}
+
+
+def test_a_bound_claim_is_not_bound_to_another_volume() -> None:
+    other = {**volume(), "metadata": {"name": "other"}}
+    store = store_of(claim(), volume(), other)
+    bound(store, "disk")
+
+    with pytest.raises(StoreError, match="is bound to volume disk"):
+        bound(store, "other")
+
+    assert bound(store, "disk").raw["spec"]["volumeName"] == "disk"

@@ -67,11 +67,14 @@ def code(target: Any, patch: Any) -> int:
         {"op": "remove", "path": "/absent"},
         {"op": "remove", "path": ""},
         {"op": "move", "from": "/object", "path": "/object/inner"},
+        {"op": "move", "from": "/objects/0", "path": "/objects/0/inner"},
         {"op": "copy", "from": "/absent", "path": "/b"},
     ],
 )
 def test_b05_a_patch_that_cannot_be_done_is_invalid(operation: Any) -> None:
-    assert code({"baz": "qux", "one": 1, "list": [1, 2], "object": {"inner": {}}}, [operation]) == 422
+    target = {"baz": "qux", "one": 1, "list": [1, 2], "object": {"inner": {}}, "objects": [{}, {}]}
+
+    assert code(target, [operation]) == 422
 
 
 @pytest.mark.parametrize(
@@ -103,7 +106,11 @@ def test_b05_a_patch_has_at_most_ten_thousand_operations() -> None:
 def test_b05_copies_cannot_grow_without_bound() -> None:
     doubling = [{"op": "copy", "from": "/a", "path": "/a/-"}] * 60
 
+    many = [{"op": "copy", "from": "/a", "path": f"/b{number}"} for number in range(4)]
+
     assert code({"a": ["x" * 1_000]}, doubling) == 422
+    assert code({"a": "x" * 1_000_000}, many) == 422
+    assert json_patch({"a": "x" * 1_000_000}, many[:3])
 
 
 def test_a_test_for_null_succeeds_where_there_is_nothing() -> None:

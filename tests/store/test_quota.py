@@ -47,6 +47,8 @@ def test_a_new_quota_counts_what_is_there() -> None:
     store.create(quota("all", {"pods": 1, "count/pods": 1, "requests.cpu": "500m", "resourcequotas": 2}), now=0)
 
     assert used(store) == {"count/pods": "2", "pods": "1", "requests.cpu": "1", "resourcequotas": "1"}
+    store.update(quota("all", {"resourcequotas": 5}))
+    assert used(store) == {"resourcequotas": "1"}
 
 
 def test_a_pod_that_does_not_fit_is_forbidden_with_what_is_used_and_what_is_allowed() -> None:
@@ -241,13 +243,15 @@ def test_any_kind_is_counted() -> None:
 
 
 def test_a_quota_that_was_lowered_evicts_nobody_and_lets_nobody_in() -> None:
-    store = store_with(quota("all", {"pods": 2}), pod("a"), pod("b"))
+    store = store_with(quota("all", {"pods": 3, "count/pods": 3}), pod("a"), pod("b"), pod("c", node="n1"))
 
-    store.update(quota("all", {"pods": 1}))
-    assert used(store) == {"pods": "2"}
+    store.update(quota("all", {"pods": 1, "count/pods": 1}))
+    assert used(store) == {"count/pods": "3", "pods": "3"}
+    store.patch_pod_status("default/c", {"phase": "Failed"}, [], now=0)
     store.delete("Pod", "default/a", now=0)
+    assert used(store) == {"count/pods": "2", "pods": "1"}
 
-    assert answer(refusal(store, lambda: store.create(pod("c"), now=0))) == (403, "Forbidden")
+    assert answer(refusal(store, lambda: store.create(pod("d"), now=0))) == (403, "Forbidden")
 
 
 def test_the_status_of_a_quota_is_what_the_store_counts_whatever_others_write() -> None:

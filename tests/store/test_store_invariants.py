@@ -38,7 +38,10 @@ def as_pod(stored: Stored) -> Pod:
 
 
 class Writers(RuleBasedStateMachine):
-    """Several writers at one store, some of whom act on what they read long ago."""
+    """Several writers at one store, some of whom act on what they read long ago, and watchers at their own pace.
+
+    The invariants are named as the project's list of them names them, A1 to A14.
+    """
 
     def __init__(self) -> None:
         super().__init__()
@@ -58,7 +61,7 @@ class Writers(RuleBasedStateMachine):
         self.read.append(self.store.create(pod("a"), now=0))
 
     def write(self, change: Callable[[], Any], *, base: Stored | None = None) -> None:
-        """Make a write; one that is refused must change nothing, one on an old version must be refused."""
+        """Make a write. A1, A3, A14: one that is refused changes nothing, and one on an old version is refused."""
         before = {one.key: one for one in self.store.objects("Pod")}
         version = self.store.version
         self.rehearse(change)
@@ -254,7 +257,7 @@ class Writers(RuleBasedStateMachine):
         assert event.stored.object == decode(event.stored.raw)
         if event.previous is None:
             assert event.type == "ADDED"
-            # A uid is never used again: each belongs to one creation.
+            # A2: each uid belongs to one creation.
             assert self.uids.setdefault(event.stored.uid, f"version {event.version}") == f"version {event.version}"
         else:
             self.check_identity(event.previous, event.stored)
@@ -265,12 +268,14 @@ class Writers(RuleBasedStateMachine):
             assert event.stored.object.metadata.deletion_timestamp is not None
 
     def check_identity(self, old: Stored, new: Stored) -> None:
+        """A2, A7."""
         for field in ("uid", "name", "namespace", "creationTimestamp"):
             assert old.raw["metadata"][field] == new.raw["metadata"][field]
         spec_changed = old.raw["spec"] != new.raw["spec"]
         assert new.object.metadata.generation - old.object.metadata.generation == int(spec_changed)
 
     def check_pod(self, old: Pod, new: Pod) -> None:
+        """A8, A9, A10, A11."""
         if new.spec.node_name != old.spec.node_name:
             assert old.spec.node_name == ""
             condition = new.status.condition("PodScheduled")
@@ -286,7 +291,7 @@ class Writers(RuleBasedStateMachine):
             )
 
     def check_sections(self, old: Stored, new: Stored) -> None:
-        """A write changes the status or the rest, and only binding both."""
+        """A13: a write changes the status or the rest, and only binding both."""
         is_binding = as_pod(new).spec.node_name != as_pod(old).spec.node_name
         rest_changed = old.raw["spec"] != new.raw["spec"] or old.object.metadata.labels != new.object.metadata.labels
         assert is_binding or not (rest_changed and old.raw["status"] != new.raw["status"])

@@ -14,6 +14,7 @@ from podium.cluster.cluster import Cluster
 from podium.cluster.pods import PodRecord
 from podium.cluster.worlds import Worlds
 from podium.framework.cycle_state import CycleState
+from podium.framework.errors import PluginError
 from podium.framework.runner import Runner
 
 
@@ -23,16 +24,23 @@ def unfit_nominations(
     """The pods nominated to a node with less than ``priority`` that no longer fit there, highest priority first.
 
     Pods of ``leaving`` (uids), and pods that were preempted and are terminating, count as gone. A pod found unfit makes
-    no claim on the node when those below it are looked at. Its nomination is
-    ended here; nothing else changes.
+    no claim on the node when those below it are looked at. Its nomination is ended here; nothing else changes. A pod
+    over which a plugin fails keeps its nomination: its own attempt will tell.
     """
     unfit = []
     row = cluster.nodes.row_of.get(node_name)
     for pod in cluster.nominations.on(node_name):
-        if pod.priority < priority and (row is None or not _fits(runners[pod.scheduler_name], pod, row, leaving)):
+        if pod.priority < priority and (row is None or not _may_fit(runners[pod.scheduler_name], pod, row, leaving)):
             cluster.nominations.remove(pod.uid)
             unfit.append(pod)
     return unfit
+
+
+def _may_fit(runner: Runner, pod: PodRecord, row: int, leaving: frozenset[str]) -> bool:
+    try:
+        return _fits(runner, pod, row, leaving)
+    except PluginError:
+        return True
 
 
 def _fits(runner: Runner, pod: PodRecord, row: int, leaving: frozenset[str]) -> bool:

@@ -85,7 +85,8 @@ class PreFilterPlugin(Plugin, Protocol):
 class PodChangePlugin(Plugin, Protocol):
     """Keeps the PreFilter state true while preemption tries a node with other pods added or removed.
 
-    Called on a cloned state, once for each pod that joins or leaves ``node``; ``node`` is the node after the change.
+    Called on a cloned state, once for each pod that joins or leaves ``node``, in order; ``node`` shows it with all of
+    these changes made.
     """
 
     def add_pod(self, state: CycleState, pod: PodRecord, added: PodRecord, node: NodeView) -> None: ...
@@ -105,7 +106,8 @@ class ArrayFilterPlugin(Plugin, Protocol):
     """Says which nodes can take the pod (array form). Free rows may be answered for in any way.
 
     The view may consist of worlds: read pods through its methods only, never from the cluster. ``scope`` may depend on
-    nothing but the plugin.
+    nothing but the plugin. Answers in the scopes NODE and ROW are kept for the pod's class: a code must mean the same
+    for it from one call to the next.
     """
 
     @property

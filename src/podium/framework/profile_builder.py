@@ -39,7 +39,7 @@ def build_profiles(
     methods; for arguments of a plugin that is not there; for a profile without exactly one plugin at queueSort or
     without any at bind; and where profiles do not sort the queue in the same way.
     """
-    context = PluginContext({}, cluster, waiting_pods or WaitingPods(), seed)
+    context = PluginContext({}, cluster, WaitingPods() if waiting_pods is None else waiting_pods, seed)
     builders: list[_ProfileBuilder] = []
     profiles: dict[str, Profile] = {}
     for number, written in enumerate(configuration.profiles):

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from podium.cluster.pods import PodRecord
-from podium.machines.actions import ClearNomination, Nominate, ReportUnschedulable
+from podium.machines.actions import Action, ClearNomination, Nominate, ReportUnschedulable
 from podium.machines.observations import Problem
 from podium.machines.queued_pod import SECOND_NS
 
-# How long after a report failed it is sent again.
-REPORT_RETRY_NS = SECOND_NS
-# The pod is gone, or another has its name: there is nobody to report about.
+# How long after a write failed it is sent again.
+RETRY_NS = SECOND_NS
+# The pod is gone, or another has its name: there is nobody to write about.
 _POD_IS_GONE = (404, 409)
 
 
@@ -25,8 +25,8 @@ class PodReports:
         self._shown: dict[str, str] = {}
         self._written: dict[str, str] = {}
         self._messages: dict[str, str] = {}
-        # Reports that failed, by uid: when to send them again.
-        self._failed: dict[str, tuple[int, ReportUnschedulable]] = {}
+        # Writes that failed, by uid: when to send them again.
+        self._failed: dict[str, tuple[int, ReportUnschedulable | ClearNomination]] = {}
 
     def read(self, uid: str, nominated: str) -> bool:
         """Take in the nomination that a reading shows ("" for none); whether somebody else has changed it."""
@@ -60,20 +60,32 @@ class PodReports:
         return [ReportUnschedulable(pod.key, uid, reason, message, nominated if is_new else None)]
 
     def failed(self, action: ReportUnschedulable | Nominate | ClearNomination, problem: Problem, now: int) -> None:
-        """A write was refused, or left without an answer: what is read counts, and a report is sent again later."""
+        """A write was refused, or left without an answer: what is read counts, and it is sent again later.
+
+        But not a nomination that comes before a binding: the binding ends it.
+        """
         if problem.code not in _POD_IS_GONE:
             self._written.pop(action.uid, None)
             self._messages.pop(action.uid, None)
-            if isinstance(action, ReportUnschedulable):
-                self._failed[action.uid] = (now + REPORT_RETRY_NS, action)
+            if not isinstance(action, Nominate):
+                self._failed[action.uid] = (now + RETRY_NS, action)
 
-    def take_due(self, now: int) -> list[ReportUnschedulable]:
-        """The reports to send again, as they were."""
+    def take_due(self, now: int) -> list[ReportUnschedulable | ClearNomination]:
+        """The writes that failed and are to be sent again, as they were."""
         due = [uid for uid, (retry_ns, _) in self._failed.items() if retry_ns <= now]
         return [self._failed.pop(uid)[1] for uid in due]
 
+    def again(self, action: ReportUnschedulable | ClearNomination, pod: PodRecord) -> list[Action]:
+        """A write that failed, brought up to date with the pod's nomination; nothing where it is no longer needed."""
+        if isinstance(action, ReportUnschedulable):
+            return [*self.report(pod, action.reason, action.message)]
+        if pod.nominated_node_name or not self.nominated(pod.uid):
+            return []
+        self.write(pod.uid, "")
+        return [action]
+
     def next_deadline(self) -> int | None:
-        """When the first report is to be sent again; None if none is."""
+        """When the first write is to be sent again; None if none is."""
         return min((retry_ns for retry_ns, _ in self._failed.values()), default=None)
 
     def forget(self, uid: str) -> None:

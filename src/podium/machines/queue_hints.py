@@ -36,12 +36,20 @@ class Hints:
     def ask(self, pod: PodRecord, event: ClusterEvent) -> Wake:
         """What the event means to a pod."""
         for hint in self.at_once:
-            if hint is None or hint(pod, event):
+            if _wakes(hint, pod, event):
                 return Wake.AT_ONCE
         for hint in self.after_backoff:
-            if hint is None or hint(pod, event):
+            if _wakes(hint, pod, event):
                 return Wake.AFTER_BACKOFF
         return Wake.NO
+
+
+def _wakes(hint: QueueingHint | None, pod: PodRecord, event: ClusterEvent) -> bool:
+    """What a hint says. One that raises wakes the pod: an attempt in vain is better than a pod that hangs."""
+    try:
+        return hint is None or hint(pod, event)
+    except Exception:
+        return True
 
 
 EVERYBODY = Hints((), (None,))

@@ -273,7 +273,7 @@ class Scheduler:
         queued = self.queue.pop(now)
         if queued is not None:
             actions += self._attempt(queued, now)
-        return actions + self._report_again(now)
+        return actions + self._write_again(now)
 
     def _attempt(self, queued: QueuedPod, now: int) -> list[Action]:
         pod = queued.record
@@ -319,7 +319,8 @@ class Scheduler:
         last = PostFilterResult(unresolvable())
         outcome = full_outcome(self.cluster, placement)
         for plugin in runner.profile.post_filter:
-            last = plugin.post_filter(placement.state, placement.pod, runner, self.cluster, outcome)
+            with Calling(plugin.name, "PostFilter", placement.pod):
+                last = plugin.post_filter(placement.state, placement.pod, runner, self.cluster, outcome)
             if last.status.code in (Code.SUCCESS, Code.UNSCHEDULABLE_AND_UNRESOLVABLE):
                 break
         return last
@@ -335,13 +336,13 @@ class Scheduler:
         reason = "SchedulerError" if error else "Unschedulable"
         return actions + self.reports.report(pod, reason, message)
 
-    def _report_again(self, now: int) -> list[Action]:
-        """Send reports that failed once more, about pods that still wait, and as their nominations are now."""
+    def _write_again(self, now: int) -> list[Action]:
+        """Send writes that failed once more, about pods that still wait."""
         actions: list[Action] = []
-        for report in self.reports.take_due(now):
-            queued = self.queue.find(report.uid)
+        for action in self.reports.take_due(now):
+            queued = self.queue.find(action.uid)
             if queued is not None and queued.place is not Place.IN_FLIGHT:
-                actions += self.reports.report(queued.record, report.reason, report.message)
+                actions += self.reports.again(action, queued.record)
         return actions
 
     def _went(self, result: tuple[list[Action], Failure | None], now: int) -> list[Action]:

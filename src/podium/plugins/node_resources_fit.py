@@ -12,7 +12,7 @@ import numpy as np
 
 from podium.api.node import Node
 from podium.api.requests import node_allocatable
-from podium.cluster.arrays import Int64s
+from podium.cluster.arrays import Bools, Int64s
 from podium.cluster.nodes import FIRST_RESOURCES
 from podium.cluster.pod_class import PodClass
 from podium.cluster.pods import PodRecord
@@ -27,6 +27,7 @@ from podium.plugins.resource_scores import ResourceWatch, ScoringStrategy, check
 
 _TOO_MANY_PODS = 1
 _UNRESOLVABLE = 1 << 31
+_MOST_BITS = 30
 
 
 class NodeResourcesFitArgs(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="camel"):
@@ -56,13 +57,35 @@ class NodeResourcesFit:
         """
         codes = (view.pod_count() + 1 > view.take(view.cluster.nodes.allowed_pods)).astype(np.int64)
         checked = self._checked(pod.pod_class)
-        for bit, (resource, wanted) in enumerate(checked, 1):
+        if len(checked) > _MOST_BITS:
+            return self._numbered(pod.pod_class, view, checked, codes)
+        for number, (resource, wanted) in enumerate(checked):
             allocatable = view.allocatable(resource)
             lacking = wanted > allocatable - view.requested(resource)
             if lacking.any():
-                codes |= lacking.astype(np.int64) << bit
+                codes |= lacking.astype(np.int64) << _bit(number)
                 codes |= np.where(lacking & (wanted > allocatable), _UNRESOLVABLE, 0)
         return Verdicts(codes, self._explain([resource for resource, _ in checked]))
+
+    def _numbered(
+        self, pod_class: PodClass, view: View, checked: list[tuple[int, int]], too_many_pods: Int64s
+    ) -> Verdicts:
+        """The verdicts where there are more resources than bits: whatever may be lacking together gets a number.
+
+        The numbers are the class's for good, so that a code means the same whenever it is kept.
+        """
+        indices, wanted = (np.array(one, dtype=np.int64) for one in zip(*checked, strict=True))
+        allocatable = view.allocatable(indices)
+        lacking: Bools = wanted[:, None] > allocatable - view.requested(indices)
+        hopeless: Bools = np.any(lacking & (wanted[:, None] > allocatable), axis=0)
+        numbers: dict[int, int] = pod_class.memo.setdefault((self.name, "numbers"), {})
+        codes = np.zeros(len(view), dtype=np.int64)
+        for position in np.flatnonzero(lacking.any(axis=0) | (too_many_pods > 0)):
+            bits = int(too_many_pods[position]) | _UNRESOLVABLE * int(hopeless[position])
+            bits |= sum(1 << _bit(number) for number in np.flatnonzero(lacking[:, position]).tolist())
+            codes[position] = numbers.setdefault(bits, len(numbers) + 1)
+        explain = self._explain(indices.tolist())
+        return Verdicts(codes, lambda code: explain(list(numbers)[code - 1]))
 
     def score_rows(self, state: CycleState, pod: PodRecord, view: View) -> Int64s:
         """Rate by the configured strategy."""
@@ -96,7 +119,7 @@ class NodeResourcesFit:
 
         def status(code: int) -> Status:
             reasons = ["Too many pods"] if code & _TOO_MANY_PODS else []
-            reasons += [f"Insufficient {name}" for bit, name in enumerate(names, 1) if code >> bit & 1]
+            reasons += [f"Insufficient {name}" for number, name in enumerate(names) if code >> _bit(number) & 1]
             hopeless = bool(code & _UNRESOLVABLE)
             return Status(Code.UNSCHEDULABLE_AND_UNRESOLVABLE if hopeless else Code.UNSCHEDULABLE, tuple(reasons))
 
@@ -120,3 +143,8 @@ class NodeResourcesFit:
             return True
         before = node_allocatable(event.old.status)
         return any(amounts.get(name, 0) > before.get(name, 0) for name in (*wanted, "pods"))
+
+
+def _bit(number: int) -> int:
+    """The place of a resource's bit, by its number among those compared."""
+    return number + 1 if number < _MOST_BITS else number + 2

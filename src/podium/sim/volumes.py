@@ -10,6 +10,8 @@ from podium.store.store import Store
 from podium.store.stored import Raw, Stored
 
 _BOUND = {"phase": "Bound"}
+# How the volume controller says that both sides are bound; the scheduler waits for it.
+_COMPLETED = {"pv.kubernetes.io/bind-completed": "yes"}
 
 
 def bind_claim(store: Store, action: BindClaim, now: int) -> None:
@@ -17,6 +19,9 @@ def bind_claim(store: Store, action: BindClaim, now: int) -> None:
     claim = store.get("PersistentVolumeClaim", action.claim)
     if claim.uid != action.uid:
         raise conflict(claim.resource, claim.key, f"has uid {claim.uid}, not {action.uid}")
+    bound_to = claim.raw.get("spec", {}).get("volumeName", "")
+    if bound_to not in ("", action.volume):
+        raise conflict(claim.resource, claim.key, f"is bound to volume {bound_to}")
     if action.volume:
         volume = store.get("PersistentVolume", action.volume)
     else:
@@ -27,7 +32,10 @@ def bind_claim(store: Store, action: BindClaim, now: int) -> None:
         raise conflict(volume.resource, volume.key, f"is bound to the claim of uid {taken}")
     store.update({**volume.raw, "spec": {**volume.raw.get("spec", {}), "claimRef": reference}})
     store.update_status(_with_phase(store.get(volume.kind, volume.key)))
-    store.update({**claim.raw, "spec": {**claim.raw.get("spec", {}), "volumeName": volume.object.metadata.name}})
+    spec = {**claim.raw.get("spec", {}), "volumeName": volume.object.metadata.name}
+    metadata = claim.raw["metadata"]
+    marked = {**metadata, "annotations": {**metadata.get("annotations", {}), **_COMPLETED}}
+    store.update({**claim.raw, "metadata": marked, "spec": spec})
     store.update_status(_with_phase(store.get(claim.kind, claim.key)))
 
 

@@ -1,1 +1,1 @@
-"""The API server's rules without a transport: versions, watch log, admission, graceful deletion, binding."""
+"""The API server's rules without a transport: versions, patches, watches, admission, quotas, deletion, binding."""

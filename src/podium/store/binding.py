@@ -6,20 +6,28 @@ import msgspec
 
 from podium.api.pod import Pod
 from podium.store.conditions import with_condition
-from podium.store.stored import Raw, reread
+from podium.store.errors import StoreError, conflict
+from podium.store.stored import Raw, Stored, reread
 
 _SCHEDULED = {"type": "PodScheduled", "status": "True"}
 
 
-def binding_problem(pod: Pod) -> str:
-    """Why the pod cannot be bound, "" when it can (pkg/registry/core/pod/storage, setPodNodeAndMetadata)."""
+def check_binding(stored: Stored, pod: Pod, target_kind: str, node_name: str) -> None:
+    """Raise StoreError for a pod that cannot be bound there (pkg/registry/core/pod/storage, setPodNodeAndMetadata).
+
+    409 for a pod that is bound, terminating or gated; 500 for a target that is no node, as the API server does.
+    """
+    if target_kind not in ("", "Node") or not node_name:
+        raise StoreError(500, "", f"a pod is bound to a Node with a name, not to {target_kind} {node_name}")
+    problem = ""
     if pod.is_terminating:
-        return "is being deleted, cannot be assigned to a host"
-    if pod.spec.node_name:
-        return f"is already assigned to node {pod.spec.node_name}"
-    if pod.spec.scheduling_gates:
-        return "has non-empty .spec.schedulingGates"
-    return ""
+        problem = "is being deleted, cannot be assigned to a host"
+    elif pod.spec.node_name:
+        problem = f"is already assigned to node {pod.spec.node_name}"
+    elif pod.spec.scheduling_gates:
+        problem = "has non-empty .spec.schedulingGates"
+    if problem:
+        raise conflict(stored.resource, stored.key, problem)
 
 
 def bound(pod: Pod, raw: Raw, node_name: str, now: int) -> tuple[Raw, Pod]:

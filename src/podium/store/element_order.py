@@ -20,8 +20,7 @@ def identities(items: Sequence[Any], key: str) -> list[Hashable]:
         identity = item[key] if key else item
         if isinstance(identity, dict | list):
             raise bad_request("objects and lists do not tell items apart")
-        # True and 1 are the same to Python, and not in JSON.
-        found.append((type(identity) is bool, identity))
+        found.append(identity)
     return found
 
 

@@ -11,11 +11,11 @@ from podium.api.pod import Pod
 from podium.api.policy import PriorityClass
 from podium.api.quota import ResourceQuota
 from podium.store.admission import admit_pod
-from podium.store.binding import binding_problem, bound
+from podium.store.binding import bound, check_binding
 from podium.store.conditions import with_condition
 from podium.store.creation import as_new, with_metadata
 from podium.store.deletion import Propagation, check_preconditions, deletion_metadata, is_due, with_propagation
-from podium.store.errors import StoreError, already_exists, conflict, invalid, not_found, unknown_kind
+from podium.store.errors import already_exists, invalid, not_found, unknown_kind
 from podium.store.immutable import check_update
 from podium.store.journal import Journal, revisions_of
 from podium.store.listing import ListOptions, Page, list_page
@@ -115,10 +115,8 @@ class Store:
         StoreError 409 for a key that is taken, and what admission and validation raise.
         """
         resource = self.resources.of(raw)
-        if is_new:
-            raw = as_new(raw, resource)
         with self.transaction():
-            named = with_metadata(raw, resource, now, self._free_name)
+            named = with_metadata(as_new(raw, resource) if is_new else raw, resource, now, self._free_name)
             object_ = decoded(resource, named) if reading is None else rereading(resource, reading, raw, named)
             key, uid = object_.key, object_.metadata.uid
             if self._require_namespaces:
@@ -249,18 +247,14 @@ class Store:
     ) -> Stored:
         """Bind a pod to a node: nodeName, PodScheduled=True and no nomination, in one version (POST pods/binding).
 
-        The node need not exist. Raises StoreError 404; 409 for a pod that is bound, terminating, gated, or of another
-        uid or version; 500 for a target that is no node, as the API server does.
+        The node need not exist. `uid` and `resource_version` are preconditions where given. Raises StoreError 404, 409,
+        and as `check_binding` does.
         """
-        if target_kind not in ("", "Node") or not node_name:
-            raise StoreError(500, "", f"a pod is bound to a Node with a name, not to {target_kind} {node_name}")
         previous = self._expect("Pod", key, uid, resource_version)
         pod = previous.object
         if not isinstance(pod, Pod):
             raise TypeError(f"{previous.kind} {key} is not a Pod")
-        problem = binding_problem(pod)
-        if problem:
-            raise conflict(previous.resource, key, problem)
+        check_binding(previous, pod, target_kind, node_name)
         return self._commit(previous.resource, previous, *bound(pod, previous.raw, node_name, now))
 
     def _scope(self, kind: str, namespace: str, options: ListOptions) -> Scope:

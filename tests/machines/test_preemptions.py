@@ -1,0 +1,679 @@
+"""Preemption carried out, and who gets the room that it opens.
+
+Words in brackets name upstream's own tests of a rule, or the failure that it prevents (k/k is kubernetes/kubernetes).
+"""
+
+import pytest
+from msgspec.structs import replace
+
+from podium.api.pod import Pod
+from podium.framework.plugin import PermitResult
+from podium.framework.status import Code, Status
+from podium.machines.actions import (
+    Action,
+    Bind,
+    ClearNomination,
+    DeletePod,
+    MarkDisruption,
+    Nominate,
+    Record,
+    ReportUnschedulable,
+)
+from podium.machines.observations import Problem
+from podium.machines.queued_pod import Place
+from tests.builders import HOSTNAME, budget, configuration, node, pod, term
+from tests.machines.driving import (
+    CONFLICT,
+    NO_ANSWER,
+    NOT_FOUND,
+    REFUSED,
+    SECOND,
+    Driver,
+    all_of,
+    deletions,
+    events,
+    nominated,
+    terminating,
+    the,
+    uids,
+    with_plugins,
+)
+
+N1 = node("n1", cpu=10)
+N2 = node("n2", cpu=10)
+A = pod("a", cpu=5, priority=100, on="n1")
+B = pod("b", cpu=5, priority=50, on="n1")
+HIGH = pod("high", cpu=10, priority=1000)
+LOW = pod("low", cpu=2, priority=10)
+
+
+def preempting(*others: Pod, preemptor: Pod = HIGH, driver: Driver | None = None) -> tuple[Driver, list[Action]]:
+    """A full node, and a preemptor that has just been attempted there; nothing is answered yet."""
+    driver = driver or Driver(N1, A, B, *others)
+    driver.see(preemptor)
+    actions = driver.tick()
+    driver.see(nominated(preemptor, driver.nominated(preemptor)))
+    return driver, actions
+
+
+def preempted(*others: Pod, preemptor: Pod = HIGH) -> Driver:
+    """The same once all victims terminate."""
+    driver, actions = preempting(*others, preemptor=preemptor)
+    driver.carry_out(actions)
+    driver.see(terminating(A), terminating(B))
+    return driver
+
+
+class TestDeleting:
+    def test_each_victim_is_marked_before_it_is_deleted_and_the_last_waits_for_the_others(self) -> None:
+        """[TestAsyncPreemption: basic; TestPreemption: basic pod preemption]"""
+        driver, actions = preempting()
+
+        assert deletions(driver.carry_out(actions)) == [
+            "mark default/a",
+            "delete default/a",
+            "mark default/b",
+            "delete default/b",
+        ]
+
+    def test_what_is_done_to_victims_says_who_for_and_whom_by_uid(self) -> None:
+        """[invariant E13: a namesake with another uid is never deleted]"""
+        driver, actions = preempting()
+
+        done = driver.carry_out(actions)
+
+        mark = all_of(MarkDisruption, done)[0]
+        assert (mark.reason, mark.cause) == ("PreemptionByScheduler", "default/high")
+        assert mark.message == "default-scheduler: preempting to accommodate a higher priority pod"
+        assert [(one.pod, one.uid, one.cause) for one in all_of(DeletePod, done)] == [
+            ("default/a", "default/a", "default/high"),
+            ("default/b", "default/b", "default/high"),
+        ]
+        assert all(uids(done))
+
+    def test_a_preemption_is_recorded_once_the_deletion_has_gone_through(self) -> None:
+        driver, actions = preempting()
+        assert events(actions) == [("FailedScheduling", "default/high")]
+
+        delete = the(DeletePod, driver.answer(the(MarkDisruption, actions)))
+        record = the(Record, driver.answer(delete))
+
+        assert (record.reason, record.pod, record.node_name, record.related) == (
+            "Preempted",
+            "default/a",
+            "n1",
+            "default/high",
+        )
+        assert record.message == "Preempted by pod default/high on node n1"
+
+    def test_a_victim_that_bears_the_mark_already_is_not_marked_again(self) -> None:
+        """[TestPrepareCandidate]"""
+        marked = pod("a", cpu=5, priority=100, on="n1", preempted=True)
+        driver, actions = preempting(driver=Driver(N1, marked, B))
+
+        assert deletions(driver.carry_out(actions)) == ["delete default/a", "mark default/b", "delete default/b"]
+
+    def test_victims_that_terminate_already_are_left_alone(self) -> None:
+        """[TestPrepareCandidate; k/k#134217]"""
+        driver, actions = preempting(driver=Driver(N1, terminating(A, preempted=False), B))
+
+        assert driver.nominated(HIGH) == "n1"
+        assert deletions(driver.carry_out(actions)) == ["mark default/b", "delete default/b"]
+
+    def test_a_victim_that_begins_to_terminate_in_between_is_left_alone(self) -> None:
+        """[invariant E7]"""
+        driver, actions = preempting()
+        delete = the(DeletePod, driver.answer(the(MarkDisruption, actions)))
+
+        driver.see(terminating(B, preempted=False))
+
+        assert deletions(driver.answer(delete)) == []
+        assert HIGH.metadata.uid not in driver.scheduler.preemptions
+
+    @pytest.mark.parametrize("problem", [NOT_FOUND, CONFLICT])
+    @pytest.mark.parametrize("action", [MarkDisruption, DeletePod])
+    def test_a_victim_that_is_gone_already_counts_as_deleted(self, action: type[Action], problem: Problem) -> None:
+        """[TestPrepareCandidate: NotFound on patch or delete]"""
+        driver, actions = preempting()
+        told = actions if action is MarkDisruption else driver.answer(the(MarkDisruption, actions))
+
+        assert deletions(driver.answer(the(action, told), problem)) == ["mark default/b"]
+
+    @pytest.mark.parametrize("problem", [REFUSED, NO_ANSWER])
+    @pytest.mark.parametrize("action", [MarkDisruption, DeletePod])
+    def test_when_one_fails_the_last_is_left_alone_and_the_preemptor_is_tried_again(
+        self, action: type[Action], problem: Problem
+    ) -> None:
+        """[TestAsyncPreemptionFailure; k/k#66549]"""
+        driver, actions = preempting()
+        told = actions if action is MarkDisruption else driver.answer(the(MarkDisruption, actions))
+
+        assert driver.answer(the(action, told), problem) == []
+
+        assert driver.where(HIGH) is Place.ACTIVE
+        assert deletions(driver.tick())[0].endswith("default/a")
+
+    def test_nobody_is_deleted_without_the_mark(self) -> None:
+        """[invariant E11]"""
+        driver, actions = preempting()
+
+        done = driver.answer(the(MarkDisruption, actions), REFUSED)
+
+        assert not all_of(DeletePod, done)
+
+    def test_when_one_fails_those_that_are_only_marked_are_not_deleted(self) -> None:
+        small = [pod(name, cpu=2, priority=1, on="n1") for name in "abcde"]
+        driver, actions = preempting(driver=Driver(N1, *small))
+        first, second, *_ = all_of(MarkDisruption, actions)
+
+        driver.answer(first, REFUSED)
+
+        assert driver.answer(second) == []
+
+    def test_a_failure_after_which_nothing_fails_deletes_all_in_the_end(self) -> None:
+        driver, actions = preempting()
+        delete = the(DeletePod, driver.answer(the(MarkDisruption, actions)))
+        driver.answer(delete, REFUSED)
+        marked = pod("a", cpu=5, priority=100, on="n1", preempted=True)
+        driver.see(marked)
+
+        assert deletions(driver.carry_out(driver.tick())) == ["delete default/a", "mark default/b", "delete default/b"]
+
+    def test_no_more_victims_are_deleted_for_a_preemptor_that_is_gone(self) -> None:
+        """[TestPriorityQueue_NominatedPodDeleted; k/k#85447]"""
+        driver, actions = preempting()
+
+        driver.miss(HIGH)
+
+        assert driver.carry_out(actions) == actions
+        assert driver.where(HIGH) is None
+        assert driver.nominated(HIGH) == ""
+
+    def test_two_preemptors_of_one_victim_each_go_on_with_their_own(self) -> None:
+        """[kueue#14155: victims shared between two preemptors]"""
+        driver, actions = preempting()
+        higher = pod("higher", cpu=10, priority=2000)
+        driver.see(higher)
+        others = driver.tick()
+        assert driver.nominated(higher) == "n1"
+
+        done = driver.carry_out(others)
+
+        assert deletions(done) == ["mark default/a", "delete default/a", "mark default/b", "delete default/b"]
+        assert HIGH.metadata.uid in driver.scheduler.preemptions
+        assert deletions(driver.carry_out(actions))[0] == "mark default/a"
+
+
+class TestThePreemptor:
+    def test_it_is_held_while_the_deletions_are_out_and_waits_for_the_victims_after_that(self) -> None:
+        """[TestAsyncPreemption; TestIsPodRunningPreemption]"""
+        driver, actions = preempting()
+        assert driver.tick() == []
+
+        driver.carry_out(actions)
+        driver.see(terminating(A), terminating(B))
+
+        assert driver.where(HIGH) is Place.UNSCHEDULABLE
+        assert HIGH.metadata.uid not in driver.scheduler.preemptions
+
+    def test_it_is_bound_when_the_last_victim_has_ended(self) -> None:
+        driver = preempted()
+        driver.wait(30)
+
+        driver.miss(B)
+        assert not all_of(Bind, driver.tick())
+        driver.miss(A)
+        driver.wait(10)
+
+        assert the(Bind, driver.tick()) == Bind("default/high", "default/high", "n1")
+
+    def test_it_preempts_nothing_more_while_its_victims_terminate(self) -> None:
+        """[TestPodEligibleToPreemptOthers; k/k#134217]"""
+        driver = preempted()
+
+        driver.miss(B)
+        actions = driver.tick()
+
+        assert deletions(actions) == []
+        assert driver.nominated(HIGH) == "n1"
+        (record,) = all_of(Record, actions)
+        assert "not eligible due to a terminating pod on the nominated node" in record.message
+
+    def test_other_pods_that_terminate_there_do_not_keep_it_from_preempting(self) -> None:
+        """[TestPodEligibleToPreemptOthers: a terminating pod that is no victim]"""
+        driver = Driver(N1, terminating(A, preempted=False), B)
+
+        _, actions = preempting(driver=driver, preemptor=nominated(HIGH, "n1"))
+
+        assert deletions(actions) == ["mark default/b"]
+
+    def test_it_preempts_elsewhere_when_its_node_cannot_take_it_any_more(self) -> None:
+        """[TestPodEligibleToPreemptOthers; k/k#92600]"""
+        driver = preempted()
+        driver.see(N2, pod("c", cpu=10, priority=0, on="n2"))
+        driver.see(node("n1", cpu=10, taints=["gone:NoSchedule"]))
+        driver.miss(B)
+
+        actions = driver.tick()
+
+        assert driver.nominated(HIGH) == "n2"
+        assert deletions(actions) == ["mark default/c"]
+
+    def test_what_would_wake_it_during_the_deletions_has_it_tried_when_they_are_through(self) -> None:
+        """[k/k#140082, k/k#141694; invariant E15]"""
+        driver, actions = preempting()
+        driver.see(N2)
+        assert driver.where(HIGH) is Place.GATED
+
+        driver.carry_out(actions)
+
+        assert the(Bind, driver.tick()).node_name == "n2"
+
+    def test_a_victim_that_ends_before_the_answer_comes_has_it_tried_when_they_are_through(self) -> None:
+        driver = Driver(N1, B)
+        _, actions = preempting(driver=driver)
+        delete = the(DeletePod, driver.answer(the(MarkDisruption, actions)))
+        driver.miss(B)
+        assert driver.where(HIGH) is Place.GATED
+
+        driver.answer(delete)
+
+        assert the(Bind, driver.tick()).pod == "default/high"
+
+    def test_it_is_tried_again_when_it_loses_its_node_meanwhile(self) -> None:
+        """[TestAsyncPreemption: waiting preemptor loses its node]"""
+        driver, actions = preempting()
+        driver.see(N2, pod("c", cpu=10, priority=500, on="n2"))
+        driver.see(pod("top", cpu=10, priority=9000, on="n1"))
+        assert driver.nominated(HIGH) == ""
+
+        driver.carry_out(actions)
+
+        assert deletions(driver.tick()) == ["mark default/c"]
+        assert driver.nominated(HIGH) == "n2"
+
+    def test_a_pod_that_never_preempts_does_not(self) -> None:
+        """[TestNonPreemption]"""
+        _, actions = preempting(preemptor=pod("high", cpu=10, priority=1000, policy="Never"))
+
+        assert deletions(actions) == []
+        assert "not eligible due to preemptionPolicy=Never" in the(Record, actions).message
+
+    def test_without_a_post_filter_nothing_is_deleted_or_nominated(self) -> None:
+        """[TestDisablePreemption]"""
+        settings = configuration(plugins={"postFilter": {"disabled": ["*"]}})
+
+        driver, actions = preempting(driver=Driver(N1, A, B, settings=settings))
+
+        assert deletions(actions) == []
+        assert driver.nominated(HIGH) == ""
+
+    def test_budgets_decide_whom_it_takes_first(self) -> None:
+        """[TestPDBInPreemption]"""
+        precious = pod("precious", cpu=10, priority=1, labels={"app": "web"}, on="n2")
+        driver = Driver(N1, N2, A, B, precious, budget("web", "app=web", 0))
+
+        _, actions = preempting(driver=driver)
+
+        assert driver.nominated(HIGH) == "n1"
+        assert deletions(actions) == ["mark default/a"]
+
+
+class TestTheRoom:
+    def test_it_is_kept_from_pods_of_lower_and_of_equal_priority(self) -> None:
+        """[TestPreemptionRaces; TestAsyncPreemption: lower priority does not take the place; k/k#54501]"""
+        driver = preempted()
+        driver.miss(B)
+        driver.tick()
+        equal = pod("equal", cpu=2, priority=1000)
+
+        driver.see(LOW, equal)
+
+        assert not all_of(Bind, driver.tick() + driver.tick() + driver.tick())
+        assert {driver.where(LOW), driver.where(equal)} == {Place.UNSCHEDULABLE}
+
+    def test_it_is_kept_from_the_moment_of_the_decision(self) -> None:
+        """[k/k#72124: not only once the watch has shown the nomination]"""
+        driver = Driver(N1, A)
+        driver.see(HIGH)
+        driver.tick()
+
+        driver.see(pod("small", cpu=4, priority=900))
+
+        assert not all_of(Bind, driver.tick())
+
+    def test_a_pod_must_fit_without_those_who_only_wait_for_the_node_too(self) -> None:
+        """[RunFilterPluginsWithNominatedPods: the second pass]"""
+        leader = pod("leader", priority=1000, labels={"app": "leader"}, gates=["wait"])
+        driver = Driver(node("n1", labels={HOSTNAME: "n1"}), nominated(leader, "n1"))
+
+        driver.see(pod("follower", near=[term("app=leader")]))
+
+        assert not all_of(Bind, driver.tick())
+
+    def test_whom_a_nominated_pod_wants_to_be_apart_from_is_kept_off_too(self) -> None:
+        """Or else the preemptor would meet its victim's replacement there, and preempt for ever."""
+        apart = pod("apart", priority=1000, apart=[term("app=web")])
+        driver = Driver(node("n1", labels={HOSTNAME: "n1"}))
+        victim = pod("web-1", priority=1, labels={"app": "web"}, on="n1")
+        driver.see(victim)
+        _, actions = preempting(driver=driver, preemptor=apart)
+        driver.carry_out(actions)
+        driver.see(terminating(victim))
+
+        driver.see(pod("web-2", priority=1, labels={"app": "web"}))
+
+        assert not all_of(Bind, driver.tick())
+
+    def test_a_more_important_pod_may_take_it_and_the_preemptor_looks_again(self) -> None:
+        """[TestAsyncPreemption: higher priority takes over; k/k#106780]"""
+        driver = preempted()
+        driver.miss(A, B)
+        top = pod("top", cpu=10, priority=2000)
+        driver.see(top)
+
+        actions = driver.tick()
+
+        assert the(Bind, actions).pod == "default/top"
+        cleared = the(ClearNomination, actions)
+        assert (cleared.pod, cleared.cause) == ("default/high", "default/top")
+        assert driver.nominated(HIGH) == ""
+        assert driver.where(HIGH) is Place.ACTIVE
+
+    def test_a_more_important_preemptor_takes_the_nomination_over(self) -> None:
+        """[TestNominatedNode: a high pod preempts there]"""
+        driver = preempted()
+        top = pod("top", cpu=10, priority=2000)
+        driver.see(top)
+
+        actions = driver.tick()
+
+        assert deletions(actions) == []
+        assert driver.nominated(top) == "n1"
+        assert the(ClearNomination, actions).pod == "default/high"
+
+    def test_smaller_nominations_that_still_fit_beside_a_more_important_one_stay(self) -> None:
+        """[k/k#129948]"""
+        driver = preempted(preemptor=pod("high", cpu=8, priority=1000))
+        small = pod("small", cpu=2, priority=900)
+        driver.see(nominated(small, "n1"))
+        top = pod("top", cpu=8, priority=2000)
+        driver.see(top)
+
+        actions = driver.tick()
+
+        assert driver.nominated(top) == "n1"
+        assert [one.pod for one in all_of(ClearNomination, actions)] == ["default/high"]
+        assert driver.nominated(small) == "n1"
+
+    def test_two_preemptors_may_share_a_node_where_both_fit(self) -> None:
+        """[TestAsyncPreemption: lower may preempt on same big node]"""
+        driver, actions = preempting(preemptor=pod("high", cpu=5, priority=1000))
+        driver.carry_out(actions)
+        driver.see(terminating(B))
+        second = pod("second", cpu=5, priority=900)
+
+        driver.see(second)
+
+        assert deletions(driver.tick()) == ["mark default/a"]
+        assert driver.nominated(second) == "n1"
+
+    def test_equals_of_the_victims_do_not_steal_the_room_from_the_preemptor(self) -> None:
+        """[TestPreemptionStarvation]"""
+        running = [pod(f"running-{number}", cpu=2, priority=1, on="n1") for number in range(5)]
+        waiting = [pod(f"waiting-{number}", cpu=2, priority=1) for number in range(5)]
+        driver = Driver(N1, *running, *waiting)
+        for _ in waiting:
+            driver.tick()
+        _, actions = preempting(driver=driver, preemptor=pod("high", cpu=3, priority=1000))
+        victims = {one.pod for one in all_of(DeletePod, driver.carry_out(actions))}
+        left = [terminating(one) for one in running if one.key in victims]
+        assert len(left) == 2
+
+        driver.see(*left)
+        driver.wait(30)
+        driver.miss(*left)
+
+        assert the(Bind, driver.tick()).pod == "default/high"
+
+    @pytest.mark.parametrize("change", ["deleted", "not nominated any more"])
+    def test_pods_that_it_was_kept_from_are_tried_again_when_it_is_given_up(self, change: str) -> None:
+        """[TestUpdateNominatedNodeName; k/k#138132]"""
+        waiting = nominated(pod("waiting", cpu=10, priority=1000, gates=["wait"]), "n1")
+        driver = Driver(N1, waiting, LOW)
+        driver.tick()
+        assert driver.where(LOW) is Place.UNSCHEDULABLE
+
+        if change == "deleted":
+            driver.miss(waiting)
+        else:
+            driver.see(nominated(waiting, ""))
+
+        assert the(Bind, driver.tick()).pod == "default/low"
+
+
+class TestTheNomination:
+    def test_it_is_written_in_the_same_patch_as_the_condition(self) -> None:
+        """[k/k#89111; invariant E16]"""
+        _, actions = preempting()
+
+        report = the(ReportUnschedulable, actions)
+        assert (report.reason, report.nominated_node_name) == ("Unschedulable", "n1")
+        assert not all_of(Nominate, actions)
+
+    def test_it_is_read_from_the_annotation_of_the_design_too(self) -> None:
+        plain = pod("waiting", cpu=10, priority=1000, gates=["wait"])
+        annotations = {"scheduler.kubernetes.io/nominated-node-name": "n1"}
+        waiting = replace(plain, metadata=replace(plain.metadata, annotations=annotations))
+
+        driver = Driver(N1, waiting, LOW)
+
+        assert driver.nominated(waiting) == "n1"
+        assert not all_of(Bind, driver.tick())
+
+    def test_the_nominated_node_is_tried_first(self) -> None:
+        """[TestPreferNominatedNode]"""
+        for name in ("n1", "n2"):
+            driver = Driver(N1, N2, nominated(LOW, name))
+            assert the(Bind, driver.tick()).node_name == name
+
+    def test_a_pod_lands_elsewhere_when_its_nominated_node_has_no_room_yet(self) -> None:
+        """[TestPreemptionAndNominatedNodeNameScenarios]"""
+        driver = preempted()
+
+        driver.see(N2)
+        driver.wait(2)
+
+        assert the(Bind, driver.tick()).node_name == "n2"
+        assert driver.nominated(HIGH) == ""
+
+    def test_it_is_cleared_when_nothing_can_be_done_for_the_pod(self) -> None:
+        """[TestNominatedNode: no candidate left]"""
+        driver = Driver(N1, pod("a", cpu=10, priority=5000, on="n1"))
+        driver.see(nominated(HIGH, "n1"))
+
+        report = the(ReportUnschedulable, driver.tick())
+
+        assert report.nominated_node_name == ""
+        assert driver.nominated(HIGH) == ""
+
+    def test_it_is_left_as_it_is_for_a_pod_that_may_not_preempt(self) -> None:
+        driver = Driver(N1, A, B, nominated(pod("high", cpu=10, priority=1000, policy="Never"), "n1"))
+
+        assert the(ReportUnschedulable, driver.tick()).nominated_node_name is None
+
+    def test_it_is_cleared_when_the_node_is_deleted(self) -> None:
+        """[TestNominatedNode: node deleted; k/k#85677]"""
+        driver = preempted()
+
+        actions = driver.miss(N1)
+
+        cleared = the(ClearNomination, actions)
+        assert (cleared.pod, cleared.uid, cleared.cause) == ("default/high", "default/high", "node n1 is gone")
+        assert driver.nominated(HIGH) == ""
+        assert driver.where(HIGH) is Place.ACTIVE
+
+    def test_it_is_cleared_without_any_node(self) -> None:
+        driver = Driver(nominated(HIGH, "n1"))
+
+        actions = driver.tick()
+
+        assert the(ReportUnschedulable, actions).nominated_node_name == ""
+        assert deletions(actions) == []
+
+    def test_it_is_given_up_when_the_node_becomes_unfit_and_the_victims_are_gone(self) -> None:
+        """[k/k#92600, k/k#95752]"""
+        driver = preempted()
+        driver.see(node("n1", cpu=10, unschedulable=True))
+        driver.miss(A, B)
+        driver.wait(20)
+
+        assert the(ReportUnschedulable, driver.tick()).nominated_node_name == ""
+        assert driver.nominated(HIGH) == ""
+
+    def test_somebody_else_may_clear_it_or_move_it(self) -> None:
+        driver = preempted()
+
+        driver.see(nominated(HIGH, "n2"))
+        assert driver.nominated(HIGH) == "n2"
+        driver.see(nominated(HIGH, ""))
+        assert driver.nominated(HIGH) == ""
+
+    def test_a_reading_from_before_our_own_write_is_no_news(self) -> None:
+        """[invariant C4]"""
+        driver = Driver(N1, A, B)
+        driver.see(HIGH)
+        driver.tick()
+
+        driver.see(pod("high", cpu=10, priority=1000, labels={"changed": "yes"}))
+
+        assert driver.nominated(HIGH) == "n1"
+
+    def test_a_write_that_was_overtaken_by_a_newer_one_is_no_news(self) -> None:
+        driver = Driver(N1, A, B)
+        driver.see(HIGH)
+        driver.tick()
+        driver.miss(N1)
+        assert driver.nominated(HIGH) == ""
+
+        driver.see(nominated(HIGH, "n1"))
+        assert driver.nominated(HIGH) == ""
+        driver.see(nominated(HIGH, ""))
+        assert driver.nominated(HIGH) == ""
+
+        driver.see(nominated(HIGH, "n3"))
+        assert driver.nominated(HIGH) == "n3"
+
+    def test_clearing_it_is_tried_again_when_it_fails(self) -> None:
+        gated = nominated(pod("waiting", cpu=2, priority=5, gates=["wait"]), "n1")
+        driver = Driver(N1, gated)
+        cleared = the(ClearNomination, driver.miss(N1))
+
+        driver.answer(cleared, REFUSED)
+
+        assert driver.deadline_seconds == 1
+        driver.wait(1)
+        assert driver.tick() == [cleared]
+        driver.answer(cleared)
+        driver.see(nominated(gated, ""))
+        driver.wait(1)
+        assert driver.tick() == []
+
+    def test_clearing_it_is_not_tried_again_when_it_has_come_back_meanwhile(self) -> None:
+        gated = nominated(pod("waiting", cpu=2, priority=5, gates=["wait"]), "n1")
+        driver = Driver(N1, gated)
+        cleared = the(ClearNomination, driver.miss(N1))
+        driver.answer(cleared, NO_ANSWER)
+        driver.see(nominated(gated, ""))
+        driver.see(nominated(gated, "n2"))
+
+        driver.wait(1)
+
+        assert driver.tick() == []
+        assert driver.nominated(gated) == "n2"
+
+
+class TestVictimsOnTheirWay:
+    def driver(self) -> tuple[Driver, Pod]:
+        """A pod that waits at Permit, and holds the only room."""
+        driver = Driver(N1, settings=with_plugins("Spy"))
+        driver.plugin("Spy").answers["permit"] = PermitResult(Status(Code.WAIT), 600 * SECOND)
+        victim = pod("victim", cpu=8, priority=1)
+        driver.see(victim)
+        driver.tick()
+        driver.see(nominated(victim, "n1"))
+        driver.plugin("Spy").answers.clear()
+        return driver, victim
+
+    def test_one_that_waits_at_permit_is_called_back_and_not_deleted(self) -> None:
+        """[TestPreemptWithPermitPlugin; TestPreemptionRespectsWaitingPod]"""
+        driver, victim = self.driver()
+
+        _, actions = preempting(driver=driver)
+
+        assert deletions(actions) == []
+        assert driver.holds(victim) == ""
+        assert driver.where(victim) is Place.BACKOFF
+        assert driver.plugin("Spy").points[-1] == "unreserve"
+        assert driver.nominated(HIGH) == "n1"
+
+    def test_the_preemptor_takes_the_room_of_one_that_was_called_back_without_any_event(self) -> None:
+        """[k/k#140082]"""
+        driver, _ = self.driver()
+
+        preempting(driver=driver)
+
+        assert the(Bind, driver.tick()).pod == "default/high"
+
+    def test_one_that_was_called_back_loses_its_nomination_and_is_told_why(self) -> None:
+        driver, _ = self.driver()
+
+        _, actions = preempting(driver=driver)
+
+        report = next(one for one in all_of(ReportUnschedulable, actions) if one.pod == "default/victim")
+        assert (report.nominated_node_name, report.message) == ("", "preempted by pod default/high")
+        assert ("FailedScheduling", "default/victim") in events(actions)
+
+    def test_one_that_was_called_back_lands_on_a_smaller_node(self) -> None:
+        """[TestPreemptionRespectsBindingPod]"""
+        driver, _ = self.driver()
+        preempting(driver=driver)
+        driver.tick()
+
+        driver.see(node("n2", cpu=8))
+        driver.wait(2)
+
+        assert the(Bind, driver.tick()) == Bind("default/victim", "default/victim", "n2")
+
+    def test_one_whose_binding_has_been_sent_is_deleted(self) -> None:
+        victim = pod("victim", cpu=8, priority=1)
+        driver = Driver(N1, victim)
+        bind = the(Bind, driver.tick())
+
+        _, actions = preempting(driver=driver)
+
+        assert deletions(driver.carry_out(actions)) == ["mark default/victim", "delete default/victim"]
+        driver.miss(victim)
+        assert driver.answer(bind, NOT_FOUND) == []
+        driver.wait(2)
+        assert the(Bind, driver.tick()).pod == "default/high"
+
+    def test_others_are_deleted_beside_one_that_is_called_back(self) -> None:
+        driver, victim = self.driver()
+        driver.see(pod("running", cpu=2, priority=1, on="n1"))
+
+        _, actions = preempting(driver=driver)
+
+        assert driver.where(victim) is Place.BACKOFF
+        assert deletions(actions) == ["mark default/running"]
+        assert driver.where(HIGH) is Place.GATED
+
+
+def test_every_action_names_a_uid() -> None:
+    """[invariant E13]"""
+    driver, actions = preempting()
+
+    done = driver.carry_out(actions) + driver.miss(N1)
+
+    assert {type(one) for one in done} == {Record, ReportUnschedulable, MarkDisruption, DeletePod, ClearNomination}
+    assert all(uids(done))

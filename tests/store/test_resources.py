@@ -1,0 +1,57 @@
+"""The kinds that a store holds."""
+
+import pytest
+
+from podium.store.resource import Resource
+from podium.store.resources import Resources
+from podium.store.store import Store
+from tests.store.objects import pod, priority_class
+from tests.store.refusals import answer, refusal
+
+
+def test_a_kind_that_nobody_knows_is_not_found() -> None:
+    store = Store()
+
+    assert (
+        refusal(store, lambda: store.create({"apiVersion": "v1", "kind": "Gadget", "metadata": {}}, now=0)).code == 404
+    )
+    assert refusal(store, lambda: store.objects("Gadget")).code == 404
+
+
+def test_a_built_in_kind_that_podium_does_not_read_is_kept_as_it_is() -> None:
+    store = Store()
+    raw = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "a"}, "data": {"key": "value"}}
+
+    stored = store.create(raw, now=0)
+    changed_data = store.update({**stored.raw, "data": {"key": "other"}})
+
+    assert stored.key == "default/a"
+    assert changed_data.raw["data"] == {"key": "other"}
+    assert changed_data.object.metadata.generation == 2
+
+
+def test_a_custom_resource_is_kept_beside_the_built_in_kind_of_its_name() -> None:
+    widget = Resource(group="example.com", kind="Pod", plural="pods", namespaced=False, is_custom=True)
+    store = Store(resources=Resources([widget]))
+    store.create(pod("web"), now=0)
+
+    raw = {"apiVersion": "example.com/v2", "kind": "Pod", "metadata": {"name": "web"}, "spec": {"anything": 1}}
+    stored = store.create(raw, now=0)
+
+    assert (stored.kind, stored.key) == ("Pod.example.com", "web")
+    assert [one.key for one in store.objects("Pod")] == ["default/web"]
+    assert store.update({**stored.raw, "spec": {"anything": 2}}).object.metadata.generation == 2
+
+
+def test_a_kind_is_served_once() -> None:
+    resources = Resources()
+
+    with pytest.raises(ValueError, match="already"):
+        resources.add(Resource(group="", kind="Pod", plural="pods", namespaced=True))
+
+
+def test_a_kind_without_a_status_has_no_such_subresource() -> None:
+    store = Store()
+    stored = store.create(priority_class("high", 1), now=0)
+
+    assert answer(refusal(store, lambda: store.update_status(stored.raw))) == (404, "NotFound")
