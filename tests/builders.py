@@ -307,17 +307,26 @@ def pending_in(cluster: Cluster, item: Pod) -> PodRecord:
 
 
 def configuration(
-    args: Mapping[str, Mapping[str, Any]] | None = None, *, only: Iterable[str] | None = None, **profile: Any
+    args: Mapping[str, Mapping[str, Any]] | None = None,
+    *,
+    only: Iterable[str] | None = None,
+    plugins: Mapping[str, Mapping[str, Iterable[str]]] | None = None,
+    **profile: Any,
 ) -> Configuration:
     """A configuration with one profile, the default one but for what is said.
 
     ``args`` gives the arguments of plugins. ``only`` leaves these plugins alone, with the two that every profile needs.
-    ``profile`` sets other fields of the profile.
+    ``plugins`` names those that are enabled and disabled at each point. ``profile`` sets other fields of the profile.
     """
     written = {
         "pluginConfig": [{"name": name, "args": dict(values)} for name, values in (args or {}).items()],
         **profile,
     }
+    if plugins is not None:
+        written["plugins"] = {
+            point: {change: [{"name": name} for name in names] for change, names in changes.items()}
+            for point, changes in plugins.items()
+        }
     if only is not None:
         kept = dict.fromkeys(["PrioritySort", *only, "DefaultBinder"])
         written["plugins"] = {"multiPoint": {"enabled": [{"name": name} for name in kept], "disabled": [{"name": "*"}]}}

@@ -55,16 +55,20 @@ class InterPodAffinity:
         self._cluster = context.cluster
 
     def pre_filter(self, state: CycleState, pod: PodRecord, cluster: Cluster) -> Status:
-        """Skip pods without required terms whom no placed pod's anti-affinity selects."""
+        """Skip pods without required terms whom nobody's anti-affinity selects.
+
+        Nominated pods count as well as placed ones, where kube-scheduler looks at placed ones alone: or else a
+        preemptor would meet its victim's replacement in the room that was made for it, and preempt for ever.
+        """
         pod_class = pod.pod_class
-        opposed = [
-            term
-            for term in cluster.carried.anti_affinity(pod_class)
-            if _is_found(cluster, CarriesAntiAffinity(term), term.topology_key)
-        ]
-        if not opposed and not pod_class.required_affinity and not pod_class.required_anti_affinity:
-            return SKIP
-        return SUCCESS
+        if pod_class.required_affinity or pod_class.required_anti_affinity:
+            return SUCCESS
+        opposing = cluster.carried.anti_affinity(pod_class)
+        if any(_is_found(cluster, CarriesAntiAffinity(term), term.topology_key) for term in opposing):
+            return SUCCESS
+        nominated = cluster.nominations.all() if opposing else []
+        carried = {term for waiting, _ in nominated for term in waiting.pod_class.required_anti_affinity}
+        return SKIP if carried.isdisjoint(opposing) else SUCCESS
 
     def filter_rows(self, state: CycleState, pod: PodRecord, view: View) -> Verdicts:
         """The pod's affinity, then its anti-affinity, then that of the pods already there."""

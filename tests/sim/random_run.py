@@ -1,0 +1,102 @@
+"""A random story played to its end, with every invariant checked on the way."""
+
+import json
+from dataclasses import dataclass, field
+from hashlib import sha256
+from random import Random
+
+from podium.sim.faults import DrawnFaults, Fault
+from podium.sim.lagging_watch import LaggingWatch
+from podium.sim.simulation import Simulation
+from tests.builders import configuration
+from tests.sim.invariants import InvariantChecker
+from tests.sim.judged_scheduler import JudgedScheduler
+from tests.sim.played import simulation_of, told
+from tests.sim.stories import STEPS_LAST_S, Story
+from tests.store.objects import SECOND
+
+FAULTS_LAST_NS = (STEPS_LAST_S + 60) * SECOND
+# Unschedulable pods are tried again after five minutes, whatever they wait for.
+FLUSH_NS = 330 * SECOND
+MOST_STEPS = 20_000
+MOST_FLUSHES = 5
+
+
+@dataclass(slots=True)
+class RandomRun:
+    """What a seed makes: a story, delays, a Permit plugin or none, and (``is_faulty``) some faults at some rates."""
+
+    seed: int
+    is_faulty: bool
+    faults: DrawnFaults = field(init=False)
+    scheduler: JudgedScheduler = field(init=False)
+    simulation: Simulation = field(init=False)
+    checker: InvariantChecker = field(init=False)
+    options: str = field(init=False)
+    random: Random = field(init=False)
+    steps: int = 0
+
+    def __post_init__(self) -> None:
+        self.random = random = Random(f"run:{self.seed}")
+        chosen = [fault for fault in Fault if random.random() < 0.5] if self.is_faulty else []
+        self.faults = DrawnFaults({fault: random.choice((0.05, 0.2, 0.5)) for fault in chosen})
+        delays = {
+            "bind_delay_ns": random.choice((0, 0, 1, 3)) * SECOND,
+            "start_delay_ns": random.choice((0, 0, 2)) * SECOND,
+        }
+        plugins = random.choice(([], ["tests.sim.holding:Holding"]))
+        self.options = f"seed {self.seed}, {self.faults.rates}, {delays}, plugins {plugins}"
+        settings = configuration(plugins={"multiPoint": {"enabled": plugins}})
+        self.scheduler = JudgedScheduler(settings, seed=self.seed)
+        watching = LaggingWatch(self.scheduler, self.faults, self.seed)
+        self.simulation = simulation_of(
+            *Story(self.seed).files, schedulers=[watching], faults=self.faults, seed=self.seed, **delays
+        )
+        self.checker = InvariantChecker(self.simulation, self.scheduler, settings, had_faults=self.is_faulty)
+
+    def play(self) -> None:
+        """Play it. Raises AssertionError, with the seed and the events so far, for a broken invariant."""
+        try:
+            self.checker.after_step()
+            self._step_until_quiet()
+            self.faults.stopped = True
+            self._step_until_quiet()
+            self.checker.at_rest(is_flushed=False)
+            self._flush_until_quiet()
+            self.checker.at_rest(is_flushed=True)
+        except Exception as error:
+            error.add_note("\n".join([self.options, *told(self.simulation)]))
+            raise
+
+    @property
+    def digest(self) -> str:
+        """What happened and what is left, in short."""
+        history = [event.to_dict() for event in self.simulation.history.events]
+        left = [stored.raw for kind in ("Node", "Pod") for stored in self.simulation.store.objects(kind)]
+        return sha256(json.dumps([history, left, str(self.options)]).encode()).hexdigest()
+
+    def _step_until_quiet(self, until_ns: int | None = None) -> None:
+        while (until_ns is None or self.simulation.now < until_ns) and self.simulation.step():
+            self.steps += 1
+            assert self.steps < MOST_STEPS, "L4: it never ends"
+            self.faults.stopped |= self.simulation.elapsed_ns > FAULTS_LAST_NS
+            self._check()
+
+    def _check(self) -> None:
+        self.checker.after_step()
+        if self.random.random() < 0.1:
+            self.checker.check_columns()
+        if self.random.random() < 0.1:
+            self.checker.check_some_decision(self.random)
+
+    def _flush_until_quiet(self) -> None:
+        """Let unschedulable pods be tried again, until that changes nothing."""
+        for _ in range(MOST_FLUSHES):
+            version = self.simulation.store.version
+            self.scheduler.is_patient = True
+            self._step_until_quiet(self.simulation.now + FLUSH_NS)
+            self.scheduler.is_patient = False
+            self._step_until_quiet()
+            if self.simulation.store.version == version:
+                return
+        raise AssertionError("L4: the cluster does not come to rest")

@@ -1,0 +1,79 @@
+"""What holds after each step, and at rest, of random stories with the real scheduler; with faults and without.
+
+Each seed is a story of its own. A run that fails tells its seed, its options and all that happened until then.
+"""
+
+import os
+import subprocess
+import sys
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+from podium.sim.faults import Fault
+from tests.fuzzing import FUZZ_RUNS, FUZZ_SEED
+from tests.sim.random_run import RandomRun
+
+ROOT = Path(__file__).parents[2]
+SEEDS = range(30)
+REPLAYED = 4
+HAPPENS = {"Scheduled", "FailedScheduling", "Preempted", "Nominated", "NominationCleared", "Killing", "Finished"}
+
+
+def played(seed: int, *, is_faulty: bool) -> RandomRun:
+    run = RandomRun(seed, is_faulty)
+    run.play()
+    return run
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_the_invariants_hold_in_every_story(seed: int) -> None:
+    run = played(seed, is_faulty=False)
+
+    # B2: nothing but the scheduler binds, so the kubelets turn nothing away.
+    assert not [event for event in run.simulation.history.events if event.reason == "Failed"]
+
+
+def test_the_invariants_hold_whatever_fails_and_every_fault_comes_up() -> None:
+    fired, happened = Counter[Fault](), Counter[str]()
+
+    for seed in SEEDS:
+        run = played(seed, is_faulty=True)
+        fired.update(run.faults.fired)
+        happened.update(event.reason for event in run.simulation.history.events)
+
+    assert all(fired[fault] > 0 for fault in Fault), fired
+    assert happened.keys() >= HAPPENS
+    # B2: what is lost or late does not let two pods have one place.
+    assert not happened["Failed"]
+
+
+def digests() -> str:
+    return " ".join(played(seed, is_faulty=True).digest for seed in range(REPLAYED))
+
+
+def test_a_seed_gives_the_same_run_again_in_any_process() -> None:
+    """C8. The order of sets and dictionaries differs between the processes."""
+    code = "from tests.sim.test_random_runs import digests; print(digests())"
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join((str(ROOT / "src"), str(ROOT)))}
+
+    told = [
+        subprocess.run(
+            [sys.executable, "-c", code],
+            cwd=ROOT,
+            env={**environment, "PYTHONHASHSEED": hash_seed},
+            capture_output=True,
+            text=True,
+            check=True,
+        ).stdout.strip()
+        for hash_seed in ("1", "2")
+    ]
+
+    assert told == [digests()] * 2
+
+
+@pytest.mark.fuzz
+def test_the_invariants_hold_in_many_more_stories() -> None:
+    for seed in range(FUZZ_SEED, FUZZ_SEED + FUZZ_RUNS):
+        played(seed, is_faulty=seed % 2 == 0)
