@@ -74,7 +74,8 @@ def test_only_rows_that_changed_are_ranked_again_and_there_may_be_more_rows_and_
     for number in range(1, 30):
         cluster.add_pod(cluster.read(pod(f"q{number}", on="n")))
         cluster.put(node(f"n{number}"))
+        cluster.add_pod(cluster.read(pod(f"r{number}", on=f"n{number}")))
     ranking.refresh()
 
     assert names(cluster, ranking) == [f"q{number}" for number in range(30)]
-    assert names(cluster, ranking, "n29") == []
+    assert [names(cluster, ranking, f"n{number}") for number in range(1, 30)] == [[f"r{n}"] for n in range(1, 30)]

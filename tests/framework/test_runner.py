@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from podium.api.pod import Pod
 from podium.app.explain import explain_decision
 from podium.cluster.arrays import Int64s
 from podium.cluster.cluster import Cluster
@@ -21,7 +22,7 @@ from podium.framework.profile import Profile
 from podium.framework.runner import Runner
 from podium.framework.status import SKIP, SUCCESS, Code, Status, unresolvable, unschedulable
 from podium.framework.verdicts import Verdicts
-from tests.builders import cluster_of, explain, node, plain_runner, pod, term
+from tests.builders import ZONE, cluster_of, explain, node, plain_runner, pod, spread_over, term
 
 FULL = unschedulable("full")
 
@@ -240,15 +241,56 @@ def test_of_equal_nominated_pods_each_must_fit_beside_the_others_and_not_beside_
         assert [row is not None for row in rows] == [fits] * 2
 
 
-def test_anti_affinity_of_a_nominated_pod_counts_where_that_of_a_placed_one_is_looked_at() -> None:
-    """A pod that nobody there minds skips the filter, as in kube-scheduler, though a nominated one minds it."""
+def test_anti_affinity_of_a_nominated_pod_keeps_others_off_its_node() -> None:
+    """Whether or not a placed pod minds them too, which kube-scheduler would need to look at all."""
     minding = pod("w", priority=9, nominated="n1", labels={"app": "w"}, apart=[term("app=p")])
     target = pod("p", priority=5, labels={"app": "p"})
-    nodes = [node("n1", zone="a"), node("n2", zone="a")]
+    nodes = [node("n1", zone="a"), node("n2", zone="a"), node("n3", zone="a")]
     other = pod("o", on="n2", priority=9, labels={"app": "o"}, apart=[term("app=p")])
 
-    assert explain([*nodes, minding, target]).nodes["n1"].is_success
-    assert not explain([*nodes, minding, other, target]).nodes["n1"].is_success
+    def refused(*objects: Pod) -> list[str]:
+        found = explain([*nodes, *objects, target]).nodes
+        return [name for name, status in found.items() if not status.is_success]
+
+    assert refused(minding) == ["n1"]
+    assert refused(minding, other) == ["n1", "n2"]
+
+
+def test_what_is_refused_beside_a_nominated_pod_may_fit_after_a_change_elsewhere() -> None:
+    """Spreading looks at all nodes: the answer for a node cannot be kept though the node stays as it is."""
+    web = {"app": "web"}
+    waiting = pod("w", priority=9, labels=web, nominated="a")
+    cluster = cluster_of(node("a", zone="a"), node("b", zone="b"), waiting)
+    runner = plain_runner(cluster)
+    record = cluster.read(pod("p", labels=web, spread=[spread_over(ZONE, "app=web")]))
+
+    def fits() -> list[str]:
+        return [cluster.nodes.name(int(row)) for row in place(runner, record).feasible]
+
+    assert fits() == ["b"]
+    cluster.add_pod(cluster.read(pod("q", on="b", labels=web)))
+    assert fits() == ["a"]
+
+
+def test_a_plugin_that_skips_at_pre_filter_is_told_of_no_changes() -> None:
+    """It prepared nothing that would have to be kept true."""
+    told = []
+
+    class Skips(Tokens):
+        def pre_filter(self, state: CycleState, pod: PodRecord, cluster: Cluster) -> Status:
+            return SKIP
+
+        def remove_pod(self, state: CycleState, pod: PodRecord, removed: PodRecord, node: NodeView) -> None:
+            told.append(removed)
+
+    cluster = cluster_of(node("n1", cpu=1), pod("q", on="n1", cpu=1))
+    asked = Recorder()
+    runner = plain_runner(cluster, extra=[Skips(), asked])
+
+    found = explain_decision(runner, cluster.read(pod("p", priority=5, cpu=1)))
+
+    assert (found.outcome, told) == ("preempts", [])
+    assert "n1" in asked.asked
 
 
 # Plugins that break their contract

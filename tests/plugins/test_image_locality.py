@@ -32,6 +32,15 @@ def test_the_upper_bound_is_that_of_each_container() -> None:
     assert score(megabytes=1000, containers=2) == (100 * (1000 - 23)) // (2000 - 23)
 
 
+def test_init_containers_count_too() -> None:
+    held = {"setup:v1": 1000 * MEBIBYTE}
+    spec = {"containers": (Container(image="web:v1"),), "init_containers": (Container(image="setup:v1"),)}
+
+    found = explain([node("n", images=held), pod("p", spec=spec)])
+
+    assert found.scores["n"]["ImageLocality"] == (100 * (1000 - 23)) // (2000 - 23)
+
+
 def test_an_image_counts_in_proportion_to_the_nodes_that_have_it() -> None:
     """Or all pods would go to the one node that has it."""
     assert score(nodes=4, having=2, megabytes=1000) == score(megabytes=500)
