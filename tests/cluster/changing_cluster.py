@@ -13,7 +13,7 @@ from podium.api.node import Namespace, Node
 from podium.api.pod import Pod
 from podium.api.policy import POLICY_ANNOTATION, PodDisruptionBudget
 from podium.cluster.cluster import Cluster
-from tests.builders import PREEMPTED, at, namespace
+from tests.builders import PREEMPTED, at, namespace, node
 from tests.generators import EVERYTHING, LABELS, Traits, budgets, nodes, pods
 
 NAMES = ("node-0", "node-1", "node-2", "node-3")
@@ -24,10 +24,12 @@ SOME_OBJECT = st.integers(0, 99)
 class ChangingCluster(RuleBasedStateMachine):
     """``cluster`` is told of every change; the dictionaries hold what it was told, by name or uid.
 
-    Pods come to nodes before the nodes do, nodes go before their pods, and names are used again.
+    Pods come to nodes before the nodes do, nodes go before their pods, and names are used again. ``idle`` nodes are
+    there from the start and take no pods, so that a change is a change of few nodes among many.
     """
 
     traits: Traits = EVERYTHING
+    idle: int = 0
 
     def __init__(self) -> None:
         super().__init__()
@@ -47,6 +49,9 @@ class ChangingCluster(RuleBasedStateMachine):
 
     @initialize(data=st.data())
     def begin(self, data: st.DataObject) -> None:
+        for number in range(self.idle):
+            self.nodes[f"idle-{number}"] = node(f"idle-{number}", pods=0, unschedulable=True)
+            self.cluster.put(self.nodes[f"idle-{number}"])
         for name in NAMES[:2]:
             self.put_node(name, data)
         for _ in range(data.draw(st.integers(0, 3))):
@@ -54,15 +59,15 @@ class ChangingCluster(RuleBasedStateMachine):
 
     @rule(name=SOME_NODE, data=st.data())
     def put_node(self, name: str, data: st.DataObject) -> None:
-        node = data.draw(nodes(name, self.traits))
-        self.nodes[name] = node
-        self.cluster.put(node)
+        drawn = data.draw(nodes(name, self.traits))
+        self.nodes[name] = drawn
+        self.cluster.put(drawn)
 
-    @precondition(lambda self: self.nodes)
+    @precondition(lambda self: not self.nodes.keys().isdisjoint(NAMES))
     @rule(choice=SOME_OBJECT)
     def remove_node(self, choice: int) -> None:
-        node = _one_of(self.nodes, choice)
-        self.cluster.remove(self.nodes.pop(node))
+        name = _one_of({name: self.nodes[name] for name in NAMES if name in self.nodes}, choice)
+        self.cluster.remove(self.nodes.pop(name))
 
     @rule(data=st.data())
     def add_pod(self, data: st.DataObject) -> None:

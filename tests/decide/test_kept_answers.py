@@ -22,6 +22,7 @@ class DecidingCluster(ChangingCluster):
     """The same pods are decided about after every change, by a scheduler that has been there all the time."""
 
     traits = ROW_LOCAL
+    idle = 8
 
     def __init__(self) -> None:
         super().__init__()

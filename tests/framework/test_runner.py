@@ -260,7 +260,7 @@ def test_what_is_refused_beside_a_nominated_pod_may_fit_after_a_change_elsewhere
     """Spreading looks at all nodes: the answer for a node cannot be kept though the node stays as it is."""
     web = {"app": "web"}
     waiting = pod("w", priority=9, labels=web, nominated="a")
-    cluster = cluster_of(node("a", zone="a"), node("b", zone="b"), waiting)
+    cluster = cluster_of(node("a", zone="a"), node("b", zone="b"), *(node(f"n{n}") for n in range(8)), waiting)
     runner = plain_runner(cluster)
     record = cluster.read(pod("p", labels=web, spread=[spread_over(ZONE, "app=web")]))
 

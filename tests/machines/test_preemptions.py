@@ -227,6 +227,16 @@ class TestThePreemptor:
 
         assert the(Bind, driver.tick()) == Bind("default/high", "default/high", "n1")
 
+    def test_it_is_tried_as_soon_as_a_victim_has_ended_and_before_what_replaces_the_victim(self) -> None:
+        """[k/k#93505: it backs off from its last attempt, and the replacement does not]"""
+        driver = preempted()
+        driver.see(pod("replacement", cpu=1, priority=100))
+
+        driver.miss(A, B)
+
+        assert driver.where(HIGH) is Place.ACTIVE
+        assert the(Bind, driver.tick()).pod == "default/high"
+
     def test_it_preempts_nothing_more_while_its_victims_terminate(self) -> None:
         """[TestPodEligibleToPreemptOthers; k/k#134217]"""
         driver = preempted()

@@ -8,6 +8,7 @@ from random import Random
 
 from msgspec.structs import replace
 
+from podium.api.meta import Raw
 from podium.api.node import Node
 from podium.api.pod import NOMINATED_NODE_ANNOTATION, ContainerPort, Pod
 from podium.api.policy import PodDisruptionBudget
@@ -20,7 +21,7 @@ from podium.cluster.cluster import Cluster
 from podium.framework.configuration import Configuration
 from podium.machines.queued_pod import Place, QueuedPod
 from podium.sim.simulation import Simulation
-from podium.store.stored import Raw, Stored
+from podium.store.stored import Stored
 from podium.store.watch_log import WatchEvent
 from tests.sim.judged_scheduler import JudgedScheduler, is_to_be_scheduled
 from tests.sim.oracle import Sight

@@ -7,13 +7,13 @@ import pytest
 
 from podium.api.codec import load_text
 from podium.api.errors import InputError
+from podium.api.meta import Raw
 from podium.sim.initial import start_time
 from podium.sim.openb import read_trace
 from podium.sim.result import result_of
 from podium.sim.scenario import Apply, Scenario, split_documents
 from podium.sim.simulation import Settings, Simulation
 from podium.sim.trace import Trace
-from podium.store.stored import Raw
 from tests.sim.first_fit import FirstFit
 
 NODES = "sn,cpu_milli,memory_mib,gpu,model\nn1,32000,262144,0,\nn2,96000,786432,8,G2\n"

@@ -6,12 +6,16 @@ alone. Unknown fields are accepted and dropped; the wire form is kept by whoever
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Any
 
 import msgspec
 
 Int32 = Annotated[int, msgspec.Meta(ge=-(2**31), le=2**31 - 1)]
 Int64 = Annotated[int, msgspec.Meta(ge=-(2**63), le=2**63 - 1)]
+
+
+Raw = dict[str, Any]
+"""An object's JSON, or a part of it, as plain dictionaries and lists. What was handed on is never changed in place."""
 
 
 class Narrow(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit_defaults=True):

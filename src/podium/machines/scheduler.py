@@ -185,14 +185,16 @@ class Scheduler:
 
     def _withdraw(self, record: PodRecord, now: int) -> None:
         """A pod neither takes nor wants room: it is gone, or without a node and deleted or another scheduler's."""
-        uid = record.uid
-        room = self.cluster.placed.get(uid) or (record if uid in self.cluster.nominations else None)
+        uid, placed = record.uid, self.cluster.placed.get(record.uid)
+        node_name = "" if placed is None else placed.node_name
+        had_room = placed is not None or uid in self.cluster.nominations
         self.bindings.withdraw(uid)
         self._forget_pending(uid)
         if uid in self.cluster.placed:
             self.cluster.remove_pod(uid)
-        if room is not None:
-            self._room_opened(room, now)
+        if had_room:
+            self._room_opened(placed or record, now)
+            self._try_nominated(node_name, record.priority, now)
 
     def _forget_pending(self, uid: str) -> None:
         self.queue.delete(uid)
@@ -391,6 +393,14 @@ class Scheduler:
             self.reports.write(pod.uid, "")
             self.queue.activate([pod.uid], now)
         return actions
+
+    def _try_nominated(self, node_name: str, priority: int, now: int) -> None:
+        """Try those at once who wait for a node that a less important pod has left, though they may have to back off.
+
+        Or else others are tried first, the replacement of a victim above all.
+        """
+        waiting = self.cluster.nominations.on(node_name)
+        self.queue.activate([pod.uid for pod in waiting if pod.priority > priority], now)
 
     def _room_opened(self, pod: PodRecord, now: int) -> None:
         """``pod`` no longer takes, or no longer claims, room on some node."""

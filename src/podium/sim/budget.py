@@ -8,11 +8,12 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable
 
+from podium.api.meta import Raw
 from podium.api.pod import Pod
 from podium.api.policy import PodDisruptionBudget
 from podium.api.selectors import compile_label_selector
 from podium.api.times import parse_time
-from podium.store.stored import Raw, Stored
+from podium.store.stored import Stored
 
 DELETION_TIMEOUT_NS = 120 * 10**9
 """How long an accepted disruption counts against a pod that is not deleted for it."""

@@ -9,10 +9,11 @@ import json
 from collections.abc import Iterable
 from hashlib import blake2b
 
+from podium.api.meta import Raw
 from podium.api.workloads import Deployment
 from podium.sim.replicas import label, owner_reference
 from podium.sim.writes import Create, Replace, Write
-from podium.store.stored import Raw, Stored
+from podium.store.stored import Stored
 
 _HASH_LABEL = "pod-template-hash"
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from podium.api.meta import Raw
 from podium.api.node import Node
 from podium.api.pod import Pod
 from podium.api.times import parse_time
 from podium.machines.actions import Record
-from podium.store.stored import Raw
 from podium.store.watch_log import WatchEvent
 
 # What the store's own log tells better: it also knows of bindings whose answer was lost.

@@ -7,7 +7,7 @@ from typing import Any
 
 from podium.api.codec import Document
 from podium.api.errors import InputError
-from podium.api.meta import Kubernetes
+from podium.api.meta import Kubernetes, Raw
 from podium.api.node import Node
 from podium.api.pod import Pod
 from podium.api.times import format_time, parse_time
@@ -16,7 +16,7 @@ from podium.machines.pod_annotations import DURATION, MEMORY_USAGE
 from podium.sim.scenario import Apply, Scenario, check_played
 from podium.store.errors import StoreError
 from podium.store.store import Store
-from podium.store.stored import Raw, reread
+from podium.store.stored import reread
 
 DEFAULT_START_NS = parse_time("2026-01-01T00:00:00Z")
 """When a simulation starts whose input has no timestamp."""

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from podium.api.meta import Kubernetes, Narrow
+from podium.api.meta import Kubernetes, Narrow, Raw
 from podium.api.pod import PodCondition
 from podium.api.reading import read
 from podium.api.workloads import Job
-from podium.store.stored import Raw
 
 
 class JobStatus(Narrow, frozen=True, kw_only=True):

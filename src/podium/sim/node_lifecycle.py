@@ -7,9 +7,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from podium.api.meta import Raw
 from podium.api.node import Node
 from podium.sim.writes import Replace, Write
-from podium.store.stored import Raw, Stored
+from podium.store.stored import Stored
 from podium.store.watch_log import WatchEvent
 
 _NAME = "node-lifecycle-controller"

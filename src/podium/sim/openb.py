@@ -9,11 +9,11 @@ from __future__ import annotations
 
 from podium.api.errors import shown
 from podium.api.files import FileName
+from podium.api.meta import Raw
 from podium.api.names import label_value_problem, subdomain_problem
 from podium.machines.pod_annotations import DURATION
 from podium.sim.table import Row, read_table
 from podium.sim.trace import Trace
-from podium.store.stored import Raw
 
 GPU_MODEL = "podium.dev/gpu-model"
 """The node label with the model of the node's GPUs."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from podium.api.meta import Raw
 from podium.api.pod import Pod
 from podium.machines.kubelet import Kubelet
 from podium.machines.pod_annotations import MEMORY_USAGE
@@ -10,7 +11,7 @@ from podium.sim.history import History
 from podium.sim.scenario import Apply, Cordon, Finish, Remove, Step, UseMemory
 from podium.sim.writes import Create, Delete, Replace, ReplaceStatus
 from podium.store.errors import StoreError
-from podium.store.stored import Raw, Stored
+from podium.store.stored import Stored
 
 _SCENARIO = "scenario"
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from podium.api.meta import Kubernetes
+from podium.api.meta import Kubernetes, Raw
 from podium.api.pod import Pod
 from podium.api.times import parse_time
 from podium.sim.writes import Create, Delete, Write
-from podium.store.stored import Raw, Stored
+from podium.store.stored import Stored
 
 
 def label(object_: Kubernetes) -> str:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+from podium.api.meta import Raw
 from podium.api.pod import PodCondition
 from podium.api.times import format_time
 from podium.machines.actions import FinishDeletion, ReportNodeCondition, ReportPodStatus
 from podium.store.conditions import with_condition
 from podium.store.store import Store
-from podium.store.stored import Raw
 
 
 def carry_out_report(store: Store, action: ReportPodStatus | FinishDeletion | ReportNodeCondition, now: int) -> None:

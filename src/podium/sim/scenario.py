@@ -27,7 +27,7 @@ from typing import Any
 from podium.api.codec import Document, decode
 from podium.api.errors import InputError, shown
 from podium.api.kinds import KINDS
-from podium.api.meta import Kubernetes
+from podium.api.meta import Kubernetes, Raw
 from podium.api.reading import read
 from podium.api.times import parse_duration
 from podium.api.workloads import Job
@@ -36,7 +36,6 @@ from podium.machines.pod_annotations import MEMORY_USAGE, memory_usage
 from podium.sim.annotations import check_annotations
 from podium.sim.fields import Fields
 from podium.sim.jobs import JobProgress
-from podium.store.stored import Raw
 
 API_VERSION = "podium.dev/v1alpha1"
 _GROUP = API_VERSION.partition("/")[0]

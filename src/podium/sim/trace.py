@@ -8,8 +8,8 @@ from typing import BinaryIO
 
 import msgspec
 
+from podium.api.meta import Raw
 from podium.sim.scenario import API_VERSION
-from podium.store.stored import Raw
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from podium.api.meta import Raw
 from podium.api.node import CSINode, Node
 from podium.api.storage import StorageClass
 from podium.machines.actions import BindClaim
 from podium.store.errors import conflict
 from podium.store.store import Store
-from podium.store.stored import Raw, Stored
+from podium.store.stored import Stored
 
 _BOUND = {"phase": "Bound"}
 # How the volume controller says that both sides are bound; the scheduler waits for it.

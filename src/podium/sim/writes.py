@@ -8,8 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Protocol
 
-from podium.api.meta import Kubernetes
-from podium.store.stored import Raw
+from podium.api.meta import Kubernetes, Raw
 from podium.store.watch_log import WatchEvent
 
 

@@ -7,12 +7,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
+from podium.api.meta import Raw
 from podium.api.policy import PriorityClass
 from podium.store.errors import StoreError, forbidden
 from podium.store.label_keys import merge_label_keys
 from podium.store.priority_classes import SYSTEM_CLASSES, default_class
 from podium.store.resources import POD
-from podium.store.stored import Raw
 
 _DEFAULTS: Raw = {"terminationGracePeriodSeconds": 30, "schedulerName": "default-scheduler"}
 _PREEMPT = "PreemptLowerPriority"

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import msgspec
 
+from podium.api.meta import Raw
 from podium.api.pod import Pod
 from podium.store.conditions import with_condition
 from podium.store.errors import StoreError, conflict
-from podium.store.stored import Raw, Stored, reread
+from podium.store.stored import Stored, reread
 
 _SCHEDULED = {"type": "PodScheduled", "status": "True"}
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from podium.api.meta import Raw
 from podium.api.times import format_time
-from podium.store.stored import Raw
 
 
 def with_condition(conditions: Sequence[Raw], condition: Raw, now: int) -> list[Raw]:

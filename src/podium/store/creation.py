@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from podium.api.meta import Raw
 from podium.api.times import format_time
 from podium.store.errors import bad_request
 from podium.store.resource import Resource
-from podium.store.stored import Raw
 
 # Whoever registers a node reports on it in the same request.
 _REPORTED_AT_CREATION = frozenset(("Node",))

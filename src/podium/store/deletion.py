@@ -9,11 +9,11 @@ from __future__ import annotations
 from typing import Literal
 
 from podium.api.errors import shown
-from podium.api.meta import Kubernetes
+from podium.api.meta import Kubernetes, Raw
 from podium.api.pod import Pod
 from podium.api.times import format_time, parse_time
 from podium.store.errors import conflict, invalid_options
-from podium.store.stored import Raw, Stored
+from podium.store.stored import Stored
 
 Propagation = Literal["", "Background", "Foreground", "Orphan"]
 """What becomes of the objects that a deleted object owns: they go after it, before it, or stay.

@@ -13,15 +13,16 @@ import sqlite3
 from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
-from podium.api.errors import PodiumError, shown
+from podium.api.errors import PodiumError, escape
+from podium.api.meta import Raw
 from podium.store.identity import Identities
 from podium.store.journal import Saved
-from podium.store.stored import Raw
 from podium.store.watch_log import WatchEvent
 
 Result = TypeVar("Result")
 
 _APPLICATION_ID = 0x706F6469
+_MAX_PATH = 4_096
 _FORMAT = 1
 _SCHEMA = """
 CREATE TABLE objects (kind TEXT, key TEXT, version INTEGER, object TEXT, PRIMARY KEY (kind, key)) WITHOUT ROWID;
@@ -86,12 +87,12 @@ class DurableJournal:
     def _guarded(self, work: Callable[[], Result]) -> Result:
         """Do the work; after a failure of the disk there is no telling what a later write would stand on."""
         if self._failed:
-            raise JournalError(f"{shown(self.path)} failed before; start again with what it holds")
+            raise JournalError(f"{escape(self.path, _MAX_PATH)} failed before; start again with what it holds")
         try:
             return work()
         except (sqlite3.Error, json.JSONDecodeError) as error:
             self._failed = True
-            raise JournalError(f"{shown(self.path)}: {error}") from None
+            raise JournalError(f"{escape(self.path, _MAX_PATH)}: {error}") from None
 
     def _open(self) -> None:
         run = self._connection.execute

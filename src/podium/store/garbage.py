@@ -7,10 +7,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from podium.api.meta import Raw
 from podium.store.deletion import FOREGROUND, ORPHAN, Propagation
 from podium.store.errors import StoreError
 from podium.store.store import Store
-from podium.store.stored import Raw, Stored
+from podium.store.stored import Stored
 
 
 @dataclass(frozen=True, slots=True)

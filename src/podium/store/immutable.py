@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
+from podium.api.meta import Raw
 from podium.api.policy import PriorityClass
 from podium.store.errors import invalid
 from podium.store.pod_update import check_pod_update
-from podium.store.stored import Raw, Stored
+from podium.store.stored import Stored
 
 _PROBLEM = "the field is immutable"
 _FIELDS = {

@@ -6,11 +6,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal, Protocol
 
+from podium.api.meta import Raw
 from podium.api.reading import read
 from podium.store.identity import Identities
 from podium.store.resources import Resources
 from podium.store.revisions import Record, Revisions
-from podium.store.stored import Raw, Stored
+from podium.store.stored import Stored
 from podium.store.watch_log import WatchEvent, WatchLog
 
 EventType = Literal["ADDED", "MODIFIED", "DELETED"]

@@ -5,13 +5,13 @@ from __future__ import annotations
 from typing import Any, Literal
 
 from podium.api.errors import shown
+from podium.api.meta import Raw
 from podium.api.yaml import MAX_DEPTH
 from podium.store.errors import StoreError, bad_request
 from podium.store.json_patch import json_patch
 from podium.store.merge_keys import schema_of
 from podium.store.merge_patch import merge_patch
 from podium.store.resource import Resource
-from podium.store.stored import Raw
 from podium.store.strategic_patch import strategic_patch
 
 PatchType = Literal["json", "merge", "strategic"]

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
+from podium.api.meta import Raw
 from podium.store.errors import StoreError, invalid
-from podium.store.stored import Raw, Stored
+from podium.store.stored import Stored
 
 _CONTAINERS = ("containers", "initContainers")
 _FORBIDDEN = (

@@ -8,12 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from podium.api.meta import Kubernetes
+from podium.api.meta import Kubernetes, Raw
 from podium.api.pod import Pod
 from podium.api.quota import ResourceQuota
 from podium.store.errors import StoreError, forbidden
 from podium.store.revisions import Revisions
-from podium.store.stored import Raw, Stored, reread
+from podium.store.stored import Stored, reread
 from podium.store.usage import Amounts, is_counted, read_amount, unnamed, usage_of, written_amount
 
 

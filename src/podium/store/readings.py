@@ -7,14 +7,14 @@ from typing import TypeVar
 import msgspec
 
 from podium.api.errors import InputError
-from podium.api.meta import Kubernetes
+from podium.api.meta import Kubernetes, Raw
 from podium.api.pod import Pod
 from podium.api.reading import read
 from podium.api.validate import check_metadata, validate
 from podium.api.validate_pod import check_pod_status
 from podium.store.errors import invalid, unreadable
 from podium.store.resource import Resource
-from podium.store.stored import Raw, Stored, reread
+from podium.store.stored import Stored, reread
 
 Reading = TypeVar("Reading", bound=Kubernetes)
 

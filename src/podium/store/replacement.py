@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from podium.api.meta import Raw
 from podium.store.admission import readmit_pod
 from podium.store.errors import bad_request
 from podium.store.resource import Resource
-from podium.store.stored import Raw, Stored
+from podium.store.stored import Stored
 
 _KEPT_METADATA = (
     "name",

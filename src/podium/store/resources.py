@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from podium.api.kinds import KINDS, Kind, group_of
-from podium.api.meta import Kubernetes
+from podium.api.meta import Kubernetes, Raw
 from podium.store.errors import unknown_kind
 from podium.store.resource import Resource
-from podium.store.stored import Raw
 
 _SCALED = frozenset(("Deployment", "ReplicaSet", "ReplicationController", "StatefulSet"))
 # Their objects say all there is to say by themselves: nobody reports on them.

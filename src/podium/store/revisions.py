@@ -8,10 +8,10 @@ from typing import Literal, Protocol
 
 import msgspec
 
-from podium.api.meta import Kubernetes
+from podium.api.meta import Kubernetes, Raw
 from podium.store.identity import Identities
 from podium.store.resource import Resource
-from podium.store.stored import Raw, Stored
+from podium.store.stored import Stored
 from podium.store.watch_log import WatchEvent, WatchLog
 
 

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from podium.api.meta import Raw
 from podium.api.selectors import compile_label_selector, selector_from_labels
 from podium.api.workloads import Deployment, ReplicaSet, ReplicationController, StatefulSet
 from podium.store.errors import bad_request, invalid, unknown_kind
 from podium.store.resource import Resource
-from podium.store.stored import Raw, Stored
+from podium.store.stored import Stored
 
 SCALE = Resource(group="autoscaling", kind="Scale", plural="scales", namespaced=True)
 

@@ -6,10 +6,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from podium.api.errors import InputError, shown
+from podium.api.meta import Raw
 from podium.api.selectors import EVERYTHING, FieldSelector, Selector, parse_field_selector, parse_label_selector
 from podium.store.errors import bad_request
 from podium.store.resource import Resource
-from podium.store.stored import Raw, Stored
+from podium.store.stored import Stored
 
 _EVERY_FIELD = FieldSelector()
 _NAMES = ("metadata.name", "metadata.namespace")

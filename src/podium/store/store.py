@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from contextlib import AbstractContextManager
 from typing import Any, Literal
 
-from podium.api.meta import Kubernetes
+from podium.api.meta import Kubernetes, Raw
 from podium.api.pod import Pod
 from podium.api.policy import PriorityClass
 from podium.api.quota import ResourceQuota
@@ -29,7 +29,7 @@ from podium.store.resource import Resource
 from podium.store.resources import Resources
 from podium.store.scale import SCALE, scale_of, scaled
 from podium.store.scope import Scope, read_scope
-from podium.store.stored import Raw, Stored
+from podium.store.stored import Stored
 from podium.store.watch import Watch, open_watch
 from podium.store.watch_log import WatchEvent
 

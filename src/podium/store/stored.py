@@ -8,11 +8,8 @@ from typing import Any, TypeVar
 
 import msgspec
 
-from podium.api.meta import Kubernetes
+from podium.api.meta import Kubernetes, Raw
 from podium.store.resource import Resource
-
-Raw = dict[str, Any]
-"""An object's JSON as plain dictionaries and lists. What the store holds is never changed in place."""
 
 Reading = TypeVar("Reading", bound=Kubernetes)
 

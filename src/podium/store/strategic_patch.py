@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from typing import Any
 
+from podium.api.meta import Raw
 from podium.store.element_order import identities, in_order
 from podium.store.errors import bad_request
 from podium.store.merge_keys import Schema
-from podium.store.stored import Raw
 
 _PATCH = "$patch"
 _RETAIN = "$retainKeys"

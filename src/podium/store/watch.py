@@ -6,11 +6,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, Literal
 
+from podium.api.meta import Raw
 from podium.store.errors import invalid_options, too_large
 from podium.store.listing import ListOptions, read_version
 from podium.store.revisions import Revisions
 from podium.store.scope import Scope
-from podium.store.stored import Raw
 from podium.store.watch_log import WatchEvent
 
 _INITIAL_EVENTS_END = "k8s.io/initial-events-end"
