@@ -13,6 +13,7 @@ from typing import Any
 import msgspec
 from msgspec.structs import replace
 
+from podium.api.avoid_list import PREFER_AVOID_PODS, avoid_entry, written
 from podium.api.meta import Kubernetes, ObjectMeta, OwnerReference
 from podium.api.node import ContainerImage, Namespace, Node, NodeSpec, NodeStatus, Taint
 from podium.api.pod import (
@@ -73,16 +74,24 @@ def node(  # noqa: PLR0913 - one argument for each thing a test may want to say
     taints: Iterable[str] = (),
     unschedulable: bool = False,
     images: Mapping[str, int] | None = None,
+    avoids: Iterable[str] = (),
     **resources: Quantity,
 ) -> Node:
     """A node. ``zone`` gives it the zone and the hostname label; ``images`` maps names to bytes.
+
+    ``avoids`` are the controllers on its avoid list, written as a pod's owner: "ReplicaSet/web".
 
     Further resources are written with underscores: ``example_com__gpu=4`` is four of example.com/gpu.
     """
     places = {} if zone is None else {ZONE: zone, HOSTNAME: name}
     amounts: dict[str, Quantity] = {"cpu": cpu, "memory": memory, "pods": pods, **_resources(resources)}
+    avoided = [avoid_entry(_owner(one), "", "", DAY_ONE_NS) for one in avoids]
     return Node(
-        metadata=ObjectMeta(name=name, labels={**places, **(labels or {})}),
+        metadata=ObjectMeta(
+            name=name,
+            labels={**places, **(labels or {})},
+            annotations={PREFER_AVOID_PODS: written(avoided)} if avoided else {},
+        ),
         spec=NodeSpec(unschedulable=unschedulable, taints=tuple(taint(text) for text in taints)),
         status=NodeStatus(
             allocatable=amounts,

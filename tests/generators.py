@@ -46,6 +46,7 @@ TAINTS = (
     ("flaky:NoExecute", "gpu=no:PreferNoSchedule"),
     ("flaky:PreferNoSchedule", "gpu=yes:PreferNoSchedule"),
 )
+OWNERS = ("ReplicaSet/web", "ReplicaSet/db", "Job/web")
 IMAGES = ("web:v1", "big", "registry:5000/small")
 
 # cpu, memory, GPUs
@@ -60,6 +61,7 @@ SIZES = (
     (4, "2Gi", 0),
 )
 FULL_SIZES = tuple(size for size in SIZES if None not in size)
+EQUAL_SIZES = ((1, "1Gi", 0),)
 LARGE_SIZES = ((2, "1Gi", 0), (2, "2Gi", 1), (3, "2Gi", 0), (3, "3Gi", 0))
 LABELS: tuple[dict[str, str], ...] = (
     {"app": "a"},
@@ -129,7 +131,10 @@ class Objects:
 
 @dataclass(frozen=True, slots=True)
 class Traits:
-    """What generated pods may have beyond requests, labels and priorities."""
+    """What generated pods may have beyond requests, labels and priorities.
+
+    With ``equals`` they are all of one priority and size, and belong to few owners.
+    """
 
     affinity: bool = False
     preferences: bool = False
@@ -142,6 +147,8 @@ class Traits:
     nominated: bool = False
     budgets: bool = False
     images: bool = False
+    avoid_lists: bool = False
+    equals: bool = False
     always_requests: bool = False
     heavy_target: bool = False
 
@@ -158,6 +165,7 @@ EVERYTHING = Traits(
     nominated=True,
     budgets=True,
     images=True,
+    avoid_lists=True,
 )
 
 
@@ -196,6 +204,7 @@ def nodes(draw: st.DrawFn, name: str, traits: Traits = EVERYTHING) -> Node:
         taints=draw(st.sampled_from(TAINTS)) if traits.tolerations else (),
         unschedulable=traits.tolerations and draw(ONCE_IN_A_WHILE),
         images={_with_tag(image): draw(st.sampled_from((10, 300, 900))) * MEBIBYTE for image in held},
+        avoids=draw(st.lists(st.sampled_from(OWNERS), max_size=2)) if traits.avoid_lists else (),
         **extra,
     )
 
@@ -226,7 +235,7 @@ def targets(draw: st.DrawFn, names: Sequence[str], traits: Traits) -> Pod:
 
 @st.composite
 def _pods(draw: st.DrawFn, name: str, on: str, traits: Traits, *, nominated: str = "", is_target: bool = False) -> Pod:
-    sizes = FULL_SIZES if traits.always_requests else SIZES
+    sizes = EQUAL_SIZES if traits.equals else FULL_SIZES if traits.always_requests else SIZES
     cpu, memory, gpus = draw(st.sampled_from(LARGE_SIZES if traits.heavy_target and is_target else sizes))
     extra: dict[str, Any] = {"example_com__gpu": gpus} if gpus else {}
     life = draw(st.sampled_from(LIVES)) if on and traits.terminating else ""
@@ -236,7 +245,7 @@ def _pods(draw: st.DrawFn, name: str, on: str, traits: Traits, *, nominated: str
         namespace="default" if is_target else draw(st.sampled_from((*NAMESPACES, "default", "default"))),
         on=on,
         nominated=nominated,
-        priority=draw(st.sampled_from((1, 2, 3) if is_target else PRIORITIES)),
+        priority=1 if traits.equals else draw(st.sampled_from((1, 2, 3) if is_target else PRIORITIES)),
         cpu=cpu,
         memory=memory,
         labels=draw(st.sampled_from(LABELS)),
@@ -245,6 +254,7 @@ def _pods(draw: st.DrawFn, name: str, on: str, traits: Traits, *, nominated: str
         preempted=life == "preempted",
         ports=draw(st.sampled_from(PORTS)) if traits.ports else (),
         image=draw(st.sampled_from((*IMAGES, ""))) if traits.images and is_target else "",
+        owner=draw(st.sampled_from((*OWNERS, ""))) if traits.equals or (traits.avoid_lists and is_target) else "",
         tolerations=draw(st.lists(TOLERATING, max_size=2)) if traits.tolerations and is_target else (),
         node_selector=draw(st.sampled_from(({}, {}, {"rack": "r0"}))) if traits.node_affinity and is_target else None,
         needs_nodes=draw(_node_terms()) if traits.node_affinity and is_target and draw(RARELY) else None,

@@ -89,8 +89,9 @@ def test_an_empty_list_holds_no_objects() -> None:
 
 @pytest.mark.parametrize("kind", KINDS.values(), ids=lambda kind: kind.name)
 def test_every_kind_is_read_by_group_and_kind_whatever_the_version(kind: Any) -> None:
-    raw = manifest(kind.name, f"{kind.group}/v9beta1" if kind.group else "v9")
-    if kind.name in ("Deployment", "ReplicaSet", "StatefulSet"):
+    name = "default" if kind.name == "DisruptionPolicy" else "web"
+    raw = manifest(kind.name, f"{kind.group}/v9beta1" if kind.group else "v9", name=name)
+    if kind.name in ("DaemonSet", "Deployment", "ReplicaSet", "StatefulSet"):
         raw["spec"] = {"selector": {}}
 
     read = decode(raw)

@@ -75,7 +75,7 @@ class Outer(msgspec.Struct):
         ({"inner": {"a": {}, "b": 3}}, ".inner.b: 3 is not an object"),
         ({"inner": {"a": {"size": "huge"}}}, ".inner[...].size: Invalid enum value 'huge'"),
         ({"inner": {"a": {"count": "x"}}}, ".inner[...].count: Expected `int`, got `str`"),
-        ({"inner": {"a": {"depth": 1}}}, ".inner[...]: Object contains unknown field `depth`"),
+        ({"inner": {"a": {"depth": 1}}}, '.inner[...]: there is no field "depth"; known are: size, count'),
         ({"sizes": {"a": "huge"}}, ".sizes[...]: Invalid enum value 'huge'"),
     ],
 )
@@ -102,3 +102,30 @@ def test_b10_what_cannot_be_read_is_told_from_what_is_not_right(spec: Any, malfo
 
     assert isinstance(caught.value, MalformedError) == malformed
     assert type(caught.value.located(source="in.yaml")) is type(caught.value)
+
+
+class Strict(msgspec.Struct, rename="camel", forbid_unknown_fields=True):
+    max_entries: int = 0
+    inner: "Strict | None" = None
+
+
+@pytest.mark.parametrize(
+    ("raw", "error"),
+    [
+        ({"maxEntry": 1}, 'there is no field "maxEntry"; did you mean maxEntries?'),
+        ({"inner": {"inner": {"other": 1}}}, '.inner.inner: there is no field "other"; known are: maxEntries, inner'),
+    ],
+)
+def test_a_strict_object_names_the_field_that_there_is_not_and_those_that_there_are(raw: Any, error: str) -> None:
+    with pytest.raises(InputError) as caught:
+        read(raw, Strict)
+
+    assert str(caught.value) == error
+
+
+@pytest.mark.parametrize("place", ["nothing", "maxEntries", "maxEntries.deeper", "inner.nothing", "inner[0]", "x[...]"])
+def test_an_unknown_field_whose_name_looks_like_a_place_is_refused_all_the_same(place: str) -> None:
+    with pytest.raises(InputError, match="there is no field"):
+        read({f"x` - at `$.{place}": 1, "maxEntries": 1, "inner": {}}, Strict)
+    with pytest.raises(InputError, match=r"\.inner: there is no field"):
+        read({"inner": {f"x` - at `$.{place}": 1}}, Strict)

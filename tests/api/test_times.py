@@ -2,7 +2,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from podium.api.times import format_duration, format_time, parse_duration, parse_time
+from podium.api.times import format_duration, format_exact_time, format_time, parse_duration, parse_time
 
 SECOND = 10**9
 
@@ -46,6 +46,16 @@ def test_other_texts_are_no_times(text: str) -> None:
 
 def test_times_are_written_in_whole_seconds() -> None:
     assert format_time(1_767_225_600 * SECOND + 999_999_999) == "2026-01-01T00:00:00Z"
+
+
+def test_an_exact_time_has_a_fraction_where_it_needs_one() -> None:
+    assert format_exact_time(90 * SECOND) == "1970-01-01T00:01:30Z"
+    assert format_exact_time(-1) == "1969-12-31T23:59:59.999999999Z"
+
+
+@given(st.integers(-62_135_596_800 * SECOND, 253_402_300_800 * SECOND - 1))
+def test_an_exact_time_reads_as_itself(ns: int) -> None:
+    assert parse_time(format_exact_time(ns)) == ns
 
 
 @given(st.integers(-62_135_596_800, 253_402_300_799))

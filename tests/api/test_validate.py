@@ -354,6 +354,25 @@ def test_the_selector_and_the_disrupted_pods_of_a_budget_are_valid() -> None:
     assert error_of("PodDisruptionBudget", status=status).startswith('.status.disruptedPods["web-0"]: "x" is no time')
 
 
+def test_the_rate_of_a_budget_is_how_many_disruptions_in_how_long() -> None:
+    annotation = "podium.dev/max-disruptions"
+    path = f'.metadata.annotations["{annotation}"]'
+
+    assert accepts("PodDisruptionBudget", metadata={"annotations": {annotation: "1/1h"}})
+    assert error_of("PodDisruptionBudget", metadata={"annotations": {annotation: "hourly"}}) == (
+        f'{path}: "hourly" is no rate; write how many in how long, as in "1/1h"'
+    )
+
+
+def test_the_annotation_of_a_priority_class_is_a_policy_that_there_is() -> None:
+    annotation = "podium.dev/preemption-policy"
+
+    assert accepts("PriorityClass", metadata={"annotations": {annotation: "NonPreemptible"}})
+    assert error_of("PriorityClass", metadata={"annotations": {annotation: "Non"}}).startswith(
+        f'.metadata.annotations["{annotation}"]: "Non" is not one of'
+    )
+
+
 @pytest.mark.parametrize(
     ("kind", "parts", "error"),
     [

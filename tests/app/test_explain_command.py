@@ -88,6 +88,49 @@ def test_the_profile_that_decides_is_the_pod_s_own_or_the_one_named(file: str, t
     assert packed.startswith("shop/web fits: node small\n")
 
 
+POLICIES = """
+apiVersion: v1
+kind: Node
+metadata: {name: n}
+status: {allocatable: {cpu: 1, pods: 10}}
+---
+apiVersion: v1
+kind: Pod
+metadata: {name: batch}
+spec:
+  nodeName: n
+  priority: 1
+  containers: [{name: main, image: i, resources: {requests: {cpu: 1}}}]
+---
+apiVersion: v1
+kind: Pod
+metadata: {name: web}
+spec:
+  priority: 2
+  preemptionPolicy: Never
+  containers: [{name: main, image: i, resources: {requests: {cpu: 1}}}]
+"""
+
+
+@pytest.mark.parametrize(
+    ("gates", "outcome"),
+    [([], "not-eligible"), (["--feature-gates", "NonPreemptingPriority=false"], "preempts")],
+)
+def test_without_its_feature_gate_no_preemption_policy_counts(gates: list[str], outcome: str, tmp_path: Path) -> None:
+    file = tmp_path / "policies.yaml"
+    file.write_text(POLICIES)
+
+    assert json.loads(explain("web", "-f", str(file), "-o", "json", *gates))["outcome"] == outcome
+    assert podium.explain(file, "web", feature_gates="".join(gates[1:])).outcome == outcome
+
+
+def test_an_unknown_feature_gate_is_wrong_usage(file: str) -> None:
+    result = CliRunner().invoke(command, ["explain", "web", "-f", file, "--feature-gates", "Gang=true"])
+
+    assert result.exit_code == 2
+    assert 'there is no feature gate "Gang"; known are: NonPreemptingPriority' in result.stderr
+
+
 def test_a_pod_that_runs_already_is_not_explained(file: str, tmp_path: Path) -> None:
     Path(file).write_text(MANIFESTS.replace("spec:\n", "spec:\n  nodeName: small\n"))
 

@@ -2,12 +2,13 @@ from podium.api.meta import Kubernetes
 from podium.api.pod import PersistentVolumeClaimVolumeSource, Volume
 from podium.app.explain_text import write_explanation
 from podium.app.page import Page
+from podium.framework.configuration import Configuration
 from tests.builders import budget, configuration, explain, node, pod, tolerate
 
 
-def text_of(*objects: Kubernetes, width: int = 100) -> str:
+def text_of(*objects: Kubernetes, width: int = 100, settings: Configuration | None = None) -> str:
     page = Page(width)
-    write_explanation(page, explain(objects))
+    write_explanation(page, explain(objects, settings=settings))
     return page.text
 
 
@@ -107,6 +108,18 @@ def test_the_chosen_candidate_is_shown_however_many_are_equal() -> None:
     assert lines[0].startswith("Preemption  20 candidates; 20 are equal: n0, n1, n10")
     assert sum("→" in line for line in lines) == 1
     assert lines[-1].strip() == "and 15 more"
+
+
+def test_room_that_is_taken_from_equals_is_said_to_be() -> None:
+    settings = configuration({"DefaultPreemption": {"equalPriorityPreemption": True}})
+    running = [pod(f"q{number}", on="n", cpu=1, owner="ReplicaSet/q") for number in range(4)]
+
+    text = text_of(node("n", cpu=4), *running, pod("p", cpu=1, owner="ReplicaSet/p"), settings=settings)
+
+    assert text.startswith("default/p preempts on n: victim default/q3\n")
+    assert part(text, "Preemption")[0] == (
+        "Preemption  of pods of its own priority, for fairer shares; the only candidate"
+    )
 
 
 def test_budgets_that_cover_victims_are_named_with_what_they_allow() -> None:

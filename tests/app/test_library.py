@@ -27,6 +27,20 @@ POD: dict[str, Any] = {
 LIST = {"apiVersion": "v1", "kind": "List", "items": [NODE, POD]}
 
 
+def test_the_levels_of_a_policy_are_priorities_for_an_explanation_too() -> None:
+    policy = {
+        "apiVersion": "podium.dev/v1alpha1",
+        "kind": "DisruptionPolicy",
+        "metadata": {"name": "default"},
+        "spec": {"priorities": "Critical > Normal"},
+    }
+    waiting = {**POD, "spec": {**POD["spec"], "priorityClassName": "critical"}}
+
+    explanation = podium.explain([NODE, policy, waiting], "web")
+
+    assert explanation.record.priority == 666_666_667
+
+
 def test_objects_may_be_dictionaries_lists_typed_documents_or_files(tmp_path: Path) -> None:
     file = tmp_path / "both.json"
     file.write_text(json.dumps(LIST))

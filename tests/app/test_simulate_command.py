@@ -55,6 +55,17 @@ def simulate(*args: str, stdin: str | None = None) -> str:
     return result.stdout
 
 
+def test_without_its_feature_gate_no_preemption_policy_counts() -> None:
+    """The job of the example is NonPreemptible."""
+    off = "NonPreemptingPriority=false"
+    file = str(EXAMPLES / "batch-stays.yaml")
+
+    assert "Killing" not in simulate("-f", file)
+    assert "Killing" in simulate("-f", file, "--feature-gates", off)
+    assert podium.simulate(file).summary["preempted"] == 0
+    assert podium.simulate(file, feature_gates=off).summary["preempted"] == 1
+
+
 def cluster(nodes: int, pods: int, **pod: object) -> str:
     """A cluster of nodes with one cpu each, and pods that ask for one."""
     items = [

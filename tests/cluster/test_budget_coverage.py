@@ -12,6 +12,7 @@ from tests.builders import budget, cluster_of, pod
 WEB = {"app": "web"}
 
 
+@pytest.mark.upstream(31)
 @pytest.mark.parametrize(
     ("match", "namespace", "labels", "covered"),
     [

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from podium.api.pod import EphemeralVolumeSource, PersistentVolumeClaimVolumeSource, Pod, Volume
 from podium.api.selectors import EVERYTHING, compile_label_selector
@@ -23,6 +24,7 @@ def replaced(cluster: Cluster, one: Pod) -> None:
     cluster.replace_pod(cluster.read(one))
 
 
+@pytest.mark.upstream(45)
 def test_pods_that_come_before_their_node_are_on_it_when_it_comes() -> None:
     cluster = cluster_of(pod("q", on="n", cpu=1), node("other"))
     assert cluster.placed["default/q"].row == NO_ROW
@@ -33,6 +35,7 @@ def test_pods_that_come_before_their_node_are_on_it_when_it_comes() -> None:
     assert [one.name for one in cluster.pods_on(cluster.nodes.row_of["n"])] == ["q"]
 
 
+@pytest.mark.upstream(45)
 def test_pods_outlive_their_node_and_find_it_again() -> None:
     cluster = cluster_of(node("n"), pod("q", on="n", cpu=1))
 
@@ -92,6 +95,7 @@ def test_a_node_cannot_be_dropped_from_the_columns_while_pods_are_on_it() -> Non
         cluster.nodes.remove("n")
 
 
+@pytest.mark.upstream(45)
 def test_a_pod_is_placed_once() -> None:
     cluster = cluster_of(node("n"), pod("q", on="n"))
 
@@ -102,6 +106,7 @@ def test_a_pod_is_placed_once() -> None:
         cluster.remove_pod("default/q")
 
 
+@pytest.mark.upstream(45)
 def test_a_newer_reading_takes_the_place_of_the_older() -> None:
     cluster = cluster_of(node("n"), node("m"), pod("q", on="n", cpu=1, started=1))
 
@@ -214,3 +219,14 @@ def test_services_and_owners_say_who_belongs_together() -> None:
     cluster.remove(replica_set("web", ""))
     alone = cluster.read(pod("p", labels=db, owner="ReplicaSet/web")).pod_class
     assert cluster.groups.selector(alone) == EVERYTHING
+
+
+def test_an_owner_of_the_same_kind_and_name_in_another_api_group_is_another() -> None:
+    cluster = cluster_of(replica_set("web", "app=web"))
+    owned = pod("p", labels={"app": "web"}, owner="ReplicaSet/web")
+    (reference,) = owned.metadata.owner_references
+    theirs = replace(reference, api_version="example.com/v1")
+    foreign = replace(owned, metadata=replace(owned.metadata, owner_references=(theirs,)))
+
+    assert cluster.groups.selector(cluster.read(owned).pod_class) != EVERYTHING
+    assert cluster.groups.selector(cluster.read(foreign).pod_class) == EVERYTHING

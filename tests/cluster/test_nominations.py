@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import pytest
+
 from tests.builders import cluster_of, node, pod
 
 
+@pytest.mark.upstream(36)
 def test_a_pod_waits_for_one_node_at_a_time() -> None:
     cluster = cluster_of(node("a"), node("b"))
     waiting = cluster.read(pod("p"))
@@ -16,6 +19,7 @@ def test_a_pod_waits_for_one_node_at_a_time() -> None:
     assert (waiting.nominated_node_name, cluster.nominations.node_of("default/p")) == ("b", "b")
 
 
+@pytest.mark.upstream(36)
 def test_the_end_of_a_nomination_says_where_it_was_and_shows_on_the_pod() -> None:
     cluster = cluster_of(node("a"))
     waiting = cluster.read(pod("p"))
@@ -27,6 +31,7 @@ def test_the_end_of_a_nomination_says_where_it_was_and_shows_on_the_pod() -> Non
     assert "default/p" not in cluster.nominations
 
 
+@pytest.mark.upstream(36)
 def test_a_newer_reading_of_a_pod_takes_over_its_nomination() -> None:
     cluster = cluster_of(node("a"))
     older, newer = cluster.read(pod("p")), cluster.read(pod("p", priority=3))

@@ -24,6 +24,7 @@ def room(lacking: Mapping[str, int], *pods: Pod, preemptor: Pod = CRITICAL) -> l
     return None if victims is None else [victim.metadata.name for victim in victims]
 
 
+@pytest.mark.upstream(59)
 def test_burstable_pods_end_before_guaranteed_ones() -> None:
     assert room({"cpu": 2000}, guaranteed("g", 2), pod("b", cpu=3)) == ["b"]
 
@@ -40,6 +41,7 @@ def test_besteffort_pods_stay_where_they_give_nothing() -> None:
     assert room({"cpu": 1000}, BEST_EFFORT, pod("b", cpu=1)) == ["b"]
 
 
+@pytest.mark.upstream(59)
 def test_few_pods_end_rather_than_many() -> None:
     assert room({"cpu": 3000}, pod("b1", cpu=1), pod("b2", cpu=2), pod("b3", cpu=3)) == ["b3"]
 
@@ -58,6 +60,7 @@ def test_nobody_ends_when_all_together_do_not_suffice() -> None:
     assert room({"cpu": 3000}, pod("b", cpu=1), guaranteed("g", 1)) is None
 
 
+@pytest.mark.upstream(59)
 @pytest.mark.parametrize(("priority", "ends"), [(2_000_000_001, None), (2_000_000_000, None), (1_999_999_999, ["b"])])
 def test_critical_pods_end_only_for_more_important_ones(priority: int, ends: list[str] | None) -> None:
     assert room({"cpu": 1000}, pod("b", cpu=1, priority=priority)) == ends

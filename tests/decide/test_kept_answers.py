@@ -8,7 +8,9 @@ from hypothesis import strategies as st
 from hypothesis.stateful import initialize, invariant
 
 from podium.api.pod import Pod
-from tests.builders import cluster_of, plain_runner
+from podium.cluster.cluster import Cluster
+from podium.framework.runner import Runner
+from tests.builders import cluster_of, configuration, plain_runner, runner_on
 from tests.cluster.changing_cluster import NAMES, ChangingCluster
 from tests.decide.answers import answers
 from tests.fuzzing import long_runs
@@ -16,6 +18,8 @@ from tests.generators import EVERYTHING, Traits, targets
 
 # Nothing that reaches beyond a node: what is kept of a row then stands until the row changes.
 ROW_LOCAL = Traits(heavy_target=True, ports=True, terminating=True, nominated=True, budgets=True)
+EQUALS = Traits(equals=True, terminating=True, nominated=True, budgets=True)
+FAIR = configuration({"DefaultPreemption": {"equalPriorityPreemption": True}})
 
 
 class DecidingCluster(ChangingCluster):
@@ -26,8 +30,11 @@ class DecidingCluster(ChangingCluster):
 
     def __init__(self) -> None:
         super().__init__()
-        self.runner = plain_runner(self.cluster)
+        self.runner = self.runner_on(self.cluster)
         self.targets: list[Pod] = []
+
+    def runner_on(self, cluster: Cluster) -> Runner:
+        return plain_runner(cluster)
 
     @initialize(data=st.data())
     def choose_targets(self, data: st.DataObject) -> None:
@@ -36,7 +43,7 @@ class DecidingCluster(ChangingCluster):
     @invariant()
     def a_new_scheduler_would_decide_the_same(self) -> None:
         cluster = cluster_of(*self.objects)
-        runner = plain_runner(cluster)
+        runner = self.runner_on(cluster)
         for target in self.targets:
             assert answers(self.runner, self.cluster.read(target)) == answers(runner, cluster.read(target))
         fresh = {pod.uid: pod for pod, _ in cluster.nominations.all()}
@@ -50,13 +57,29 @@ class DecidingWidely(DecidingCluster):
     traits = EVERYTHING
 
 
+class DecidingFairly(DecidingCluster):
+    """With pods of one priority and several owners, which take room from one another."""
+
+    traits = EQUALS
+
+    @initialize(data=st.data())
+    def crowd(self, data: st.DataObject) -> None:
+        for _ in range(9):
+            self.add_pod(data)
+
+    def runner_on(self, cluster: Cluster) -> Runner:
+        return runner_on(cluster, FAIR)
+
+
 DecidingCluster.TestCase.settings = settings(max_examples=25, stateful_step_count=25)
 DecidingWidely.TestCase.settings = settings(max_examples=12, stateful_step_count=20)
 TestRowLocalPods = DecidingCluster.TestCase
 TestAllPods = DecidingWidely.TestCase
+DecidingFairly.TestCase.settings = settings(max_examples=6, stateful_step_count=15)
+TestFairShares = DecidingFairly.TestCase
 
 
 @pytest.mark.fuzz
-@pytest.mark.parametrize("machine", [DecidingCluster, DecidingWidely])
+@pytest.mark.parametrize("machine", [DecidingCluster, DecidingWidely, DecidingFairly])
 def test_what_is_kept_stays_right_over_long_runs(machine: type[DecidingCluster]) -> None:
     long_runs(machine)

@@ -1,4 +1,4 @@
-"""Whom a kubelet turns away, and under which name (TestAdmissionCheck, row 59 of the scenarios)."""
+"""Whom a kubelet turns away, and under which name."""
 
 from collections.abc import Sequence
 
@@ -11,6 +11,9 @@ from podium.api.requests import node_allocatable
 from podium.decide.kubelet_admission import Holding, Refusal, pressure_refusal, refusals
 from tests.builders import node, node_term, pod, tolerate
 
+pytestmark = pytest.mark.upstream(59)
+
+MEMORY_PRESSURE = "node.kubernetes.io/memory-pressure"
 SMALL = node("n1", cpu=2, memory="2Gi", pods=2, ephemeral_storage="1Gi", example_com__gpu=1)
 
 
@@ -23,6 +26,7 @@ def reasons(one: Pod, there: Node = SMALL, beside: Sequence[Pod] = ()) -> list[s
     return [refusal.reason for refusal in refused(one, there, beside)]
 
 
+@pytest.mark.upstream(59)
 @pytest.mark.parametrize(
     ("one", "reason"),
     [
@@ -99,6 +103,7 @@ def test_static_pods_pass_by_taints() -> None:
     assert reasons(static, node("n1", taints=["gone:NoExecute"])) == []
 
 
+@pytest.mark.upstream(59)
 def test_what_the_node_lacks_counts_before_where_the_pod_should_be() -> None:
     assert reasons(pod("a", cpu=3, memory="3Gi", node_selector={"disk": "ssd"})) == [
         "OutOfcpu",
@@ -107,11 +112,39 @@ def test_what_the_node_lacks_counts_before_where_the_pod_should_be() -> None:
     ]
 
 
+def test_a_pod_labelled_for_another_operating_system_is_turned_away_before_all_else() -> None:
+    windows = {"kubernetes.io/os": "windows"}
+
+    assert reasons(pod("a", labels=windows, cpu=3)) == ["PodOSSelectorNodeLabelDoesNotMatch", "OutOfcpu"]
+    assert reasons(pod("a", labels=windows), node("n1", labels=windows)) == []
+    assert reasons(pod("a", labels={"kubernetes.io/os": "linux"})) == []
+
+
+def test_a_node_that_is_unschedulable_takes_the_pods_that_are_bound_to_it() -> None:
+    assert (
+        reasons(pod("a"), node("n1", unschedulable=True, taints=["node.kubernetes.io/unschedulable:NoSchedule"])) == []
+    )
+
+
+SHORT_OF_MEMORY = ["MemoryPressure"]
+
+
 def test_a_node_short_of_memory_turns_away_besteffort_pods_that_do_not_tolerate_it() -> None:
-    refusal = pressure_refusal(pod("a"))
+    refusal = pressure_refusal(pod("a"), SHORT_OF_MEMORY)
 
     assert refusal is not None
     assert (refusal.reason, refusal.message) == ("Evicted", "The node had condition: [MemoryPressure].")
-    assert pressure_refusal(pod("a", memory="1Mi")) is None
-    assert pressure_refusal(pod("a", tolerations=[tolerate("node.kubernetes.io/memory-pressure")])) is None
-    assert pressure_refusal(pod("a", priority=2_000_000_000)) is None
+    assert pressure_refusal(pod("a"), []) is None
+    assert pressure_refusal(pod("a", memory="1Mi"), SHORT_OF_MEMORY) is None
+    assert pressure_refusal(pod("a", tolerations=[tolerate(MEMORY_PRESSURE)]), SHORT_OF_MEMORY) is None
+    assert pressure_refusal(pod("a", priority=2_000_000_000), SHORT_OF_MEMORY) is None
+
+
+@pytest.mark.parametrize("conditions", [["DiskPressure"], ["PIDPressure"], ["MemoryPressure", "DiskPressure"]])
+def test_under_other_pressure_a_node_turns_away_all_but_critical_pods(conditions: list[str]) -> None:
+    one = pod("a", memory="1Mi", tolerations=[tolerate()])
+    refusal = pressure_refusal(one, conditions)
+
+    assert refusal is not None
+    assert refusal.message == f"The node had condition: [{' '.join(conditions)}]."
+    assert pressure_refusal(pod("a", priority=2_000_000_000), conditions) is None

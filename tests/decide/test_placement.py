@@ -74,6 +74,7 @@ def test_the_lot_does_not_depend_on_the_order_of_the_choices_or_the_rows() -> No
     assert [drawn(one, f"u{n}") for n in range(50)] == [drawn(other, f"u{n}") for n in range(50)]
 
 
+@pytest.mark.upstream(12)
 def test_the_nominated_node_is_taken_where_it_fits_though_others_are_better() -> None:
     """Row 12 of Kubernetes' tests: TestPreferNominatedNode."""
     cluster = cluster_of(node("n", cpu=4), node("better", cpu=4), pod("q", on="n", cpu=2))
@@ -85,6 +86,7 @@ def test_the_nominated_node_is_taken_where_it_fits_though_others_are_better() ->
     assert place(runner, cluster.read(target), nominated_first=False).row == cluster.nodes.row_of["better"]
 
 
+@pytest.mark.upstream(12)
 @pytest.mark.parametrize("nominated", ["full", "gone"])
 def test_another_node_is_taken_where_the_nominated_one_does_not_fit(nominated: str) -> None:
     """Row 12 of Kubernetes' tests."""

@@ -17,7 +17,7 @@ from podium.api.pod import Pod
 from podium.decide.preemption import PreemptionPlan
 from podium.framework.configuration import Configuration
 from podium.framework.status import Code
-from tests.builders import ZONE, budget, configuration, explain, node, pod, spread_over, term
+from tests.builders import HOSTNAME, ZONE, budget, configuration, explain, node, pod, spread_over, term
 
 BY_QOS = configuration({"DefaultPreemption": {"equalPriorityOrder": "QoS"}})
 
@@ -42,6 +42,7 @@ def full_of(name: str, *pods: Pod, cpu: int = 4) -> list[Node | Pod]:
 # Who gives way
 
 
+@pytest.mark.upstream(1, 30)
 def test_only_pods_of_lower_priority_give_way() -> None:
     """[1, 30] A tie in priority is no reason."""
     there = [pod("lower", on="n", priority=4, cpu=1), pod("equal", on="n", priority=5, cpu=1)]
@@ -59,6 +60,7 @@ def test_a_more_important_pod_goes_alone_where_the_less_important_ones_free_too_
     assert victims(node("n", cpu=10), *running, pod("p", priority=10, cpu=5)) == {"n": ["q2"]}
 
 
+@pytest.mark.upstream(30)
 def test_nobody_goes_where_everybody_going_would_not_help() -> None:
     """[30] What is refused for good is not even tried."""
     there = pod("q", on="n", priority=0, cpu=1)
@@ -70,6 +72,7 @@ def test_nobody_goes_where_everybody_going_would_not_help() -> None:
     assert (dict(hopeless.candidates), dict(hopeless.rejected)) == ({}, {})
 
 
+@pytest.mark.upstream(3)
 def test_no_node_is_tried_whose_refusal_preemption_cannot_lift() -> None:
     """[3] Taints, node selectors and names stay as they are, whoever goes."""
     tainted = [node("tainted", cpu=1, taints=["gpu:NoSchedule"]), pod("q", on="tainted", cpu=1)]
@@ -82,6 +85,7 @@ def test_no_node_is_tried_whose_refusal_preemption_cannot_lift() -> None:
     assert list(found.rejected) == []
 
 
+@pytest.mark.upstream(30)
 def test_a_node_without_pods_of_lower_priority_is_rejected() -> None:
     """[30]"""
     found = plan(node("n", cpu=1), pod("q", on="n", priority=5, cpu=1), pod("p", priority=5, cpu=1))
@@ -110,6 +114,7 @@ def test_a_best_effort_pod_gives_way_for_a_host_port() -> None:
     assert victims(node("n"), *running, pod("p", priority=5, ports=[80])) == {"n": ["idle"]}
 
 
+@pytest.mark.upstream(4)
 @pytest.mark.parametrize("who", ["the preemptor", "the victim"])
 def test_a_best_effort_pod_gives_way_for_anti_affinity(who: str) -> None:
     """[4] Whoever of the two minds the other."""
@@ -122,6 +127,7 @@ def test_a_best_effort_pod_gives_way_for_anti_affinity(who: str) -> None:
     assert found == {"n": ["idle"]}
 
 
+@pytest.mark.upstream(4)
 def test_anti_affinity_of_a_higher_pod_keeps_everybody_running() -> None:
     """[4]"""
     keeper = pod("keeper", on="n", priority=9, labels={"app": "db"})
@@ -143,6 +149,7 @@ def test_no_pod_gives_way_on_another_node() -> None:
     assert victims(*zone, both[0], target) == {"n1": ["q1"]}
 
 
+@pytest.mark.upstream(27)
 def test_spreading_makes_pods_give_way() -> None:
     """[27]"""
     zones = [node("n1", zone="a"), node("n2", zone="b", cpu=0)]
@@ -150,6 +157,22 @@ def test_spreading_makes_pods_give_way() -> None:
     target = pod("p", priority=5, cpu=1, labels={"app": "web"}, spread=[spread_over(ZONE, "app=web", 2)])
 
     assert victims(*zones, *running, target) == {"n1": ["q1"]}
+
+
+@pytest.mark.upstream(27)
+def test_spreading_over_zones_and_nodes_takes_one_pod_of_the_fuller_zone() -> None:
+    """[27] Nobody goes from the zone that has fewer, where all are as important as the preemptor."""
+    nodes = [node("a", zone="full"), node("b", zone="full"), node("x", zone="other")]
+    web = {"app": "web"}
+    running = [
+        pod("a1", on="a", priority=3, labels=web),
+        pod("a2", on="a", priority=1, labels=web),
+        pod("b1", on="b", priority=1, labels=web),
+        *(pod(name, on="x", priority=5, labels=web) for name in ("x1", "x2")),
+    ]
+    wishes = [spread_over(ZONE, "app=web"), spread_over(HOSTNAME, "app=web")]
+
+    assert victims(*nodes, *running, pod("p", priority=5, labels=web, spread=wishes)) == {"a": ["a2"], "b": ["b1"]}
 
 
 def test_the_pods_that_a_pod_wants_to_be_near_do_not_give_way() -> None:
@@ -163,6 +186,7 @@ def test_the_pods_that_a_pod_wants_to_be_near_do_not_give_way() -> None:
 # In which order
 
 
+@pytest.mark.upstream(27)
 def test_of_equal_pods_the_one_that_started_last_gives_way() -> None:
     """[27] A pod without a start counts as started last."""
     running = [pod("old", on="n", cpu=1, started=0), pod("new", on="n", cpu=1, started=9)]
@@ -217,6 +241,7 @@ def test_by_qos_best_effort_gives_way_first_and_priority_still_comes_before_qos(
 # Disruption budgets
 
 
+@pytest.mark.upstream(27, 31)
 def test_pods_whose_budget_is_used_up_are_given_back_first() -> None:
     """[27, 31] Without the budget, the one that started last would have gone."""
     running = [pod("free", on="n", cpu=1, started=0), pod("guarded", on="n", cpu=1, labels={"app": "db"}, started=9)]
@@ -226,6 +251,7 @@ def test_pods_whose_budget_is_used_up_are_given_back_first() -> None:
     assert victims(node("n", cpu=2), *running, budget("b", "app=db", 0), target) == {"n": ["free"]}
 
 
+@pytest.mark.upstream(10)
 def test_a_budget_never_stops_preemption() -> None:
     """[10] Where nothing else helps, it is violated, and the plan says how often."""
     running = [pod(f"q{number}", on="n", cpu=1, labels={"app": "db"}) for number in (0, 1)]
@@ -236,6 +262,7 @@ def test_a_budget_never_stops_preemption() -> None:
     assert found.chosen == found.candidates["n"]
 
 
+@pytest.mark.upstream(10)
 def test_a_pod_of_higher_priority_goes_rather_than_one_that_a_budget_protects() -> None:
     """[10]"""
     running = [
@@ -248,6 +275,7 @@ def test_a_pod_of_higher_priority_goes_rather_than_one_that_a_budget_protects() 
     }
 
 
+@pytest.mark.upstream(31)
 def test_each_pod_in_order_takes_one_from_each_of_its_budgets() -> None:
     """[31] The most important pods are those for which the budget is enough; every budget must be."""
     labels = {"app": "db", "tier": "x"}
@@ -262,6 +290,7 @@ def test_each_pod_in_order_takes_one_from_each_of_its_budgets() -> None:
     assert violations(budget("b", "app=db", 3)) == 0
 
 
+@pytest.mark.upstream(31)
 def test_what_is_left_of_a_budget_is_there_for_each_node_by_itself() -> None:
     """[31] Only one of the nodes will lose its pods."""
     running = [pod(f"q{n}", on=f"n{n}", cpu=1, labels={"app": "db"}) for n in range(3)]
@@ -272,6 +301,7 @@ def test_what_is_left_of_a_budget_is_there_for_each_node_by_itself() -> None:
     assert [one.budget_violations for one in found.candidates.values()] == [0, 0, 0]
 
 
+@pytest.mark.upstream(31)
 def test_a_pod_that_a_budget_counts_as_disrupted_takes_nothing_from_it() -> None:
     """[31]"""
     running = [pod(f"q{n}", on="n", priority=-n, cpu=1, labels={"app": "db"}) for n in range(2)]
@@ -297,6 +327,7 @@ def chosen(*objects: Kubernetes) -> tuple[tuple[str, ...], str]:
     return found.selected, found.criterion
 
 
+@pytest.mark.upstream(10, 28)
 def test_first_the_fewest_budget_violations_decide() -> None:
     """[10, 28]"""
     nodes = candidates(
@@ -306,6 +337,7 @@ def test_first_the_fewest_budget_violations_decide() -> None:
     assert chosen(*nodes, budget("b", "app=db", 0)) == (("n2",), "fewest budget violations")
 
 
+@pytest.mark.upstream(28)
 def test_then_the_lowest_priority_of_the_most_important_victim_decides() -> None:
     """[28]"""
     nodes = candidates(
@@ -316,6 +348,7 @@ def test_then_the_lowest_priority_of_the_most_important_victim_decides() -> None
     assert chosen(*nodes) == (("n2",), "lowest priority of the most important victim")
 
 
+@pytest.mark.upstream(28)
 def test_then_the_smallest_sum_of_priorities_decides() -> None:
     """[28]"""
     nodes = candidates(
@@ -326,6 +359,7 @@ def test_then_the_smallest_sum_of_priorities_decides() -> None:
     assert chosen(*nodes) == (("n2",), "smallest sum of victims' priorities")
 
 
+@pytest.mark.upstream(28)
 def test_fewer_victims_weigh_less_even_where_priorities_are_negative() -> None:
     """[28] Each counts for 2^31 more than its priority."""
     nodes = candidates(
@@ -336,6 +370,7 @@ def test_fewer_victims_weigh_less_even_where_priorities_are_negative() -> None:
     assert chosen(*nodes) == (("n2",), "smallest sum of victims' priorities")
 
 
+@pytest.mark.upstream(28)
 def test_then_the_fewest_victims_decide() -> None:
     """[28] Only where the shifted sums agree: the lowest priority of all adds nothing to them."""
     low = -(2**31)
@@ -351,6 +386,7 @@ def test_then_the_fewest_victims_decide() -> None:
     assert chosen(*nodes) == (("n2",), "fewest victims")
 
 
+@pytest.mark.upstream(28)
 def test_then_the_latest_start_of_the_most_important_victims_decides() -> None:
     """[28] Of each node the earliest start among the victims of the highest priority counts."""
     nodes = candidates(
@@ -361,6 +397,7 @@ def test_then_the_latest_start_of_the_most_important_victims_decides() -> None:
     assert chosen(*nodes) == (("n2",), "latest start of the most important victims")
 
 
+@pytest.mark.upstream(28)
 def test_the_start_of_less_important_victims_does_not_count() -> None:
     """[28]"""
     nodes = candidates(
@@ -400,6 +437,7 @@ def test_every_node_is_examined_unless_fewer_are_configured() -> None:
     assert plan(*many(30), pod("p", priority=500, cpu=4)).selected == ("n0",)
 
 
+@pytest.mark.upstream(27)
 def test_as_many_candidates_are_kept_as_configured() -> None:
     """[27] At least the percentage of the nodes, and at least the absolute number; from a place that varies."""
     some = configuration({"DefaultPreemption": {"minCandidateNodesPercentage": 10, "minCandidateNodesAbsolute": 2}})
@@ -411,6 +449,7 @@ def test_as_many_candidates_are_kept_as_configured() -> None:
     assert len(plan(*many(40), pod("p", priority=500, cpu=4), settings=few).candidates) == 7
 
 
+@pytest.mark.upstream(27)
 def test_candidates_are_looked_for_until_one_violates_no_budget() -> None:
     """[27] Beyond the number configured, if need be until the nodes end."""
     one = configuration({"DefaultPreemption": {"minCandidateNodesAbsolute": 1}})
@@ -426,6 +465,7 @@ def test_candidates_are_looked_for_until_one_violates_no_budget() -> None:
 # Who may preempt
 
 
+@pytest.mark.upstream(5, 29)
 @pytest.mark.parametrize("policy", ["Never", "PreemptNever", "NonPreemptiblePreemptNever"])
 def test_a_pod_whose_policy_says_never_waits(policy: str) -> None:
     """[5, 29]"""
@@ -438,6 +478,7 @@ def test_a_pod_whose_policy_says_never_waits(policy: str) -> None:
     assert found.plan.reason == f"not eligible due to preemptionPolicy={policy}."
 
 
+@pytest.mark.upstream(5, 29)
 @pytest.mark.parametrize("policy", ["PreemptLowerPriority", "NonPreemptible", None])
 def test_other_policies_let_a_pod_preempt(policy: str | None) -> None:
     """[5, 29]"""
@@ -459,6 +500,7 @@ def nominated(victim: Pod) -> PreemptionPlan:
     return plan(*full_of("n", victim), pod("p", priority=5, cpu=4, nominated="n"))
 
 
+@pytest.mark.upstream(29)
 def test_a_pod_waits_while_its_victims_terminate_on_its_nominated_node() -> None:
     """[29]"""
     found = nominated(pod("q", on="n", cpu=4, terminating=True, preempted=True))
@@ -466,17 +508,20 @@ def test_a_pod_waits_while_its_victims_terminate_on_its_nominated_node() -> None
     assert found.reason == "not eligible due to a terminating pod on the nominated node."
 
 
+@pytest.mark.upstream(29)
 def test_a_pod_that_terminates_for_another_reason_does_not_make_it_wait() -> None:
     """[29]"""
     assert nominated(pod("q", on="n", cpu=4, terminating=True)).eligible
     assert nominated(pod("q", on="n", cpu=4, preempted=True)).eligible
 
 
+@pytest.mark.upstream(29)
 def test_a_terminating_victim_of_no_lower_priority_does_not_make_it_wait() -> None:
     """[29]"""
     assert nominated(pod("q", on="n", priority=5, cpu=4, terminating=True, preempted=True)).eligible
 
 
+@pytest.mark.upstream(29)
 def test_a_pod_does_not_wait_for_a_nominated_node_that_cannot_take_it_any_more() -> None:
     """[29]"""
     victim = pod("q", on="n", cpu=4, terminating=True, preempted=True)
@@ -490,6 +535,7 @@ def test_a_pod_does_not_wait_for_a_nominated_node_that_cannot_take_it_any_more()
 # Beside nominated pods
 
 
+@pytest.mark.upstream(13)
 @pytest.mark.parametrize(("priority", "counts"), [(4, False), (5, True), (6, True)])
 def test_room_is_kept_for_nominated_pods_of_equal_or_higher_priority(priority: int, counts: bool) -> None:
     """Row 13 of Kubernetes' tests: TestPreemptionAndNominatedNodeNameScenarios."""
@@ -525,6 +571,7 @@ def test_its_own_nomination_does_not_stand_in_a_pods_way() -> None:
 # What is said when nothing helps
 
 
+@pytest.mark.upstream(30)
 def test_the_message_counts_each_reason_once_for_every_node_that_has_it() -> None:
     """[30] Nodes that were not tried are named as such."""
     keepers = [pod(f"k{n}", on=f"n{n}", priority=9, cpu=1, memory="3Gi" if n else None) for n in (0, 1)]

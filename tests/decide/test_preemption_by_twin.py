@@ -64,6 +64,7 @@ def trials_of(plan: PreemptionPlan) -> dict[str, Trial]:
     return found | {name: Trial(refused=(status.code.value, status.reasons)) for name, status in plan.rejected.items()}
 
 
+@pytest.mark.upstream(27, 28, 31)
 @pytest.mark.parametrize("theme", TRAITS)
 @efforts(80)
 def test_trying_all_nodes_at_once_finds_what_trying_each_alone_finds(theme: str, effort: Effort) -> None:

@@ -2,6 +2,7 @@
 
 from itertools import pairwise
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
@@ -21,6 +22,7 @@ def order(*uses: MemoryUse) -> list[str]:
     return [one.pod.metadata.name for one in memory_ranking(uses)]
 
 
+@pytest.mark.upstream(60)
 def test_who_uses_more_than_requested_goes_before_less_important_pods_that_do_not() -> None:
     modest = use("modest", used=GI, requested=GI, priority=0)
     greedy = use("greedy", used=GI + 1, requested=GI, priority=1000)
@@ -28,6 +30,7 @@ def test_who_uses_more_than_requested_goes_before_less_important_pods_that_do_no
     assert order(modest, greedy) == ["greedy", "modest"]
 
 
+@pytest.mark.upstream(60)
 def test_of_those_the_least_important_goes_first() -> None:
     assert order(
         use("high", used=9, requested=0, priority=2000),
@@ -36,6 +39,7 @@ def test_of_those_the_least_important_goes_first() -> None:
     ) == ["low", "middle", "high"]
 
 
+@pytest.mark.upstream(60)
 def test_of_equals_the_one_furthest_beyond_its_request_goes_first() -> None:
     assert order(
         use("much", used=10, requested=8), use("little", used=4, requested=1), use("none", used=2, requested=2)
@@ -46,6 +50,7 @@ def test_names_decide_between_equals() -> None:
     assert order(use("b", used=2, requested=1), use("a", used=3, requested=2)) == ["a", "b"]
 
 
+@pytest.mark.upstream(60)
 def test_critical_and_static_pods_never_go() -> None:
     plain = use("static", used=9, requested=0)
     annotated = replace(

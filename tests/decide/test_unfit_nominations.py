@@ -5,6 +5,8 @@ Rows 11 and 13 of Kubernetes' tests: TestNominatedNode, TestPreemptionAndNominat
 
 from __future__ import annotations
 
+import pytest
+
 from podium.cluster.cluster import Cluster
 from podium.cluster.pods import PodRecord
 from podium.cluster.view import NodeView
@@ -22,6 +24,7 @@ def ended(cluster: Cluster, priority: int, leaving: frozenset[str] = frozenset()
     return [one.name for one in unfit_nominations(cluster, runners, "n", priority, leaving)]
 
 
+@pytest.mark.upstream(11, 13)
 def test_a_lower_nomination_that_no_longer_fits_ends() -> None:
     cluster = cluster_of(node("n", cpu=4), *RUNNING, pod("low", priority=1, cpu=3, nominated="n"))
 
@@ -66,6 +69,7 @@ def test_pods_that_are_leaving_count_as_gone() -> None:
     assert ended(cluster_of(node("n", cpu=4), deleted, low), 5) == ["low"]
 
 
+@pytest.mark.upstream(11)
 def test_no_nomination_survives_its_node() -> None:
     cluster = cluster_of(node("other"), pod("low", priority=1, nominated="n"))
 

@@ -14,6 +14,8 @@ import msgspec
 import pytest
 
 import podium
+from podium.api.codec import load_files
+from podium.app.explain import Explainer
 from podium.app.explain_command import explain as explain_command
 from podium.app.simulate_command import simulate as simulate_command
 from podium.framework.plugin_set import DEFAULT_PLUGINS
@@ -101,10 +103,10 @@ def test_whatever_a_simulation_answers_is_explained(example: Path) -> None:
 @pytest.mark.parametrize("example", EXAMPLES, ids=lambda path: path.stem)
 def test_whatever_an_explanation_answers_is_explained(example: Path) -> None:
     keys = words_in([cells[0] for cells in rows_of("docs/explain.md", "For programs")])
-    waiting = [one["pod"] for one in podium.simulate(example, until=0).pods if one["phase"] == "Pending"]
+    explainer = Explainer(one.object for one in load_files([str(example)]) if one.object is not None)
 
-    for pod in waiting:
-        assert set(podium.explain(example, pod).to_dict()) <= keys
+    for pod in explainer.pending:
+        assert set(explainer.explain(pod).to_dict()) <= keys
 
 
 def keys_of(value: Any) -> Iterator[str]:

@@ -95,6 +95,14 @@ def test_a_plugin_enabled_at_score_without_weight_weighs_one_whatever_multipoint
     assert Plugins(multi_point=some("A:2"), score=some("A")).score_weight("A") == 1
 
 
+def test_a_plugin_that_usually_outweighs_all_others_does_so_unless_a_weight_is_given() -> None:
+    usual = Plugins(score=some("NodePreferAvoidPods")).score_weight("NodePreferAvoidPods")
+    others = [entry.weight or 0 for entry in DEFAULT_PLUGINS.multi_point.enabled]
+
+    assert usual == 10_000 > sum(others)
+    assert Plugins(score=some("NodePreferAvoidPods:5")).score_weight("NodePreferAvoidPods") == 5
+
+
 def test_all_sets_of_the_defaults_can_be_changed() -> None:
     custom = Plugins(filter=some("Own"), multi_point=some("NodeAffinity:8", disabled="ImageLocality"))
     merged = DEFAULT_PLUGINS.merged_with(custom)

@@ -125,8 +125,8 @@ def deletions(actions: Sequence[Action]) -> list[str]:
 
 
 def uids(actions: Sequence[Action]) -> list[str]:
-    """The uid in each action."""
-    return [one.pod_uid if isinstance(one, BindClaim) else one.uid for one in actions]
+    """The uid of the pod that each action is about."""
+    return [one.pod_uid if isinstance(one, BindClaim) else getattr(one, "uid", "") for one in actions]
 
 
 def on(pod: Pod, node: str) -> Pod:

@@ -3,6 +3,8 @@
 Words in brackets name upstream's own tests of a rule, or the failure that it prevents (k/k is kubernetes/kubernetes).
 """
 
+from dataclasses import replace
+
 import pytest
 
 from podium.api.pod import Pod
@@ -55,6 +57,7 @@ def holding(*names: str) -> tuple[Driver, Spy]:
 
 
 class TestAssuming:
+    @pytest.mark.upstream(45)
     def test_a_pod_takes_its_room_as_soon_as_it_is_decided_upon(self) -> None:
         """[TestAssumePodScheduled; k/k#37232]"""
         driver, bind = binding(A, B)
@@ -64,6 +67,7 @@ class TestAssuming:
         assert all_of(Bind, driver.tick()) == []
         assert driver.where(B) is Place.UNSCHEDULABLE
 
+    @pytest.mark.upstream(45)
     def test_what_the_api_shows_then_replaces_what_was_assumed(self) -> None:
         """[TestAddPodWillReplaceAssumed]"""
         driver, bind = binding(A)
@@ -96,6 +100,7 @@ class TestAssuming:
         assert driver.where(A) is None
         assert driver.holds(A) == "n1"
 
+    @pytest.mark.upstream(32)
     def test_pods_that_want_to_be_near_a_pod_are_tried_again_when_it_is_bound(self) -> None:
         """[TestCoreResourceEnqueue: pod affinity]"""
         follower = pod("follower", priority=9, near=[term("app=b")])
@@ -113,6 +118,7 @@ class TestAssuming:
 
 
 class TestFailing:
+    @pytest.mark.upstream(33, 45)
     def test_a_refused_binding_gives_the_room_back_and_the_pod_is_tried_again_without_any_event(self) -> None:
         """[TestRequeueByBindFailure; TestForgetPod; k/k#28883]"""
         driver, bind = binding(A)
@@ -139,6 +145,7 @@ class TestFailing:
 
         assert the(Bind, driver.tick()).pod == "default/b"
 
+    @pytest.mark.upstream(42)
     def test_a_refusal_because_somebody_else_has_bound_the_pod_is_settled_by_the_watch(self) -> None:
         """[TestFailureHandler_PodAlreadyBound]"""
         driver, bind = binding(A, driver=Driver(N1, N2))
@@ -150,6 +157,7 @@ class TestFailing:
         assert driver.holds(A) == elsewhere
         assert driver.where(A) is None
 
+    @pytest.mark.upstream(41)
     def test_the_failure_of_an_old_pod_says_nothing_about_its_new_namesake(self) -> None:
         """[TestHandleSchedulingFailureSkipsRecreatedPod; k/k#138316]"""
         driver, bind = binding(A)
@@ -164,6 +172,7 @@ class TestFailing:
         assert driver.scheduler.queue.find("new") is not None
         assert the(Bind, driver.tick()).uid == "new"
 
+    @pytest.mark.upstream(35)
     def test_what_changes_about_a_pod_on_its_way_counts_if_it_comes_back(self) -> None:
         """[Test_InFlightPods]"""
         driver, bind = binding(A)
@@ -178,6 +187,7 @@ class TestFailing:
         assert queued.record.pod_class.requests == {0: 1000}
 
 
+@pytest.mark.upstream(42)
 class TestWithoutAnAnswer:
     def test_the_room_is_kept_and_the_same_binding_is_sent_again_after_a_second(self) -> None:
         """[k/k#96579]"""
@@ -259,6 +269,7 @@ class TestWithoutAnAnswer:
 
 
 class TestInterference:
+    @pytest.mark.upstream(21, 40)
     def test_a_pod_that_is_deleted_on_its_way_frees_its_room_at_once(self) -> None:
         """[TestSchedulerNoPhantomPodAfterDelete; TestAsyncPreemption: victim blocked in binding]"""
         driver, bind = binding(pod("a", ports=[80]), pod("b", ports=[80]))
@@ -330,6 +341,7 @@ class TestInterference:
 
 
 class TestPermit:
+    @pytest.mark.upstream(14)
     def test_a_pod_that_waits_is_nominated_first(self) -> None:
         """[TestNominatedNodeNameIsSetBeforePreBindAndWaitOnPermit]"""
         driver, _ = holding()
@@ -340,6 +352,7 @@ class TestPermit:
         assert driver.holds(A) == "n1"
         assert driver.deadline_seconds == 10
 
+    @pytest.mark.upstream(14)
     def test_a_pod_that_need_not_wait_is_bound_without_a_nomination(self) -> None:
         driver = Driver(N1, settings=with_plugins("Spy"))
         driver.see(A)
@@ -372,6 +385,7 @@ class TestPermit:
 
         assert the(Bind, driver.tick()).pod == "default/a"
 
+    @pytest.mark.upstream(33, 46)
     def test_it_comes_back_when_the_plugin_turns_it_down(self) -> None:
         """[TestRequeueByPermitRejection; TestUnReservePermitPlugins]"""
         driver, spy = holding()
@@ -447,6 +461,7 @@ class TestPreBind:
         driver.see(A)
         return driver, spy, driver.tick()
 
+    @pytest.mark.upstream(14)
     def test_claims_are_bound_first_and_the_pod_is_nominated_before_that(self) -> None:
         """[TestNominatedNodeNameIsSetBeforePreBindAndWaitOnPermit]"""
         driver, _, actions = self.claiming(CLAIM, OTHER)
@@ -460,6 +475,7 @@ class TestPreBind:
         assert driver.answer(actions[1]) == []
         assert driver.answer(actions[2]) == [Bind("default/a", "default/a", "n1")]
 
+    @pytest.mark.upstream(11, 46)
     @pytest.mark.parametrize("problem", [REFUSED, NO_ANSWER])
     def test_a_claim_that_cannot_be_bound_fails_the_whole_and_clears_the_nomination(self, problem: Problem) -> None:
         """[TestUnReservePreBindPlugins; TestNominatedNode: PreBind fails]"""
@@ -474,6 +490,55 @@ class TestPreBind:
         assert spy.points[-1] == "unreserve"
         assert driver.answer(actions[2]) == []
 
+    def test_claims_that_are_not_bound_in_time_fail_the_whole_and_the_pod_backs_off(self) -> None:
+        """[BindPodVolumes: timed out waiting for the condition]"""
+        driver, spy, actions = self.claiming(
+            replace(CLAIM, timeout_ns=20 * SECOND), replace(OTHER, timeout_ns=9 * SECOND)
+        )
+        driver.answer(actions[2])
+        assert driver.deadline_seconds == 9
+        driver.wait(8.9)
+        assert driver.tick() == []
+
+        driver.wait(0.1)
+        told = driver.tick()
+
+        assert the(ReportUnschedulable, told).message == "binding to n1: not bound in time: default/data"
+        assert driver.holds(A) == ""
+        assert driver.where(A) is Place.BACKOFF
+        assert spy.points[-1] == "unreserve"
+        assert driver.answer(actions[1]) == []
+
+    def test_claims_that_are_bound_in_time_leave_nothing_to_wait_for(self) -> None:
+        driver, _, actions = self.claiming(replace(CLAIM, timeout_ns=9 * SECOND))
+
+        bind = the(Bind, driver.answer(actions[1]))
+
+        assert driver.deadline_seconds is None
+        driver.wait(10)
+        assert driver.tick() == []
+        assert events(driver.answer(bind)) == [("Scheduled", "default/a")]
+
+    def test_claims_may_take_as_long_as_they_do_where_no_time_is_given(self) -> None:
+        driver, _, actions = self.claiming(CLAIM)
+
+        assert driver.deadline_seconds is None
+        driver.wait(10**6)
+        assert driver.tick() == []
+        assert the(Bind, driver.answer(actions[1])).pod == "default/a"
+
+    def test_the_time_for_claims_begins_when_the_wait_at_permit_ends(self) -> None:
+        driver, spy = holding()
+        spy.claims = (replace(CLAIM, timeout_ns=9 * SECOND),)
+        driver.see(A)
+        driver.tick()
+        driver.wait(5)
+
+        driver.plugin("Spy").waiting_pods.get(A.metadata.uid).allow("Spy")
+        driver.tick()
+
+        assert driver.deadline_seconds == 9
+
     def test_a_rejection_at_pre_bind_comes_back_with_its_plugin(self) -> None:
         driver = Driver(N1, settings=with_plugins("Spy"))
         driver.plugin("Spy").answers["pre_bind"] = unschedulable("no volume")
@@ -486,6 +551,7 @@ class TestPreBind:
 
 
 class TestPlugins:
+    @pytest.mark.upstream(46)
     @pytest.mark.parametrize("point", ["reserve", "permit", "pre_bind"])
     @pytest.mark.parametrize("answer", [unschedulable("no"), ValueError("oh dear")])
     def test_whatever_fails_all_are_unreserved_the_last_first(self, point: str, answer: Status | Exception) -> None:
@@ -523,6 +589,7 @@ class TestPlugins:
         assert all_of(Record, actions)[1].message.startswith("plugin Spy failed at PostBind")
         assert driver.holds(A) == "n1"
 
+    @pytest.mark.upstream(46)
     @pytest.mark.parametrize(
         ("answer", "message"),
         [
@@ -533,11 +600,15 @@ class TestPlugins:
     )
     def test_a_bind_plugin_may_refuse_skip_or_fail(self, answer: Status | Exception, message: str) -> None:
         """[TestUnReserveBindPlugins]"""
-        driver = Driver(N1, settings=with_plugins("Binder", disabled={"bind": ["DefaultBinder"]}))
+        settings = with_plugins("First", "Second", "Binder", disabled={"bind": ["DefaultBinder"]})
+        driver = Driver(N1, settings=settings)
         driver.plugin("Binder").answer = answer
         driver.see(A)
 
         assert the(ReportUnschedulable, driver.tick()).message == message
+        last, before = driver.plugin("First").calls[-1], driver.plugin("Second").calls[-1]
+        assert (before.point, last.point) == ("unreserve", "unreserve")
+        assert last.number > before.number
 
     def test_every_action_names_the_uid(self) -> None:
         driver, _ = holding()

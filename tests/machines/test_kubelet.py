@@ -1,9 +1,9 @@
-"""The kubelet as a machine: rows 59 to 62 of the scenarios, invariants B1 to B8, and failures 59 to 65."""
+"""The kubelet as a machine: invariants B1 to B8 on a node whose machine is well."""
 
 import pytest
 from msgspec.structs import replace
 
-from podium.api.pod import Pod
+from podium.api.pod import Pod, PodCondition
 from podium.machines.actions import FinishDeletion, ReportPodStatus
 from podium.machines.kubelet import Kubelet
 from podium.machines.observations import Answered, Changed, Problem, Tick
@@ -42,7 +42,8 @@ def test_b4_a_pod_that_does_not_fit_fails_never_starts_and_holds_nothing(second:
     assert rig.told == ["0 Running ready a", f"0 {reason} b", "0 Running ready c"]
 
 
-def test_failure_61_a_rejected_pod_does_not_make_the_next_one_rejected() -> None:
+@pytest.mark.failure(61)
+def test_a_rejected_pod_does_not_make_the_next_one_rejected() -> None:
     rig = Rig(node("n1", pods=2))
 
     rig.show(pod("a"), pod("b"), pod("c"))
@@ -68,7 +69,8 @@ def test_b1_pods_that_are_being_killed_hold_their_resources_until_they_are_gone(
 # The end of a pod
 
 
-def test_b5_failure_59_the_resources_are_free_before_the_end_is_reported() -> None:
+@pytest.mark.failure(59)
+def test_b5_whoever_knows_of_the_end_of_a_pod_may_count_on_its_room() -> None:
     kubelet = Kubelet()
     kubelet.handle(Changed(node("n1", cpu=1)), 0)
     kubelet.handle(Changed(pod("a", cpu=1, annotations={"duration": "5s"})), 0)
@@ -77,8 +79,10 @@ def test_b5_failure_59_the_resources_are_free_before_the_end_is_reported() -> No
     [ended] = kubelet.handle(Tick(), 5 * SECOND)
     assert isinstance(ended, ReportPodStatus)
     assert ended.phase == "Succeeded"
-    # Whoever hears of the end at once may count on the room.
+    # Whoever hears of the end at once may count on the room, but starts when all may know of it.
     assert kubelet.handle(Changed(pod("b", cpu=1)), 5 * SECOND) == []
+    assert kubelet.handle(Tick(), 5 * SECOND) == []
+    kubelet.handle(Answered(ended), 5 * SECOND)
     [started] = kubelet.handle(Tick(), 5 * SECOND)
     assert isinstance(started, ReportPodStatus)
     assert (started.pod, started.phase) == ("default/b", "Running")
@@ -89,19 +93,23 @@ def test_a_reading_from_before_the_end_does_not_start_a_pod_again() -> None:
     kubelet.handle(Changed(node("n1", cpu=1)), 0)
     one = pod("a", cpu=2)
     kubelet.handle(Changed(one), 0)
+    [turned_away] = kubelet.handle(Tick(), 0)
+    assert isinstance(turned_away, ReportPodStatus)
 
     assert kubelet.handle(Changed(replace(one, metadata=replace(one.metadata, labels={"new": "yes"}))), 0) == []
+    assert kubelet.handle(Tick(), 0) == []
     assert kubelet.next_deadline() is None
 
 
-@pytest.mark.parametrize(("shorter", "gone"), [(5, 15), (0, 10), (90, 60)])
-def test_b7_failure_65_a_later_shorter_grace_period_counts(shorter: int, gone: int) -> None:
+@pytest.mark.failure(65)
+@pytest.mark.parametrize(("shorter", "gone"), [(15, 15), (0, 10), (90, 60)])
+def test_b7_a_later_shorter_grace_period_counts_from_when_the_pod_was_deleted(shorter: int, gone: int) -> None:
     rig = Rig(node("n1"))
     rig.show(pod("a"))
 
     rig.delete("a", grace=60)
     rig.pass_to(10)
-    rig.delete("a", grace=shorter + 10 if shorter == 5 else shorter)
+    rig.delete("a", grace=shorter)
     rig.pass_to(200)
 
     assert rig.told[-1] == f"{gone} gone a"
@@ -127,10 +135,57 @@ def test_pods_that_ran_before_the_kubelet_looked_keep_their_places() -> None:
     assert rig.told == ["0 OutOfcpu c"]
 
 
+def test_a_pod_that_was_not_ready_when_the_kubelet_looked_stays_so() -> None:
+    not_ready = PodCondition(type="Ready", status="False", reason="ContainersNotReady")
+    one = pod("a")
+    rig = Rig(node("n1"))
+
+    rig.show(replace(one, status=replace(one.status, phase="Running", conditions=(not_ready,))))
+    rig.show(node("n1", labels={"new": "yes"}))
+
+    assert rig.told == []
+
+
+def test_b6_a_namesake_that_takes_a_pod_s_place_unseen_is_another_pod() -> None:
+    rig = Rig(node("n1", cpu=1))
+    rig.show(pod("a", uid="1", cpu=1))
+
+    rig.show(pod("a", uid="2", cpu=1))
+
+    assert rig.told == ["0 Running ready a", "0 Running ready a"]
+
+
+def test_b6_a_node_of_another_uid_is_another_machine() -> None:
+    rig = Rig(node("n1"))
+    rig.show(pod("a"))
+
+    there = node("n1")
+    rig.show(replace(there, metadata=replace(there.metadata, uid="another")))
+
+    assert rig.told == ["0 Running ready a", "0 Running ready a"]
+
+
+def test_an_answer_to_an_earlier_report_does_not_free_the_room() -> None:
+    kubelet = Kubelet()
+    kubelet.handle(Changed(node("n1", cpu=1)), 0)
+    kubelet.handle(Changed(pod("a", cpu=1, annotations={"duration": "5s"})), 0)
+    [started] = kubelet.handle(Tick(), 0)
+    kubelet.handle(Changed(pod("b", cpu=1)), 5 * SECOND)
+    [ended] = kubelet.handle(Tick(), 5 * SECOND)
+
+    kubelet.handle(Answered(started), 5 * SECOND)
+    assert kubelet.handle(Tick(), 5 * SECOND) == []
+
+    kubelet.handle(Answered(ended), 5 * SECOND)
+    assert len(kubelet.handle(Tick(), 5 * SECOND)) == 1
+
+
 # Critical pods
 
 
-def test_failure_64_a_critical_pod_has_others_end_and_starts_when_they_are_gone() -> None:
+@pytest.mark.upstream(59)
+@pytest.mark.failure(64)
+def test_a_critical_pod_has_others_end_and_starts_when_they_are_gone() -> None:
     rig = Rig(node("n1", cpu=4))
     rig.show(pod("a", cpu=2, spec={"termination_grace_period_seconds": 20}), pod("b", cpu=2))
 
@@ -141,6 +196,20 @@ def test_failure_64_a_critical_pod_has_others_end_and_starts_when_they_are_gone(
     assert rig.phase("b") == "Running"
 
 
+@pytest.mark.failure(64)
+def test_the_victims_of_a_critical_pod_end_though_one_of_them_cannot_be_killed() -> None:
+    rig = Rig(node("n1", cpu=4))
+    rig.show(pod("stuck", cpu=2, annotations={"termination": "never"}), pod("b", cpu=2))
+
+    rig.show(pod("critical", cpu=4, priority=CRITICAL))
+    rig.pass_to(60)
+    assert rig.told[2:] == ["30 Preempting b"]
+
+    rig.delete("stuck", grace=0)
+    assert rig.told[3:] == ["60 Preempting stuck", "60 gone stuck", "60 Running ready critical"]
+
+
+@pytest.mark.upstream(59)
 def test_a_critical_pod_is_turned_away_where_no_preemption_helps() -> None:
     rig = Rig(node("n1", cpu=4))
     rig.show(pod("a", cpu=4, priority=CRITICAL), pod("b", ports=[80]))
@@ -207,6 +276,7 @@ def test_a_pod_that_waits_is_turned_away_when_the_node_becomes_too_small() -> No
 # Memory
 
 
+@pytest.mark.upstream(60)
 def test_b8_one_pod_goes_per_cycle_until_there_is_room_enough() -> None:
     rig = Rig(node("n1", memory="2Gi"))
 
@@ -218,6 +288,7 @@ def test_b8_one_pod_goes_per_cycle_until_there_is_room_enough() -> None:
     assert [rig.phase(name) for name in "cd"] == ["Running", "Running"]
 
 
+@pytest.mark.upstream(60)
 def test_b8_an_evicted_pod_fails_with_the_condition_of_a_disruption() -> None:
     kubelet = Kubelet()
     kubelet.handle(Changed(node("n1", memory="1Gi")), 0)
@@ -232,6 +303,7 @@ def test_b8_an_evicted_pod_fails_with_the_condition_of_a_disruption() -> None:
     assert (target.status, target.reason, target.message) == ("True", "TerminationByKubelet", evicted.message)
 
 
+@pytest.mark.upstream(60)
 def test_b8_critical_and_terminating_pods_are_not_evicted() -> None:
     rig = Rig(node("n1", memory="1Gi"))
     rig.show(pod("ending", annotations={"memory-usage": "1Gi"}))
@@ -243,6 +315,7 @@ def test_b8_critical_and_terminating_pods_are_not_evicted() -> None:
     assert rig.told == ["0 Running ready ending", "0 Running ready critical", "0 MemoryPressure True"]
 
 
+@pytest.mark.upstream(60)
 def test_pressure_is_over_when_memory_has_been_enough_for_the_transition_period() -> None:
     rig = Rig(node("n1", memory="1Gi"), pressure_transition_ns=60 * SECOND)
 
@@ -261,13 +334,34 @@ def test_pressure_is_over_when_memory_has_been_enough_for_the_transition_period(
     ]
 
 
-def test_failure_63_a_node_under_pressure_takes_no_besteffort_pods() -> None:
+def test_the_transition_period_begins_when_memory_was_short_last() -> None:
+    rig = Rig(node("n1", memory="1Gi"), pressure_transition_ns=60 * SECOND)
+    rig.show(pod("critical", priority=CRITICAL, annotations={"memory-usage": "5Gi", "duration": "100s"}))
+
+    rig.pass_to(300)
+
+    assert rig.told[1:] == ["0 MemoryPressure True", "100 Succeeded critical", "160 MemoryPressure False"]
+
+
+@pytest.mark.upstream(60)
+@pytest.mark.failure(63)
+def test_a_node_under_pressure_takes_no_besteffort_pods() -> None:
     rig = Rig(node("n1", memory="1Gi"))
     rig.show(pod("a", annotations={"memory-usage": "2Gi"}))
 
     rig.show(pod("b"), pod("c", cpu="10m"))
 
     assert rig.told[-2:] == ["0 Evicted b", "0 Running ready c"]
+
+
+def test_a_node_whose_disk_or_process_ids_run_short_takes_no_pods_but_critical_ones() -> None:
+    full = node("n1")
+    pressed = PodCondition(type="DiskPressure", status="True")
+    rig = Rig(replace(full, status=replace(full.status, conditions=(pressed,))))
+
+    rig.show(pod("a", cpu="10m"), pod("critical", priority=CRITICAL))
+
+    assert rig.told == ["0 Evicted a", "0 Running ready critical"]
 
 
 def test_less_than_the_threshold_is_short() -> None:
@@ -313,7 +407,13 @@ def test_pods_wait_for_a_node_that_nobody_knows() -> None:
 
 
 @pytest.mark.parametrize(
-    "problem", [Problem(0, "Timeout", ""), Problem(500, "InternalError", ""), Problem(429, "", "")]
+    "problem",
+    [
+        Problem(0, "Timeout", ""),
+        Problem(409, "Conflict", ""),
+        Problem(429, "TooManyRequests", ""),
+        Problem(500, "InternalError", ""),
+    ],
 )
 def test_a_report_that_failed_is_sent_again(problem: Problem) -> None:
     rig = Rig(node("n1"))
@@ -339,7 +439,18 @@ def test_a_report_is_not_sent_again_once_there_is_a_newer_one() -> None:
     assert rig.told == ["1.5 Succeeded a"]
 
 
-@pytest.mark.parametrize("code", [404, 409, 422])
+def test_a_report_is_sent_again_when_the_server_says() -> None:
+    rig = Rig(node("n1"))
+    rig.problem = Problem(429, "TooManyRequests", "", retry_after_ns=5 * SECOND)
+    rig.show(pod("a"))
+
+    rig.problem = None
+    rig.pass_to(10)
+
+    assert rig.told == ["5 Running ready a"]
+
+
+@pytest.mark.parametrize("code", [404, 422])
 def test_what_is_refused_for_good_is_not_sent_again(code: int) -> None:
     rig = Rig(node("n1"))
     rig.problem = Problem(code, "", "")

@@ -65,6 +65,7 @@ def preempted(*others: Pod, preemptor: Pod = HIGH) -> Driver:
 
 
 class TestDeleting:
+    @pytest.mark.upstream(1, 17)
     def test_each_victim_is_marked_before_it_is_deleted_and_the_last_waits_for_the_others(self) -> None:
         """[TestAsyncPreemption: basic; TestPreemption: basic pod preemption]"""
         driver, actions = preempting()
@@ -76,6 +77,7 @@ class TestDeleting:
             "delete default/b",
         ]
 
+    @pytest.mark.upstream(1)
     def test_what_is_done_to_victims_says_who_for_and_whom_by_uid(self) -> None:
         """[invariant E13: a namesake with another uid is never deleted]"""
         driver, actions = preempting()
@@ -106,6 +108,7 @@ class TestDeleting:
         )
         assert record.message == "Preempted by pod default/high on node n1"
 
+    @pytest.mark.upstream(25)
     def test_a_victim_that_bears_the_mark_already_is_not_marked_again(self) -> None:
         """[TestPrepareCandidate]"""
         marked = pod("a", cpu=5, priority=100, on="n1", preempted=True)
@@ -113,6 +116,7 @@ class TestDeleting:
 
         assert deletions(driver.carry_out(actions)) == ["delete default/a", "mark default/b", "delete default/b"]
 
+    @pytest.mark.upstream(25)
     def test_victims_that_terminate_already_are_left_alone(self) -> None:
         """[TestPrepareCandidate; k/k#134217]"""
         driver, actions = preempting(driver=Driver(N1, terminating(A, preempted=False), B))
@@ -120,6 +124,7 @@ class TestDeleting:
         assert driver.nominated(HIGH) == "n1"
         assert deletions(driver.carry_out(actions)) == ["mark default/b", "delete default/b"]
 
+    @pytest.mark.upstream(25)
     def test_a_victim_that_begins_to_terminate_in_between_is_left_alone(self) -> None:
         """[invariant E7]"""
         driver, actions = preempting()
@@ -130,6 +135,7 @@ class TestDeleting:
         assert deletions(driver.answer(delete)) == []
         assert HIGH.metadata.uid not in driver.scheduler.preemptions
 
+    @pytest.mark.upstream(25)
     @pytest.mark.parametrize("problem", [NOT_FOUND, CONFLICT])
     @pytest.mark.parametrize("action", [MarkDisruption, DeletePod])
     def test_a_victim_that_is_gone_already_counts_as_deleted(self, action: type[Action], problem: Problem) -> None:
@@ -139,6 +145,7 @@ class TestDeleting:
 
         assert deletions(driver.answer(the(action, told), problem)) == ["mark default/b"]
 
+    @pytest.mark.upstream(24)
     @pytest.mark.parametrize("problem", [REFUSED, NO_ANSWER])
     @pytest.mark.parametrize("action", [MarkDisruption, DeletePod])
     def test_when_one_fails_the_last_is_left_alone_and_the_preemptor_is_tried_again(
@@ -153,6 +160,7 @@ class TestDeleting:
         assert driver.where(HIGH) is Place.ACTIVE
         assert deletions(driver.tick())[0].endswith("default/a")
 
+    @pytest.mark.upstream(25)
     def test_nobody_is_deleted_without_the_mark(self) -> None:
         """[invariant E11]"""
         driver, actions = preempting()
@@ -161,6 +169,7 @@ class TestDeleting:
 
         assert not all_of(DeletePod, done)
 
+    @pytest.mark.upstream(24)
     def test_when_one_fails_those_that_are_only_marked_are_not_deleted(self) -> None:
         small = [pod(name, cpu=2, priority=1, on="n1") for name in "abcde"]
         driver, actions = preempting(driver=Driver(N1, *small))
@@ -179,6 +188,7 @@ class TestDeleting:
 
         assert deletions(driver.carry_out(driver.tick())) == ["delete default/a", "mark default/b", "delete default/b"]
 
+    @pytest.mark.upstream(36)
     def test_no_more_victims_are_deleted_for_a_preemptor_that_is_gone(self) -> None:
         """[TestPriorityQueue_NominatedPodDeleted; k/k#85447]"""
         driver, actions = preempting()
@@ -189,6 +199,7 @@ class TestDeleting:
         assert driver.where(HIGH) is None
         assert driver.nominated(HIGH) == ""
 
+    @pytest.mark.upstream(19)
     def test_two_preemptors_of_one_victim_each_go_on_with_their_own(self) -> None:
         """[kueue#14155: victims shared between two preemptors]"""
         driver, actions = preempting()
@@ -205,6 +216,7 @@ class TestDeleting:
 
 
 class TestThePreemptor:
+    @pytest.mark.upstream(17, 26)
     def test_it_is_held_while_the_deletions_are_out_and_waits_for_the_victims_after_that(self) -> None:
         """[TestAsyncPreemption; TestIsPodRunningPreemption]"""
         driver, actions = preempting()
@@ -216,6 +228,7 @@ class TestThePreemptor:
         assert driver.where(HIGH) is Place.UNSCHEDULABLE
         assert HIGH.metadata.uid not in driver.scheduler.preemptions
 
+    @pytest.mark.upstream(1, 17)
     def test_it_is_bound_when_the_last_victim_has_ended(self) -> None:
         driver = preempted()
         driver.wait(30)
@@ -237,6 +250,7 @@ class TestThePreemptor:
         assert driver.where(HIGH) is Place.ACTIVE
         assert the(Bind, driver.tick()).pod == "default/high"
 
+    @pytest.mark.upstream(29)
     def test_it_preempts_nothing_more_while_its_victims_terminate(self) -> None:
         """[TestPodEligibleToPreemptOthers; k/k#134217]"""
         driver = preempted()
@@ -249,6 +263,7 @@ class TestThePreemptor:
         (record,) = all_of(Record, actions)
         assert "not eligible due to a terminating pod on the nominated node" in record.message
 
+    @pytest.mark.upstream(29)
     def test_other_pods_that_terminate_there_do_not_keep_it_from_preempting(self) -> None:
         """[TestPodEligibleToPreemptOthers: a terminating pod that is no victim]"""
         driver = Driver(N1, terminating(A, preempted=False), B)
@@ -257,6 +272,7 @@ class TestThePreemptor:
 
         assert deletions(actions) == ["mark default/b"]
 
+    @pytest.mark.upstream(29)
     def test_it_preempts_elsewhere_when_its_node_cannot_take_it_any_more(self) -> None:
         """[TestPodEligibleToPreemptOthers; k/k#92600]"""
         driver = preempted()
@@ -279,6 +295,7 @@ class TestThePreemptor:
 
         assert the(Bind, driver.tick()).node_name == "n2"
 
+    @pytest.mark.upstream(26)
     def test_a_victim_that_ends_before_the_answer_comes_has_it_tried_when_they_are_through(self) -> None:
         driver = Driver(N1, B)
         _, actions = preempting(driver=driver)
@@ -290,6 +307,7 @@ class TestThePreemptor:
 
         assert the(Bind, driver.tick()).pod == "default/high"
 
+    @pytest.mark.upstream(22)
     def test_it_is_tried_again_when_it_loses_its_node_meanwhile(self) -> None:
         """[TestAsyncPreemption: waiting preemptor loses its node]"""
         driver, actions = preempting()
@@ -302,6 +320,7 @@ class TestThePreemptor:
         assert deletions(driver.tick()) == ["mark default/c"]
         assert driver.nominated(HIGH) == "n2"
 
+    @pytest.mark.upstream(5)
     def test_a_pod_that_never_preempts_does_not(self) -> None:
         """[TestNonPreemption]"""
         _, actions = preempting(preemptor=pod("high", cpu=10, priority=1000, policy="Never"))
@@ -309,6 +328,7 @@ class TestThePreemptor:
         assert deletions(actions) == []
         assert "not eligible due to preemptionPolicy=Never" in the(Record, actions).message
 
+    @pytest.mark.upstream(6)
     def test_without_a_post_filter_nothing_is_deleted_or_nominated(self) -> None:
         """[TestDisablePreemption]"""
         settings = configuration(plugins={"postFilter": {"disabled": ["*"]}})
@@ -318,6 +338,7 @@ class TestThePreemptor:
         assert deletions(actions) == []
         assert driver.nominated(HIGH) == ""
 
+    @pytest.mark.upstream(10)
     def test_budgets_decide_whom_it_takes_first(self) -> None:
         """[TestPDBInPreemption]"""
         precious = pod("precious", cpu=10, priority=1, labels={"app": "web"}, on="n2")
@@ -330,6 +351,7 @@ class TestThePreemptor:
 
 
 class TestTheRoom:
+    @pytest.mark.upstream(9, 18)
     def test_it_is_kept_from_pods_of_lower_and_of_equal_priority(self) -> None:
         """[TestPreemptionRaces; TestAsyncPreemption: lower priority does not take the place; k/k#54501]"""
         driver = preempted()
@@ -342,6 +364,7 @@ class TestTheRoom:
         assert not all_of(Bind, driver.tick() + driver.tick() + driver.tick())
         assert {driver.where(LOW), driver.where(equal)} == {Place.UNSCHEDULABLE}
 
+    @pytest.mark.upstream(9)
     def test_it_is_kept_from_the_moment_of_the_decision(self) -> None:
         """[k/k#72124: not only once the watch has shown the nomination]"""
         driver = Driver(N1, A)
@@ -375,6 +398,7 @@ class TestTheRoom:
 
         assert not all_of(Bind, driver.tick())
 
+    @pytest.mark.upstream(11, 19)
     def test_a_more_important_pod_may_take_it_and_the_preemptor_looks_again(self) -> None:
         """[TestAsyncPreemption: higher priority takes over; k/k#106780]"""
         driver = preempted()
@@ -390,6 +414,7 @@ class TestTheRoom:
         assert driver.nominated(HIGH) == ""
         assert driver.where(HIGH) is Place.ACTIVE
 
+    @pytest.mark.upstream(11, 19)
     def test_a_more_important_preemptor_takes_the_nomination_over(self) -> None:
         """[TestNominatedNode: a high pod preempts there]"""
         driver = preempted()
@@ -416,6 +441,7 @@ class TestTheRoom:
         assert [one.pod for one in all_of(ClearNomination, actions)] == ["default/high"]
         assert driver.nominated(small) == "n1"
 
+    @pytest.mark.upstream(20)
     def test_two_preemptors_may_share_a_node_where_both_fit(self) -> None:
         """[TestAsyncPreemption: lower may preempt on same big node]"""
         driver, actions = preempting(preemptor=pod("high", cpu=5, priority=1000))
@@ -428,6 +454,7 @@ class TestTheRoom:
         assert deletions(driver.tick()) == ["mark default/a"]
         assert driver.nominated(second) == "n1"
 
+    @pytest.mark.upstream(8)
     def test_equals_of_the_victims_do_not_steal_the_room_from_the_preemptor(self) -> None:
         """[TestPreemptionStarvation]"""
         running = [pod(f"running-{number}", cpu=2, priority=1, on="n1") for number in range(5)]
@@ -446,6 +473,7 @@ class TestTheRoom:
 
         assert the(Bind, driver.tick()).pod == "default/high"
 
+    @pytest.mark.upstream(34)
     @pytest.mark.parametrize("change", ["deleted", "not nominated any more"])
     def test_pods_that_it_was_kept_from_are_tried_again_when_it_is_given_up(self, change: str) -> None:
         """[TestUpdateNominatedNodeName; k/k#138132]"""
@@ -463,6 +491,7 @@ class TestTheRoom:
 
 
 class TestTheNomination:
+    @pytest.mark.upstream(1)
     def test_it_is_written_in_the_same_patch_as_the_condition(self) -> None:
         """[k/k#89111; invariant E16]"""
         _, actions = preempting()
@@ -481,12 +510,14 @@ class TestTheNomination:
         assert driver.nominated(waiting) == "n1"
         assert not all_of(Bind, driver.tick())
 
+    @pytest.mark.upstream(12)
     def test_the_nominated_node_is_tried_first(self) -> None:
         """[TestPreferNominatedNode]"""
         for name in ("n1", "n2"):
             driver = Driver(N1, N2, nominated(LOW, name))
             assert the(Bind, driver.tick()).node_name == name
 
+    @pytest.mark.upstream(12, 13)
     def test_a_pod_lands_elsewhere_when_its_nominated_node_has_no_room_yet(self) -> None:
         """[TestPreemptionAndNominatedNodeNameScenarios]"""
         driver = preempted()
@@ -497,6 +528,7 @@ class TestTheNomination:
         assert the(Bind, driver.tick()).node_name == "n2"
         assert driver.nominated(HIGH) == ""
 
+    @pytest.mark.upstream(11)
     def test_it_is_cleared_when_nothing_can_be_done_for_the_pod(self) -> None:
         """[TestNominatedNode: no candidate left]"""
         driver = Driver(N1, pod("a", cpu=10, priority=5000, on="n1"))
@@ -512,6 +544,7 @@ class TestTheNomination:
 
         assert the(ReportUnschedulable, driver.tick()).nominated_node_name is None
 
+    @pytest.mark.upstream(11)
     def test_it_is_cleared_when_the_node_is_deleted(self) -> None:
         """[TestNominatedNode: node deleted; k/k#85677]"""
         driver = preempted()
@@ -615,6 +648,7 @@ class TestVictimsOnTheirWay:
         driver.plugin("Spy").answers.clear()
         return driver, victim
 
+    @pytest.mark.upstream(16, 23)
     def test_one_that_waits_at_permit_is_called_back_and_not_deleted(self) -> None:
         """[TestPreemptWithPermitPlugin; TestPreemptionRespectsWaitingPod]"""
         driver, victim = self.driver()
@@ -644,6 +678,7 @@ class TestVictimsOnTheirWay:
         assert (report.nominated_node_name, report.message) == ("", "preempted by pod default/high")
         assert ("FailedScheduling", "default/victim") in events(actions)
 
+    @pytest.mark.upstream(23)
     def test_one_that_was_called_back_lands_on_a_smaller_node(self) -> None:
         """[TestPreemptionRespectsBindingPod]"""
         driver, _ = self.driver()
@@ -655,6 +690,7 @@ class TestVictimsOnTheirWay:
 
         assert the(Bind, driver.tick()) == Bind("default/victim", "default/victim", "n2")
 
+    @pytest.mark.upstream(21)
     def test_one_whose_binding_has_been_sent_is_deleted(self) -> None:
         victim = pod("victim", cpu=8, priority=1)
         driver = Driver(N1, victim)

@@ -117,6 +117,7 @@ class TestOrder:
             assert [popped(queue, 9).record.uid for _ in pods] == ["high", "old", "a", "1", "2"]
             assert queue.pop(9) is None
 
+    @pytest.mark.upstream(37)
     def test_a_pod_that_was_tried_goes_behind_its_equals(self) -> None:
         """TestRecentlyTriedPodsGoBack (scenario 37)."""
         queue = make()
@@ -129,6 +130,7 @@ class TestOrder:
         assert tried.record.name == "a"
         assert order(queue, 60 * SECOND) == ["b", "c", "a"]
 
+    @pytest.mark.upstream(37)
     def test_a_rejected_pod_of_high_priority_does_not_block_others(self) -> None:
         """TestHighPriorityBackoff, TestPodFailedSchedulingMultipleTimesDoesNotBlockNewerPod (scenario 37)."""
         queue = make()
@@ -221,6 +223,7 @@ class TestBackoff:
 
 
 class TestHistory:
+    @pytest.mark.upstream(35)
     def test_a_pod_in_flight_is_rejected_by_nobody_yet(self) -> None:
         queue = make()
         rejected(queue, pending("p"), "TaintToleration", "NodeResourcesFit", pending_by=["VolumeBinding"])
@@ -303,6 +306,7 @@ class TestPopFromBackoff:
         assert queue.pop(SECOND - 1) is None
 
 
+@pytest.mark.upstream(35)
 class TestInFlight:
     """Test_InFlightPods (scenario 35)."""
 
@@ -352,6 +356,7 @@ class TestInFlight:
         assert queue.add_unschedulable(second, ["NodeResourcesFit"], (), 0) == "unschedulable"
         assert queue.add_unschedulable(first, ["NodeResourcesFit"], (), 0) == "backoff"
 
+    @pytest.mark.upstream(33)
     def test_each_attempt_counts_its_own_events_only(self) -> None:
         """TestRequeueByPermitRejection of test/integration/scheduler/queueing (scenario 33)."""
         queue = make()
@@ -376,6 +381,7 @@ class TestInFlight:
         places = {queued.record.name: queue.add_unschedulable(queued, ["Picky"], (), 0) for queued in attempts}
         assert places == {"low": "unschedulable", "high": "backoff"}
 
+    @pytest.mark.upstream(33)
     def test_a_pod_goes_back_after_an_error_without_any_event(self) -> None:
         """TestRequeueByBindFailure of test/integration/scheduler/queueing (scenario 33)."""
         queue = make()
@@ -465,6 +471,7 @@ class TestInFlight:
         queue.done("p")
         assert queue.where("p") == "active"
 
+    @pytest.mark.upstream(41)
     def test_a_pod_deleted_during_its_attempt_stays_out(self) -> None:
         """Catalogue 42; TestHandleSchedulingFailureSkipsRecreatedPod."""
         queue = make()
@@ -495,6 +502,7 @@ class TestInFlight:
             queue.add_unschedulable(attempt, ["NodeResourcesFit"], (), 0)
 
 
+@pytest.mark.upstream(32)
 class TestEvents:
     """TestCoreResourceEnqueue of test/integration/scheduler/queueing (scenario 32)."""
 
@@ -551,6 +559,7 @@ class TestEvents:
         queue.move(POD_GONE, 1)
         assert queue.where("p") == "backoff"
 
+    @pytest.mark.upstream(34)
     def test_the_hint_decides_pod_by_pod(self) -> None:
         """TestUpdateNominatedNodeName of test/integration/scheduler/eventhandler (scenario 34).
 
@@ -623,6 +632,7 @@ class TestEvents:
 
 
 class TestUpdate:
+    @pytest.mark.upstream(32)
     @pytest.mark.parametrize(
         ("plugin", "new", "place"),
         [
@@ -678,6 +688,7 @@ class TestUpdate:
         with pytest.raises(ValueError, match=r"shop/p \(p\) is in the scheduling queue already"):
             queue.add(pending("p"), 0)
 
+    @pytest.mark.upstream(47)
     def test_a_pod_of_a_scheduler_without_a_profile_is_refused(self) -> None:
         """TestMultipleSchedulers of test/integration/scheduler (scenario 47)."""
         queue = make()
@@ -695,6 +706,7 @@ class TestUpdate:
         assert (len(queue), queue.count(place), queue.pop(MINUTE), queue.next_deadline()) == (0, 0, None, None)
 
 
+@pytest.mark.upstream(39)
 class TestGates:
     """TestSchedulingGates of test/integration/scheduler/queueing (scenario 39)."""
 
@@ -833,6 +845,7 @@ class TestGates:
             queue.add(pending("p"), 0)
 
 
+@pytest.mark.upstream(38)
 class TestFlush:
     """TestHighPriorityFlushUnschedulablePodsLeftover (scenario 38)."""
 

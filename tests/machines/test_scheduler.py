@@ -54,6 +54,7 @@ class TestWhoIsAttempted:
         driver.tick()
         assert driver.deadline_seconds is None
 
+    @pytest.mark.upstream(47)
     def test_pods_of_other_schedulers_are_no_business_of_ours_but_take_their_room(self) -> None:
         """[TestMultipleSchedulers; invariant D3]"""
         foreign = pod("foreign", cpu=8, scheduler="another")
@@ -92,6 +93,7 @@ class TestWhoIsAttempted:
         assert the(Bind, driver.tick()).pod == "default/a"
         assert driver.miss(ended) == []
 
+    @pytest.mark.upstream(39)
     def test_gated_pods_are_not_attempted_until_the_last_gate_is_gone(self) -> None:
         """[TestSchedulingGates; invariant D3]"""
         driver = Driver(N1, pod("a", gates=["one", "two"]))
@@ -103,6 +105,7 @@ class TestWhoIsAttempted:
 
         assert the(Bind, driver.tick()).pod == "default/a"
 
+    @pytest.mark.upstream(41)
     def test_a_new_namesake_takes_the_place_of_a_pod_whose_end_was_not_seen(self) -> None:
         """[TestHandleSchedulingFailureSkipsRecreatedPod; faults: coalesced events]"""
         driver = Driver(N1, pod("a", cpu=10, on="n1", uid="old"))
@@ -141,6 +144,7 @@ class TestWhoIsAttempted:
 
 
 class TestProfiles:
+    @pytest.mark.upstream(47)
     def test_each_profile_decides_for_the_pods_that_name_it(self) -> None:
         """[TestMultipleSchedulers]"""
         packing = {"scoringStrategy": {"type": "MostAllocated", "resources": [{"name": "cpu", "weight": 1}]}}
@@ -183,7 +187,7 @@ class TestWhatIsTold:
         assert events(actions) == [("FailedScheduling", "default/huge")]
         assert not all_of(ReportUnschedulable, actions)
 
-    @pytest.mark.parametrize("problem", [REFUSED, NO_ANSWER])
+    @pytest.mark.parametrize("problem", [REFUSED, NO_ANSWER, CONFLICT])
     def test_a_report_that_fails_is_sent_again_after_a_second(self, problem: Problem) -> None:
         driver = Driver(N1, HUGE)
         report = the(ReportUnschedulable, driver.tick())
@@ -196,11 +200,10 @@ class TestWhatIsTold:
         driver.answer(report)
         assert driver.deadline_seconds == 299
 
-    @pytest.mark.parametrize("problem", [NOT_FOUND, CONFLICT])
-    def test_a_report_about_a_pod_that_is_gone_is_not(self, problem: Problem) -> None:
+    def test_a_report_about_a_pod_that_is_gone_is_not(self) -> None:
         driver = Driver(N1, HUGE)
 
-        driver.answer(the(ReportUnschedulable, driver.tick()), problem)
+        driver.answer(the(ReportUnschedulable, driver.tick()), NOT_FOUND)
 
         assert driver.deadline_seconds == 300
 
@@ -223,6 +226,7 @@ class TestWhatIsTold:
 
 
 class TestBackToTheQueue:
+    @pytest.mark.upstream(32)
     @pytest.mark.parametrize(
         "event",
         [
@@ -244,6 +248,7 @@ class TestBackToTheQueue:
 
         assert the(Bind, driver.tick()).pod == "default/a"
 
+    @pytest.mark.upstream(32)
     def test_what_cannot_help_it_does_not(self) -> None:
         driver = Driver(N1, pod("running", cpu=8, on="n1"), A)
         driver.tick()
@@ -260,6 +265,7 @@ class TestBackToTheQueue:
 
         assert driver.scheduler.cluster.nodes.changes.position == position
 
+    @pytest.mark.upstream(38)
     def test_after_five_minutes_it_is_tried_again_whatever_it_waits_for(self) -> None:
         """[TestHighPriorityFlushUnschedulablePodsLeftover; invariant L3]"""
         driver = Driver(N1, HUGE)

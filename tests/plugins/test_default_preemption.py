@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import pytest
 
+from podium.api.errors import InputError
 from podium.api.meta import Kubernetes
 from podium.api.pod import Pod
 from podium.cluster.pods import PodRecord
 from podium.decide.placement import full_outcome, place
+from podium.framework.arguments import read_arguments
 from podium.framework.plugin import PluginContext, PostFilterResult
 from podium.framework.status import Code
-from podium.plugins.default_preemption import DefaultPreemption
+from podium.plugins.default_preemption import DefaultPreemption, DefaultPreemptionArgs
 from tests.builders import budget, cluster_of, node, plain_runner, pod
 
 FULL: list[Kubernetes] = [node("n", cpu=1), pod("q", on="n", cpu=1)]
@@ -32,6 +34,7 @@ def test_a_node_is_nominated_and_the_victims_are_named() -> None:
     assert found.plan.chosen.node_name == "n"
 
 
+@pytest.mark.upstream(30)
 def test_a_nomination_is_cleared_where_nothing_helps() -> None:
     """Row 30 of Kubernetes' tests: TestPostFilter."""
     found = proposed(pod("p", priority=0, cpu=1, nominated="n"), *FULL)
@@ -40,11 +43,35 @@ def test_a_nomination_is_cleared_where_nothing_helps() -> None:
     assert found.status.message.startswith("preemption: 0/1 nodes are available: ")
 
 
+@pytest.mark.upstream(30)
 def test_a_nomination_stays_as_it_is_where_the_pod_may_not_preempt() -> None:
     found = proposed(pod("p", priority=5, cpu=1, policy="Never"), *FULL)
 
     assert (found.status.code, found.nominated_node) == (Code.UNSCHEDULABLE, None)
     assert found.status.message == "preemption: not eligible due to preemptionPolicy=Never."
+
+
+@pytest.mark.parametrize(
+    ("args", "minimum"),
+    [
+        ({}, None),
+        ({"minCandidateNodesPercentage": 20}, (20, 100)),
+        ({"minCandidateNodesAbsolute": 7}, (10, 7)),
+        ({"minCandidateNodesPercentage": 0}, (0, 100)),
+        ({"minCandidateNodesPercentage": 5, "minCandidateNodesAbsolute": 0}, (5, 0)),
+    ],
+)
+def test_of_two_limits_on_candidates_the_one_left_out_has_kube_schedulers_default(
+    args: dict[str, int], minimum: tuple[int, int] | None
+) -> None:
+    assert read_arguments(args, DefaultPreemptionArgs, "DefaultPreemption").minimum_candidates == minimum
+
+
+def test_the_limits_on_candidates_cannot_both_be_nothing() -> None:
+    args = {"minCandidateNodesPercentage": 0, "minCandidateNodesAbsolute": 0}
+
+    with pytest.raises(InputError, match="cannot both be 0; leave both out to examine every node"):
+        read_arguments(args, DefaultPreemptionArgs, "DefaultPreemption")
 
 
 class SparesDatabases(DefaultPreemption):

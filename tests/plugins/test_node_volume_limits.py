@@ -184,6 +184,7 @@ def limit_changed(before: CSINode, after: CSINode) -> bool:
     return wakes(pod("incoming"), ClusterEvent(Resource.CSI_NODE, Action.UPDATE_OTHER, old=before, new=after))
 
 
+@pytest.mark.upstream(32)
 def test_a_pod_is_tried_again_when_a_limit_rises_or_goes() -> None:
     one, two = csi_node("n1", {DRIVER: 1}), csi_node("n1", {DRIVER: 2})
     assert limit_changed(one, two)
@@ -193,6 +194,7 @@ def test_a_pod_is_tried_again_when_a_limit_rises_or_goes() -> None:
     assert wakes(pod("incoming"), ClusterEvent(Resource.CSI_NODE, Action.ADD, new=one))
 
 
+@pytest.mark.upstream(32)
 def test_a_pod_is_tried_again_when_a_pod_with_volumes_goes() -> None:
     cluster = cluster_of()
     with_volumes, without = cluster.read(pod("gone", mounts("a"))), cluster.read(pod("gone"))
@@ -200,6 +202,7 @@ def test_a_pod_is_tried_again_when_a_pod_with_volumes_goes() -> None:
     assert not wakes(pod("incoming"), ClusterEvent(Resource.ASSIGNED_POD, Action.DELETE, old=without))
 
 
+@pytest.mark.upstream(32)
 def test_a_pod_is_tried_again_when_its_claim_comes() -> None:
     incoming = pod("incoming", [*mounts("a"), ephemeral("scratch")])
     for name, awaited in (("a", True), ("incoming-scratch", True), ("b", False)):

@@ -126,6 +126,7 @@ CASES: list[tuple[str, Pod, ClusterEvent, bool]] = [
 ]
 
 
+@pytest.mark.upstream(32)
 @pytest.mark.parametrize(("plugin", "target", "event", "worth_it"), CASES)
 def test_an_event_is_worth_an_attempt_where_it_may_have_helped(
     plugin: str, target: Pod, event: ClusterEvent, worth_it: bool
@@ -133,6 +134,7 @@ def test_an_event_is_worth_an_attempt_where_it_may_have_helped(
     assert wakes(plugin, target, event) is worth_it
 
 
+@pytest.mark.upstream(32)
 @pytest.mark.parametrize(
     "event", [node_comes(FREE), pod_goes(pod("q", on="n")), ClusterEvent(Resource.WILDCARD, Action.ALL)]
 )

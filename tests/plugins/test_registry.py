@@ -6,6 +6,7 @@ import pytest
 
 from podium.cluster.cluster import Cluster
 from podium.framework.configuration import API_VERSION, KIND, default_configuration, read_configuration
+from podium.framework.plugin import PluginContext
 from podium.framework.plugin_set import FIELDS
 from podium.framework.profile import EXTENSION_POINTS, Profile
 from podium.framework.profile_builder import PREPARING, build_profiles
@@ -117,4 +118,9 @@ def test_the_default_configuration_has_kube_schedulers_weights() -> None:
 
 
 def test_every_plugin_goes_by_its_name_in_the_table() -> None:
-    assert {plugin.name for plugin in default_profile().plugins()} == set(IN_TREE)
+    made = {name: factory(PluginContext({}, Cluster())).name for name, factory in IN_TREE.items()}
+    assert made == {name: name for name in IN_TREE}
+
+
+def test_what_kube_scheduler_has_no_more_is_off_by_default() -> None:
+    assert set(IN_TREE) - {plugin.name for plugin in default_profile().plugins()} == {"NodePreferAvoidPods"}

@@ -27,6 +27,7 @@ CLUSTERS = {
     "NodeResourcesFit": clusters(Traits()),
     "NodeResourcesBalancedAllocation": clusters(Traits()),
     "ImageLocality": clusters(Traits(images=True)),
+    "NodePreferAvoidPods": clusters(Traits(avoid_lists=True)),
     "InterPodAffinity": clusters(Traits(affinity=True, preferences=True, terminating=True), least_pods=4, most_pods=12),
     "PodTopologySpread": clusters(Traits(soft_spread=True, terminating=True), most_nodes=6, least_pods=4, most_pods=12)
     | clusters(

@@ -339,7 +339,7 @@ def chosen(storage: Sequence[Kubernetes], *names: str) -> list[ClaimBinding]:
 
 
 def binding(name: str, volume_name: str = "") -> ClaimBinding:
-    return ClaimBinding(f"{NAMESPACE}/{name}", f"uid-{name}", volume_name, "east")
+    return ClaimBinding(f"{NAMESPACE}/{name}", f"uid-{name}", volume_name, "east", timeout_ns=600 * 10**9)
 
 
 def test_the_smallest_volume_is_bound_and_of_equals_the_first_by_name() -> None:
@@ -410,10 +410,15 @@ def test_pods_that_share_a_claim_go_where_its_volume_is_being_made() -> None:
     assert refused(plugin, cluster, pod("second", mounts("c"))) == {"east": unresolvable(NO_VOLUME)}
 
 
-def test_a_binding_may_take_ten_minutes_unless_told_otherwise() -> None:
-    cluster = cluster_of()
-    assert VolumeBinding(context(cluster)).bind_timeout_ns == 600 * 10**9
-    assert VolumeBinding(context(cluster, bindTimeoutSeconds=5)).bind_timeout_ns == 5 * 10**9
+@pytest.mark.parametrize(
+    ("args", "seconds"), [({}, 600), ({"bindTimeoutSeconds": 5}, 5), ({"bindTimeoutSeconds": 0}, 0)]
+)
+def test_a_binding_may_take_ten_minutes_unless_told_otherwise(args: dict[str, int], seconds: int) -> None:
+    cluster = cluster_of(EAST, LATE, claim("c"))
+    attempt = Attempt(VolumeBinding(context(cluster, **args)), cluster, pod("incoming", mounts("c")))
+    attempt.reserve("east")
+
+    assert [one.timeout_ns for one in attempt.bindings("east")] == [seconds * 10**9]
 
 
 def test_a_shape_that_rises_is_accepted() -> None:
@@ -446,6 +451,7 @@ def wakes(resource: Resource, new: object, old: object = None) -> bool:
     return any(each.wakes(record, event) for each in VolumeBinding(context(cluster)).events_to_register())
 
 
+@pytest.mark.upstream(32)
 def test_a_pod_is_tried_again_when_a_volume_or_a_claim_of_its_own_comes_or_changes() -> None:
     assert wakes(Resource.PERSISTENT_VOLUME, volume("v"))
     assert wakes(Resource.PERSISTENT_VOLUME, volume("v"), volume("v"))
@@ -454,12 +460,14 @@ def test_a_pod_is_tried_again_when_a_volume_or_a_claim_of_its_own_comes_or_chang
         assert wakes(Resource.PERSISTENT_VOLUME_CLAIM, claim(name), claim(name)) == own
 
 
+@pytest.mark.upstream(32)
 def test_a_pod_is_tried_again_when_a_class_comes_or_allows_other_topologies() -> None:
     assert wakes(Resource.STORAGE_CLASS, LATE)
     assert wakes(Resource.STORAGE_CLASS, allowing("a"), LATE)
     assert not wakes(Resource.STORAGE_CLASS, LATE, LATE)
 
 
+@pytest.mark.upstream(32)
 def test_a_pod_is_tried_again_when_capacity_is_reported_grows_or_is_no_longer_reported() -> None:
     small, large = capacity("a", "1Gi", "a"), capacity("a", "2Gi", "a")
     assert wakes(Resource.CSI_STORAGE_CAPACITY, small)
@@ -472,6 +480,7 @@ def test_a_pod_is_tried_again_when_capacity_is_reported_grows_or_is_no_longer_re
     assert not wakes(Resource.CSI_DRIVER, REPORTING, silent)
 
 
+@pytest.mark.upstream(32)
 def test_a_pod_is_tried_again_when_a_nodes_drivers_become_known_or_plugins_migrate() -> None:
     plain = CSINode(metadata=ObjectMeta(name="east"))
     notes = {"storage.alpha.kubernetes.io/migrated-plugins": "kubernetes.io/aws-ebs"}

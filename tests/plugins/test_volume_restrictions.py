@@ -118,6 +118,7 @@ def test_claims_of_one_name_in_other_namespaces_are_others() -> None:
     assert turned_down(plugin_for(cluster), cluster, pod("incoming", mounts("mine"))) == SKIP
 
 
+@pytest.mark.upstream(15)
 def test_only_the_world_without_its_user_has_an_exclusive_claim_free() -> None:
     cluster = cluster_of(*NODES, exclusive("mine"), pod("running", mounts("mine"), node_name="n1"))
     incoming = pod("incoming", mounts("mine"))
@@ -158,6 +159,7 @@ def wakes(incoming: Pod, resource: Resource, *, old: object = None, new: object 
     return any(each.wakes(record, event) for each in plugin_for(cluster).events_to_register())
 
 
+@pytest.mark.upstream(32)
 def test_a_pod_is_tried_again_when_one_with_its_disk_or_claim_goes() -> None:
     incoming = pod("incoming", [*mounts("mine"), gce("a")])
     assert wakes(incoming, Resource.ASSIGNED_POD, old=pod("gone", mounts("mine")))
@@ -166,6 +168,7 @@ def test_a_pod_is_tried_again_when_one_with_its_disk_or_claim_goes() -> None:
     assert not wakes(incoming, Resource.ASSIGNED_POD, old=pod("gone", [gce("a")], namespace="other"))
 
 
+@pytest.mark.upstream(32)
 def test_a_pod_is_tried_again_when_its_claim_or_a_node_comes() -> None:
     incoming = pod("incoming", mounts("mine"))
     assert wakes(incoming, Resource.PERSISTENT_VOLUME_CLAIM, new=claim("mine"))

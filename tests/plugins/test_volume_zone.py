@@ -122,6 +122,7 @@ def wakes(resource: Resource, new: object, old: object = None) -> bool:
     return any(each.wakes(record, event) for each in plugin_for(cluster).events_to_register())
 
 
+@pytest.mark.upstream(32)
 def test_a_pod_is_tried_again_when_a_volume_comes_or_moves() -> None:
     east, west = volume("v", labels={ZONE: "east"}), volume("v", labels={ZONE: "west"})
     assert wakes(Resource.PERSISTENT_VOLUME, east)
@@ -129,6 +130,7 @@ def test_a_pod_is_tried_again_when_a_volume_comes_or_moves() -> None:
     assert not wakes(Resource.PERSISTENT_VOLUME, east, volume("v", labels={ZONE: "east", "disk": "ssd"}))
 
 
+@pytest.mark.upstream(32)
 def test_a_pod_is_tried_again_when_its_claim_comes_or_changes() -> None:
     assert wakes(Resource.PERSISTENT_VOLUME_CLAIM, claim("a"))
     assert wakes(Resource.PERSISTENT_VOLUME_CLAIM, claim("a", volume="v"), claim("a"))
@@ -137,6 +139,7 @@ def test_a_pod_is_tried_again_when_its_claim_comes_or_changes() -> None:
     assert not wakes(Resource.PERSISTENT_VOLUME_CLAIM, foreign)
 
 
+@pytest.mark.upstream(32)
 def test_a_pod_is_tried_again_when_a_class_comes_that_binds_late() -> None:
     assert wakes(Resource.STORAGE_CLASS, LATE)
     assert not wakes(Resource.STORAGE_CLASS, NOW)

@@ -8,23 +8,21 @@ from random import Random
 
 from msgspec.structs import replace
 
-from podium.api.meta import Raw
 from podium.api.node import Node
 from podium.api.pod import NOMINATED_NODE_ANNOTATION, ContainerPort, Pod
-from podium.api.policy import PodDisruptionBudget
+from podium.api.policy import NEVER_PREEMPTS, PodDisruptionBudget
 from podium.api.requests import node_allocatable, pod_requests
 from podium.api.selectors import compile_label_selector
-from podium.api.times import parse_time
 from podium.api.workloads import Deployment, ReplicaSet
 from podium.app.explain import Explainer, explain_decision
 from podium.cluster.cluster import Cluster
 from podium.framework.configuration import Configuration
 from podium.machines.queued_pod import Place, QueuedPod
+from podium.sim.component import Component
 from podium.sim.simulation import Simulation
-from podium.store.stored import Stored
-from podium.store.watch_log import WatchEvent
 from tests.sim.judged_scheduler import JudgedScheduler, is_to_be_scheduled
-from tests.sim.oracle import Sight
+from tests.sim.oracle import Sight, policy_of
+from tests.sim.writes import Writes
 
 LONGEST_WAIT_NS = 330 * 10**9
 
@@ -33,24 +31,24 @@ class InvariantChecker:
     """Looks at what every step has written and left; raises AssertionError."""
 
     def __init__(
-        self, simulation: Simulation, scheduler: JudgedScheduler, settings: Configuration, *, had_faults: bool
+        self, simulation: Simulation, component: Component, settings: Configuration, *, had_faults: bool
     ) -> None:
         self.simulation = simulation
-        self.scheduler = scheduler
+        self.component = component
         self.settings = settings
         self.had_faults = had_faults
         self.store = simulation.store
-        self.version = 0
-        self.uids: set[str] = set()
-        self.bound: dict[str, str] = {}
+        self.writes = Writes(self.store, frozenset(self.scheduler.runners))
+
+    @property
+    def scheduler(self) -> JudgedScheduler:
+        """The scheduler in its present life."""
+        assert isinstance(self.component.machine, JudgedScheduler)
+        return self.component.machine
 
     def after_step(self) -> None:
         """What holds at any time."""
-        for event in self.store.events_since(self.version):
-            # A1
-            assert event.version == self.version + 1
-            self.version = event.version
-            self._check_write(event)
+        self.writes.check()
         self._check_nodes()
 
     def at_rest(self, *, is_flushed: bool) -> None:
@@ -96,73 +94,6 @@ class InvariantChecker:
 
     def _is_overdue(self, queued: QueuedPod) -> bool:
         return queued.queued_ns + LONGEST_WAIT_NS < self.simulation.now
-
-    # What was written
-
-    def _check_write(self, event: WatchEvent) -> None:
-        new, old = event.stored, event.previous
-        if old is None:
-            # A2
-            assert new.uid not in self.uids
-            self.uids.add(new.uid)
-        else:
-            self._check_change(old, new)
-        if event.type == "DELETED":
-            # A11
-            assert not new.object.metadata.finalizers
-        if isinstance(new.object, Pod) and old is not None and isinstance(old.object, Pod):
-            self._check_pod(old.object, new.object)
-
-    @staticmethod
-    def _check_change(old: Stored, new: Stored) -> None:
-        # A1: what changes nothing is not written. A2
-        assert unversioned(old) != unversioned(new)
-        for name in ("uid", "name", "namespace", "creationTimestamp"):
-            assert old.raw["metadata"].get(name) == new.raw["metadata"].get(name)
-        # A7
-        spec_changed = old.raw.get("spec") != new.raw.get("spec")
-        assert new.object.metadata.generation - old.object.metadata.generation == spec_changed
-        # A13
-        status_changed = old.raw.get("status") != new.raw.get("status")
-        is_binding = (
-            isinstance(new.object, Pod)
-            and isinstance(old.object, Pod)
-            and (new.object.spec.node_name != old.object.spec.node_name)
-        )
-        labels_changed = old.object.metadata.labels != new.object.metadata.labels
-        assert is_binding or not (status_changed and (spec_changed or labels_changed))
-
-    def _check_pod(self, old: Pod, new: Pod) -> None:
-        if new.spec.node_name != old.spec.node_name:
-            # A8, A9
-            assert not old.spec.node_name
-            assert new.metadata.uid not in self.bound
-            self.bound[new.metadata.uid] = new.spec.node_name
-            scheduled = new.status.condition("PodScheduled")
-            assert scheduled is not None
-            assert scheduled.status == "True"
-            assert not new.status.nominated_node_name
-            # D3
-            assert not new.spec.scheduling_gates
-            assert new.spec.scheduler_name in self.scheduler.runners
-        # A10
-        assert not old.is_terminal or new.status.phase == old.status.phase
-        if old.metadata.deletion_timestamp is not None:
-            # A11
-            assert new.metadata.deletion_timestamp is not None
-            assert parse_time(new.metadata.deletion_timestamp) <= parse_time(old.metadata.deletion_timestamp)
-        self._check_marks(old, new)
-
-    @staticmethod
-    def _check_marks(old: Pod, new: Pod) -> None:
-        marked_before, marked = (one.status.condition("DisruptionTarget") for one in (old, new))
-        if marked != marked_before:
-            # E12
-            others = [one for one in new.status.conditions if one.type != "DisruptionTarget"]
-            assert others == [one for one in old.status.conditions if one.type != "DisruptionTarget"]
-            assert new.spec == old.spec
-            # E11: the mark comes before the deletion.
-            assert not new.is_terminating or old.is_terminating
 
     # Nodes
 
@@ -242,12 +173,12 @@ class InvariantChecker:
             # L1
             assert not sight.feasible(pod), f"{pod.key} would fit on {sight.feasible(pod)}"
         node = pod.nominated_node_name
-        if node and pod.spec.preemption_policy != "Never":
+        if node and policy_of(pod) not in NEVER_PREEMPTS:
             # E10: a pod that may not preempt keeps a nomination that somebody else gave it.
             is_own = NOMINATED_NODE_ANNOTATION not in pod.metadata.annotations and not self.had_faults
             waits_for = [one for one in sight.on_node(node) if one.is_terminating and one.priority < pod.priority]
             assert waits_for or not (is_flushed or is_own), f"{pod.key} is nominated to {node} for nothing"
-        elif is_flushed and not node and pod.spec.preemption_policy != "Never":
+        elif is_flushed and not node and policy_of(pod) not in NEVER_PREEMPTS:
             # L2
             assert not sight.ways(pod), f"{pod.key} could preempt: {sight.ways(pod)}"
 
@@ -281,11 +212,6 @@ class InvariantChecker:
         found = [self.store.get("Deployment", f"default/{name}").object for name in sorted(deployments)]
         assert all(isinstance(one, ReplicaSet) for one in sets)
         return sum(one.spec.replicas for one in found if isinstance(one, Deployment))
-
-
-def unversioned(stored: Stored) -> Raw:
-    """The object without its version."""
-    return {**stored.raw, "metadata": {**stored.raw["metadata"], "resourceVersion": None}}
 
 
 def host_ports(pod: Pod) -> list[tuple[int, str]]:

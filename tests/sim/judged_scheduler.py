@@ -9,28 +9,30 @@ from random import Random
 from podium.api.meta import Kubernetes
 from podium.api.node import Node
 from podium.api.pod import Pod
-from podium.api.policy import PodDisruptionBudget
+from podium.api.policy import NEVER_PREEMPTS, PodDisruptionBudget
 from podium.decide.placement import Placement
+from podium.decide.post_filter import ask_post_filters
 from podium.framework.configuration import Configuration
 from podium.framework.plugin import PostFilterResult
 from podium.framework.runner import Runner
 from podium.machines.actions import Action, ClearNomination, DeletePod, MarkDisruption, Record, ReportUnschedulable
 from podium.machines.observations import Answered, Changed, Gone, Observation
 from podium.machines.queued_pod import Place, QueuedPod
-from podium.sim.run import SettlingScheduler
-from tests.sim.oracle import Sight, on
+from podium.machines.scheduler import Scheduler
+from tests.sim.oracle import Sight, on, policy_of
 from tests.twins.plain import UNRESOLVABLE
 
 # Of the decisions to preempt, how many are worked out again by trying everything.
 TRIED_AGAIN = 0.3
 
 
-class JudgedScheduler(SettlingScheduler):
+class JudgedScheduler(Scheduler):
     """Raises AssertionError where a decision breaks an invariant. ``seen`` is what the watches have shown, by kind."""
 
     def __init__(self, configuration: Configuration | None = None, *, seed: int = 0) -> None:
         super().__init__(configuration, seed=seed)
         self.seen: dict[str, dict[str, Kubernetes]] = {}
+        self._uids: dict[str, str] = {}
         self.outstanding: Counter[Action] = Counter()
         self.marked: set[str] = set()
         # Whether to wait for the flush of unschedulable pods.
@@ -87,10 +89,12 @@ class JudgedScheduler(SettlingScheduler):
         one = observation.object
         known = self.seen.setdefault(one.kind, {})
         key = one.metadata.uid if isinstance(one, Pod) else one.key
-        if isinstance(observation, Gone):
-            known.pop(key, None)
-        else:
+        # A namesake may take the place of a pod that nobody saw go.
+        known.pop(self._uids.pop(one.key, key) if isinstance(one, Pod) else key, None)
+        if isinstance(observation, Changed):
             known[key] = one
+            if isinstance(one, Pod):
+                self._uids[one.key] = key
 
     def _attempt(self, queued: QueuedPod, now: int) -> list[Action]:
         uid, pod = queued.record.uid, self.pod(queued.record.uid)
@@ -114,9 +118,12 @@ class JudgedScheduler(SettlingScheduler):
     def _plan(self) -> PostFilterResult | None:
         return self._planned
 
-    def _post_filter(self, runner: Runner, placement: Placement) -> PostFilterResult:
-        self._planned = super()._post_filter(runner, placement)
-        return self._planned
+    def _way_out(self, runner: Runner, placement: Placement, now: int) -> PostFilterResult:
+        """What is judged is the plan, also one that is not carried out because the pod or the scheduler has to wait."""
+        result = super()._way_out(runner, placement, now)
+        is_plan = bool(result.victims or result.nominated_node)
+        self._planned = result if is_plan else ask_post_filters(runner, placement)
+        return result
 
     def _judge_binding(self, before: Sight, pod: Pod, node: str) -> None:
         # D1, D2
@@ -143,9 +150,9 @@ class JudgedScheduler(SettlingScheduler):
             if waits:
                 return
         # E1
-        assert not victims or pod.spec.preemption_policy != "Never"
+        assert not victims or policy_of(pod) not in NEVER_PREEMPTS
         assert all(victim.priority < pod.priority for victim in victims)
-        if pod.spec.preemption_policy == "Never":
+        if policy_of(pod) in NEVER_PREEMPTS:
             return
         node = planned.nominated_node
         if node:
@@ -167,7 +174,7 @@ class JudgedScheduler(SettlingScheduler):
     def _judge_actions(self, actions: list[Action]) -> None:
         for action in actions:
             # E13
-            assert action.pod_uid if hasattr(action, "pod_uid") else action.uid
+            assert getattr(action, "pod_uid", "") or getattr(action, "uid", "")
             if isinstance(action, DeletePod):
                 victim = self.pod(action.uid)
                 # E7: nobody is deleted who is terminating already. E11

@@ -10,7 +10,7 @@ from msgspec.structs import replace
 
 from podium.api.node import Node
 from podium.api.pod import Pod
-from podium.api.policy import PodDisruptionBudget
+from podium.api.policy import NEVER_PREEMPTED, POLICY_ANNOTATION, PodDisruptionBudget
 from podium.api.selectors import compile_label_selector
 from podium.api.times import parse_time
 from podium.cluster.ranking import NaturalName, natural
@@ -82,7 +82,8 @@ class Sight:
         return [one for one in self.placed.values() if one.spec.node_name == node]
 
     def _way(self, pod: Pod, node: str) -> Way | None:
-        lower = sorted((one for one in self.on_node(node) if one.priority < pod.priority), key=_importance)
+        there = (one for one in self.on_node(node) if policy_of(one) not in NEVER_PREEMPTED)
+        lower = sorted((one for one in there if one.priority < pod.priority), key=_importance)
         gone = {one.metadata.uid for one in lower}
         if not lower or not self.fits(pod, node, without=gone):
             return None
@@ -114,6 +115,11 @@ class Sight:
                     if left < 0:
                         found.add(one.metadata.uid)
         return found
+
+
+def policy_of(pod: Pod) -> str:
+    """The preemption policy of a pod; its annotation goes before its spec."""
+    return pod.metadata.annotations.get(POLICY_ANNOTATION) or pod.spec.preemption_policy or "PreemptLowerPriority"
 
 
 def on(pod: Pod, node: str) -> Pod:

@@ -4,23 +4,32 @@ from collections.abc import Sequence
 from typing import Any
 
 from podium.api.pod import Pod
+from podium.machines.machine import Machine
+from podium.sim.component import Component
 from podium.sim.initial import start_time
+from podium.sim.run import RunOptions, autoscalers_of
 from podium.sim.scenario import split_documents
-from podium.sim.simulation import Settings, SimulatedScheduler, Simulation
+from podium.sim.simulation import Settings, Simulation
 from tests.sim.first_fit import FirstFit
 from tests.sim.objects import documents
 from tests.store.objects import Raw
 
 
 def simulation_of(
-    *objects: Raw, schedulers: Sequence[SimulatedScheduler] | None = None, faults: Any = None, **settings: Any
+    *objects: Raw, schedulers: Sequence[Machine | Component] | None = None, faults: Any = None, **settings: Any
 ) -> Simulation:
-    """A simulation of the objects, one of which may be a scenario, that has not begun to pass time."""
+    """A simulation of the objects, one of which may be a scenario, that has not begun to pass time.
+
+    Schedulers given as machines cannot crash.
+    """
     found, scenario = split_documents(documents(*objects))
     chosen = {"start_ns": start_time(found), "until_ns": scenario.until_ns, **settings}
-    return Simulation(
-        found, scenario, settings=Settings(**chosen), schedulers=schedulers or [FirstFit()], faults=faults
-    )
+    components = [
+        one if isinstance(one, Component) else Component(f"scheduler-{index}", lambda one=one: one, waits=True)  # type: ignore[misc]
+        for index, one in enumerate(schedulers or [FirstFit()])
+    ]
+    components += autoscalers_of(scenario, RunOptions(seed=chosen.get("seed", 0)))
+    return Simulation(found, scenario, settings=Settings(**chosen), components=components, faults=faults)
 
 
 def played(*objects: Raw, **settings: Any) -> Simulation:

@@ -3,7 +3,7 @@
 import pytest
 
 from podium.api.errors import InputError
-from podium.sim.run import SettlingScheduler
+from podium.machines.scheduler import Scheduler
 from tests.sim.objects import scenario
 from tests.sim.played import played, told
 from tests.store.objects import node, pod
@@ -16,16 +16,15 @@ def test_a_cordoned_node_keeps_its_pods_and_gets_no_others_until_it_is_uncordone
         {"at": "9s", "uncordon": {"name": "n1"}},
     )
 
-    simulation = played(node("n1"), pod("a", node="n1"), steps, schedulers=[SettlingScheduler()])
+    simulation = played(node("n1"), pod("a", node="n1"), steps, schedulers=[Scheduler()])
 
-    assert told(simulation, "NodeChanged", "Scheduled", "Terminated") == [
-        "1 NodeChanged on n1 by scenario",
-        "9 NodeChanged on n1 by scenario",
-        "9 Scheduled default/b on n1 by default-scheduler",
-    ]
-    assert [event.message for event in simulation.history.events if event.reason == "NodeChanged"] == [
-        "cordoned",
-        "uncordoned",
+    assert told(simulation, "Scheduled", "Terminated") == ["9 Scheduled default/b on n1 by default-scheduler"]
+    changes = [event for event in simulation.history.events if event.reason == "NodeChanged"]
+    assert [(event.time, event.by, event.message) for event in changes] == [
+        (1, "scenario", "cordoned"),
+        (1, "node-lifecycle-controller", "taint node.kubernetes.io/unschedulable added"),
+        (9, "scenario", "uncordoned"),
+        (9, "node-lifecycle-controller", "taint node.kubernetes.io/unschedulable removed"),
     ]
 
 

@@ -4,8 +4,8 @@ import pytest
 
 from podium.api.errors import InputError
 from podium.api.times import format_time
+from podium.machines.scheduler import Scheduler
 from podium.sim.initial import DEFAULT_START_NS
-from podium.sim.run import SettlingScheduler
 from podium.sim.scenario import split_documents
 from tests.sim.objects import documents, scenario
 from tests.sim.played import played, pods, simulation_of, told
@@ -136,14 +136,15 @@ def test_a_pod_waits_for_a_node_that_nobody_knows() -> None:
     assert told(simulation, "Started") == ["3 Started default/a on n1 by kubelet"]
 
 
-def test_when_a_node_goes_its_pods_go_with_it() -> None:
+def test_when_a_node_goes_its_pods_are_collected_after_a_while() -> None:
     steps = scenario({"at": "3s", "delete": {"kind": "Node", "name": "n1"}})
 
     simulation = played(node("n1"), pod("a", node="n1"), steps)
 
     assert told(simulation) == [
         "3 NodeRemoved on n1 by scenario",
-        "3 Terminated default/a on n1 by pod-garbage-collector",
+        "43 Failed default/a on n1 by pod-garbage-collector",
+        "43 Deleted default/a on n1 by pod-garbage-collector",
     ]
 
 
@@ -191,7 +192,7 @@ def test_a_pod_that_comes_to_use_too_much_is_evicted_and_its_node_tainted_for_a_
         kubelets={"pressureTransition": "1m"},
     )
 
-    simulation = played(small("n1", "2Gi"), pod("a", node="n1"), steps, schedulers=[SettlingScheduler()])
+    simulation = played(small("n1", "2Gi"), pod("a", node="n1"), steps, schedulers=[Scheduler()])
 
     assert told(simulation, "Failed", "Scheduled", "NodeChanged") == [
         "5 NodeChanged on n1 by kubelet",

@@ -8,11 +8,13 @@ import pytest
 from podium.api.codec import load_text
 from podium.api.errors import InputError
 from podium.api.meta import Raw
+from podium.sim.component import Component
 from podium.sim.initial import start_time
 from podium.sim.openb import read_trace
 from podium.sim.result import result_of
-from podium.sim.scenario import Apply, Scenario, split_documents
+from podium.sim.scenario import Scenario, split_documents
 from podium.sim.simulation import Settings, Simulation
+from podium.sim.steps import Apply
 from podium.sim.trace import Trace
 from tests.sim.first_fit import FirstFit
 
@@ -141,7 +143,12 @@ def test_the_first_pods_of_the_trace_are_played_to_their_end(openb: Path) -> Non
     stream = io.BytesIO()
     Trace("openb", read.objects[:30], read.arrivals[:60]).write(stream)
     objects, scenario = split_documents(load_text(stream.getvalue(), "openb.json"))
-    simulation = Simulation(objects, scenario, settings=Settings(start_ns=start_time(objects)), schedulers=[FirstFit()])
+    simulation = Simulation(
+        objects,
+        scenario,
+        settings=Settings(start_ns=start_time(objects)),
+        components=[Component("scheduler", FirstFit, waits=True)],
+    )
 
     while simulation.step():
         pass

@@ -6,7 +6,8 @@ import pytest
 
 from podium.api.codec import load_text
 from podium.api.errors import InputError
-from podium.sim.scenario import Apply, Finish, Remove, Scenario, split_documents
+from podium.sim.scenario import Scenario, split_documents
+from podium.sim.steps import Apply, Finish, Remove
 from tests.sim.objects import documents, scenario
 from tests.store.objects import SECOND, Raw, node, pod
 
@@ -91,11 +92,11 @@ def test_two_scenarios_are_one_too_many() -> None:
     ("step", "error"),
     [
         ({**FINISH}, ".spec.steps[0].at: is missing, and must be given"),
-        ({"at": "0s"}, ".spec.steps[0]: does nothing; a step has exactly one of apply, delete, finish,"),
+        ({"at": "0s"}, ".spec.steps[0]: does nothing; a step has exactly one of apply, delete, evict,"),
         ({"at": "0s", "apply": [], **FINISH}, ".spec.steps[0]: has apply and finish; a step has exactly one"),
         ({"at": "soon", **FINISH}, '.spec.steps[0].at: "soon" is no duration'),
         ({"at": True, **FINISH}, ".spec.steps[0].at: true is no duration"),
-        ({"at": "-1s", **FINISH}, '.spec.steps[0].at: "-1s" is before the start'),
+        ({"at": "-1s", **FINISH}, '.spec.steps[0].at: "-1s" is negative; write 0s or more'),
         ({"at": "0s", "when": 1, **FINISH}, ".spec.steps[0].when: is not a known field"),
         ({"at": "0s", "finish": "a"}, '.spec.steps[0].finish: "a" is not an object'),
         ({"at": "0s", "finish": {}}, ".spec.steps[0].finish.name: is missing, and must be given"),
@@ -132,7 +133,7 @@ def test_a_mistake_in_a_step_is_told_with_its_field(step: Raw, error: str) -> No
         ({"apiVersion": "podium.dev/v2"}, '.apiVersion: "podium.dev/v2" is not podium.dev/v1alpha1'),
         ({"kind": "Story"}, '.kind: "Story" is not Scenario'),
         ({"spec": []}, ".spec: a list is not an object"),
-        ({"spec": {"until": "-1s"}}, '.spec.until: "-1s" is before the start'),
+        ({"spec": {"until": "-1s"}}, '.spec.until: "-1s" is negative; write 0s or more'),
         ({"spec": {"steps": "x"}}, '.spec.steps: "x" is not a list'),
         ({"spec": {"stepz": []}}, ".spec.stepz: is not a known field"),
         ({"status": {}}, ".status: is not a known field"),

@@ -5,7 +5,8 @@ import pytest
 import podium
 from podium.api.errors import InputError
 from podium.framework.configuration import API_VERSION, KIND, read_configuration
-from podium.sim.run import schedulers_of, simulate
+from podium.machines.scheduler import Scheduler
+from podium.sim.run import RunOptions, schedulers_of, simulate
 from podium.sim.scenario import read_scenario
 from tests.sim.objects import documents, scenario
 from tests.store.objects import Raw, node, pod
@@ -31,8 +32,9 @@ def test_each_has_the_profile_of_its_name() -> None:
     configuration = read_configuration({"apiVersion": API_VERSION, "kind": KIND, "profiles": profiles}, "")
     [document] = documents(scenario(**TWO))
 
-    made = schedulers_of(read_scenario(document), configuration, seed=0)
+    components = schedulers_of(read_scenario(document), RunOptions(configuration=configuration))
 
+    made = [one for one in (component.make() for component in components) if isinstance(one, Scheduler)]
     assert [list(one.runners) for one in made] == [["a"], ["b"]]
     assert [one.runners[name].profile.percentage_of_nodes_to_score for one, name in zip(made, "ab", strict=True)] == [
         30,

@@ -1,29 +1,20 @@
 """How time passes, who learns what, and how actions fare."""
 
 from collections.abc import Sequence
-from random import Random
 
 import pytest
 
 from podium.api.errors import InputError, PodiumError
 from podium.machines.actions import Action, Bind
 from podium.machines.observations import Answered, Observation, Problem
+from podium.sim.faults import ANSWER_LOST, NO_ANSWER, REFUSED, STUMBLED, Fate
 from tests.sim.first_fit import FirstFit
 from tests.sim.objects import scenario, template, workload
+from tests.sim.planned_faults import BindFates
 from tests.sim.played import played, pods, simulation_of, told
 from tests.store.objects import SECOND, Raw, node, pod
 
 LASTS = {"podium.dev/duration": "90s"}
-
-
-class Scripted:
-    """Faults by plan: what to answer to the first bindings, and nothing to all else."""
-
-    def __init__(self, *answers: Problem | int | None) -> None:
-        self.answers = list(answers)
-
-    def answer(self, action: Action, rng: Random) -> Problem | int | None:
-        return self.answers.pop(0) if self.answers and isinstance(action, Bind) else None
 
 
 class Listening(FirstFit):
@@ -123,27 +114,27 @@ def test_two_schedulers_that_race_for_room_are_judged_by_the_kubelet() -> None:
 
 
 def test_a_refused_action_is_answered_and_not_carried_out() -> None:
-    scheduler, refused = Listening(), Problem(500, "InternalError", "try again")
+    scheduler = Listening()
 
-    simulation = played(node("n1"), pod("a"), schedulers=[scheduler], faults=Scripted(refused))
+    simulation = played(node("n1"), pod("a"), schedulers=[scheduler], faults=BindFates(REFUSED))
 
-    assert [problem for _, problem in scheduler.answered] == [refused, None]
+    assert [problem for _, problem in scheduler.answered] == [STUMBLED, None]
     assert told(simulation, "Scheduled") == ["1 Scheduled default/a on n1 by default-scheduler"]
 
 
 def test_an_action_whose_answer_is_lost_is_carried_out_once() -> None:
-    scheduler, lost = Listening(), Problem(0, "Timeout", "no answer")
+    scheduler = Listening()
 
-    simulation = played(node("n1"), pod("a"), schedulers=[scheduler], faults=Scripted(lost))
+    simulation = played(node("n1"), pod("a"), schedulers=[scheduler], faults=BindFates(ANSWER_LOST))
 
-    assert scheduler.answered == [(simulation.settings.start_ns, lost)]
+    assert scheduler.answered == [(simulation.settings.start_ns, NO_ANSWER)]
     assert told(simulation, "Scheduled") == ["0 Scheduled default/a on n1 by default-scheduler"]
 
 
 def test_an_answer_may_come_late() -> None:
     scheduler = Listening()
 
-    simulation = played(node("n1"), pod("a"), schedulers=[scheduler], faults=Scripted(3 * SECOND))
+    simulation = played(node("n1"), pod("a"), schedulers=[scheduler], faults=BindFates(Fate(delay_ns=3 * SECOND)))
 
     assert scheduler.answered == [(simulation.settings.start_ns + 3 * SECOND, None)]
     assert told(simulation, "Scheduled") == ["0 Scheduled default/a on n1 by default-scheduler"]
@@ -177,11 +168,21 @@ def test_the_order_of_the_input_does_not_matter(order: int) -> None:
     ]
 
 
-def test_pods_that_end_at_once_and_are_replaced_for_ever_are_an_error() -> None:
+def test_pods_that_end_as_soon_as_they_start_are_replaced_more_and_more_slowly() -> None:
     endless = workload("ReplicaSet", "web", 1, template=template(duration="0s"))
 
-    with pytest.raises(PodiumError, match="ReplicaSet default/web: its pods end as soon as they start"):
-        played(node("n1"), endless, until_ns=SECOND)
+    simulation = played(node("n1"), endless, until_ns=16 * SECOND)
+
+    assert [line.split()[0] for line in told(simulation, "Created")] == ["0", "1", "3", "7", "15"]
+
+
+def test_what_goes_on_for_ever_at_one_instant_is_an_error() -> None:
+    class Restless(FirstFit):
+        def next_deadline(self) -> int | None:
+            return 0
+
+    with pytest.raises(PodiumError, match="scheduler-0 goes on for ever at one instant"):
+        played(node("n1"), schedulers=[Restless()])
 
 
 @pytest.mark.parametrize("annotation", [{"duration": "5s"}, {"memory-usage": "1Gi"}])
@@ -238,10 +239,11 @@ def test_applying_to_an_existing_object_changes_what_is_given() -> None:
 
     stored = simulation.store.get("Node", "n1").raw
     assert stored["status"]["allocatable"]["cpu"] == 4
-    assert stored["spec"] == {"unschedulable": True}
+    assert stored["spec"]["unschedulable"] is True
     assert pods(simulation)["a"].metadata.labels == {"tier": "front"}
     assert (pods(simulation)["a"].priority, pods(simulation)["a"].spec.node_name) == (7, "n1")
-    assert told(simulation, "NodeChanged") == ["1 NodeChanged on n1 by scenario"] * 2
+    changes = [line for line in told(simulation, "NodeChanged") if line.endswith("by scenario")]
+    assert changes == ["1 NodeChanged on n1 by scenario"] * 2
 
 
 def test_a_simulation_steps_one_thing_at_a_time() -> None:

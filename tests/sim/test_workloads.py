@@ -164,13 +164,13 @@ def test_a_job_without_completions_starts_nothing_after_the_first_success() -> N
     assert told(simulation, "Finished")[0] == "2 Finished default/early on n1 by kubelet"
 
 
-def test_a_deleted_pod_of_a_job_is_replaced() -> None:
+def test_a_deleted_pod_of_a_job_counts_as_failed_and_is_replaced_after_a_while() -> None:
     work = {**lasting(10), "metadata": {"name": "sum", "uid": "job"}}
     first = owned(pod("first", node="n1", annotations={"podium.dev/duration": "10s"}), work)
 
     simulation = played(node("n1"), work, first, scenario(delete("3s", "Pod", "first")))
 
-    assert [line.split()[0] for line in told(simulation, "Created", "Finished")] == ["3", "10", "13"]
+    assert [line.split()[0] for line in told(simulation, "Created", "Finished")] == ["10", "13", "23"]
 
 
 def test_a_job_gives_up_after_more_failures_than_it_may_have() -> None:

@@ -46,3 +46,32 @@ def quota(name: str, hard: Raw, **spec: Any) -> Raw:
     """A ResourceQuota of the namespace `default`; `spec` may be scopes or scopeSelector."""
     metadata = {"name": name, "namespace": "default"}
     return {"apiVersion": "v1", "kind": "ResourceQuota", "metadata": metadata, "spec": {"hard": hard, **spec}}
+
+
+def running(name: str, *, ready: bool = True, node: str = "n1", **more: Any) -> Raw:
+    """A pod of the app `web` that runs on a node; `more` is as for `pod`."""
+    conditions = [{"type": "Ready", "status": "True" if ready else "False"}]
+    status = {"phase": "Running", "conditions": conditions, **more.pop("status", {})}
+    return pod(name, node=node, labels=more.pop("labels", {"app": "web"}), status=status, **more)
+
+
+def budget(name: str = "web", *, allowed: int = 1, rate: str = "", **more: Any) -> Raw:
+    """A budget over the app `web` whose controller has allowed so many disruptions; `more` may be spec or status."""
+    metadata: Raw = {"name": name, "namespace": "default"}
+    if rate:
+        metadata["annotations"] = {"podium.dev/max-disruptions": rate}
+    spec = {"selector": {"matchLabels": {"app": "web"}}, **more.get("spec", {})}
+    status = {"observedGeneration": 1, "disruptionsAllowed": allowed, **more.get("status", {})}
+    return {
+        "apiVersion": "policy/v1",
+        "kind": "PodDisruptionBudget",
+        "metadata": metadata,
+        "spec": spec,
+        "status": status,
+    }
+
+
+def disruption_policy(**spec: Any) -> Raw:
+    """The DisruptionPolicy of a cluster."""
+    metadata = {"name": "default"}
+    return {"apiVersion": "podium.dev/v1alpha1", "kind": "DisruptionPolicy", "metadata": metadata, "spec": spec}

@@ -2,6 +2,7 @@
 
 import pytest
 
+from podium.api.policy import POLICY_ANNOTATION
 from podium.store.errors import StoreError
 from podium.store.store import Store
 from tests.store.objects import Raw, pod, priority_class
@@ -134,3 +135,66 @@ def test_label_keys_of_every_affinity_term_go_into_its_selector(kind: str) -> No
     preferred = merged["preferredDuringSchedulingIgnoredDuringExecution"][0]["podAffinityTerm"]
     assert required["labelSelector"] == MERGED
     assert preferred["labelSelector"]["matchExpressions"] == [{"key": "hash", "operator": "NotIn", "values": ["x"]}]
+
+
+def annotated(policy: str) -> Raw:
+    return {"annotations": {POLICY_ANNOTATION: policy}}
+
+
+def test_a_policy_that_an_annotation_of_the_class_names_becomes_the_pods_own() -> None:
+    high = priority_class("high", 1000, metadata={"name": "high", **annotated("NonPreemptible")})
+
+    raw = admitted({**of_class("high"), "metadata": {"name": "web", "annotations": {"a": "b"}}}, high)
+
+    assert raw["metadata"]["annotations"] == {"a": "b", POLICY_ANNOTATION: "NonPreemptible"}
+    assert raw["spec"]["preemptionPolicy"] == "PreemptLowerPriority"
+
+
+def test_a_pod_may_write_down_the_annotation_of_its_class_and_no_other() -> None:
+    high = priority_class("high", 1000, metadata={"name": "high", **annotated("NonPreemptible")})
+
+    assert admitted(pod("web", spec={"priorityClassName": "high"}, **annotated("NonPreemptible")), high)
+    with pytest.raises(StoreError, match="preemption-policy Never is not that of PriorityClass high") as caught:
+        admitted(pod("web", spec={"priorityClassName": "high"}, **annotated("Never")), high)
+    assert caught.value.code == 403
+
+
+def test_a_pod_of_a_class_without_the_annotation_keeps_its_own() -> None:
+    raw = admitted(pod("web", spec={"priorityClassName": "high"}, **annotated("Never")), priority_class("high", 1000))
+
+    assert raw["metadata"]["annotations"] == {POLICY_ANNOTATION: "Never"}
+
+
+@pytest.mark.parametrize(
+    ("given", "policy"),
+    [(pod("web"), "NonPreemptible"), (pod("web", **annotated("Never")), "Never"), (pod("web", priority=7), None)],
+    ids=["plain", "with an annotation", "with a priority"],
+)
+def test_the_annotation_of_the_default_class_is_for_pods_that_say_nothing(given: Raw, policy: str | None) -> None:
+    metadata = {"name": "usual", **annotated("NonPreemptible")}
+    usual = priority_class("usual", 50, globalDefault=True, metadata=metadata)
+
+    assert admitted(given, usual)["metadata"].get("annotations", {}).get(POLICY_ANNOTATION) == policy
+
+
+def test_a_pod_from_a_dump_keeps_the_annotations_it_has() -> None:
+    high = priority_class("high", 1000, metadata={"name": "high", **annotated("NonPreemptible")})
+
+    raw = admitted(pod("web", metadata={"uid": "u1"}, priority=1000, spec={"priorityClassName": "high"}), high)
+
+    assert "annotations" not in raw["metadata"]
+
+
+def test_pods_stay_as_they_were_admitted_whatever_becomes_of_their_class() -> None:
+    store = Store()
+    high = store.create(priority_class("high", 1000, metadata={"name": "high", **annotated("NonPreemptible")}), now=0)
+    before = store.create(of_class("high"), now=0)
+
+    changed = {**high.raw, "metadata": {**high.raw["metadata"], **annotated("Never")}, "description": "new"}
+    store.update(changed)
+    store.delete("PriorityClass", "high", now=0)
+
+    assert store.get("Pod", before.key) is before
+    updated = store.update({**before.raw, "metadata": {**before.raw["metadata"], "labels": {"a": "b"}}})
+    assert updated.raw["spec"] == before.raw["spec"]
+    assert updated.raw["metadata"]["annotations"] == before.raw["metadata"]["annotations"]

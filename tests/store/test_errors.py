@@ -1,5 +1,7 @@
 """Refusals as the API gives them."""
 
+from podium.store.errors import too_many_requests
+from podium.store.resources import POD
 from podium.store.store import Store
 from tests.store.objects import pod
 from tests.store.refusals import refusal
@@ -51,3 +53,17 @@ def test_hostile_names_come_back_harmless() -> None:
 
     assert error.message.isprintable()
     assert len(error.message) < 2_100
+
+
+def test_an_answer_429_says_what_is_used_up_and_how_long_to_wait() -> None:
+    status = too_many_requests(POD, "default/web", "all is used up", "DisruptionRate", 7).to_dict()
+
+    assert (status["code"], status["reason"]) == (429, "TooManyRequests")
+    assert status["message"] == "Pod default/web cannot be disrupted now: all is used up"
+    assert status["details"] == {
+        "name": "web",
+        "group": "",
+        "kind": "pods",
+        "causes": [{"reason": "DisruptionRate", "message": "all is used up"}],
+        "retryAfterSeconds": 7,
+    }

@@ -25,7 +25,7 @@ GATES = [{"name": "example.com/a"}, {"name": "example.com/b"}]
 
 
 def running(**spec: Any) -> Raw:
-    return pod("web", node="n1", spec={"containers": [CONTAINER], **spec})
+    return pod("web", node="n1", metadata={"uid": "web"}, spec={"containers": [CONTAINER], **spec})
 
 
 @pytest.mark.parametrize(

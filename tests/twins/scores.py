@@ -5,6 +5,7 @@ Sources: as the plugins name them.
 
 from __future__ import annotations
 
+import json
 import math
 from collections.abc import Callable, Mapping, Sequence
 from itertools import pairwise
@@ -225,6 +226,18 @@ def spread_scores(
     return {name: 100 * (most + least - one) // most if most else 100 for name, one in raw.items()}
 
 
+def node_prefer_avoid_pods(cluster: PlainCluster, pod: Pod, feasible: Sequence[str]) -> Scores | None:
+    """Nothing where the node's avoid list names the pod's controller, all elsewhere."""
+    owners = {one.uid for one in pod.metadata.owner_references if one.controller}
+    found = dict.fromkeys(feasible, 100)
+    for name in feasible:
+        text = cluster.nodes[name].metadata.annotations.get("scheduler.alpha.kubernetes.io/preferAvoidPods")
+        entries = json.loads(text)["preferAvoidPods"] if text else []
+        if owners & {entry["podSignature"]["podController"]["uid"] for entry in entries}:
+            found[name] = 0
+    return found
+
+
 SCORES: dict[str, Score] = {
     "TaintToleration": taint_toleration,
     "NodeAffinity": node_affinity,
@@ -233,4 +246,5 @@ SCORES: dict[str, Score] = {
     "ImageLocality": image_locality,
     "InterPodAffinity": inter_pod_affinity,
     "PodTopologySpread": pod_topology_spread,
+    "NodePreferAvoidPods": node_prefer_avoid_pods,
 }

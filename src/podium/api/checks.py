@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sized
+from collections.abc import Mapping, Sized
 
-from podium.api.errors import InputError, shown
+from podium.api.errors import InputError, field_path, shown
+from podium.api.names import label_key_problem
 from podium.api.times import parse_time
 
 MAX_ENTRIES = 1_000
@@ -12,6 +13,8 @@ MAX_ENTRIES = 1_000
 
 MAX_VALUES = 10_000
 """How many values one condition of a selector may list: enough to name every node of a large cluster."""
+
+_MAX_ANNOTATIONS_BYTES = 262_144
 
 
 def check(problem: str | None, path: str) -> None:
@@ -52,3 +55,26 @@ def check_time(text: str | None, path: str) -> None:
         parse_time(text)
     except ValueError as error:
         raise InputError(str(error), path=path) from None
+
+
+def check_annotations(annotations: Mapping[str, str], path: str) -> None:
+    """Keys of annotations, and how much they take together."""
+    size = 0
+    for key, value in annotations.items():
+        # Annotation keys may have capitals in their prefix too.
+        check(label_key_problem(key.lower()), field_path(path, key))
+        size += len(key.encode()) + len(value.encode())
+    if size > _MAX_ANNOTATIONS_BYTES:
+        raise InputError(f"take {size} bytes together; at most {_MAX_ANNOTATIONS_BYTES} are taken", path=path)
+
+
+def check_share(amount: int | str | None, path: str, most_percent: int | None = 100) -> None:
+    """A number of pods, or a percentage of them up to `most_percent`; None is an amount not given."""
+    if isinstance(amount, int):
+        check_not_negative(amount, path)
+    elif amount is not None:
+        digits = amount.removesuffix("%")
+        percent = digits != amount and len(digits) <= 16 and digits.isascii() and digits.isdigit()
+        if not percent or (most_percent is not None and int(digits) > most_percent):
+            limit = "" if most_percent is None else f' up to "{most_percent}%"'
+            raise InputError(f"{shown(amount)} is neither a number nor a percentage{limit}", path=path)

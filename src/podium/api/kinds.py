@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from podium.api.disruption_policy import DisruptionPolicy
 from podium.api.meta import Kubernetes
 from podium.api.node import CSINode, Namespace, Node
 from podium.api.pod import Pod
@@ -16,17 +17,30 @@ from podium.api.storage import (
     PersistentVolumeClaim,
     StorageClass,
 )
-from podium.api.workloads import Deployment, Job, ReplicaSet, ReplicationController, Service, StatefulSet
+from podium.api.workloads import (
+    ControllerRevision,
+    DaemonSet,
+    Deployment,
+    Job,
+    ReplicaSet,
+    ReplicationController,
+    Service,
+    StatefulSet,
+)
 
 
 @dataclass(frozen=True, slots=True)
 class Kind:
-    """A kind of object: its API group ("" is the core) and name, whether it has a namespace, its reading."""
+    """A kind of object: its API group ("" is the core) and name, whether it has a namespace, its reading.
+
+    `version` is what Podium writes where it names the kind.
+    """
 
     group: str
     name: str
     namespaced: bool
     type: type[Kubernetes]
+    version: str = "v1"
 
 
 _KINDS = (
@@ -38,10 +52,13 @@ _KINDS = (
     Kind("", "ReplicationController", True, ReplicationController),
     Kind("", "ResourceQuota", True, ResourceQuota),
     Kind("", "Service", True, Service),
+    Kind("apps", "ControllerRevision", True, ControllerRevision),
+    Kind("apps", "DaemonSet", True, DaemonSet),
     Kind("apps", "Deployment", True, Deployment),
     Kind("apps", "ReplicaSet", True, ReplicaSet),
     Kind("apps", "StatefulSet", True, StatefulSet),
     Kind("batch", "Job", True, Job),
+    Kind("podium.dev", "DisruptionPolicy", False, DisruptionPolicy, "v1alpha1"),
     Kind("policy", "PodDisruptionBudget", True, PodDisruptionBudget),
     Kind("scheduling.k8s.io", "PriorityClass", False, PriorityClass),
     Kind("storage.k8s.io", "CSIDriver", False, CSIDriver),

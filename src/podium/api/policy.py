@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Literal
 
 from podium.api.meta import Int32, Int64, Kubernetes, Narrow
+from podium.api.pod import PodCondition
 from podium.api.selection import LabelSelector
 
 PREEMPTION_POLICIES = (
@@ -35,6 +36,18 @@ class PodDisruptionBudgetSpec(Narrow, frozen=True, kw_only=True):
     unhealthy_pod_eviction_policy: Literal["IfHealthyBudget", "AlwaysAllow"] | None = None
 
 
+class DisruptionRateStatus(Narrow, frozen=True, kw_only=True):
+    """How many more disruptions a budget's rate allows; `podium.api.budget_rate` computes it.
+
+    The tokens of the rate `max` are in a bucket that is full again at `full_time`; without one, it is full. `available`
+    was right when the status was written.
+    """
+
+    max: str
+    available: Int32 = 0
+    full_time: str | None = None
+
+
 class PodDisruptionBudgetStatus(Narrow, frozen=True, kw_only=True):
     """What the budget allows now. `disrupted_pods` maps pod names to the time of an accepted disruption."""
 
@@ -44,6 +57,12 @@ class PodDisruptionBudgetStatus(Narrow, frozen=True, kw_only=True):
     desired_healthy: Int32 = 0
     expected_pods: Int32 = 0
     disrupted_pods: dict[str, str] = {}
+    conditions: tuple[PodCondition, ...] = ()
+    disruption_rate: DisruptionRateStatus | None = None
+
+    def condition(self, type_: str) -> PodCondition | None:
+        """The condition of that type, or None."""
+        return next((condition for condition in self.conditions if condition.type == type_), None)
 
 
 class PodDisruptionBudget(Kubernetes, frozen=True, kw_only=True):

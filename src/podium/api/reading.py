@@ -11,12 +11,14 @@ from typing import Any, TypeVar
 import msgspec
 
 from podium.api.errors import InputError, MalformedError, field_path, shown
+from podium.api.suggestion import suggestion
 
 T = TypeVar("T")
 
 _PLACE = re.compile(r"(?P<problem>.*?)(?: - at (?P<key>`key` in )?`\$(?P<path>[^`]*)`)?", re.DOTALL)
 _STEP = re.compile(r"\.(?P<field>\w+)|\[(?P<index>\d+)\]|(?P<any>\[\.\.\.\])")
 _MISSING = re.compile(r"Object missing required field `(\w+)`")
+_UNKNOWN = re.compile(r"Object contains unknown field `(.*)`", re.DOTALL)
 _EXPECTED = re.compile(r"Expected `([^`]+)`, got `(\w+)`")
 _WORDS = {
     "str": "text",
@@ -42,8 +44,16 @@ def read(raw: dict[str, Any], type_: type[T]) -> T:
 def _explained(message: str, raw: dict[str, Any], type_: type[Any]) -> InputError:
     match = _PLACE.fullmatch(message)
     problem, steps = (message, "") if match is None else (match["problem"], match["path"] or "")
+    named = _UNKNOWN.fullmatch(message)
+    if named and named[1] in raw:
+        # The name of a field of the object itself may look like a place.
+        problem, steps = message, ""
     expected = _EXPECTED.fullmatch(problem)
     path, value, rest = _found(raw, steps, expected[2] if expected else "")
+    unknown = _UNKNOWN.fullmatch(problem)
+    if unknown:
+        problem = f"there is no field {shown(unknown[1])}; {_known(unknown[1], type_, steps)}"
+        return InputError(problem, path=path + rest)
     if rest:
         return MalformedError(problem, path=path + rest)
     missing = _MISSING.fullmatch(problem)
@@ -100,15 +110,28 @@ def _type_name(value: object) -> str:
 
 def _allowed(type_: type[Any], steps: str) -> tuple[object, ...]:
     """The values that the field at the end of the steps may have."""
-    node: Any = msgspec.inspect.type_info(type_)
+    literal: msgspec.inspect.LiteralType = _type_at(type_, steps)
+    return literal.values
+
+
+def _known(name: str, type_: type[Any], steps: str) -> str:
+    """What to write instead of a field that the object at the end of the steps does not have."""
+    struct: msgspec.inspect.StructType = _type_at(type_, steps)
+    return suggestion(name, (field.encode_name for field in struct.fields))
+
+
+def _type_at(type_: type[Any], steps: str) -> Any:
+    """The type of what stands at the end of the steps."""
+    node: Any = _without_none(msgspec.inspect.type_info(type_))
     for step in _STEP.finditer(steps):
-        node = _without_none(node)
         if isinstance(node, msgspec.inspect.StructType):
             node = next(field.type for field in node.fields if field.encode_name == step["field"])
+        elif isinstance(node, msgspec.inspect.DictType):
+            node = node.value_type
         else:
             node = node.item_type
-    literal: msgspec.inspect.LiteralType = _without_none(node)
-    return literal.values
+        node = _without_none(node)
+    return node
 
 
 def _without_none(node: Any) -> Any:

@@ -61,6 +61,14 @@ def format_time(ns: int) -> str:
     return moment.replace(tzinfo=None).isoformat() + "Z"
 
 
+@lru_cache(maxsize=_CACHE)
+def format_exact_time(ns: int) -> str:
+    """The time as RFC 3339 to the nanosecond: "2026-01-31T09:30:00.000000001Z"; whole seconds have no fraction."""
+    whole, fraction = divmod(ns, _SECOND)
+    text = format_time(whole * _SECOND)
+    return f"{text[:-1]}.{fraction:09}Z" if fraction else text
+
+
 def parse_duration(text: str | int | float) -> int:
     """The nanoseconds of a duration such as "1h2m3.5s" or "300ms"; a bare number counts seconds.
 

@@ -9,18 +9,19 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from podium.api.checks import check, check_count, check_not_negative, check_one_of, check_time
-from podium.api.errors import InputError, field_path, shown
+from podium.api.checks import check, check_annotations, check_count, check_not_negative, check_time
+from podium.api.disruption_policy import DisruptionPolicy
+from podium.api.errors import InputError, shown
 from podium.api.kinds import KINDS
 from podium.api.meta import Kubernetes, ObjectMeta
 from podium.api.names import label_key_problem, label_name_problem, label_value_problem, subdomain_problem
 from podium.api.node import CSINode, Namespace, Node
 from podium.api.pod import Pod
-from podium.api.policy import PREEMPTION_POLICIES, PodDisruptionBudget, PriorityClass
+from podium.api.policy import PodDisruptionBudget, PriorityClass
 from podium.api.quota import ResourceQuota
-from podium.api.selectors import compile_label_selector
 from podium.api.storage import CSIStorageCapacity, PersistentVolume, PersistentVolumeClaim, StorageClass
 from podium.api.validate_pod import check_pod_limits, check_pod_spec, check_pod_status
+from podium.api.validate_policy import check_budget, check_disruption_policy, check_priority_class
 from podium.api.validate_quota import check_quota
 from podium.api.validate_resources import check_amounts, check_quantity, check_requirements
 from podium.api.validate_selection import (
@@ -29,18 +30,24 @@ from podium.api.validate_selection import (
     check_labels,
     check_node_selector,
 )
+from podium.api.validate_workloads import (
+    check_daemon_set,
+    check_deployment,
+    check_job,
+    check_replica_set,
+    check_replication_controller,
+    check_stateful_set,
+)
 from podium.api.workloads import (
+    DaemonSet,
     Deployment,
     Job,
-    PodTemplate,
     ReplicaSet,
     ReplicationController,
     Service,
     StatefulSet,
 )
 
-_MAX_ANNOTATIONS_BYTES = 262_144
-_MAX_USER_PRIORITY = 1_000_000_000
 _NAMESPACED = {kind.type: kind.namespaced for kind in KINDS.values()}
 
 
@@ -70,21 +77,11 @@ def check_metadata(value: Kubernetes, namespaced: bool) -> None:
     elif metadata.namespace:
         raise InputError(f"a {value.kind} is in no namespace; remove it", path=".metadata.namespace")
     check_labels(metadata.labels, ".metadata.labels")
-    _check_annotations(metadata.annotations, ".metadata.annotations")
+    check_annotations(metadata.annotations, ".metadata.annotations")
     _check_owners(metadata)
     check_time(metadata.creation_timestamp, ".metadata.creationTimestamp")
     check_time(metadata.deletion_timestamp, ".metadata.deletionTimestamp")
     check_not_negative(metadata.deletion_grace_period_seconds, ".metadata.deletionGracePeriodSeconds")
-
-
-def _check_annotations(annotations: dict[str, str], path: str) -> None:
-    size = 0
-    for key, value in annotations.items():
-        # Annotation keys may have capitals in their prefix too.
-        check(label_key_problem(key.lower()), field_path(path, key))
-        size += len(key.encode()) + len(value.encode())
-    if size > _MAX_ANNOTATIONS_BYTES:
-        raise InputError(f"take {size} bytes together; at most {_MAX_ANNOTATIONS_BYTES} are taken", path=path)
 
 
 def _check_owners(metadata: ObjectMeta) -> None:
@@ -122,37 +119,6 @@ def _check_csi_node(node: CSINode) -> None:
         check_label_keys(driver.topology_keys, f"{path}.topologyKeys")
 
 
-def _check_budget(budget: PodDisruptionBudget) -> None:
-    spec = budget.spec
-    if spec.min_available is not None and spec.max_unavailable is not None:
-        raise InputError("minAvailable and maxUnavailable cannot be both set; remove one", path=".spec")
-    _check_pods(spec.min_available, ".spec.minAvailable")
-    _check_pods(spec.max_unavailable, ".spec.maxUnavailable")
-    check_label_selector(spec.selector, ".spec.selector")
-    for name, time in budget.status.disrupted_pods.items():
-        check_time(time, field_path(".status.disruptedPods", name))
-
-
-def _check_pods(amount: int | str | None, path: str) -> None:
-    """A number of pods, or a percentage of them."""
-    if isinstance(amount, int):
-        check_not_negative(amount, path)
-    elif amount is not None:
-        digits = amount.removesuffix("%")
-        percent = digits != amount and len(digits) <= 16 and digits.isascii() and digits.isdigit()
-        if not percent or int(digits) > 100:
-            raise InputError(f'{shown(amount)} is neither a number nor a percentage up to "100%"', path=path)
-
-
-def _check_priority_class(priority_class: PriorityClass) -> None:
-    check_one_of(priority_class.preemption_policy, PREEMPTION_POLICIES, ".preemptionPolicy")
-    if priority_class.value > _MAX_USER_PRIORITY and not priority_class.metadata.name.startswith("system-"):
-        raise InputError(
-            f"{priority_class.value} is out of range; above {_MAX_USER_PRIORITY} are system classes only",
-            path=".value",
-        )
-
-
 def _check_volume(volume: PersistentVolume) -> None:
     check_amounts(volume.spec.capacity, ".spec.capacity")
     affinity = volume.spec.node_affinity
@@ -180,40 +146,6 @@ def _check_storage_capacity(capacity: CSIStorageCapacity) -> None:
     check_quantity(capacity.maximum_volume_size, ".maximumVolumeSize")
 
 
-def _check_replicas(workload: Deployment | ReplicaSet | StatefulSet) -> None:
-    spec = workload.spec
-    check_not_negative(spec.replicas, ".spec.replicas")
-    check_label_selector(spec.selector, ".spec.selector")
-    _check_template(spec.template)
-    # A workload that does not select what it makes would make pods without end.
-    if not compile_label_selector(spec.selector).matches(spec.template.metadata.labels):
-        raise InputError(
-            "does not select the pods of the template; it must match .spec.template.metadata.labels",
-            path=".spec.selector",
-        )
-
-
-def _check_replication_controller(workload: ReplicationController) -> None:
-    check_not_negative(workload.spec.replicas, ".spec.replicas")
-    check_labels(workload.spec.selector, ".spec.selector")
-    _check_template(workload.spec.template)
-
-
-def _check_job(job: Job) -> None:
-    check_not_negative(job.spec.parallelism, ".spec.parallelism")
-    check_not_negative(job.spec.completions, ".spec.completions")
-    check_not_negative(job.spec.backoff_limit, ".spec.backoffLimit")
-    check_label_selector(job.spec.selector, ".spec.selector")
-    _check_template(job.spec.template)
-
-
-def _check_template(template: PodTemplate) -> None:
-    check_labels(template.metadata.labels, ".spec.template.metadata.labels")
-    _check_annotations(template.metadata.annotations, ".spec.template.metadata.annotations")
-    check_pod_spec(template.spec, ".spec.template.spec")
-    check_pod_limits(template.spec, ".spec.template.spec")
-
-
 def _check_service(service: Service) -> None:
     check_labels(service.spec.selector, ".spec.selector")
 
@@ -221,18 +153,20 @@ def _check_service(service: Service) -> None:
 _RULES: dict[type[Kubernetes], Callable[[Any], None]] = {
     CSINode: _check_csi_node,
     CSIStorageCapacity: _check_storage_capacity,
-    Deployment: _check_replicas,
-    Job: _check_job,
+    DaemonSet: check_daemon_set,
+    Deployment: check_deployment,
+    DisruptionPolicy: check_disruption_policy,
+    Job: check_job,
     Node: _check_node,
     PersistentVolume: _check_volume,
     PersistentVolumeClaim: _check_claim,
     Pod: _check_pod,
-    PodDisruptionBudget: _check_budget,
-    PriorityClass: _check_priority_class,
-    ReplicaSet: _check_replicas,
-    ReplicationController: _check_replication_controller,
+    PodDisruptionBudget: check_budget,
+    PriorityClass: check_priority_class,
+    ReplicaSet: check_replica_set,
+    ReplicationController: check_replication_controller,
     ResourceQuota: check_quota,
     Service: _check_service,
-    StatefulSet: _check_replicas,
+    StatefulSet: check_stateful_set,
     StorageClass: _check_storage_class,
 }

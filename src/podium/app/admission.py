@@ -1,4 +1,4 @@
-"""Pods from manifests that no API server has seen, as it would have stored them."""
+"""Pods and classes from manifests that no API server has seen, as it would have stored them."""
 
 from __future__ import annotations
 
@@ -6,9 +6,11 @@ from collections.abc import Mapping
 
 import msgspec
 
+from podium.api.disruption_policy import DisruptionPolicy
 from podium.api.pod import Pod
 from podium.api.policy import PriorityClass
 from podium.store.admission import admit_pod
+from podium.store.priority_levels import missing_classes
 
 
 def admitted(pod: Pod, classes: Mapping[str, PriorityClass]) -> Pod:
@@ -20,6 +22,12 @@ def admitted(pod: Pod, classes: Mapping[str, PriorityClass]) -> Pod:
     if not _is_raw(pod, classes):
         return pod
     return msgspec.convert(admit_pod(msgspec.to_builtins(pod), pod.key, classes), Pod)
+
+
+def with_levels(policy: DisruptionPolicy, classes: Mapping[str, PriorityClass]) -> dict[str, PriorityClass]:
+    """The classes by name, with those that a DisruptionPolicy adds. Raises StoreError for levels in another order."""
+    added = (msgspec.convert(raw, PriorityClass) for raw in missing_classes(policy, classes))
+    return {**classes, **{one.metadata.name: one for one in added}}
 
 
 def _is_raw(pod: Pod, classes: Mapping[str, PriorityClass]) -> bool:

@@ -19,6 +19,7 @@ import numpy as np
 from podium.api.pod import Pod
 from podium.app.bench_workloads import WORKLOADS, Workload
 from podium.app.explain import Explainer
+from podium.framework.feature_gates import FeatureGates
 from podium.machines.actions import Action, Bind, DeletePod, ReportUnschedulable
 from podium.machines.observations import Answered, Changed, Gone, Tick
 from podium.machines.scheduler import Scheduler
@@ -108,15 +109,21 @@ class BenchDriver:
         self.show(msgspec.structs.replace(self.pods[uid], **fields))
 
 
-def measure(name: str, nodes: int | None = None, pods: int | None = None) -> Measurement:
+def measure(
+    name: str,
+    nodes: int | None = None,
+    pods: int | None = None,
+    feature_gates: FeatureGates = FeatureGates(),  # noqa: B008 - an immutable value
+) -> Measurement:
     """Build a workload and measure it."""
     spec = WORKLOADS[name]
     workload = spec.build(nodes or spec.nodes, pods or spec.pods)
-    return _measure_explain(workload) if name == "explain" else _measure_scheduling(workload)
+    of = _measure_explain if name == "explain" else _measure_scheduling
+    return of(workload, feature_gates)
 
 
-def _measure_scheduling(workload: Workload) -> Measurement:
-    driver = BenchDriver(Scheduler())
+def _measure_scheduling(workload: Workload, feature_gates: FeatureGates) -> Measurement:
+    driver = BenchDriver(Scheduler(feature_gates=feature_gates))
     start = perf_counter_ns()
     for node in workload.nodes:
         driver.scheduler.handle(Changed(node), driver.now)
@@ -132,10 +139,10 @@ def _measure_scheduling(workload: Workload) -> Measurement:
     return _measurement(workload, driver.attempt_ns, load_seconds, seconds, len(driver.bound), driver.preempted)
 
 
-def _measure_explain(workload: Workload) -> Measurement:
+def _measure_explain(workload: Workload, feature_gates: FeatureGates) -> Measurement:
     """Load the workload as a dump, and explain its pods one after another."""
     start = perf_counter_ns()
-    explainer = Explainer([*workload.nodes, *workload.placed, *workload.pods])
+    explainer = Explainer([*workload.nodes, *workload.placed, *workload.pods], feature_gates=feature_gates)
     gc.collect()
     gc.freeze()
     loaded = perf_counter_ns()

@@ -11,8 +11,9 @@ import click
 from podium.app.bench import Measurement, measure
 from podium.app.bench_workloads import DEFAULT_WORKLOADS, WORKLOADS
 from podium.app.command import Command
-from podium.app.options import output_option
+from podium.app.options import feature_gates_option, output_option
 from podium.app.output import show
+from podium.framework.feature_gates import FeatureGates
 
 _EPILOG = """
 \b
@@ -26,8 +27,11 @@ _COLUMNS = ("workload", "nodes", "placed", "pods", "pods/s", "attempts/s", "p50 
 @click.argument("workloads", metavar="[WORKLOAD]...", nargs=-1, type=click.Choice(list(WORKLOADS)))
 @click.option("--nodes", type=click.IntRange(1, 1_000_000), help="How many nodes, not the workload's own number.")
 @click.option("--pods", type=click.IntRange(1, 10_000_000), help="How many pods to decide about, likewise.")
+@feature_gates_option
 @output_option
-def bench(workloads: tuple[str, ...], nodes: int | None, pods: int | None, form: str) -> None:
+def bench(
+    *, workloads: tuple[str, ...], nodes: int | None, pods: int | None, feature_gates: FeatureGates, form: str
+) -> None:
     """Measure decisions a second, how long each takes, and peak memory, in process and without a cluster.
 
     Workloads: basic, preemption, affinity, antiaffinity, spread, unschedulable, mixed-churn and explain, which run
@@ -39,7 +43,7 @@ def bench(workloads: tuple[str, ...], nodes: int | None, pods: int | None, form:
         if sys.stderr.isatty():
             click.echo(f"{name}: {WORKLOADS[name].description} ...", err=True)
         with ProcessPoolExecutor(1, mp_context=multiprocessing.get_context("spawn")) as pool:
-            measured.append(pool.submit(measure, name, nodes, pods).result())
+            measured.append(pool.submit(measure, name, nodes, pods, feature_gates).result())
     if form == "text":
         click.echo(in_text(measured), nl=False)
     else:

@@ -8,11 +8,12 @@ from typing import Any, Literal
 
 import numpy as np
 
+from podium.api.disruption_policy import DisruptionPolicy
 from podium.api.errors import PodiumError
 from podium.api.meta import Kubernetes
 from podium.api.pod import Pod
 from podium.api.policy import PriorityClass
-from podium.app.admission import admitted
+from podium.app.admission import admitted, with_levels
 from podium.cluster.cluster import Cluster
 from podium.cluster.pods import PodRecord
 from podium.cluster.view import View
@@ -20,6 +21,7 @@ from podium.decide.deferred import Deferred
 from podium.decide.placement import Placement, full_outcome, left_out, place
 from podium.decide.preemption import PreemptionPlan
 from podium.framework.configuration import Configuration, default_configuration
+from podium.framework.feature_gates import FeatureGates
 from podium.framework.profile_builder import build_profiles
 from podium.framework.registry import Registry
 from podium.framework.runner import Runner
@@ -68,18 +70,27 @@ class Explanation:
 class Explainer:
     """A loaded cluster that answers for one pod after another."""
 
-    def __init__(self, objects: Iterable[Kubernetes], configuration: Configuration | None = None) -> None:
+    def __init__(
+        self,
+        objects: Iterable[Kubernetes],
+        configuration: Configuration | None = None,
+        feature_gates: FeatureGates = FeatureGates(),  # noqa: B008 - an immutable value
+    ) -> None:
         """Load the objects. Raises PodiumError for a pod that no API server would have taken."""
-        self.cluster = Cluster()
+        self.cluster = Cluster(honors_policy=feature_gates.non_preempting_priority)
         self._pending: dict[str, PodRecord] = {}
-        pods, classes = [], {}
+        pods, classes, policies = [], dict[str, PriorityClass](), []
         for item in objects:
             if isinstance(item, Pod):
                 pods.append(item)
             elif isinstance(item, PriorityClass):
                 classes[item.metadata.name] = item
+            elif isinstance(item, DisruptionPolicy):
+                policies.append(item)
             else:
                 self.cluster.put(item)
+        for policy in policies:
+            classes |= with_levels(policy, classes)
         for pod in sorted(pods, key=lambda pod: pod.key):
             self._take_in(admitted(pod, classes))
         profiles = build_profiles(configuration or default_configuration(), Registry(IN_TREE), self.cluster)
@@ -206,6 +217,8 @@ def _status(status: Status) -> dict[str, Any]:
 
 def _plan(plan: PreemptionPlan) -> dict[str, Any]:
     found: dict[str, Any] = {"eligible": plan.eligible}
+    if plan.is_exchange:
+        found["isExchange"] = True
     if plan.reason:
         found["reason"] = plan.reason
     found["candidates"] = {

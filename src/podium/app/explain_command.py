@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import click
 
 from podium.app.command import Command
-from podium.app.options import config_option, files_option, output_option
+from podium.app.options import config_option, feature_gates_option, files_option, output_option
+
+if TYPE_CHECKING:
+    from podium.framework.feature_gates import FeatureGates
 
 _EPILOG = """
 \b
@@ -22,8 +27,18 @@ Example: what happens if the pod shop/web of web.yaml is created in the cluster 
 )
 @click.option("--scheduler", metavar="NAME", default="", help="The profile that decides, in place of the pod's own.")
 @config_option
+@feature_gates_option
 @output_option
-def explain(pod: str, files: tuple[str, ...], namespace: str, scheduler: str, config: str | None, form: str) -> None:
+def explain(
+    *,
+    pod: str,
+    files: tuple[str, ...],
+    namespace: str,
+    scheduler: str,
+    config: str | None,
+    feature_gates: FeatureGates,
+    form: str,
+) -> None:
     """Say what would happen to POD now, and why.
 
     POD, a name or namespace/name, is a pending pod among the objects in the files. The answer has each node's verdict,
@@ -37,7 +52,8 @@ def explain(pod: str, files: tuple[str, ...], namespace: str, scheduler: str, co
 
     configuration = load_configuration(config) if config else None
     objects = [document.object for document in load_files(files) if document.object is not None]
-    explanation = Explainer(objects, configuration).explain(pod if "/" in pod else f"{namespace}/{pod}", scheduler)
+    explainer = Explainer(objects, configuration, feature_gates)
+    explanation = explainer.explain(pod if "/" in pod else f"{namespace}/{pod}", scheduler)
     if form != "text":
         show(explanation.to_dict(), form)
         return

@@ -15,6 +15,7 @@ from podium.api.kinds import KINDS
 from podium.api.meta import Kubernetes
 from podium.app.explain import Explainer, Explanation
 from podium.framework.configuration import Configuration, load_configuration
+from podium.framework.feature_gates import FeatureGates, read_feature_gates
 from podium.sim.result import Result
 from podium.sim.run import Duration, Progress
 from podium.sim.run import simulate as run_simulation
@@ -24,14 +25,19 @@ Given = Kubernetes | dict[str, Any] | Document | FileName
 
 
 def explain(
-    objects: FileName | Iterable[Given], pod: str, configuration: Configuration | FileName | None = None
+    objects: FileName | Iterable[Given],
+    pod: str,
+    configuration: Configuration | FileName | None = None,
+    feature_gates: FeatureGates | str = "",
 ) -> Explanation:
     """Say what would happen to the pending pod `namespace/name` (or `name`, in `default`) among the objects, and why.
 
-    `configuration` is a KubeSchedulerConfiguration or its file. Raises PodiumError for what is wrong with any of them.
+    `configuration` is a KubeSchedulerConfiguration or its file, `feature_gates` such as "NonPreemptingPriority=false".
+    Raises PodiumError for what is wrong with any of them.
     """
     typed = [one.object for one in documents(objects) if one.object is not None]
-    return Explainer(typed, _configuration(configuration)).explain(pod if "/" in pod else f"default/{pod}")
+    explainer = Explainer(typed, _configuration(configuration), _feature_gates(feature_gates))
+    return explainer.explain(pod if "/" in pod else f"default/{pod}")
 
 
 def simulate(
@@ -43,6 +49,7 @@ def simulate(
     start_delay: Duration = 0,
     bind_delay: Duration = 0,
     configuration: Configuration | FileName | None = None,
+    feature_gates: FeatureGates | str = "",
     progress: Progress | None = None,
 ) -> Result:
     """Play what happens to the objects in virtual time; a Scenario may be among them. See `podium.sim.simulate`."""
@@ -54,6 +61,7 @@ def simulate(
         start_delay=start_delay,
         bind_delay=bind_delay,
         configuration=_configuration(configuration),
+        feature_gates=_feature_gates(feature_gates),
         progress=progress,
     )
 
@@ -100,3 +108,7 @@ def _refuse_twice(found: list[Document]) -> None:
 
 def _configuration(given: Configuration | FileName | None) -> Configuration | None:
     return load_configuration(str(given)) if isinstance(given, str | Path) else given
+
+
+def _feature_gates(given: FeatureGates | str) -> FeatureGates:
+    return read_feature_gates(given) if isinstance(given, str) else given

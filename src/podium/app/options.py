@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
+
+if TYPE_CHECKING:
+    from podium.framework.feature_gates import FeatureGates
 
 
 class Duration(click.ParamType[int]):
@@ -44,6 +47,24 @@ class Time(click.ParamType[int]):
             self.fail(str(error), param, ctx)
 
 
+class FeatureGatesText(click.ParamType["FeatureGates"]):
+    """Feature gates as Kubernetes' commands take them: `NonPreemptingPriority=false`, with commas between several."""
+
+    name = "feature gates"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> FeatureGates:
+        """Read the text, or fail with what is wrong with it."""
+        from podium.api.errors import InputError
+        from podium.framework.feature_gates import FeatureGates, read_feature_gates
+
+        if isinstance(value, FeatureGates):
+            return value
+        try:
+            return read_feature_gates(value)
+        except InputError as error:
+            self.fail(str(error), param, ctx)
+
+
 files_option = click.option(
     "-f",
     "--filename",
@@ -66,4 +87,12 @@ output_option = click.option(
 
 config_option = click.option(
     "--config", metavar="FILE", help="A KubeSchedulerConfiguration; without it, that of a default kube-scheduler."
+)
+
+feature_gates_option = click.option(
+    "--feature-gates",
+    metavar="GATES",
+    type=FeatureGatesText(),
+    default="",
+    help="What is switched off: NonPreemptingPriority=false lets no preemption policy count.",
 )

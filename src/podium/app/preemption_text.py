@@ -33,13 +33,14 @@ def write_preemption(
 
 
 def _decision(page: Page, plan: PreemptionPlan) -> str:
+    equals = "of pods of its own priority, for fairer shares; " if plan.is_exchange else ""
     if len(plan.candidates) == 1:
-        return "the only candidate"
+        return f"{equals}the only candidate"
     tied = (
         f"{len(plan.selected):,} are equal: {fitted(plan.selected, page.name_width)}" if len(plan.selected) > 1 else ""
     )
     decided = f"decided by the {plan.criterion}" if plan.criterion else ""
-    return "; ".join(part for part in (counted(len(plan.candidates), "candidate"), decided, tied) if part)
+    return equals + "; ".join(part for part in (counted(len(plan.candidates), "candidate"), decided, tied) if part)
 
 
 def _candidate_rows(page: Page, plan: PreemptionPlan, chosen: Candidate) -> list[list[Part]]:

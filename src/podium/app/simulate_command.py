@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING
 import click
 
 from podium.app.command import Command
-from podium.app.options import Duration, Time, config_option, files_option, output_option
+from podium.app.options import Duration, Time, config_option, feature_gates_option, files_option, output_option
 
 if TYPE_CHECKING:
+    from podium.framework.feature_gates import FeatureGates
     from podium.sim.simulation import Simulation
 
 _EPILOG = """
@@ -28,6 +29,7 @@ Example: four pods that want one node, for two minutes
 @click.option("--start-delay", type=Duration(), default=0, help="How long a bound pod takes to start.")
 @click.option("--bind-delay", type=Duration(), default=0, help="How long a binding takes.")
 @config_option
+@feature_gates_option
 @output_option
 @click.option("--events", "every_event", is_flag=True, help="List every event, however many there are.")
 def simulate(
@@ -39,6 +41,7 @@ def simulate(
     start_delay: int,
     bind_delay: int,
     config: str | None,
+    feature_gates: FeatureGates,
     form: str,
     every_event: bool,
 ) -> None:
@@ -51,25 +54,21 @@ def simulate(
     from podium.app.output import new_page, show, show_page
     from podium.app.simulation_text import write_simulation
     from podium.framework.configuration import load_configuration
-    from podium.sim.initial import start_time
     from podium.sim.result import result_of
-    from podium.sim.run import schedulers_of
-    from podium.sim.scenario import split_documents
-    from podium.sim.simulation import Settings, Simulation
+    from podium.sim.run import RunOptions, simulation_of
 
     # This process makes many objects, hardly any cycles, and then ends.
     gc.disable()
-    configuration = load_configuration(config) if config else None
-    documents, scenario = split_documents(load_files(files))
-    settings = Settings(
+    options = RunOptions(
         seed=seed,
-        start_ns=start_time(documents) if start is None else start,
-        until_ns=scenario.until_ns if until is None else until,
+        start_ns=start,
+        until_ns=until,
         start_delay_ns=start_delay,
         bind_delay_ns=bind_delay,
+        configuration=load_configuration(config) if config else None,
+        feature_gates=feature_gates,
     )
-    schedulers = schedulers_of(scenario, configuration, seed)
-    simulation = Simulation(documents, scenario, settings=settings, schedulers=schedulers)
+    simulation = simulation_of(load_files(files), options)
     _play(simulation)
     result = result_of(simulation)
     if form != "text":
@@ -82,9 +81,8 @@ def simulate(
 
 def _play(simulation: Simulation) -> None:
     from podium.app.progress import ProgressBar
+    from podium.sim.run import share_done
 
-    until_ns, steps = simulation.settings.until_ns, len(simulation.scenario.steps)
     with ProgressBar() as bar:
         while simulation.step():
-            share = simulation.elapsed_ns / until_ns if until_ns else simulation.steps_played / (steps or 1)
-            bar.update(share, simulation.elapsed_ns)
+            bar.update(share_done(simulation), simulation.elapsed_ns)

@@ -28,6 +28,7 @@ def write_simulation(page: Page, simulation: Simulation, result: Result, *, ever
         write_digest(page, result.events)
     write_placement(page, simulation.store)
     _write_waiting(page, result)
+    _write_drains(page, summary["drains"])
     _write_summary(page, summary)
 
 
@@ -71,6 +72,26 @@ def _waiting_row(page: Page, pod: dict[str, Any], messages: dict[str | None, str
     reason = nominated + messages.get(pod["pod"], "not attempted")
     name = Cell(shortened(pod["pod"], page.name_width), "warn")
     return [name, f"priority {pod['priority']}", f"since {since(max(pod['createdAt'], 0))}", reason]
+
+
+def _write_drains(page: Page, drains: list[dict[str, Any]]) -> None:
+    """Write how far each drain came, and what it left behind or waits for."""
+    if not drains:
+        return
+    page.title("Drains", counted(len(drains), "drain"))
+    for drain in drains:
+        gone = sum(pod["state"] == "gone" for pod in drain["pods"])
+        said = drain["message"] or f"{counted(gone, 'pod')} gone"
+        style = "" if drain["state"] == "drained" else "warn"
+        page.line(Cell(f"{drain['node']} {drain['state']}: {said}", style), indent=2)
+        stays = [pod for pod in drain["pods"] if pod["state"] != "gone"]
+        rows: list[list[Part]] = [
+            [shortened(pod["pod"], page.name_width), pod["state"], pod["reason"] or ""] for pod in stays[:_MOST_WAITING]
+        ]
+        if rows:
+            page.columns(rows, indent=4)
+        if len(stays) > _MOST_WAITING:
+            page.line(Cell(f"and {counted(len(stays) - _MOST_WAITING, 'more pod')}", "dim"), indent=4)
 
 
 def _write_summary(page: Page, summary: dict[str, Any]) -> None:

@@ -87,6 +87,16 @@ class Budgets:
         """The budgets, by key."""
         return [self._budgets[key] for key in sorted(self._budgets)]
 
+    def counts(self, pod_class: PodClass) -> bool:
+        """Whether some budget counts the disruption of a pod of the class.
+
+        There the empty selector covers all pods of the namespace, as the eviction API has it and preemption has not.
+        """
+        return any(
+            budget.namespace == pod_class.namespace and budget.selector.matches(pod_class.labels)
+            for budget in self._budgets.values()
+        )
+
     def covering(self, pod_classes: Iterable[PodClass]) -> list[Budget]:
         """The budgets that cover at least one of the classes, by key."""
         wanted = list(pod_classes)

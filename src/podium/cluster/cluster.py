@@ -155,7 +155,8 @@ class Cluster:
             self._astray[record.node_name][record.uid] = record
         else:
             self._on_row[record.row][record.slot] = record
-            if (old.start_ns, old.is_preemptible) != (record.start_ns, record.is_preemptible):
+            before, now = ((one.start_ns, one.is_preemptible, one.owner_uid) for one in (old, record))
+            if before != now:
                 self.nodes.changes.touch(record.row)
 
     def pods_on(self, row: int) -> list[PodRecord]:

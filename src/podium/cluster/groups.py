@@ -7,16 +7,18 @@ from __future__ import annotations
 
 from podium.api.selectors import EVERYTHING, Selector, compile_label_selector, selector_from_labels
 from podium.api.workloads import ReplicaSet, ReplicationController, Service, StatefulSet
-from podium.cluster.pod_class import PodClass
+from podium.cluster.pod_class import Owner, PodClass
 
 Group = Service | ReplicationController | ReplicaSet | StatefulSet
+_API_GROUPS = {ReplicationController: "", ReplicaSet: "apps", StatefulSet: "apps"}
 
 
 class Groups:
-    """Services and the workloads that own pods, by kind and key. ``generation`` moves with every change."""
+    """Services and the workloads that own pods. ``generation`` moves with every change."""
 
     def __init__(self) -> None:
-        self._owners: dict[tuple[str, str], Selector] = {}
+        # By namespace, then as the classes of pods name their owners.
+        self._owners: dict[tuple[str, Owner], Selector] = {}
         self._services: dict[str, dict[str, Selector]] = {}
         self.generation = 0
 
@@ -27,7 +29,7 @@ class Groups:
             services = self._services.setdefault(group.metadata.namespace, {})
             services[group.metadata.name] = selector_from_labels(group.spec.selector)
         else:
-            self._owners[type(group).__name__, group.key] = _selector(group)
+            self._owners[group.metadata.namespace, _owner(group)] = _selector(group)
 
     def remove(self, group: Group) -> None:
         """Forget a group."""
@@ -35,7 +37,7 @@ class Groups:
         if isinstance(group, Service):
             self._services.get(group.metadata.namespace, {}).pop(group.metadata.name, None)
         else:
-            self._owners.pop((type(group).__name__, group.key), None)
+            self._owners.pop((group.metadata.namespace, _owner(group)), None)
 
     def selector(self, pod_class: PodClass) -> Selector:
         """The pods that belong with those of the class: all requirements of its services and its owner together.
@@ -49,10 +51,12 @@ class Groups:
             for requirement in service.requirements
         ]
         if pod_class.owner is not None:
-            kind, name = pod_class.owner
-            owner = self._owners.get((kind, f"{pod_class.namespace}/{name}"), EVERYTHING)
-            requirements += owner.requirements
+            requirements += self._owners.get((pod_class.namespace, pod_class.owner), EVERYTHING).requirements
         return Selector(tuple(requirements))
+
+
+def _owner(group: ReplicationController | ReplicaSet | StatefulSet) -> Owner:
+    return (_API_GROUPS[type(group)], type(group).__name__, group.metadata.name)
 
 
 def _selector(group: ReplicationController | ReplicaSet | StatefulSet) -> Selector:

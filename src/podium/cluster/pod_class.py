@@ -13,6 +13,7 @@ from typing import Any
 import msgspec
 import numpy as np
 
+from podium.api.kinds import group_of
 from podium.api.meta import ObjectMeta
 from podium.api.pod import Container, Pod, PodAffinity, PodSpec
 from podium.api.qos import qos_class
@@ -49,21 +50,25 @@ class WeightedTerm:
     term: AffinityTerm
 
 
+Owner = tuple[str, str, str]
+"""A controller's API group, kind and name."""
+
+
 @dataclass(slots=True, eq=False)
 class PodClass:
     """What scheduling reads of a pod, and what was worked out from it.
 
-    ``requests`` maps resource indices (see `NodeColumns.resource`) to amounts: cpu in milli, others in whole units.
-    ``nonzero`` is (cpu milli, memory bytes) with defaults for containers that name none, and
-    ``nonzero_of_containers`` the same without regard to pod-level requests. ``memo`` belongs to plugins: what they
-    compile from the class alone, under keys of their own.
+    ``owner`` is None for pods without a controller. ``requests`` maps resource indices (see `NodeColumns.resource`) to
+    amounts: cpu in milli, others in whole units. ``nonzero`` is (cpu milli, memory bytes) with defaults for containers
+    that name none, and ``nonzero_of_containers`` the same without regard to pod-level requests. ``memo`` belongs to
+    plugins: what they compile from the class alone, under keys of their own.
     """
 
     id: int
     namespace: str
     labels: Mapping[str, str]
     spec: PodSpec
-    owner: tuple[str, str] | None
+    owner: Owner | None
     requests: dict[int, int]
     nonzero: tuple[int, int]
     nonzero_of_containers: tuple[int, int]
@@ -99,16 +104,14 @@ class PodClasses:
             spec, node_name="", priority=None, priority_class_name="", preemption_policy=None, scheduling_gates=()
         )
         claims = _claims(pod.metadata, spec)
-        owner_key = (owner.kind, owner.name) if owner else None
+        owner_key = (group_of(owner.api_version), owner.kind, owner.name) if owner else None
         key = self._encoder.encode((pod.metadata.namespace, pod.metadata.labels, owner_key, claims, shared))
         known = self._by_key.get(key)
         if known is None:
             known = self._by_key[key] = self._compile(pod.metadata, shared, owner_key, claims)
         return known
 
-    def _compile(
-        self, meta: ObjectMeta, spec: PodSpec, owner: tuple[str, str] | None, claims: tuple[str, ...]
-    ) -> PodClass:
+    def _compile(self, meta: ObjectMeta, spec: PodSpec, owner: Owner | None, claims: tuple[str, ...]) -> PodClass:
         requests = pod_requests(spec)
         affinity = spec.affinity
         near = affinity.pod_affinity if affinity and affinity.pod_affinity else PodAffinity()

@@ -26,8 +26,8 @@ class PodRecord:
     """One pod as the scheduler knows it.
 
     ``node_name`` is where it runs, is bound or assumed to run ("" while pending), ``row`` that node's row (`NO_ROW`
-    while the node is unknown or there is none). ``start_ns`` is `NOT_STARTED_NS` without a start time. ``preempted``:
-    it carries the DisruptionTarget condition of a scheduler's preemption.
+    while the node is unknown or there is none). ``start_ns`` is `NOT_STARTED_NS` without a start time. ``ready``: its
+    condition Ready is true. ``preempted``: it carries the DisruptionTarget condition of a scheduler's preemption.
     """
 
     namespace: str
@@ -38,6 +38,7 @@ class PodRecord:
     preemption_policy: str
     created_ns: int
     start_ns: int
+    ready: bool
     terminating: bool
     preempted: bool
     node_name: str
@@ -53,6 +54,13 @@ class PodRecord:
     def key(self) -> str:
         """`namespace/name`."""
         return f"{self.namespace}/{self.name}"
+
+    @property
+    def owner_uid(self) -> str:
+        """Who the pod belongs to: the uid of its controller, or its own where it has none."""
+        if self.controller is None:
+            return self.uid
+        return self.controller.uid or f"{self.namespace}/{self.controller.kind}/{self.controller.name}"
 
     @property
     def labels(self) -> Mapping[str, str]:
@@ -84,7 +92,7 @@ def read_pod(pod: Pod, pod_class: PodClass, *, honors_policy: bool = True) -> Po
     Without ``honors_policy`` the preemption policy is read as the default, whatever the pod says.
     """
     meta, spec, status = pod.metadata, pod.spec, pod.status
-    disruption = status.condition("DisruptionTarget")
+    readiness, disruption = status.condition("Ready"), status.condition("DisruptionTarget")
     return PodRecord(
         namespace=meta.namespace,
         name=meta.name,
@@ -94,6 +102,7 @@ def read_pod(pod: Pod, pod_class: PodClass, *, honors_policy: bool = True) -> Po
         preemption_policy=_policy(pod) if honors_policy else DEFAULT_POLICY,
         created_ns=parse_time(meta.creation_timestamp) if meta.creation_timestamp else 0,
         start_ns=parse_time(status.start_time) if status.start_time else NOT_STARTED_NS,
+        ready=readiness is not None and readiness.status == "True",
         terminating=pod.is_terminating,
         preempted=disruption is not None and disruption.status == "True" and disruption.reason == PREEMPTED,
         node_name=spec.node_name,

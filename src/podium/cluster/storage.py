@@ -26,6 +26,10 @@ class Storage:
         self.capacities: dict[str, CSIStorageCapacity] = {}
         self.generation = 0
 
+    def find(self, item: StorageObject) -> StorageObject | None:
+        """What is known of an object; None where it is new."""
+        return self._table(item).get(item.key)
+
     def put(self, item: StorageObject) -> None:
         """Add or replace an object."""
         self._table(item)[item.key] = item

@@ -1,12 +1,12 @@
 """Whether a kubelet lets a pod onto its node.
 
-Source: pkg/kubelet/lifecycle/predicate.go; AdmissionCheck in pkg/scheduler/eventhandlers.go; for nodes short of memory,
+Source: pkg/kubelet/lifecycle/predicate.go; AdmissionCheck in pkg/scheduler/eventhandlers.go; for nodes under pressure,
 Admit in pkg/kubelet/eviction/eviction_manager.go.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from podium.api.node import Node, Taint
@@ -21,6 +21,7 @@ from podium.decide.critical_pods import is_critical, is_static
 
 MEMORY_PRESSURE_TAINT = Taint(key="node.kubernetes.io/memory-pressure", effect="NoSchedule")
 
+_OS_LABEL = "kubernetes.io/os"
 # What upstream looks at first; other resources follow by name.
 _ORDER = (PODS, CPU, MEMORY, EPHEMERAL_STORAGE)
 
@@ -53,10 +54,11 @@ def refusals(
     """Why ``pod`` may not run on ``node`` beside ``others``, the reason that counts first; empty when it may.
 
     An extended resource that the node does not have at all is not the kubelet's to count. Of taints, only NoExecute
-    ones keep a pod off that has its node already, and none does a static pod.
+    ones keep a pod off that has its node already, and none does a static pod. Whether the node is unschedulable is
+    nothing to a kubelet.
     """
     others = list(others)
-    found = _shortages(holding, allocatable, others)
+    found = _wrong_os(pod, node) + _shortages(holding, allocatable, others)
     if not _selects(pod.spec, node):
         found.append(_failed("NodeAffinity", "node(s) didn't match Pod's node affinity/selector"))
     if pod.spec.node_name and pod.spec.node_name != node.metadata.name:
@@ -69,13 +71,28 @@ def refusals(
     return found
 
 
-def pressure_refusal(pod: Pod) -> Refusal | None:
-    """Why a node that is short of memory turns the pod away: it promises to use nothing; None if it may come."""
-    if is_critical(pod) or qos_class(pod.spec) != "BestEffort":
+def pressure_refusal(pod: Pod, conditions: Sequence[str]) -> Refusal | None:
+    """Why a node under pressure turns the pod away; None if it may come.
+
+    ``conditions`` are those of MemoryPressure, DiskPressure and PIDPressure that hold. A node that is short of memory
+    alone takes all pods but those that promise to use none. Critical pods may always come.
+    """
+    if not conditions or is_critical(pod):
         return None
-    if tolerated(pod.spec.tolerations, MEMORY_PRESSURE_TAINT):
+    if list(conditions) == ["MemoryPressure"] and (
+        qos_class(pod.spec) != "BestEffort" or tolerated(pod.spec.tolerations, MEMORY_PRESSURE_TAINT)
+    ):
         return None
-    return Refusal("Evicted", "The node had condition: [MemoryPressure].")
+    return Refusal("Evicted", f"The node had condition: [{' '.join(conditions)}].")
+
+
+def _wrong_os(pod: Pod, node: Node) -> list[Refusal]:
+    """A pod that is labelled for another operating system than the node's, which is linux where nothing is said."""
+    wanted = pod.metadata.labels.get(_OS_LABEL)
+    if wanted is None or wanted == node.metadata.labels.get(_OS_LABEL, "linux"):
+        return []
+    message = f"Failed to admit pod as the `{_OS_LABEL}` label doesn't match node label"
+    return [Refusal("PodOSSelectorNodeLabelDoesNotMatch", message)]
 
 
 def _shortages(holding: Holding, allocatable: Mapping[str, int], others: list[Holding]) -> list[Refusal]:

@@ -8,12 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-import numpy as np
-
 from podium.cluster.cluster import Cluster
 from podium.cluster.pods import PodRecord
-from podium.cluster.worlds import Worlds
-from podium.framework.cycle_state import CycleState
+from podium.decide.fitting import fits_without
 from podium.framework.errors import PluginError
 from podium.framework.runner import Runner
 
@@ -37,22 +34,9 @@ def unfit_nominations(
 
 
 def _may_fit(runner: Runner, pod: PodRecord, row: int, leaving: frozenset[str]) -> bool:
+    others = runner.cluster.pods_on(row)
+    gone = [other for other in others if other.uid in leaving or (other.terminating and other.preempted)]
     try:
-        return _fits(runner, pod, row, leaving)
+        return fits_without(runner, pod, row, gone)
     except PluginError:
         return True
-
-
-def _fits(runner: Runner, pod: PodRecord, row: int, leaving: frozenset[str]) -> bool:
-    state = CycleState()
-    pre_filter = runner.pre_filter(state, pod)
-    if not pre_filter.status.is_success or (pre_filter.rows is not None and row not in pre_filter.rows):
-        return False
-    worlds = Worlds(runner.cluster, np.array([row], dtype=np.int64))
-    gone = [
-        other.slot
-        for other in runner.cluster.pods_on(row)
-        if other.uid in leaving or (other.terminating and other.preempted)
-    ]
-    worlds.remove(np.zeros(len(gone), dtype=np.int64), np.array(gone, dtype=np.int64))
-    return bool(runner.filter_worlds(state, pod, worlds, pod.uid).refused[0] == 0)

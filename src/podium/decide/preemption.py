@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -17,6 +17,7 @@ from podium.cluster.cluster import Cluster
 from podium.cluster.nodes import NodeColumns
 from podium.cluster.pods import PodRecord
 from podium.decide.deferred import Deferred
+from podium.decide.fair_trials import FairTrials
 from podium.decide.ties import pick
 from podium.decide.trials import CRITERIA, Trials, TrialTable, VictimFilter
 from podium.framework.cycle_state import CycleState
@@ -55,7 +56,8 @@ class PreemptionPlan:
     ``reason`` says why the pod is not eligible. ``chosen`` is None where no candidate was found. ``selected`` names
     every node that the criteria leave tied with the chosen one, and ``criterion`` the last of `CRITERIA` that told
     nodes apart ("" with a single candidate, or none). ``candidates`` and ``rejected`` are by node name; they are
-    filled in only where the plan was asked for in detail.
+    filled in only where the plan was asked for in detail. ``is_exchange``: among the victims are pods of the
+    preemptor's own priority, for the sake of fairer shares.
     """
 
     eligible: bool
@@ -66,6 +68,7 @@ class PreemptionPlan:
     candidates: Mapping[str, Candidate] = field(default_factory=dict)
     rejected: Mapping[str, Status] = field(default_factory=dict)
     message: str = ""
+    is_exchange: bool = False
 
 
 def ineligible_reason(cluster: Cluster, pod: PodRecord, nominated_status: Status | None) -> str:
@@ -77,13 +80,19 @@ def ineligible_reason(cluster: Cluster, pod: PodRecord, nominated_status: Status
     """
     if pod.preemption_policy in NEVER_PREEMPTS:
         return f"not eligible due to preemptionPolicy={pod.preemption_policy}."
+    is_waiting = waits_for_victims(cluster, pod, nominated_status, pod.priority - 1)
+    return NOT_ELIGIBLE_TERMINATING if is_waiting else ""
+
+
+def waits_for_victims(cluster: Cluster, pod: PodRecord, nominated_status: Status | None, most: int) -> bool:
+    """Whether pods of at most that priority, which were preempted, are still terminating where ``pod`` is nominated.
+
+    ``nominated_status`` as for `ineligible_reason`.
+    """
     row = cluster.nodes.row_of.get(pod.nominated_node_name)
     if row is None or nominated_status is None or nominated_status.code is Code.UNSCHEDULABLE_AND_UNRESOLVABLE:
-        return ""
-    waiting = any(
-        victim.terminating and victim.preempted and victim.priority < pod.priority for victim in cluster.pods_on(row)
-    )
-    return NOT_ELIGIBLE_TERMINATING if waiting else ""
+        return False
+    return any(one.terminating and one.preempted and one.priority <= most for one in cluster.pods_on(row))
 
 
 def plan_preemption(
@@ -97,13 +106,37 @@ def plan_preemption(
     detailed: bool = False,
 ) -> PreemptionPlan:
     """Plan preemption for an eligible pod; ``outcome`` is the filters' answer for every row of the cluster."""
-    nodes = runner.cluster.nodes
     rows = resolvable_rows(outcome)
     if not len(rows):
-        return PreemptionPlan(True, message=_message(len(nodes), []))
-    table = trials.on(runner, state, pod, rows, options.may_disrupt)
+        return PreemptionPlan(True, message=_message(len(runner.cluster.nodes), []))
+    return _planned(runner, pod, trials.on(runner, state, pod, rows, options.may_disrupt), options, detailed)
+
+
+def plan_exchange(
+    runner: Runner,
+    state: CycleState,
+    pod: PodRecord,
+    outcome: Outcome,
+    trials: FairTrials,
+    options: PreemptionOptions,
+    *,
+    detailed: bool = False,
+) -> PreemptionPlan | None:
+    """Plan to take room from pods of equal priority too; None where that is unfair, useless or not needed."""
+    rows = resolvable_rows(outcome)
+    table = trials.on(runner, state, pod, rows, options.may_disrupt) if len(rows) else None
+    if table is None or not len(table.candidates):
+        return None
+    return replace(_planned(runner, pod, table, options, detailed), is_exchange=True)
+
+
+def _planned(
+    runner: Runner, pod: PodRecord, table: TrialTable, options: PreemptionOptions, detailed: bool
+) -> PreemptionPlan:
+    """The plan that follows from the trials."""
+    nodes = runner.cluster.nodes
     if options.minimum_candidates is not None:
-        table = _limited(nodes, table, options.minimum_candidates, len(rows), f"{options.seed}/{pod.uid}")
+        table = _limited(nodes, table, options.minimum_candidates, len(table.rows), f"{options.seed}/{pod.uid}")
     tied, criterion = _best(table)
     candidates, rejected = _details(runner.cluster, table) if detailed else ({}, {})
     if not len(tied):

@@ -122,8 +122,7 @@ class Trials:
 
     def __init__(self, cluster: Cluster, order: EqualPriorityOrder) -> None:
         self._cluster = cluster
-        self._ranking = Ranking(cluster, order)
-        self.refresh_ranking = self._ranking.refresh
+        self.ranking = Ranking(cluster, order)
         self._kept: dict[tuple[int, int, frozenset[str]], _Kept] = {}
 
     def on(
@@ -176,24 +175,15 @@ class Trials:
         own_uid: str | None = None,
     ) -> TrialTable:
         """Try the rows; ``own_uid`` is whose nomination does not count (None: the pod's own)."""
-        potential, without = self._potential_victims(pod, rows, may_disrupt)
-        refused = np.zeros(len(rows), dtype=np.int64)
-        refused[np.searchsorted(rows, without)] = _WITHOUT_VICTIMS
-        criteria = np.zeros((len(CRITERIA), len(rows)), dtype=np.int64)
-        slots: SlotsByRow = {}
+        potential = self._potential_victims(pod, rows, may_disrupt)
         if not len(potential.rows):
-            return TrialTable(rows, refused, criteria, slots, {})
+            return self.tabulated(rows, None)
         victims = choose_victims(runner, state, pod, potential, pod.uid if own_uid is None else own_uid)
-        refused[np.searchsorted(rows, potential.rows)] = victims.outcome.refused
-        self._write(rows, victims, criteria, slots)
-        refused[(refused == 0) & (criteria[_VICTIMS] == 0)] = _NOBODY_IN_THE_WAY
-        return TrialTable(rows, refused, criteria, slots, dict(victims.outcome.decoders))
+        return self.tabulated(rows, victims)
 
-    def _potential_victims(
-        self, pod: PodRecord, rows: Int64s, may_disrupt: VictimFilter | None
-    ) -> tuple[PotentialVictims, Int64s]:
-        """The lower-priority pods on ``rows``, and the rows that have none."""
-        ranking = self._ranking
+    def _potential_victims(self, pod: PodRecord, rows: Int64s, may_disrupt: VictimFilter | None) -> PotentialVictims:
+        """The lower-priority pods on ``rows``; rows that have none are left out."""
+        ranking = self.ranking
         ranking.refresh()
         places = ranking.priorities[rows] < pod.priority
         slots = ranking.slots[rows][places].astype(np.int64)
@@ -201,10 +191,20 @@ class Trials:
         if may_disrupt is not None and len(slots):
             allowed = may_disrupt(pod, slots)
             slots, owners = slots[allowed], owners[allowed]
-        numbers = np.bincount(owners, minlength=len(rows))
-        some = numbers > 0
-        starts = np.concatenate([[0], np.cumsum(numbers[some])])
-        return with_budgets(self._cluster, rows[some], starts, slots), rows[~some]
+        some, starts = grouped(owners, len(rows))
+        return with_budgets(self._cluster, rows[some], starts, slots)
+
+    def tabulated(self, rows: Int64s, victims: Victims | None) -> TrialTable:
+        """The trials on ``rows``, ascending. Those that ``victims`` leaves out (None: all) had no potential victims."""
+        refused = np.full(len(rows), _WITHOUT_VICTIMS, dtype=np.int64)
+        criteria = np.zeros((len(CRITERIA), len(rows)), dtype=np.int64)
+        slots: SlotsByRow = {}
+        if victims is None:
+            return TrialTable(rows, refused, criteria, slots, {})
+        refused[np.searchsorted(rows, victims.potential.rows)] = victims.outcome.refused
+        self._write(rows, victims, criteria, slots)
+        refused[(refused == 0) & (criteria[_VICTIMS] == 0)] = _NOBODY_IN_THE_WAY
+        return TrialTable(rows, refused, criteria, slots, dict(victims.outcome.decoders))
 
     def _write(self, rows: Int64s, victims: Victims, criteria: Int64s, slots: SlotsByRow) -> None:
         """Work out the criteria and the victims of every row where the preemptor fits."""
@@ -230,3 +230,10 @@ class Trials:
         slots.update(
             (row, chosen[first:end]) for row, first, end in zip(found.tolist(), firsts.tolist(), ends, strict=True)
         )
+
+
+def grouped(positions: Int64s, count: int) -> tuple[Int64s, Int64s]:
+    """The positions below ``count`` that occur, and where each begins in ``positions``, ascending; and the end."""
+    numbers = np.bincount(positions, minlength=count)
+    some = np.flatnonzero(numbers)
+    return some, np.concatenate([[0], np.cumsum(numbers[some])])

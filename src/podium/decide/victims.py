@@ -21,6 +21,9 @@ from podium.framework.cycle_state import CycleState
 from podium.framework.runner import Runner
 from podium.framework.verdicts import Outcome
 
+SlotsAt = tuple[Int64s, Int64s]
+"""Pods on some nodes: the position of each pod's node, ascending, and the pod's slot."""
+
 
 @dataclass(frozen=True, slots=True)
 class PotentialVictims:
@@ -73,15 +76,23 @@ def with_budgets(cluster: Cluster, rows: Int64s, starts: Int64s, slots: Int64s) 
 
 
 def choose_victims(
-    runner: Runner, state: CycleState, pod: PodRecord, potential: PotentialVictims, own_uid: str
+    runner: Runner,
+    state: CycleState,
+    pod: PodRecord,
+    potential: PotentialVictims,
+    own_uid: str,
+    gone: SlotsAt | None = None,
 ) -> Victims:
     """Choose the victims on every row of ``potential``, each of which has at least one potential victim.
 
-    ``own_uid`` is the pod whose nomination does not count: the preemptor's own.
+    ``own_uid`` is the pod whose nomination does not count: the preemptor's own. ``gone`` are pods on these rows that
+    count as gone already, and are no victims.
 
     The set of a row is minimal, not minimum: none of its victims can be spared alone, yet a smaller set may exist.
     """
     worlds = Worlds(runner.cluster, potential.rows)
+    if gone is not None:
+        worlds.remove(*gone)
     worlds.remove(potential.owners, potential.slots)
     outcome = runner.filter_worlds(state, pod, worlds, own_uid)
     order, starts, lengths = _reprieve_order(potential)

@@ -22,6 +22,7 @@ from podium.framework.strict import Strict, read_strictly
 API_VERSION = "kubescheduler.config.k8s.io/v1"
 KIND = "KubeSchedulerConfiguration"
 DEFAULT_SCHEDULER_NAME = "default-scheduler"
+MAX_FUTILE_PREEMPTIONS = 3
 
 _SECOND_NS = 10**9
 Percentage = Annotated[int, Meta(ge=0, le=100)]
@@ -52,7 +53,8 @@ class ProfileConfiguration(Strict, frozen=True, kw_only=True):
 class Configuration:
     """The settings of a scheduler. Every profile has a name of its own; ``source`` is the file, or "".
 
-    ``parallelism`` is kept for those who show the configuration; no decision depends on it.
+    ``parallelism`` is kept for those who show the configuration; no decision depends on it. After
+    ``max_futile_preemptions`` in a row a pod waits before it preempts again; 0 lets none wait.
     """
 
     source: str
@@ -60,6 +62,7 @@ class Configuration:
     pod_initial_backoff_ns: int
     pod_max_backoff_ns: int
     profiles: tuple[ProfileConfiguration, ...]
+    max_futile_preemptions: int = MAX_FUTILE_PREEMPTIONS
 
 
 class _LeaderElection(Strict, frozen=True, kw_only=True):
@@ -89,6 +92,7 @@ class _Written(Strict, frozen=True, kw_only=True):
     percentage_of_nodes_to_score: Percentage | None = None
     pod_initial_backoff_seconds: _BackoffSeconds = 1
     pod_max_backoff_seconds: _BackoffSeconds = 10
+    max_futile_preemptions: Annotated[int, Meta(ge=0, le=2**31 - 1)] = MAX_FUTILE_PREEMPTIONS
     profiles: tuple[ProfileConfiguration, ...] = ()
     extenders: tuple[Any, ...] = ()
     leader_election: _LeaderElection = _LeaderElection()
@@ -130,6 +134,7 @@ def read_configuration(raw: Mapping[str, Any], source: str) -> Configuration:
         parallelism=written.parallelism,
         pod_initial_backoff_ns=written.pod_initial_backoff_seconds * _SECOND_NS,
         pod_max_backoff_ns=written.pod_max_backoff_seconds * _SECOND_NS,
+        max_futile_preemptions=written.max_futile_preemptions,
         profiles=profiles,
     )
 

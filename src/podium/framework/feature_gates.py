@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from podium.api.errors import InputError, shown
-from podium.framework.strict import suggestion
+from podium.api.suggestion import suggestion
 
 _FIELDS = {"NonPreemptingPriority": "non_preempting_priority"}
 _VALUES = {"true": True, "false": False}

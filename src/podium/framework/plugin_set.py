@@ -16,9 +16,12 @@ from podium.framework.strict import Strict
 
 ALL = "*"
 
+USUAL_WEIGHTS = {"NodePreferAvoidPods": 10_000}
+"""What plugins weigh that are enabled without a weight, where that is not 1: more than all others together."""
+
 
 class PluginEntry(Strict, frozen=True, kw_only=True):
-    """A plugin by name. ``weight`` counts at score alone; None means 1."""
+    """A plugin by name. ``weight`` counts at score alone; None means the plugin's usual weight."""
 
     name: str
     weight: Annotated[int, Meta(ge=1, le=2**31 - 1)] | None = None
@@ -90,9 +93,12 @@ class Plugins(Strict, frozen=True, kw_only=True):
         return list(dict.fromkeys(name for some in (self.multi_point, *self.sets().values()) for name in some.names()))
 
     def score_weight(self, name: str) -> int:
-        """The weight of a plugin at score; what is said at score comes before what is said at multiPoint."""
+        """The weight of a plugin at score; what is said at score comes before what is said at multiPoint.
+
+        A plugin for which no weight is given weighs 1, unless `USUAL_WEIGHTS` says otherwise.
+        """
         entry = next(each for each in (*self.score.enabled, *self.multi_point.enabled) if each.name == name)
-        return entry.weight or 1
+        return entry.weight or USUAL_WEIGHTS.get(name, 1)
 
 
 FIELDS = {field.encode_name: field.name for field in msgspec.structs.fields(Plugins)}

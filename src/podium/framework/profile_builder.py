@@ -9,13 +9,13 @@ from dataclasses import replace
 from typing import Any
 
 from podium.api.errors import InputError, PodiumError, shown
+from podium.api.suggestion import suggestion
 from podium.cluster.cluster import Cluster
 from podium.framework.configuration import Configuration, ProfileConfiguration
 from podium.framework.plugin import Plugin, PluginContext
 from podium.framework.plugin_set import DEFAULT_PLUGINS, FIELDS
 from podium.framework.profile import EXTENSION_POINTS, Profile, takes_part
 from podium.framework.registry import Registry, require_whole
-from podium.framework.strict import suggestion
 from podium.framework.waiting_pods import WaitingPods
 
 PREPARING = ("preFilter", "preScore")

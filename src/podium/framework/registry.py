@@ -12,10 +12,10 @@ from importlib.metadata import entry_points
 from typing import Any
 
 from podium.api.errors import shown
+from podium.api.suggestion import suggestion
 from podium.framework.errors import PluginError
 from podium.framework.plugin import Plugin, PluginContext, PodChangePlugin
 from podium.framework.profile import EXTENSION_POINTS
-from podium.framework.strict import suggestion
 
 Factory = Callable[[PluginContext], Plugin]
 

@@ -2,13 +2,15 @@
 
 Actions of one list are carried out in its order; each gets an `Answered`. Every action names its object by key and uid,
 and is refused (Conflict) where the object of that key now has another uid. ``cause`` says who made it necessary, as
-`namespace/name` of a pod, or a component's name.
+`namespace/name` of a pod, a component's name, or a workload as in `ReplicaSet default/web`.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Literal
 
+from podium.api.meta import Raw
 from podium.api.pod import PodCondition
 
 
@@ -111,6 +113,7 @@ class ReportPodStatus:
     """Write what has become of a pod on its node: its phase, and those of its conditions that have changed.
 
     ``reason`` and ``message`` are the status's own, "" for none. ``start_time_ns`` None leaves the time as it is.
+    ``container_statuses`` replace those that are there; () leaves them as they are.
     """
 
     pod: str
@@ -121,6 +124,7 @@ class ReportPodStatus:
     reason: str = ""
     message: str = ""
     start_time_ns: int | None = None
+    container_statuses: tuple[Raw, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,6 +147,70 @@ class ReportNodeCondition:
     cause: str
 
 
+@dataclass(frozen=True, slots=True)
+class CreateObject:
+    """Create an object (POST). An object without a name and with a `generateName` gets a name of the API server's."""
+
+    raw: Raw
+    cause: str
+
+
+@dataclass(frozen=True, slots=True)
+class ReplaceStatus:
+    """Replace an object's status and nothing else (PUT status), if ``raw`` was made from its newest version.
+
+    The `resourceVersion` in ``raw`` is the condition (Conflict), and so is its uid.
+    """
+
+    raw: Raw
+    cause: str
+
+
+@dataclass(frozen=True, slots=True)
+class PatchObject:
+    """Change an object by a JSON merge patch, in which null removes a field and lists are replaced whole.
+
+    A `metadata.resourceVersion` in the patch is a condition. ``message`` is for people.
+    """
+
+    kind: str
+    key: str
+    uid: str
+    patch: Raw
+    cause: str
+    subresource: Literal["", "status"] = ""
+    message: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class DeleteObject:
+    """Delete an object. ``grace_seconds`` None asks for its own grace period, ``message`` is for people."""
+
+    kind: str
+    key: str
+    uid: str
+    cause: str
+    grace_seconds: int | None = None
+    message: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Evict:
+    """Delete a pod if the disruption budgets allow it (POST pods/eviction).
+
+    ``component`` is whose cap on disruptions counts, such as drain or autoscaler. ``avoid_node`` asks that the pod's
+    controller be put on its node's avoid list. Refused with TooManyRequests where a budget, a rate or the cap is
+    exhausted; the Problem then says when to try again where that is known.
+    """
+
+    pod: str
+    uid: str
+    cause: str
+    component: str
+    grace_seconds: int | None = None
+    avoid_node: bool = False
+
+
 Action = (
     Bind
     | ReportUnschedulable
@@ -155,4 +223,9 @@ Action = (
     | ReportPodStatus
     | FinishDeletion
     | ReportNodeCondition
+    | CreateObject
+    | ReplaceStatus
+    | PatchObject
+    | DeleteObject
+    | Evict
 )

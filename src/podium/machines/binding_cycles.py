@@ -38,8 +38,9 @@ class Stage(Enum):
 class BindingCycle:
     """One pod on its way to one node.
 
-    ``claims`` are the claim bindings that are still to be answered. ``may_be_bound``: a binding was left without an
-    answer, which says neither that it was carried out nor that it was not.
+    ``claims`` are the claim bindings that are still to be answered, by ``claims_deadline_ns`` at the latest (None where
+    they may take as long as they do). ``may_be_bound``: a binding was left without an answer, which says neither that
+    it was carried out nor that it was not.
     """
 
     queued: QueuedPod
@@ -48,6 +49,7 @@ class BindingCycle:
     node_name: str
     stage: Stage = Stage.PERMIT
     claims: set[BindClaim] = field(default_factory=set)
+    claims_deadline_ns: int | None = None
     retry_ns: int | None = None
     may_be_bound: bool = False
 
@@ -105,7 +107,7 @@ class BindingCycles:
         self._cluster.add_pod(pod)
         return self._guarded(cycle, lambda: self._reserve(cycle, now))
 
-    def resume(self, uid: str) -> StepResult:
+    def resume(self, uid: str, now: int) -> StepResult:
         """Go on with a pod whose wait at Permit is over."""
         waiting, cycle = self._waiting.get(uid), self._cycles[uid]
         if waiting is None:
@@ -113,7 +115,7 @@ class BindingCycles:
         self._waiting.remove(uid)
         if waiting.rejected_by:
             return self._fail(cycle, Status(Code.UNSCHEDULABLE, (waiting.message,), waiting.rejected_by))
-        return self._guarded(cycle, lambda: self._pre_bind(cycle, announced=True))
+        return self._guarded(cycle, lambda: self._pre_bind(cycle, now, announced=True))
 
     def claim_answered(self, action: BindClaim, problem: Problem | None) -> StepResult:
         """A claim was bound, or could not be; when the last one is, the pod's own binding follows."""
@@ -123,7 +125,15 @@ class BindingCycles:
         cycle.claims.discard(action)
         if problem is not None:
             return self._fail(cycle, _error(f"binding claim {action.claim}: {problem.message}"))
-        return ([], None) if cycle.claims else self._guarded(cycle, lambda: self._bind(cycle))
+        if cycle.claims:
+            return [], None
+        cycle.claims_deadline_ns = None
+        return self._guarded(cycle, lambda: self._bind(cycle))
+
+    def give_up_claims(self, now: int) -> list[Failure]:
+        """The cycles whose claims were not bound in time; an answer that comes after all says nothing any more."""
+        late = [cycle for cycle in self._cycles.values() if _is_due(cycle.claims_deadline_ns, now)]
+        return [self._fail(cycle, _error(_unbound_claims(cycle)))[1] for cycle in late]
 
     def bind_answered(self, action: Bind, problem: Problem | None, now: int) -> StepResult:
         """The binding was carried out, refused, or left without an answer.
@@ -149,7 +159,7 @@ class BindingCycles:
 
     def retries(self, now: int) -> list[Action]:
         """The bindings to send again."""
-        due = [cycle for cycle in self._cycles.values() if cycle.retry_ns is not None and cycle.retry_ns <= now]
+        due = [cycle for cycle in self._cycles.values() if _is_due(cycle.retry_ns, now)]
         for cycle in due:
             cycle.retry_ns = None
         return [cycle.bind for cycle in due]
@@ -180,10 +190,10 @@ class BindingCycles:
         return []
 
     def next_deadline(self) -> int | None:
-        """When a wait at Permit ends or a binding is to be sent again; None if neither."""
-        deadlines = [cycle.retry_ns for cycle in self._cycles.values() if cycle.retry_ns is not None]
-        waiting = self._waiting.next_deadline()
-        return min([*deadlines, *([] if waiting is None else [waiting])], default=None)
+        """When a wait at Permit or for claims ends, or a binding is to be sent again; None where none of that is."""
+        times = [time for cycle in self._cycles.values() for time in (cycle.retry_ns, cycle.claims_deadline_ns)]
+        times.append(self._waiting.next_deadline())
+        return min((time for time in times if time is not None), default=None)
 
     def _guarded(self, cycle: BindingCycle, step: Callable[[], StepResult]) -> StepResult:
         """Take a step; a plugin that raises fails the cycle, as one that answers with an error does."""
@@ -204,7 +214,7 @@ class BindingCycles:
             return [Nominate(pod.key, pod.uid, cycle.node_name)], None
         if not status.is_success:
             return self._fail(cycle, status)
-        return self._pre_bind(cycle, announced=False)
+        return self._pre_bind(cycle, now, announced=False)
 
     def _permit(self, cycle: BindingCycle, now: int) -> Status:
         pod = cycle.queued.record
@@ -222,10 +232,11 @@ class BindingCycles:
         self._waiting.add(waiting)
         return Status(Code.WAIT)
 
-    def _pre_bind(self, cycle: BindingCycle, *, announced: bool) -> StepResult:
+    def _pre_bind(self, cycle: BindingCycle, now: int, *, announced: bool) -> StepResult:
         cycle.stage = Stage.PRE_BIND
         pod = cycle.queued.record
         actions: list[Action] = []
+        timeouts_ns: list[int] = []
         for plugin in cycle.runner.profile.pre_bind:
             with Calling(plugin.name, "PreBind", pod):
                 answer = plugin.pre_bind(cycle.state, pod, cycle.node_name)
@@ -237,8 +248,10 @@ class BindingCycles:
                 action = BindClaim(claim.claim, claim.uid, claim.volume, claim.node_name, pod.uid)
                 cycle.claims.add(action)
                 actions.append(action)
+                timeouts_ns += [] if claim.timeout_ns is None else [claim.timeout_ns]
         if not cycle.claims:
             return self._bind(cycle)
+        cycle.claims_deadline_ns = now + min(timeouts_ns) if timeouts_ns else None
         nominate = Nominate(pod.key, pod.uid, cycle.node_name)
         return (actions if announced else [nominate, *actions]), None
 
@@ -288,6 +301,16 @@ def _bound(cycle: BindingCycle) -> list[Action]:
         except PluginError as error:
             actions.append(Record(pod.key, pod.uid, "Warning", "FailedPostBind", str(error), node_name))
     return actions
+
+
+def _is_due(time_ns: int | None, now: int) -> bool:
+    return time_ns is not None and time_ns <= now
+
+
+def _unbound_claims(cycle: BindingCycle) -> str:
+    """What is said of claims that were not bound in time."""
+    claims = sorted(action.claim for action in cycle.claims)
+    return f"binding to {cycle.node_name}: not bound in time: {', '.join(claims)}"
 
 
 def _error(message: str) -> Status:

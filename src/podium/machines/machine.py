@@ -22,3 +22,10 @@ class Machine(Protocol):
     def next_deadline(self) -> int | None:
         """When the machine next wants a `Tick`; 0 means at once, None that only an observation can move it."""
         ...
+
+    def is_settled(self) -> bool:
+        """Whether nothing but what it observes is likely to make it do anything that it has not done before.
+
+        What it will only try once more, and what it does from time to time whatever happens, do not count.
+        """
+        ...

@@ -27,10 +27,13 @@ _RESOURCES: dict[type, Resource] = {
 
 
 def object_event(old: Kubernetes | None, new: Kubernetes | None) -> ClusterEvent | None:
-    """The event; None for kinds that make no pod schedulable. An object that comes or changes may do either."""
+    """The event; None for kinds that make no pod schedulable. An object without an ``old`` may be new or changed."""
     item = new if new is not None else old
     resource = _RESOURCES.get(type(item))
     if resource is None:
         return None
-    action = Action.DELETE if new is None else Action.ADD | Action.UPDATE_OTHER
+    if new is None:
+        action = Action.DELETE
+    else:
+        action = Action.UPDATE_OTHER if old is not None else Action.ADD | Action.UPDATE_OTHER
     return ClusterEvent(resource, action, old, new, f"{resource.value}{'Delete' if new is None else 'Change'}")

@@ -2,22 +2,27 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
-from podium.api.meta import Kubernetes
+from podium.api.meta import Kubernetes, Raw
 from podium.machines.actions import Action
 
 
 @dataclass(frozen=True, slots=True)
 class Changed:
-    """An object was added or changed; ``object`` is its typed reading after the change."""
+    """An object was added or changed; ``object`` is its typed reading after the change.
+
+    ``raw`` is its wire form, from which machines make other objects, and write it back without losing what Podium does
+    not read.
+    """
 
     object: Kubernetes
+    raw: Raw = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
 class Gone:
-    """An object is no more; ``object`` is its last known reading."""
+    """An object that was shown is no more; ``object`` is its last known reading."""
 
     object: Kubernetes
 
@@ -26,12 +31,14 @@ class Gone:
 class Problem:
     """Why an action failed: the HTTP code, the Status reason (such as Conflict) and the message.
 
-    Code 0 means that no answer came: the action may or may not have been carried out.
+    Code 0 means that no answer came: the action may or may not have been carried out. ``retry_after_ns`` is how long
+    the server asks to wait before another try, None where it does not say.
     """
 
     code: int
     reason: str
     message: str
+    retry_after_ns: int | None = None
 
     @property
     def is_ambiguous(self) -> bool:
@@ -52,4 +59,23 @@ class Tick:
     """The machine's deadline has come."""
 
 
-Observation = Changed | Gone | Answered | Tick
+@dataclass(frozen=True, slots=True)
+class NodeSilent:
+    """A node's machine has stopped: nothing has been heard from its kubelet since ``since_ns``.
+
+    It stands for the heartbeats (leases) that stay away, so that a cluster in which all is well has nothing to write.
+    The node, by name, is silent until it is heard; a machine that starts anew is told so again.
+    """
+
+    node: str
+    since_ns: int
+
+
+@dataclass(frozen=True, slots=True)
+class NodeHeard:
+    """A silent node's kubelet sends heartbeats again."""
+
+    node: str
+
+
+Observation = Changed | Gone | Answered | Tick | NodeSilent | NodeHeard

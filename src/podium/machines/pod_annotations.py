@@ -1,6 +1,6 @@
 """What pods say in their annotations about how they will run, for kubelets that run nothing.
 
-What runs inside a pod is not simulated; only when it starts, is ready and ends, and how much memory it uses.
+What runs inside a pod is not simulated; only when it starts, is ready, fails and ends, and how much memory it uses.
 """
 
 from __future__ import annotations
@@ -11,16 +11,31 @@ from podium.api.quantity import whole_value
 from podium.api.times import parse_duration
 
 DURATION = "podium.dev/duration"
-"""How long the pod runs after it started, until its containers exit by themselves."""
+"""How long the pod runs after its containers started, until they exit by themselves, with success.
+
+The pod has then succeeded, whatever its restart policy.
+"""
+
+CRASH_AFTER = "podium.dev/crash-after"
+"""How long after each start the containers exit with failure.
+
+The restart policies Always and OnFailure have them started again after a back-off; with Never the pod fails.
+"""
 
 TERMINATION = "podium.dev/termination"
-"""How long the pod takes to end when it is deleted; its grace period at most."""
+"""How long the pod takes to end when it is deleted, its grace period at most; or `never`.
+
+`never` is a container runtime that hangs: the pod ends when it is deleted by force (with no grace period), or when its
+node's machine stops.
+"""
 
 READY_AFTER = "podium.dev/ready-after"
-"""How long after its start the pod becomes ready; at once where it is not given."""
+"""How long after each start the pod becomes ready; at once where it is not given."""
 
 MEMORY_USAGE = "podium.dev/memory-usage"
 """How much memory the pod uses while it runs, as a quantity; where it is not given, none that matters."""
+
+_NEVER = "never"
 
 
 def duration_ns(annotations: Mapping[str, str], name: str) -> int | None:
@@ -32,6 +47,16 @@ def duration_ns(annotations: Mapping[str, str], name: str) -> int | None:
     if duration < 0:
         raise ValueError(f'"{text}" is negative; a duration is 0s or more')
     return duration
+
+
+def never_terminates(annotations: Mapping[str, str]) -> bool:
+    """Whether the pod's containers cannot be killed."""
+    return annotations.get(TERMINATION) == _NEVER
+
+
+def termination_ns(annotations: Mapping[str, str]) -> int | None:
+    """How long the pod takes to end; None where it is not said, or `never`. Raises ValueError for what is neither."""
+    return None if never_terminates(annotations) else duration_ns(annotations, TERMINATION)
 
 
 def memory_usage(annotations: Mapping[str, str]) -> int:

@@ -9,8 +9,7 @@ from podium.machines.queued_pod import SECOND_NS
 
 # How long after a write failed it is sent again.
 RETRY_NS = SECOND_NS
-# The pod is gone, or another has its name: there is nobody to write about.
-_POD_IS_GONE = (404, 409)
+_NOT_FOUND = 404
 
 
 class PodReports:
@@ -62,9 +61,10 @@ class PodReports:
     def failed(self, action: ReportUnschedulable | Nominate | ClearNomination, problem: Problem, now: int) -> None:
         """A write was refused, or left without an answer: what is read counts, and it is sent again later.
 
-        But not a nomination that comes before a binding: the binding ends it.
+        But not a nomination that comes before a binding: the binding ends it. A conflict may mean that another pod has
+        the name now; then the API will show that, and nothing is sent any more.
         """
-        if problem.code not in _POD_IS_GONE:
+        if problem.code != _NOT_FOUND:
             self._written.pop(action.uid, None)
             self._messages.pop(action.uid, None)
             if not isinstance(action, Nominate):

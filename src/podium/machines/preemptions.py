@@ -111,8 +111,10 @@ class Preemptions:
 
     def _begin(self, preemption: Preemption, victims: Iterable[PodRecord]) -> list[Action]:
         preemptor, actions = preemption.preemptor, list[Action]()
-        message = f"{preemptor.scheduler_name}: preempting to accommodate a higher priority pod"
         for victim in victims:
+            is_lower = victim.priority < preemptor.priority
+            whom = "a higher priority pod" if is_lower else "a pod of equal priority whose owner has less"
+            message = f"{preemptor.scheduler_name}: preempting to accommodate {whom}"
             if not self._is_to_go(preemption, victim.uid):
                 continue
             preemption.outstanding.add(victim.uid)

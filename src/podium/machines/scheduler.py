@@ -7,13 +7,17 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from podium.api.avoid_list import PREFER_AVOID_PODS
+from podium.api.disruption_policy import DisruptionPolicy
 from podium.api.meta import Kubernetes
 from podium.api.node import Node
 from podium.api.pod import Pod
 from podium.cluster.cluster import Cluster
 from podium.cluster.pods import PodRecord
+from podium.cluster.storage import StorageObject
 from podium.decide.nominations import unfit_nominations
-from podium.decide.placement import Placement, full_outcome, place
+from podium.decide.placement import Placement, place
+from podium.decide.post_filter import ask_post_filters
 from podium.framework.configuration import Configuration, default_configuration
 from podium.framework.errors import Calling, PluginError
 from podium.framework.events import EVERY_EVENT, ClusterEvent, EventToRegister, Resource
@@ -23,7 +27,7 @@ from podium.framework.plugin import EnqueuePlugin, PostFilterResult
 from podium.framework.profile_builder import build_profiles
 from podium.framework.registry import Registry
 from podium.framework.runner import Runner
-from podium.framework.status import SUCCESS, Code, Status, unresolvable
+from podium.framework.status import SUCCESS, Code, Status, unresolvable, unschedulable
 from podium.framework.waiting_pods import WaitingPods
 from podium.machines.actions import (
     Action,
@@ -37,10 +41,21 @@ from podium.machines.actions import (
     ReportUnschedulable,
 )
 from podium.machines.binding_cycles import BindingCycles, Failure, Stage
+from podium.machines.disruption_cap import DisruptionCap
 from podium.machines.fit_error import fit_error, rejecting_plugins
+from podium.machines.futile_preemptions import FutilePreemptions
 from podium.machines.node_changes import node_changes
 from podium.machines.object_events import object_event
-from podium.machines.observations import Answered, Changed, Gone, Observation, Problem, Tick
+from podium.machines.observations import (
+    Answered,
+    Changed,
+    Gone,
+    NodeHeard,
+    NodeSilent,
+    Observation,
+    Problem,
+    Tick,
+)
 from podium.machines.pod_changes import pod_changes
 from podium.machines.pod_reports import PodReports
 from podium.machines.preemptions import Ended, Preemptions
@@ -81,6 +96,8 @@ class Scheduler:
         )
         self.bindings = BindingCycles(self.cluster, self.waiting_pods)
         self.preemptions = Preemptions(self.cluster)
+        self.futile = FutilePreemptions(self.cluster, configuration.max_futile_preemptions)
+        self.cap = DisruptionCap(self.cluster.budgets)
         self.reports = PodReports()
         # Every pod that the API shows, by uid, and the uid of each key.
         self._pods: dict[str, PodRecord] = {}
@@ -91,7 +108,7 @@ class Scheduler:
         actions = self._observe(observation, now)
         while settled := self.waiting_pods.settled(now):
             for waiting in settled:
-                actions += self._went(self.bindings.resume(waiting.pod.uid), now)
+                actions += self._went(self.bindings.resume(waiting.pod.uid, now), now)
         return actions
 
     def _observe(self, observation: Observation, now: int) -> list[Action]:
@@ -109,13 +126,22 @@ class Scheduler:
                 return self._answered(action, problem, now)
             case Tick():
                 return self._tick(now)
+            case NodeSilent() | NodeHeard():
+                return []
 
     def next_deadline(self) -> int | None:
         """When the scheduler next wants a `Tick`; 0 means at once."""
         if self.queue.can_pop:
             return 0
-        deadlines = (self.queue.next_deadline(), self.bindings.next_deadline(), self.reports.next_deadline())
+        parts = (self.queue, self.bindings, self.reports, self.futile, self.cap)
+        deadlines = (part.next_deadline() for part in parts)
         return min((deadline for deadline in deadlines if deadline is not None), default=None)
+
+    def is_settled(self) -> bool:
+        """Whether no pod is about to be attempted or bound, but for those whose attempts end in errors each time."""
+        if self.queue.can_pop or self.cap.is_awaited or self.bindings.next_deadline() is not None:
+            return False
+        return all(pod.error_count > 1 for pod in self.queue.pods(Place.BACKOFF))
 
     # What the API shows
 
@@ -125,11 +151,15 @@ class Scheduler:
         if namesake is not None and namesake != uid:
             self._pod_gone(namesake, now)
         if pod.is_terminal:
+            if pod.status.phase == "Failed" and uid in self._pods:
+                self.futile.rejected(self._pods[uid], pod.spec.node_name)
             self._pod_gone(uid, now)
             return []
         record = self._pods[uid] = self.cluster.read(pod)
         self._uid_of[record.key] = uid
         if record.node_name:
+            if pod.status.phase == "Running":
+                self.futile.runs(record, now)
             return self._assigned(record, now)
         if record.scheduler_name in self.runners and not record.terminating:
             self._pending(record, now)
@@ -190,23 +220,28 @@ class Scheduler:
         had_room = placed is not None or uid in self.cluster.nominations
         self.bindings.withdraw(uid)
         self._forget_pending(uid)
+        self.futile.forget(record)
         if uid in self.cluster.placed:
             self.cluster.remove_pod(uid)
         if had_room:
             self._room_opened(placed or record, now)
-            self._try_nominated(node_name, record.priority, now)
+            self._try_nominated(node_name, record, now)
 
     def _forget_pending(self, uid: str) -> None:
         self.queue.delete(uid)
         self.preemptions.forget(uid)
         self.cluster.nominations.remove(uid)
         self.reports.forget(uid)
+        self.cap.forget(uid)
 
     def _object_changed(self, changed: Kubernetes, now: int) -> list[Action]:
         if isinstance(changed, Node):
             return self._node_changed(changed, now)
+        if isinstance(changed, DisruptionPolicy):
+            self.cap.observe(changed)
+        old = self.cluster.storage.find(changed) if isinstance(changed, StorageObject) else None
         self.cluster.put(changed)
-        event = object_event(None, changed)
+        event = object_event(old, changed)
         if event is not None:
             self.queue.move(event, now)
         return []
@@ -215,15 +250,16 @@ class Scheduler:
         row = self.cluster.nodes.row_of.get(node.metadata.name)
         old = None if row is None else self.cluster.nodes.node(row)
         changes = Change.ADD if old is None else node_changes(old, node)
-        if not changes:
-            return []
-        self.cluster.put_node(node)
-        self.queue.move(
-            ClusterEvent(Resource.NODE, changes, old, node, "NodeAdd" if old is None else "NodeUpdate"), now
-        )
+        if changes or (old is not None and _avoid_list(old) != _avoid_list(node)):
+            self.cluster.put_node(node)
+        if changes:
+            label = "NodeAdd" if old is None else "NodeUpdate"
+            self.queue.move(ClusterEvent(Resource.NODE, changes, old, node, label), now)
         return []
 
     def _object_gone(self, gone: Kubernetes, now: int) -> list[Action]:
+        if isinstance(gone, DisruptionPolicy):
+            self.cap.observe(None)
         if not isinstance(gone, Node):
             self.cluster.remove(gone)
             event = object_event(gone, None)
@@ -271,7 +307,12 @@ class Scheduler:
 
     def _tick(self, now: int) -> list[Action]:
         self.queue.flush(now)
+        for waits in (self.futile, self.cap):
+            while (uid := waits.take_due(now)) is not None:
+                self.queue.activate([uid], now)
         actions = self.bindings.retries(now)
+        for failure in self.bindings.give_up_claims(now):
+            actions += self._put_back(failure, now)
         queued = self.queue.pop(now)
         if queued is not None:
             actions += self._attempt(queued, now)
@@ -296,7 +337,8 @@ class Scheduler:
     def _nowhere(self, queued: QueuedPod, runner: Runner, placement: Placement, now: int) -> list[Action]:
         """No node fits: see what PostFilter proposes, and report."""
         pod = queued.record
-        result = self._post_filter(runner, placement)
+        warnings = self.futile.judge(runner, pod, now)
+        result = self._way_out(runner, placement, now)
         message = fit_error(placement, len(self.cluster.nodes), result.status.message)
         before = pod.nominated_node_name
         if result.nominated_node:
@@ -307,25 +349,24 @@ class Scheduler:
             self._room_opened(pod, now)
         node_name = pod.nominated_node_name
         victims, called_back = self._call_back(pod, result.victims, now)
+        self.futile.begin(pod, node_name, victims)
         deletions = self.preemptions.start(pod, node_name, victims)
-        actions = self._not_scheduled(queued, rejecting_plugins(placement), message, now)
+        actions = [*self._not_scheduled(queued, rejecting_plugins(placement), message, now), *warnings]
         if result.nominated_node:
             leaving = frozenset(victim.uid for victim in result.victims)
             actions += self._clear_unfit(node_name, pod.priority, pod.key, now, leaving)
         return actions + called_back + deletions
 
-    def _post_filter(self, runner: Runner, placement: Placement) -> PostFilterResult:
-        """Ask the PostFilter plugins, until one finds something or says that nothing will help."""
-        if not len(self.cluster.nodes):
-            return PostFilterResult(unresolvable(), nominated_node="")
-        last = PostFilterResult(unresolvable())
-        outcome = full_outcome(self.cluster, placement)
-        for plugin in runner.profile.post_filter:
-            with Calling(plugin.name, "PostFilter", placement.pod):
-                last = plugin.post_filter(placement.state, placement.pod, runner, self.cluster, outcome)
-            if last.status.code in (Code.SUCCESS, Code.UNSCHEDULABLE_AND_UNRESOLVABLE):
-                break
-        return last
+    def _way_out(self, runner: Runner, placement: Placement, now: int) -> PostFilterResult:
+        """What the PostFilter plugins propose; nothing while the pod must wait before it may preempt."""
+        pod = placement.pod
+        reason = self.futile.wait(pod, now)
+        if not reason:
+            result = ask_post_filters(runner, placement)
+            reason = self.cap.take(pod, result.victims, now)
+            if not reason:
+                return result
+        return PostFilterResult(unschedulable(f"preemption: {reason}"), nominated_node="")
 
     def _not_scheduled(
         self, queued: QueuedPod, plugins: list[str], message: str, now: int, *, error: bool = False
@@ -394,13 +435,15 @@ class Scheduler:
             self.queue.activate([pod.uid], now)
         return actions
 
-    def _try_nominated(self, node_name: str, priority: int, now: int) -> None:
+    def _try_nominated(self, node_name: str, left: PodRecord, now: int) -> None:
         """Try those at once who wait for a node that a less important pod has left, though they may have to back off.
 
-        Or else others are tried first, the replacement of a victim above all.
+        Or an equal that had to go for one of them. Or else others are tried first, the replacement of a victim above
+        all.
         """
+        least = left.priority if left.preempted else left.priority + 1
         waiting = self.cluster.nominations.on(node_name)
-        self.queue.activate([pod.uid for pod in waiting if pod.priority > priority], now)
+        self.queue.activate([pod.uid for pod in waiting if pod.priority >= least], now)
 
     def _room_opened(self, pod: PodRecord, now: int) -> None:
         """``pod`` no longer takes, or no longer claims, room on some node."""
@@ -418,6 +461,10 @@ class Scheduler:
         if pod.uid in self.preemptions:
             return unresolvable("waiting for the preemption for this pod to be finished").by(PREEMPTION_GATE)
         return SUCCESS
+
+
+def _avoid_list(node: Node) -> str:
+    return node.metadata.annotations.get(PREFER_AVOID_PODS, "")
 
 
 def _registrations(runner: Runner) -> dict[str, tuple[EventToRegister, ...]]:

@@ -8,16 +8,25 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Annotated
 
-import msgspec
 import numpy as np
+from msgspec import Meta
 
 from podium.cluster.arrays import Bools, Int64s
 from podium.cluster.cluster import Cluster
 from podium.cluster.pods import PodRecord
 from podium.cluster.ranking import EqualPriorityOrder
-from podium.decide.preemption import PreemptionOptions, PreemptionPlan, ineligible_reason, plan_preemption
+from podium.decide.fair_trials import FairTrials
+from podium.decide.preemption import (
+    NOT_ELIGIBLE_TERMINATING,
+    PreemptionOptions,
+    PreemptionPlan,
+    ineligible_reason,
+    plan_exchange,
+    plan_preemption,
+    waits_for_victims,
+)
 from podium.decide.trials import Trials, VictimFilter
-from podium.framework.arguments import read_arguments
+from podium.framework.arguments import Arguments, read_arguments
 from podium.framework.cycle_state import CycleState
 from podium.framework.events import EventToRegister
 from podium.framework.plugin import PluginContext, PostFilterResult
@@ -26,17 +35,35 @@ from podium.framework.status import Status, unschedulable
 from podium.framework.verdicts import Outcome
 
 
-class DefaultPreemptionArgs(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="camel"):
+class DefaultPreemptionArgs(Arguments, frozen=True, kw_only=True):
     """Arguments.
 
     ``minCandidateNodesPercentage`` and ``minCandidateNodesAbsolute``: how many candidates are enough; without either,
-    every node is examined. ``equalPriorityOrder``: whether pods of equal priority are spared by start time, as
-    kube-scheduler does, or by QoS class first, as the preemption design has it.
+    every node is examined, and where one is given the other has kube-scheduler's default. ``equalPriorityOrder``:
+    whether pods of equal priority are spared by start time, as kube-scheduler does, or by QoS class first, as the
+    preemption design has it. ``equalPriorityPreemption``: whether pods may take room from others of equal priority
+    where that is fair (see `podium.decide.fair_shares`).
     """
 
-    min_candidate_nodes_percentage: Annotated[int, msgspec.Meta(ge=0, le=100)] | None = None
-    min_candidate_nodes_absolute: Annotated[int, msgspec.Meta(ge=0)] | None = None
+    min_candidate_nodes_percentage: Annotated[int, Meta(ge=0, le=100)] | None = None
+    min_candidate_nodes_absolute: Annotated[int, Meta(ge=0)] | None = None
     equal_priority_order: EqualPriorityOrder = "StartTime"
+    equal_priority_preemption: bool = False
+
+    def __post_init__(self) -> None:
+        if self.minimum_candidates == (0, 0):
+            raise ValueError(
+                "minCandidateNodesPercentage and minCandidateNodesAbsolute cannot both be 0; "
+                "leave both out to examine every node"
+            )
+
+    @property
+    def minimum_candidates(self) -> tuple[int, int] | None:
+        """The percentage and the number of nodes that are enough; None for all (SetDefaults_DefaultPreemptionArgs)."""
+        percentage, absolute = self.min_candidate_nodes_percentage, self.min_candidate_nodes_absolute
+        if percentage is None and absolute is None:
+            return None
+        return 10 if percentage is None else percentage, 100 if absolute is None else absolute
 
 
 class DefaultPreemption:
@@ -46,14 +73,14 @@ class DefaultPreemption:
 
     def __init__(self, context: PluginContext) -> None:
         args = read_arguments(context.args, DefaultPreemptionArgs, self.name)
-        percentage, absolute = args.min_candidate_nodes_percentage, args.min_candidate_nodes_absolute
-        self._minimum = None if percentage is None and absolute is None else (percentage or 0, absolute or 0)
+        self._minimum = args.minimum_candidates
         self._trials = Trials(context.cluster, args.equal_priority_order)
+        self._exchanges = FairTrials(context.cluster, self._trials) if args.equal_priority_preemption else None
         self._seed = context.seed
 
     def prepare(self) -> None:
         """Rank the pods of all nodes now, so that the first plan need not."""
-        self._trials.refresh_ranking()
+        self._trials.ranking.refresh()
 
     def post_filter(
         self, state: CycleState, pod: PodRecord, runner: Runner, cluster: Cluster, outcome: Outcome
@@ -64,6 +91,8 @@ class DefaultPreemption:
             return PostFilterResult(unschedulable(f"preemption: {plan.reason}"), plan=plan)
         if plan.chosen is None:
             return PostFilterResult(unschedulable(plan.message), nominated_node="", plan=plan)
+        if self._exchanges is not None:
+            self._exchanges.begin(pod, plan.chosen.victims)
         victims = ", ".join(victim.key for victim in plan.chosen.victims)
         status = Status(reasons=(f"preemption: node {plan.chosen.node_name} is nominated; victims: {victims}",))
         return PostFilterResult(status, plan.chosen.node_name, plan.chosen.victims, plan)
@@ -77,12 +106,18 @@ class DefaultPreemption:
         reason = ineligible_reason(runner.cluster, pod, nominated)
         if reason:
             return PreemptionPlan(False, reason)
+        exchanges = self._exchanges
+        if exchanges is not None and waits_for_victims(runner.cluster, pod, nominated, pod.priority):
+            return PreemptionPlan(False, NOT_ELIGIBLE_TERMINATING)
         overridden = type(self).may_disrupt is not DefaultPreemption.may_disrupt
         options = PreemptionOptions(self._minimum, self._allowed(runner.cluster) if overridden else None, self._seed)
-        return plan_preemption(runner, state, pod, outcome, self._trials, options, detailed=detailed)
+        plan = plan_preemption(runner, state, pod, outcome, self._trials, options, detailed=detailed)
+        if plan.chosen is not None or exchanges is None:
+            return plan
+        return plan_exchange(runner, state, pod, outcome, exchanges, options, detailed=detailed) or plan
 
     def may_disrupt(self, pod: PodRecord, victim: PodRecord) -> bool:
-        """Whether ``pod`` may make ``victim``, a pod of lower priority, give way. Always, unless overridden."""
+        """Whether ``pod`` may make ``victim``, which is not more important, give way. Always, unless overridden."""
         return True
 
     def events_to_register(self) -> Sequence[EventToRegister]:

@@ -129,7 +129,7 @@ class InterPodAffinity:
                 Resource.ASSIGNED_POD, Action.ADD | Action.UPDATE_POD_LABEL | Action.DELETE, self._concerns_pod
             ),
             EventToRegister(Resource.POD, Action.UPDATE_POD_LABEL),
-            EventToRegister(Resource.NODE, Action.ADD | Action.UPDATE_NODE_LABEL, _has_a_key),
+            EventToRegister(Resource.NODE, Action.ADD | Action.UPDATE_NODE_LABEL, _may_be_a_way_out),
             EventToRegister(Resource.NAMESPACE, Action.ADD | Action.UPDATE),
         )
 
@@ -153,7 +153,13 @@ class InterPodAffinity:
             return event.old is None or not self._selects_all(wanted, event.old.pod_class)
         if event.old is None:
             return False
-        return any(self._selects(term, event.old.pod_class) for term in pod_class.required_anti_affinity) or any(
+        avoided = pod_class.required_anti_affinity
+        if event.new is not None:
+            return any(
+                self._selects(term, event.old.pod_class) and not self._selects(term, event.new.pod_class)
+                for term in avoided
+            )
+        return any(self._selects(term, event.old.pod_class) for term in avoided) or any(
             self._selects(term, pod_class) for term in event.old.pod_class.required_anti_affinity
         )
 
@@ -164,10 +170,26 @@ class InterPodAffinity:
         return term.selects(pod_class.namespace, pod_class.labels, self._cluster.namespaces)
 
 
-def _has_a_key(pod: PodRecord, event: ClusterEvent) -> bool:
-    """Whether the node has a topology label of one of the pod's terms, or the pod was refused for others' terms."""
-    own = (*pod.pod_class.required_affinity, *pod.pod_class.required_anti_affinity)
-    return not own or any(term.topology_key in event.new.metadata.labels for term in own)
+def _may_be_a_way_out(pod: PodRecord, event: ClusterEvent) -> bool:
+    """Whether the node is in another domain of one of the pod's terms, or the pod was refused for others' terms.
+
+    A node that gets a domain may have whom affinity selects in it; one that loses it, or comes without it, is free of
+    whom anti-affinity selects.
+    """
+    near, apart = pod.pod_class.required_affinity, pod.pod_class.required_anti_affinity
+    if not near and not apart:
+        return True
+    labels = event.new.metadata.labels
+    if event.old is None:
+        return bool(apart) or any(term.topology_key in labels for term in near)
+    before = event.old.metadata.labels
+
+    def moved(term: AffinityTerm) -> bool:
+        return bool(before.get(term.topology_key) != labels.get(term.topology_key))
+
+    return any(moved(term) and term.topology_key in labels for term in near) or any(
+        moved(term) and term.topology_key in before for term in apart
+    )
 
 
 def _is_found(cluster: Cluster, predicate: Predicate, key: str) -> bool:

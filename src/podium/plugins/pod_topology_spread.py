@@ -13,6 +13,7 @@ from typing import Literal
 import msgspec
 import numpy as np
 
+from podium.api.node import Node
 from podium.api.pod import TopologySpreadConstraint
 from podium.api.selectors import EVERYTHING
 from podium.cluster.arrays import Bools, Int32s, Int64s
@@ -192,9 +193,16 @@ class PodTopologySpread:
         )
 
     def _has_keys(self, pod: PodRecord, event: ClusterEvent) -> bool:
-        constraints = self._constraints(pod.pod_class, "DoNotSchedule").constraints
-        seen = [node.metadata.labels for node in (event.old, event.new) if node is not None]
-        return any(all(constraint.key in labels for constraint in constraints) for labels in seen)
+        keys = [constraint.key for constraint in self._constraints(pod.pod_class, "DoNotSchedule").constraints]
+
+        def domains(node: Node | None) -> list[str] | None:
+            labels = {} if node is None else node.metadata.labels
+            return [labels[key] for key in keys] if all(key in labels for key in keys) else None
+
+        before, after = domains(event.old), domains(event.new)
+        if before is None or after is None or event.old is None or event.new is None:
+            return before is not None or after is not None
+        return before != after or event.old.spec.taints != event.new.spec.taints
 
 
 def _spread(cluster: Cluster, constraint: Constraint, domains: Domains) -> _Spread:

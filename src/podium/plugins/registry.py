@@ -12,6 +12,7 @@ from podium.plugins.inter_pod_affinity import InterPodAffinity
 from podium.plugins.node_affinity import NodeAffinity
 from podium.plugins.node_name import NodeName
 from podium.plugins.node_ports import NodePorts
+from podium.plugins.node_prefer_avoid_pods import NodePreferAvoidPods
 from podium.plugins.node_resources_balanced_allocation import NodeResourcesBalancedAllocation
 from podium.plugins.node_resources_fit import NodeResourcesFit
 from podium.plugins.node_unschedulable import NodeUnschedulable
@@ -42,5 +43,6 @@ IN_TREE: Mapping[str, Factory] = {
     "DefaultPreemption": DefaultPreemption,
     "NodeResourcesBalancedAllocation": NodeResourcesBalancedAllocation,
     "ImageLocality": ImageLocality,
+    "NodePreferAvoidPods": NodePreferAvoidPods,
     "DefaultBinder": DefaultBinder,
 }

@@ -9,7 +9,7 @@ tried again, where upstream looks for inline volumes of that driver.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Annotated
 
@@ -59,7 +59,7 @@ class ShapePoint(Arguments, frozen=True, kw_only=True):
 
 
 class VolumeBindingArgs(Arguments, frozen=True, kw_only=True):
-    """Arguments: how long a binding may take. ``shape`` is checked but counts nowhere: storage is not scored."""
+    """Arguments: how long a pod's claims may take to be bound. ``shape`` is only checked: storage is not scored."""
 
     bind_timeout_seconds: Annotated[int, Meta(ge=0)] = 600
     shape: tuple[ShapePoint, ...] = ()
@@ -148,7 +148,8 @@ class VolumeBinding:
     def pre_bind(self, state: CycleState, pod: PodRecord, node_name: str) -> Sequence[ClaimBinding]:
         """The bindings to make; none where all claims are bound."""
         volumes: _PodVolumes | None = state.get(self.name)
-        return () if volumes is None else volumes.bindings
+        bindings = () if volumes is None else volumes.bindings
+        return [replace(binding, timeout_ns=self.bind_timeout_ns) for binding in bindings]
 
     def events_to_register(self) -> Sequence[EventToRegister]:
         """Any storage object may come or change for the better, or a node with other labels."""

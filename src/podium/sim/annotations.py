@@ -7,22 +7,34 @@ from collections.abc import Callable, Mapping
 from podium.api.errors import InputError, field_path
 from podium.api.meta import Kubernetes, ObjectMeta
 from podium.api.pod import Pod
-from podium.api.workloads import Deployment, Job, ReplicaSet
+from podium.api.workloads import DaemonSet, Deployment, Job, ReplicaSet, ReplicationController, StatefulSet
 from podium.machines.pod_annotations import (
+    CRASH_AFTER,
     DURATION,
     MEMORY_USAGE,
     READY_AFTER,
     TERMINATION,
     duration_ns,
     memory_usage,
+    termination_ns,
 )
+
+Workload = Deployment | ReplicaSet | ReplicationController | StatefulSet | DaemonSet
+"""What keeps its pods for ever: one that has ended is replaced."""
 
 _Annotations = Mapping[str, str]
 _READERS: Mapping[str, Callable[[_Annotations], object]] = {
     DURATION: lambda annotations: duration_ns(annotations, DURATION),
-    TERMINATION: lambda annotations: duration_ns(annotations, TERMINATION),
+    CRASH_AFTER: lambda annotations: duration_ns(annotations, CRASH_AFTER),
+    TERMINATION: termination_ns,
     READY_AFTER: lambda annotations: duration_ns(annotations, READY_AFTER),
     MEMORY_USAGE: memory_usage,
+}
+# What never comes to rest.
+_ENDLESS = {
+    DURATION: "pods that end are replaced",
+    MEMORY_USAGE: "pods that may be evicted are replaced",
+    CRASH_AFTER: "containers that crash are started again",
 }
 
 
@@ -33,12 +45,25 @@ def check_annotations(object_: Kubernetes) -> None:
             try:
                 read(metadata.annotations)
             except ValueError as error:
-                raise InputError(str(error), path=field_path(f"{path}.annotations", name)) from None
+                raise InputError(str(error), path=_path(path, name)) from None
+
+
+def check_end(object_: Kubernetes) -> None:
+    """Raise InputError for an object whose pods keep a simulation without an end going for ever."""
+    for metadata, path in _pod_metadata(object_):
+        for name, which in _ENDLESS.items():
+            is_endless = name == CRASH_AFTER or isinstance(object_, Workload)
+            if is_endless and name in metadata.annotations:
+                raise InputError(f"{which} for ever; say when to stop with `until`", path=_path(path, name))
+
+
+def _path(metadata: str, name: str) -> str:
+    return field_path(f"{metadata}.annotations", name)
 
 
 def _pod_metadata(object_: Kubernetes) -> list[tuple[ObjectMeta, str]]:
     if isinstance(object_, Pod):
         return [(object_.metadata, ".metadata")]
-    if isinstance(object_, Deployment | ReplicaSet | Job):
+    if isinstance(object_, Workload | Job):
         return [(object_.spec.template.metadata, ".spec.template.metadata")]
     return []

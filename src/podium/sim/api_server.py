@@ -1,40 +1,40 @@
-"""The store as the simulated components reach it: their writes, with who made them."""
+"""The store as the simulated components reach it: their actions, carried out and told with who did them."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import assert_never
 
-from podium.api.pod import NOMINATED_NODE_ANNOTATION, Pod
+from podium.api.pod import Pod
 from podium.machines.actions import (
     Action,
-    Bind,
     BindClaim,
-    ClearNomination,
-    DeletePod,
+    CreateObject,
+    DeleteObject,
+    Evict,
     FinishDeletion,
-    MarkDisruption,
-    Nominate,
+    PatchObject,
     Record,
+    ReplaceStatus,
     ReportNodeCondition,
     ReportPodStatus,
-    ReportUnschedulable,
 )
 from podium.machines.observations import Problem
 from podium.sim.history import History
+from podium.sim.object_writes import carry_out_write
+from podium.sim.pod_writes import carry_out_pod_write
 from podium.sim.reports import carry_out_report
 from podium.sim.volumes import bind_claim
-from podium.sim.writes import Create, Delete, PatchPodStatus, Replace, ReplaceStatus, Write
 from podium.store.errors import StoreError
+from podium.store.garbage import GarbageCollector
 from podium.store.store import Store
 from podium.store.watch_log import WatchEvent
 
-# An object that is gone, or another of its name: whoever wrote will see it by itself.
-_PASSING = frozenset(("NotFound", "Conflict"))
+_COLLECTOR = "garbage-collector"
+_SECOND = 10**9
 
 
 class APIServer:
-    """Carries out what machines and controllers ask for, and hands every committed event on at once.
+    """Carries out what components ask for, and hands every committed event on at once.
 
     `on_event` gets the event, the time, who made the write, and a message for people.
     """
@@ -43,106 +43,75 @@ class APIServer:
         self.store = store
         self._history = history
         self._on_event = on_event
+        # A cluster may be known in part: an owner that was never seen may be alive.
+        self._garbage = GarbageCollector(store, absent_is_gone=False)
 
-    def carry_out(self, action: Action, now: int) -> Problem | None:
-        """Do what a machine asks for; the problem when it is refused."""
+    def carry_out(self, action: Action, now: int, by: str = "") -> Problem | None:
+        """Do what a component asks for; the problem when it is refused.
+
+        ``by`` names the component where the action does not say who does it; "" stands for the pod's scheduler.
+        """
         version = self.store.version
-        scheduler = self.scheduler_of(action)
+        by = getattr(action, "cause", "") or by or self.scheduler_of(action)
         try:
-            self._act(action, scheduler, now)
+            self._act(action, by, now)
         except StoreError as error:
-            return Problem(error.code, error.reason, error.message)
+            return _problem(error)
         finally:
-            self._hand_on(version, now, getattr(action, "cause", "") or scheduler, _told(action))
+            self._hand_on(version, now, by, _told(action))
         return None
+
+    def edit(self, edit: Callable[[Store], object], by: str, now: int) -> None:
+        """Change what the store holds in somebody's name. Raises StoreError."""
+        version = self.store.version
+        try:
+            with self.store.transaction():
+                edit(self.store)
+        finally:
+            self._hand_on(version, now, by, "")
+
+    def collect_garbage(self, now: int) -> bool:
+        """Let objects go whose owners are gone; whether there were any."""
+        version = self.store.version
+        count = self._garbage.collect(now)
+        self._hand_on(version, now, _COLLECTOR, "")
+        return count > 0
 
     def scheduler_of(self, action: Action) -> str:
         """The scheduler that is responsible for the action's pod, "" where there is none."""
-        if isinstance(action, BindClaim | ReportNodeCondition):
+        if isinstance(
+            action, BindClaim | ReportNodeCondition | CreateObject | ReplaceStatus | PatchObject | DeleteObject
+        ):
             return ""
         stored = self.store.find("Pod", action.pod)
         return stored.object.spec.scheduler_name if stored and isinstance(stored.object, Pod) else ""
-
-    def write(self, write: Write, now: int) -> None:
-        """Do what a controller asks for; a write to what is gone is no matter. Raises StoreError for other refusals."""
-        version = self.store.version
-        try:
-            self._write(write, now)
-        except StoreError as error:
-            if isinstance(write, Create) or error.reason not in _PASSING:
-                raise
-        self._hand_on(version, now, write.by, write.message if isinstance(write, Delete | Replace) else "")
 
     def _hand_on(self, version: int, now: int, by: str, message: str) -> None:
         if version != self.store.version:
             for event in self.store.events_since(version):
                 self._on_event(event, now, by, message)
 
-    def _act(self, action: Action, scheduler: str, now: int) -> None:
-        store = self.store
+    def _act(self, action: Action, by: str, now: int) -> None:
         match action:
-            case Bind():
-                store.bind(action.pod, action.node_name, now=now, uid=action.uid)
-            case ReportUnschedulable():
-                self._report(action, now)
-            case Nominate():
-                store.patch_pod_status(action.pod, {"nominatedNodeName": action.node_name}, [], now=now, uid=action.uid)
-            case ClearNomination():
-                self._clear_nomination(action.pod, action.uid, [], now)
-            case MarkDisruption():
-                target = _condition("DisruptionTarget", "True", action.reason, action.message)
-                store.patch_pod_status(action.pod, {}, [target], now=now, uid=action.uid)
-            case DeletePod():
-                store.delete("Pod", action.pod, now=now, uid=action.uid)
-            case BindClaim():
-                bind_claim(store, action, now)
             case Record():
-                self._history.record(action, scheduler, now)
+                self._history.record(action, by, now)
+            case BindClaim():
+                bind_claim(self.store, action, now)
             case ReportPodStatus() | FinishDeletion() | ReportNodeCondition():
-                carry_out_report(store, action, now)
+                carry_out_report(self.store, action, now)
+            case CreateObject() | ReplaceStatus() | PatchObject() | DeleteObject() | Evict():
+                carry_out_write(self.store, action, now)
             case _:
-                assert_never(action)
-
-    def _report(self, action: ReportUnschedulable, now: int) -> None:
-        conditions = [_condition("PodScheduled", "False", action.reason, action.message)]
-        nominated = action.nominated_node_name
-        if nominated == "":
-            self._clear_nomination(action.pod, action.uid, conditions, now)
-            return
-        fields = {"nominatedNodeName": nominated} if nominated else {}
-        self.store.patch_pod_status(action.pod, fields, conditions, now=now, uid=action.uid)
-
-    def _clear_nomination(self, pod: str, uid: str, conditions: list[dict[str, str]], now: int) -> None:
-        """Clear a nomination, also one in the annotation of the preemption design."""
-        stored = self.store.patch_pod_status(pod, {"nominatedNodeName": None}, conditions, now=now, uid=uid)
-        metadata = stored.raw["metadata"]
-        annotations = dict(metadata.get("annotations", {}))
-        if annotations.pop(NOMINATED_NODE_ANNOTATION, None) is not None:
-            self.store.update({**stored.raw, "metadata": {**metadata, "annotations": annotations}})
-
-    def _write(self, write: Write, now: int) -> None:
-        store = self.store
-        match write:
-            case Create():
-                store.create(write.raw, now=now, reading=write.reading)
-            case Replace():
-                store.update(write.raw)
-            case ReplaceStatus():
-                store.update_status(write.raw)
-            case PatchPodStatus():
-                store.patch_pod_status(write.pod, write.fields, list(write.conditions), now=now, uid=write.uid)
-            case Delete():
-                store.delete(write.kind, write.key, now=now, grace_seconds=write.grace_seconds, uid=write.uid)
-            case _:
-                assert_never(write)
+                carry_out_pod_write(self.store, action, now)
 
 
 def _told(action: Action) -> str:
     """What history says about an action, "" for those that speak for themselves."""
     if isinstance(action, ReportNodeCondition):
         return f"{action.condition.type} is {action.condition.status}"
-    return action.message if isinstance(action, FinishDeletion) else ""
+    return action.message if isinstance(action, FinishDeletion | PatchObject | DeleteObject) else ""
 
 
-def _condition(type_: str, status: str, reason: str, message: str) -> dict[str, str]:
-    return {"type": type_, "status": status, "reason": reason, "message": message}
+def _problem(error: StoreError) -> Problem:
+    seconds = error.details.get("retryAfterSeconds")
+    return Problem(error.code, error.reason, error.message, None if seconds is None else int(seconds) * _SECOND)

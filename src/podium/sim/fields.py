@@ -5,12 +5,17 @@ from __future__ import annotations
 from typing import Any
 
 from podium.api.errors import InputError, field_path, shown
+from podium.api.quantity import whole_value
+from podium.api.times import parse_duration
 
 _REQUIRED = object()
 
 
 class Fields:
-    """The fields of one object at `path`. Everything raises InputError with the path of the field."""
+    """The fields of one object at `path`. Everything raises InputError with the path of the field.
+
+    The readers of single values have a default for a field that is not there; without one, it must be there.
+    """
 
     def __init__(self, raw: dict[str, Any], path: str) -> None:
         self._left = dict(raw)
@@ -26,12 +31,71 @@ class Fields:
             raise InputError("is missing, and must be given", path=field_path(self.path, name))
         return self._left.pop(name, default)
 
-    def text(self, name: str) -> str:
+    def text(self, name: str, default: Any = _REQUIRED) -> str:
         """The field's value, which must be text that is not empty."""
+        if not self.has(name) and default is not _REQUIRED:
+            return str(default)
         value = self.take(name)
         if not isinstance(value, str) or not value:
-            raise InputError(f"{shown(value)} is not text", path=field_path(self.path, name))
+            raise self._wrong(name, f"{shown(value)} is not text")
         return value
+
+    def boolean(self, name: str, default: bool) -> bool:
+        """The field's value, which must be true or false."""
+        value = self.take(name, default)
+        if not isinstance(value, bool):
+            raise self._wrong(name, f"{shown(value)} is neither true nor false")
+        return value
+
+    def number(self, name: str, default: Any = _REQUIRED, *, least: int | None = None) -> int:
+        """The field's value, which must be a whole number, and not less than `least`."""
+        if not self.has(name) and default is not _REQUIRED:
+            return int(default)
+        value = self.take(name)
+        if isinstance(value, bool) or not isinstance(value, int):
+            raise self._wrong(name, f"{shown(value)} is not a whole number")
+        if least is not None and value < least:
+            raise self._wrong(name, f"{value} is less than {least}")
+        return value
+
+    def share(self, name: str, default: float) -> float:
+        """The field's value, which must be a number from 0 to 1."""
+        value = self.take(name, default)
+        if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value <= 1:
+            raise self._wrong(name, f"{shown(value)} is not a number from 0 to 1")
+        return float(value)
+
+    def duration_ns(self, name: str, default: Any = _REQUIRED) -> int:
+        """The field's value in nanoseconds, which must be a duration of 0s or more."""
+        if not self.has(name) and default is not _REQUIRED:
+            return int(default)
+        value = self.take(name)
+        if isinstance(value, bool) or not isinstance(value, str | int | float):
+            raise self._wrong(name, f'{shown(value)} is no duration; write it as in "90s"')
+        try:
+            duration = parse_duration(value)
+        except ValueError as error:
+            raise self._wrong(name, str(error)) from None
+        if duration < 0:
+            raise self._wrong(name, f"{shown(value)} is negative; write 0s or more")
+        return duration
+
+    def memory(self, name: str) -> str:
+        """The field's value as text, which must be an amount of memory of 0 or more."""
+        value = self.take(name)
+        if isinstance(value, bool) or not isinstance(value, str | int | float):
+            raise self._wrong(name, f'{shown(value)} is no amount of memory; write it as in "1Gi"')
+        try:
+            amount = whole_value(str(value))
+        except ValueError as error:
+            raise self._wrong(name, str(error)) from None
+        if amount < 0:
+            raise self._wrong(name, f'"{value}" is negative; an amount of memory is 0 or more')
+        return str(value)
+
+    def key(self) -> str:
+        """`namespace/name` of the fields of these names; without a namespace, it is `default`."""
+        return f"{self.text('namespace', 'default')}/{self.text('name')}"
 
     def fields(self, name: str) -> Fields:
         """The field's value, which must be an object."""
@@ -58,3 +122,6 @@ class Fields:
         """Refuse what nobody has taken."""
         for name in self._left:
             raise InputError("is not a known field", path=field_path(self.path, name))
+
+    def _wrong(self, name: str, problem: str) -> InputError:
+        return InputError(problem, path=field_path(self.path, name))

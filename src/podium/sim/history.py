@@ -70,6 +70,8 @@ class History:
     def __init__(self, start_ns: int) -> None:
         self._start_ns = start_ns
         self.events: list[SimEvent] = []
+        # By kind and key, what exists or has existed.
+        self._named: set[tuple[str, str]] = set()
         self.stories: dict[str, PodStory] = {}
 
     def add(self, now: int, reason: str, pod: str | None, node: str | None, by: str | None, message: str = "") -> None:
@@ -77,21 +79,27 @@ class History:
         time = seconds(now - self._start_ns)
         self.events.append(SimEvent(time, reason, pod or None, node or None, by or None, message))
 
-    def record(self, action: Record, scheduler: str, now: int) -> None:
-        """Take in an Event that a scheduler records."""
+    def has_seen(self, kind: str, key: str) -> bool:
+        """Whether there is or was an object of that kind and key."""
+        return (kind, key) in self._named
+
+    def record(self, action: Record, by: str, now: int) -> None:
+        """Take in an Event that a component records."""
         if action.reason not in _TOLD_BY_THE_STORE:
-            by = action.related or scheduler
-            self.add(now, action.reason, action.pod, action.node_name, by, action.message)
+            self.add(now, action.reason, action.pod, action.node_name, action.related or by, action.message)
 
     def begin(self, event: WatchEvent, now: int) -> None:
         """Take in an object that was there before the run."""
         pod = event.stored.object
+        self._named.add((event.stored.kind, event.stored.key))
         if isinstance(pod, Pod):
             self._tell(pod, parse_time(pod.metadata.creation_timestamp or ""), now)
 
     def observe(self, event: WatchEvent, now: int, by: str, message: str) -> None:
         """Take in a write."""
         object_ = event.stored.object
+        if event.type == "ADDED":
+            self._named.add((event.stored.kind, event.stored.key))
         if isinstance(object_, Node):
             what = {"ADDED": "NodeAdded", "MODIFIED": "NodeChanged", "DELETED": "NodeRemoved"}[event.type]
             self.add(now, what, None, object_.metadata.name, by, message)

@@ -11,9 +11,9 @@ from podium.api.meta import Kubernetes, Raw
 from podium.api.node import Node
 from podium.api.pod import Pod
 from podium.api.times import format_time, parse_time
-from podium.api.workloads import Deployment, ReplicaSet
-from podium.machines.pod_annotations import DURATION, MEMORY_USAGE
-from podium.sim.scenario import Apply, Scenario, check_played
+from podium.sim.annotations import check_end
+from podium.sim.scenario import Scenario
+from podium.sim.steps import Apply, check_played
 from podium.store.errors import StoreError
 from podium.store.store import Store
 from podium.store.stored import reread
@@ -25,6 +25,8 @@ _SECOND = 10**9
 # What others refer to comes first.
 _ORDER = (
     "PriorityClass",
+    # Makes the classes of its levels that are not there.
+    "DisruptionPolicy",
     "Namespace",
     "StorageClass",
     "CSIDriver",
@@ -36,6 +38,7 @@ _ORDER = (
     "Service",
     "Deployment",
     "StatefulSet",
+    "DaemonSet",
     "ReplicationController",
     "ReplicaSet",
     "Job",
@@ -62,13 +65,14 @@ def check_objects(documents: Iterable[Document], scenario: Scenario, has_end: bo
         if document.object is not None:
             try:
                 check_played(document.raw, document.object)
-                _check_end(document.object, has_end)
+                if not has_end:
+                    check_end(document.object)
             except InputError as error:
                 raise _located(error, document) from None
     for step in scenario.steps:
-        if isinstance(step.change, Apply):
+        if isinstance(step.change, Apply) and not has_end:
             try:
-                _check_end(step.change.object, has_end)
+                check_end(step.change.object)
             except InputError as error:
                 raise step.error(f"{error.path}: {error.problem}") from None
 
@@ -102,15 +106,6 @@ def _placed(raw: Raw, object_: Kubernetes, now: int) -> Raw:
     if object_.status.condition("Ready") is None:
         status["conditions"] = [*status.get("conditions", ()), {"type": "Ready", "status": "True"}]
     return {**raw, "status": status}
-
-
-def _check_end(object_: Kubernetes, has_end: bool) -> None:
-    if has_end or not isinstance(object_, Deployment | ReplicaSet):
-        return
-    for name, which in ((DURATION, "end"), (MEMORY_USAGE, "may be evicted")):
-        if name in object_.spec.template.metadata.annotations:
-            path = f'.spec.template.metadata.annotations["{name}"]'
-            raise InputError(f"pods that {which} are replaced for ever; say when to stop with `until`", path=path)
 
 
 def _times(document: Document) -> Iterator[int]:

@@ -2,104 +2,173 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from podium.api.meta import Raw
 from podium.api.pod import Pod
-from podium.machines.kubelet import Kubelet
+from podium.machines import drain
+from podium.machines.actions import (
+    Action,
+    CreateObject,
+    DeleteObject,
+    PatchObject,
+)
+from podium.machines.actions import Evict as EvictPod
 from podium.machines.pod_annotations import MEMORY_USAGE
 from podium.sim.api_server import APIServer
+from podium.sim.component import Component
+from podium.sim.control_plane import ControlPlane, News
 from podium.sim.history import History
-from podium.sim.scenario import Apply, Cordon, Finish, Remove, Step, UseMemory
-from podium.sim.writes import Create, Delete, Replace, ReplaceStatus
+from podium.sim.steps import (
+    Apply,
+    Cordon,
+    Drain,
+    Evict,
+    Finish,
+    NodeDown,
+    NodeUp,
+    Remove,
+    Scale,
+    Step,
+    UseMemory,
+)
 from podium.store.errors import StoreError
+from podium.store.store import Store
 from podium.store.stored import Stored
 
 _SCENARIO = "scenario"
+_FORBIDDEN = 403
+_EXCEEDED = "exceeded quota"
 
 
 class Player:
-    """Does what the scenario's steps say, in its own name."""
+    """Does what the scenario's steps say, in its own name; ``add`` takes in a component that a step brings about."""
 
-    def __init__(self, server: APIServer, kubelet: Kubelet, history: History) -> None:
+    def __init__(
+        self, server: APIServer, control_plane: ControlPlane, history: History, add: Callable[[Component], None]
+    ) -> None:
         self._server = server
-        self._kubelet = kubelet
+        self._control_plane = control_plane
         self._history = history
+        self._add = add
+        # The keys of what quotas have kept from being created.
+        self._refused: set[str] = set()
 
-    def play(self, step: Step, now: int) -> None:
+    def play(self, step: Step, now: int) -> News:
         """Do one step. Raises InputError for what the API server refuses, and for a name that never existed.
 
-        A step that comes too late, its pod being gone or not running, does nothing but leave an event StepSkipped.
+        A step that comes too late, its object being gone or its pod not running, does nothing but leave an event
+        StepSkipped; and so does one that budgets or quotas forbid.
         """
+        match step.change:
+            case Apply():
+                self._apply(step, step.change, now)
+            case Remove():
+                self._remove(step, step.change, now)
+            case Evict():
+                self._evict(step, step.change, now)
+            case Scale():
+                self._patch(step, step.change.kind, step.change.key, {"spec": {"replicas": step.change.replicas}}, now)
+            case Finish():
+                self._finish(step, step.change, now)
+            case UseMemory():
+                annotations = {MEMORY_USAGE: step.change.memory}
+                self._patch(step, "Pod", step.change.pod, {"metadata": {"annotations": annotations}}, now)
+            case Cordon():
+                self._cordon(step, step.change, now)
+            case Drain():
+                self._drain(step, step.change, now)
+            case NodeDown() | NodeUp():
+                return self._change_power(step, step.change, now)
+        return []
+
+    def _apply(self, step: Step, apply: Apply, now: int) -> None:
+        stored = self._server.store.find(apply.object.kind, apply.object.key)
+        if stored is None:
+            self._do(step, CreateObject(apply.raw, _SCENARIO), apply.object.key, now)
+            return
         try:
-            match step.change:
-                case Apply():
-                    self._apply(step.change, now)
-                case Remove():
-                    self._remove(step, step.change, now)
-                case Finish():
-                    self._finish(step, step.change, now)
-                case UseMemory():
-                    self._use_memory(step, step.change, now)
-                case Cordon():
-                    self._cordon(step, step.change, now)
+            self._server.edit(lambda store: _bring(store, stored, apply.raw), _SCENARIO, now)
         except StoreError as error:
             raise step.error(error.message) from None
 
-    def _apply(self, apply: Apply, now: int) -> None:
-        stored = self._server.store.find(apply.object.kind, apply.object.key)
-        if stored is None:
-            self._server.write(Create(apply.raw, _SCENARIO, apply.object), now)
-            return
-        self._server.write(Replace(_applied(stored, apply.raw), _SCENARIO), now)
-        if "status" in apply.raw:
-            current = self._server.store.get(stored.kind, stored.key)
-            status = {**current.raw.get("status", {}), **apply.raw["status"]}
-            self._server.write(ReplaceStatus({**current.raw, "status": status}, _SCENARIO), now)
-
     def _remove(self, step: Step, remove: Remove, now: int) -> None:
-        stored = self._server.store.find(remove.kind, remove.key)
-        if stored is not None:
-            self._server.write(Delete(remove.kind, remove.key, stored.uid, _SCENARIO), now)
-        elif remove.kind != "Pod" or not self._existed(remove.key):
-            raise step.error(f"there is no {remove.kind} {remove.key}")
+        stored = self._find(step, remove.kind, remove.key, now)
+        if stored is None:
+            return
+        if remove.kind == "Pod" and not remove.outright:
+            self._evict(step, Evict(remove.key), now)
         else:
-            self._skip(remove.key, "it is gone", now)
+            self._do(step, DeleteObject(remove.kind, remove.key, stored.uid, _SCENARIO), remove.key, now)
+
+    def _evict(self, step: Step, evict: Evict, now: int) -> None:
+        stored = self._find(step, "Pod", evict.pod, now)
+        if stored is None:
+            return
+        action = EvictPod(evict.pod, stored.uid, _SCENARIO, _SCENARIO, avoid_node=evict.avoid_node)
+        problem = self._server.carry_out(action, now)
+        if problem is not None:
+            self._skip(evict.pod, problem.message, now)
 
     def _finish(self, step: Step, finish: Finish, now: int) -> None:
-        stored = self._find_pod(step, finish.pod, now)
-        if stored is not None and not (isinstance(stored.object, Pod) and self._kubelet.finish(stored.object, now)):
-            self._skip(finish.pod, "it is not running", now)
-
-    def _use_memory(self, step: Step, change: UseMemory, now: int) -> None:
-        stored = self._find_pod(step, change.pod, now)
-        if stored is not None:
-            metadata = stored.raw["metadata"]
-            annotations = {**metadata.get("annotations", {}), MEMORY_USAGE: change.memory}
-            self._server.write(
-                Replace({**stored.raw, "metadata": {**metadata, "annotations": annotations}}, _SCENARIO), now
-            )
+        stored = self._find(step, "Pod", finish.pod, now)
+        if stored is not None and isinstance(stored.object, Pod):
+            kubelet = self._control_plane.kubelet
+            if kubelet is None or not kubelet.finish(stored.object, now):
+                self._skip(finish.pod, "it is not running", now)
 
     def _cordon(self, step: Step, cordon: Cordon, now: int) -> None:
-        stored = self._server.store.find("Node", cordon.node)
-        if stored is None:
-            raise step.error(f"there is no Node {cordon.node}")
-        spec = {**stored.raw.get("spec", {}), "unschedulable": cordon.unschedulable}
         message = "cordoned" if cordon.unschedulable else "uncordoned"
-        self._server.write(Replace({**stored.raw, "spec": spec}, _SCENARIO, message), now)
+        self._patch(step, "Node", cordon.node, {"spec": {"unschedulable": cordon.unschedulable}}, now, message)
 
-    def _find_pod(self, step: Step, pod: str, now: int) -> Stored | None:
-        """The pod that a step is about; None for one that is gone, and the step skipped."""
-        stored = self._server.store.find("Pod", pod)
-        if stored is None and not self._existed(pod):
-            raise step.error(f"there is no Pod {pod}")
-        if stored is None:
-            self._skip(pod, "it is gone", now)
-        return stored
+    def _drain(self, step: Step, change: Drain, now: int) -> None:
+        if self._find(step, "Node", change.node, now) is not None:
+            component = Component(f"drain of {change.node}", lambda: drain.Drain(change.node, change.settings))
+            self._control_plane.drains.append(component)
+            self._add(component)
 
-    def _existed(self, pod: str) -> bool:
-        return any(story.pod == pod for story in self._history.stories.values())
+    def _change_power(self, step: Step, change: NodeDown | NodeUp, now: int) -> News:
+        # A machine stops and starts whether or not the API has an object for it just then.
+        if not self._history.has_seen("Node", change.node):
+            raise step.error(f"there is no Node {change.node}")
+        is_up = isinstance(change, NodeUp)
+        self._history.add(now, "NodeUp" if is_up else "NodeDown", None, change.node, _SCENARIO)
+        return self._control_plane.change_power(change.node, now, is_up=is_up)
+
+    def _patch(self, step: Step, kind: str, key: str, patch: Raw, now: int, message: str = "") -> None:
+        stored = self._find(step, kind, key, now)
+        if stored is not None:
+            self._do(step, PatchObject(kind, key, stored.uid, patch, _SCENARIO, message=message), key, now)
+
+    def _find(self, step: Step, kind: str, key: str, now: int) -> Stored | None:
+        """The object that a step is about; None for one that is gone, and the step skipped."""
+        stored = self._server.store.find(kind, key)
+        if stored is not None:
+            return stored
+        if not self._history.has_seen(kind, key) and key not in self._refused:
+            raise step.error(f"there is no {kind} {key}")
+        self._skip(key, "it is gone" if self._history.has_seen(kind, key) else "it was never created", now)
+        return None
+
+    def _do(self, step: Step, action: Action, key: str, now: int) -> None:
+        """Carry out an action; what a quota forbids is skipped, since that may change."""
+        problem = self._server.carry_out(action, now)
+        if problem is not None and problem.code == _FORBIDDEN and _EXCEEDED in problem.message:
+            self._refused.add(key)
+            self._skip(key, problem.message, now)
+        elif problem is not None:
+            raise step.error(problem.message)
 
     def _skip(self, pod: str, message: str, now: int) -> None:
         self._history.add(now, "StepSkipped", pod, "", _SCENARIO, message)
+
+
+def _bring(store: Store, stored: Stored, raw: Raw) -> None:
+    """Bring an object to what `raw` says, its status included."""
+    store.update(_applied(stored, raw))
+    if "status" in raw:
+        current = store.get(stored.kind, stored.key)
+        store.update_status({**current.raw, "status": {**current.raw.get("status", {}), **raw["status"]}})
 
 
 def _applied(stored: Stored, raw: Raw) -> Raw:

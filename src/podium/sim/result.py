@@ -6,6 +6,7 @@ from collections import Counter
 from dataclasses import dataclass
 from typing import Any
 
+from podium.machines.drain import DrainReport
 from podium.sim.history import PodStory, SimEvent, seconds
 from podium.sim.simulation import Simulation
 
@@ -73,7 +74,16 @@ def _summary(simulation: Simulation, stories: list[PodStory]) -> dict[str, Any]:
         "attempts": simulation.bind_attempts + failed_attempts,
         "waiting": _waiting(stories, simulation.settings.start_ns),
         "use": simulation.usage.shares(),
+        "drains": [_drain(report) for report in simulation.control_plane.drain_reports()],
     }
+
+
+def _drain(report: DrainReport) -> dict[str, Any]:
+    """How far a drain came: `state` is running, blocked, drained, refused or timed-out."""
+    pods = [
+        {"pod": one.pod, "state": one.state, "reason": one.reason or None, "tries": one.tries} for one in report.pods
+    ]
+    return {"node": report.node, "state": report.state, "message": report.message or None, "pods": pods}
 
 
 def _waiting(stories: list[PodStory], start_ns: int) -> list[dict[str, Any]]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import gc
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import msgspec
@@ -14,8 +14,10 @@ from podium.api.codec import Document, load_text
 from podium.api.errors import InputError
 from podium.api.times import parse_duration, parse_time
 from podium.framework.configuration import Configuration, default_configuration
-from podium.machines.queued_pod import Place
+from podium.framework.feature_gates import FeatureGates
+from podium.machines.autoscaler import Autoscaler
 from podium.machines.scheduler import Scheduler
+from podium.sim.component import Component
 from podium.sim.initial import start_time
 from podium.sim.result import Result, result_of
 from podium.sim.scenario import Scenario, split_documents
@@ -28,14 +30,21 @@ Progress = Callable[[float, int], None]
 """Is told the share of the run that is done, from 0 to 1, and the virtual time since the start in nanoseconds."""
 
 
-class SettlingScheduler(Scheduler):
-    """The scheduler, which also says when there is nothing left for it to do."""
+@dataclass(frozen=True, slots=True)
+class RunOptions:
+    """What a run is told beside its objects; times in nanoseconds.
 
-    def is_settled(self) -> bool:
-        """Whether no pod is about to be attempted or bound, but for those whose attempts end in errors each time."""
-        if self.queue.can_pop or self.bindings.next_deadline() is not None:
-            return False
-        return all(pod.error_count > 1 for pod in self.queue.pods(Place.BACKOFF))
+    `start_ns` None stands for the newest time in the objects, `until_ns` None for the scenario's end, and
+    `configuration` None for that of a default kube-scheduler.
+    """
+
+    seed: int = 0
+    start_ns: int | None = None
+    until_ns: int | None = None
+    start_delay_ns: int = 0
+    bind_delay_ns: int = 0
+    configuration: Configuration | None = None
+    feature_gates: FeatureGates = field(default_factory=FeatureGates)
 
 
 def simulate(  # noqa: PLR0913 - each is an option that people set on its own
@@ -47,6 +56,7 @@ def simulate(  # noqa: PLR0913 - each is an option that people set on its own
     start_delay: Duration = 0,
     bind_delay: Duration = 0,
     configuration: Configuration | None = None,
+    feature_gates: FeatureGates | None = None,
     progress: Progress | None = None,
 ) -> Result:
     """Play what happens to a cluster in virtual time.
@@ -57,37 +67,65 @@ def simulate(  # noqa: PLR0913 - each is an option that people set on its own
     bound, and a binding takes `bind_delay`. The same arguments give the same result. Raises InputError for what is
     wrong with them.
     """
-    documents, scenario = split_documents(_documents(objects))
-    settings = Settings(
+    options = RunOptions(
         seed=seed,
-        start_ns=start_time(documents) if start is None else _start(start),
-        until_ns=scenario.until_ns if until is None else _duration("until", until),
+        start_ns=None if start is None else _start(start),
+        until_ns=None if until is None else _duration("until", until),
         start_delay_ns=_duration("start_delay", start_delay),
         bind_delay_ns=_duration("bind_delay", bind_delay),
+        configuration=configuration,
+        feature_gates=feature_gates or FeatureGates(),
     )
     with _collector_paused():
-        schedulers = schedulers_of(scenario, configuration, seed)
-        simulation = Simulation(documents, scenario, settings=settings, schedulers=schedulers)
+        simulation = simulation_of(_documents(objects), options)
         while simulation.step():
             if progress is not None:
-                progress(_share_done(simulation), simulation.elapsed_ns)
+                progress(share_done(simulation), simulation.elapsed_ns)
         return result_of(simulation)
 
 
-def schedulers_of(scenario: Scenario, configuration: Configuration | None, seed: int) -> tuple[SettlingScheduler, ...]:
-    """The schedulers of a scenario, each a machine of its own, or the one of the configuration.
+def simulation_of(documents: Sequence[Document], options: RunOptions) -> Simulation:
+    """The simulation of documents, at its beginning. Raises InputError for what is wrong with them."""
+    objects, scenario = split_documents(documents)
+    settings = Settings(
+        seed=options.seed,
+        start_ns=start_time(objects) if options.start_ns is None else options.start_ns,
+        until_ns=scenario.until_ns if options.until_ns is None else options.until_ns,
+        start_delay_ns=options.start_delay_ns,
+        bind_delay_ns=options.bind_delay_ns,
+    )
+    components = [*schedulers_of(scenario, options), *autoscalers_of(scenario, options)]
+    return Simulation(objects, scenario, settings=settings, components=components)
+
+
+def schedulers_of(scenario: Scenario, options: RunOptions) -> list[Component]:
+    """The schedulers of a scenario, each a component of its own, or the one of the configuration.
 
     Each has the profile of its name, the default one without a configuration. Raises InputError where the
     configuration has none of that name.
     """
     if not scenario.schedulers:
-        return (SettlingScheduler(configuration, seed=seed),)
-    return tuple(
-        SettlingScheduler(_configuration_of(one.name, configuration), seed=seed) for one in scenario.schedulers
-    )
+        return [_scheduler("scheduler", options)]
+    return [
+        _scheduler(one.name, replace(options, configuration=configuration_of(one.name, options.configuration)))
+        for one in scenario.schedulers
+    ]
 
 
-def _configuration_of(name: str, configuration: Configuration | None) -> Configuration:
+def autoscalers_of(scenario: Scenario, options: RunOptions) -> list[Component]:
+    """The cluster autoscaler that a scenario asks for, if any."""
+    wanted = scenario.autoscaling
+    if wanted is None:
+        return []
+
+    def make() -> Autoscaler:
+        return Autoscaler(wanted.groups, wanted.settings, options.configuration, seed=options.seed)
+
+    return [Component("autoscaler", make)]
+
+
+def configuration_of(name: str, configuration: Configuration | None) -> Configuration:
+    """What is configured for the scheduler of a name: the profile of that name, or the default one under it."""
     if configuration is None:
         plain = default_configuration()
         return replace(plain, profiles=(msgspec.structs.replace(plain.profiles[0], scheduler_name=name),))
@@ -96,6 +134,21 @@ def _configuration_of(name: str, configuration: Configuration | None) -> Configu
         problem = f'the scenario has a scheduler "{name}", and the configuration no profile of that name'
         raise InputError(problem, source=configuration.source)
     return replace(configuration, profiles=profiles)
+
+
+def share_done(simulation: Simulation) -> float:
+    """The time that has passed of the run's, or the steps played where it has no end."""
+    until_ns = simulation.settings.until_ns
+    if until_ns:
+        return simulation.elapsed_ns / until_ns
+    return simulation.steps_played / len(simulation.scenario.steps) if simulation.scenario.steps else 0.0
+
+
+def _scheduler(name: str, options: RunOptions) -> Component:
+    def make() -> Scheduler:
+        return Scheduler(options.configuration, seed=options.seed, feature_gates=options.feature_gates)
+
+    return Component(name, make, waits=True)
 
 
 def _documents(objects: Sequence[Document] | Sequence[dict[str, Any]]) -> list[Document]:
@@ -123,14 +176,6 @@ def _duration(name: str, duration: Duration) -> int:
     if duration_ns < 0:
         raise InputError(f"{name}: is negative; write 0s or more")
     return duration_ns
-
-
-def _share_done(simulation: Simulation) -> float:
-    """The time that has passed of the run's, or the steps played where it has no end."""
-    until_ns = simulation.settings.until_ns
-    if until_ns:
-        return simulation.elapsed_ns / until_ns
-    return simulation.steps_played / len(simulation.scenario.steps) if simulation.scenario.steps else 0.0
 
 
 @contextmanager

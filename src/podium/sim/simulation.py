@@ -1,46 +1,35 @@
-"""A cluster in virtual time: the store, the controllers, the kubelets, and the schedulers that are simulated."""
+"""A cluster in virtual time: the store, and the components around it."""
 
 from __future__ import annotations
 
-from collections import deque
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
-from random import Random
-from typing import Protocol
+from collections import Counter, deque
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 
 from podium.api.codec import Document
+from podium.api.errors import PodiumError
+from podium.api.node import Node
 from podium.machines.actions import Action, Bind
 from podium.machines.agenda import Agenda
-from podium.machines.kubelet import Kubelet
-from podium.machines.machine import Machine
-from podium.machines.observations import Answered, Changed, Gone, Observation, Problem, Tick
+from podium.machines.observations import Answered, Changed, Gone, Observation, Tick
 from podium.sim.api_server import APIServer
-from podium.sim.budgets import Budgets
-from podium.sim.faults import NO_ANSWER, Faults, Unsent
+from podium.sim.component import Component
+from podium.sim.control_plane import ControlPlane
+from podium.sim.faults import CARRIED_OUT, Faults
 from podium.sim.history import History
+from podium.sim.informer import Informer
 from podium.sim.initial import check_objects, create_objects
-from podium.sim.node_lifecycle import NodeLifecycle
 from podium.sim.playing import Player
-from podium.sim.scenario import Scenario, Step
+from podium.sim.scenario import Scenario
+from podium.sim.steps import Step
 from podium.sim.usage import Usage
-from podium.sim.workloads import Workloads
-from podium.sim.writes import Controller
 from podium.store.store import Store
 from podium.store.watch_log import WatchEvent
 
 # At one time, the scenario's steps go before what is on its way to or from the API server.
 _STEP, _ON_ITS_WAY = range(2)
-
-
-class SimulatedScheduler(Machine, Protocol):
-    """A scheduler machine that says whether it still has work."""
-
-    def is_settled(self) -> bool:
-        """Whether nothing but what it observes is likely to make it do anything that it has not done before.
-
-        That it will flush unschedulable pods some day, or try once more what keeps failing, does not count.
-        """
-        ...
+_MOST_TICKS_IN_VAIN = 5_000
+"""How often a component may want to do something at one instant, and then do nothing."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,25 +45,35 @@ class Settings:
 
 @dataclass(frozen=True, slots=True)
 class _CarryOut:
-    """An action that takes effect later."""
+    """An action that takes effect later, of a component in one of its lives."""
 
-    machine: Machine
+    component: Component
+    life: int
     action: Action
 
 
 @dataclass(frozen=True, slots=True)
-class _Answer:
+class _Hear:
     """An answer that arrives later."""
 
-    machine: Machine
+    component: Component
+    life: int
     answered: Answered
+
+
+@dataclass(frozen=True, slots=True)
+class _Restart:
+    """A component that crashed comes back."""
+
+    component: Component
 
 
 class Simulation:
     """Plays a scenario on a cluster.
 
     At one instant, steps go first, then actions and answers that were on their way, each followed by what kubelets and
-    controllers make of it. Schedulers act when all else is quiet. Whatever is written reaches everyone at once.
+    controllers make of it. Schedulers act when all else is quiet. Without faults, whatever is written reaches everyone
+    at once.
     """
 
     def __init__(
@@ -83,10 +82,14 @@ class Simulation:
         scenario: Scenario,
         *,
         settings: Settings,
-        schedulers: Sequence[SimulatedScheduler],
+        components: Iterable[Component],
         faults: Faults | None = None,
     ) -> None:
-        """Create the cluster; raises InputError where that cannot be played. `documents` are of known kinds."""
+        """Create the cluster; raises InputError where that cannot be played.
+
+        `documents` are of known kinds. `components` are those that differ from one simulation to another: schedulers,
+        and an autoscaler.
+        """
         self.scenario = scenario
         self.settings = settings
         self.now = settings.start_ns
@@ -95,16 +98,18 @@ class Simulation:
         self.usage = Usage(self.now)
         self.bind_attempts = 0
         self.steps_played = 0
-        self._schedulers = schedulers
         self._faults = faults
-        self._random = Random(f"faults:{settings.seed}")
-        self._kubelet = Kubelet(replace(scenario.kubelets, start_delay_ns=settings.start_delay_ns))
-        self._controllers: tuple[Controller, ...] = (NodeLifecycle(), Workloads(), Budgets())
-        self._server = APIServer(self.store, self.history, self._note)
-        self._agenda: Agenda[Step | _CarryOut | _Answer] = Agenda()
-        self._inbox: deque[tuple[Machine, Observation]] = deque()
-        self._player = Player(self._server, self._kubelet, self.history)
-        self._begin(documents)
+        self.server = APIServer(self.store, self.history, self._note)
+        self._agenda: Agenda[Step | _CarryOut | _Hear | _Restart] = Agenda()
+        self._inbox: deque[tuple[Component, int, Observation]] = deque()
+        self._vain: Counter[str] = Counter()
+        check_objects(documents, scenario, settings.until_ns is not None)
+        create_objects(self.store, documents, self.now)
+        nodes = {one.uid: one.object for one in self.store.objects("Node") if isinstance(one.object, Node)}
+        self.control_plane = ControlPlane(scenario, settings.start_delay_ns, nodes)
+        self.components: list[Component] = [*self.control_plane.components, *components]
+        self._player = Player(self.server, self.control_plane, self.history, self._add)
+        self._begin()
 
     @property
     def elapsed_ns(self) -> int:
@@ -116,116 +121,157 @@ class Simulation:
         item = self._agenda.take_due(self.now)
         if item is not None:
             self._happen(item)
-        elif (scheduler := self._due_scheduler()) is not None:
-            self._perform(scheduler, scheduler.handle(Tick(), self.now))
+        elif (component := self._due(waits=True)) is not None:
+            self._wake(component)
         elif not self._pass_time():
             return False
         self._settle()
         return True
 
-    def _begin(self, documents: Sequence[Document]) -> None:
-        has_end = self.settings.until_ns is not None
-        check_objects(documents, self.scenario, has_end)
-        create_objects(self.store, documents, self.now)
+    def _begin(self) -> None:
         for event in self.store.events_since(0):
             self.history.begin(event, self.now)
-            self._tell(event)
+            self.usage.observe(event, self.now)
+        for component in self.components:
+            self._start(component)
         for step in self.scenario.steps:
             self._agenda.add(self.settings.start_ns + step.at_ns, step, _STEP)
         self._settle()
 
-    def _happen(self, item: Step | _CarryOut | _Answer) -> None:
+    def _add(self, component: Component) -> None:
+        """Take in one more component."""
+        self.components.append(component)
+        self._start(component)
+
+    def _start(self, component: Component) -> None:
+        """Begin a component's life: it is told of everything that exists."""
+        component.begin()
+        if self._faults is not None:
+            component.informer = Informer(component.name, self.store, self._faults)
+            seen: Iterable[Observation] = component.informer.start(self.now)
+        else:
+            listed = (one for kind in self.store.resources.all() for one in self.store.objects(kind.name))
+            seen = (Changed(one.object, one.raw) for one in listed)
+        self._inbox.extend((component, component.life, one) for one in (*self.control_plane.news(component), *seen))
+
+    def _happen(self, item: Step | _CarryOut | _Hear | _Restart) -> None:
         if isinstance(item, Step):
-            self._player.play(item, self.now)
+            for component, news in self._player.play(item, self.now):
+                self._inbox.append((component, component.life, news))
             self.steps_played += 1
         elif isinstance(item, _CarryOut):
-            self._carry_out(item.machine, item.action)
+            self._carry_out(item.component, item.life, item.action)
+        elif isinstance(item, _Restart):
+            self._start(item.component)
         else:
-            self._inbox.append((item.machine, item.answered))
+            self._inbox.append((item.component, item.life, item.answered))
 
-    def _due_scheduler(self) -> SimulatedScheduler | None:
-        return next((scheduler for scheduler in self._schedulers if self._is_due(scheduler)), None)
+    def _due(self, *, waits: bool) -> Component | None:
+        return next((one for one in self.components if one.waits is waits and self._is_due(one)), None)
 
-    def _is_due(self, machine: Machine) -> bool:
-        deadline = machine.next_deadline()
+    def _is_due(self, component: Component) -> bool:
+        deadline = component.next_deadline()
         return deadline is not None and deadline <= self.now
+
+    def _wake(self, component: Component) -> None:
+        """Let a component do what is due."""
+        if component.machine is None:
+            return
+        actions = component.machine.handle(Tick(), self.now)
+        self._vain[component.name] += not actions
+        if self._vain[component.name] > _MOST_TICKS_IN_VAIN:
+            raise PodiumError(f"{component.name} goes on for ever at one instant, and does nothing")
+        self._perform(component, actions)
 
     def _pass_time(self) -> bool:
         """Go on to the next time at which something happens; False when there is none, or it is after the end."""
         until_ns = self.settings.until_ns
-        others = (self._agenda.next_time(), self._kubelet.next_deadline())
-        times = [*others, *(controller.next_deadline() for controller in self._controllers)]
-        is_over = until_ns is None and not any(time is not None for time in times)
-        if not (is_over and all(scheduler.is_settled() for scheduler in self._schedulers)):
-            times += [scheduler.next_deadline() for scheduler in self._schedulers]
+        times = [self._agenda.next_time()]
+        is_over = until_ns is None and times == [None]
+        if not (is_over and all(component.is_settled() for component in self.components)):
+            times += [component.next_deadline() for component in self.components]
         end = None if until_ns is None else self.settings.start_ns + until_ns
         next_ns = min((time for time in times if time is not None), default=None)
         if next_ns is None or (end is not None and next_ns > end):
             self.now = self.now if end is None else end
             self.usage.pass_time(self.now)
             return False
-        self.now = max(self.now, next_ns)
+        if next_ns > self.now:
+            self.now = next_ns
+            self._vain.clear()
         return True
 
     def _settle(self) -> None:
         """Deliver what was written and answered, and let kubelets and controllers act on it, until all are quiet."""
         while True:
             while self._inbox:
-                machine, observation = self._inbox.popleft()
-                self._perform(machine, machine.handle(observation, self.now))
-            if self._is_due(self._kubelet):
-                self._perform(self._kubelet, self._kubelet.handle(Tick(), self.now))
+                component, life, observation = self._inbox.popleft()
+                if component.machine is not None and component.life == life:
+                    self._perform(component, component.machine.handle(observation, self.now))
+            if self.server.collect_garbage(self.now) or self._receive():
                 continue
-            writes = next((writes for one in self._controllers if (writes := one.reconcile(self.now))), ())
-            if not writes:
-                break
-            for write in writes:
-                self._server.write(write, self.now)
+            due = self._due(waits=False)
+            if due is None:
+                return
+            self._wake(due)
 
-    def _perform(self, machine: Machine, actions: Sequence[Action]) -> None:
+    def _receive(self) -> bool:
+        """Take in what has arrived by watches that lag; whether there was anything."""
+        for component in self.components:
+            while component.informer and (seen := component.informer.take(self.now)) is not None:
+                self._inbox.append((component, component.life, seen))
+        return bool(self._inbox)
+
+    def _perform(self, component: Component, actions: Sequence[Action]) -> None:
+        """Carry out actions in their order, until the component crashes."""
         for action in actions:
-            if isinstance(action, Bind):
-                self.bind_attempts += 1
-                if delay_ns := self._bind_delay_ns(action):
-                    later = self.now + delay_ns
-                    self._agenda.add(later, _CarryOut(machine, action), _ON_ITS_WAY)
-                    continue
-            self._carry_out(machine, action)
+            if self._crashes(component, action, is_done=False):
+                return
+            delay_ns = self._bind_delay_ns(action) if isinstance(action, Bind) else 0
+            if delay_ns:
+                self._agenda.add(self.now + delay_ns, _CarryOut(component, component.life, action), _ON_ITS_WAY)
+            else:
+                self._carry_out(component, component.life, action)
+            if self._crashes(component, action, is_done=True):
+                return
+
+    def _crashes(self, component: Component, action: Action, *, is_done: bool) -> bool:
+        outage_ns = self._faults.outage_ns(component.name, action, is_done=is_done) if self._faults else None
+        if outage_ns is None:
+            return False
+        self.history.add(self.now, "Crashed", None, None, component.name)
+        component.machine = component.informer = None
+        self._agenda.add(self.now + outage_ns, _Restart(component), _ON_ITS_WAY)
+        return True
 
     def _bind_delay_ns(self, bind: Bind) -> int:
         """How long the binding takes: what its scheduler's settings say, or those of all."""
-        name = self._server.scheduler_of(bind)
+        name = self.server.scheduler_of(bind)
         own = (one.bind_delay_ns for one in self.scenario.schedulers if one.name == name)
         return next((delay_ns for delay_ns in own if delay_ns is not None), self.settings.bind_delay_ns)
 
-    def _carry_out(self, machine: Machine, action: Action) -> None:
-        """Carry out an action and answer it. Faults come between schedulers and the API server, not kubelets and it."""
-        faults = None if machine is self._kubelet else self._faults
-        fault = faults.answer(action, self._random) if faults else None
-        delay_ns = fault if isinstance(fault, int) else 0
-        problem: Problem | None
-        if isinstance(fault, Unsent):
-            problem = NO_ANSWER
-        elif isinstance(fault, Problem) and not fault.is_ambiguous:
-            problem = fault
-        else:
-            problem = self._server.carry_out(action, self.now)
-            if isinstance(fault, Problem):
-                problem = fault
+    def _carry_out(self, component: Component, life: int, action: Action) -> None:
+        """Carry out an action, as often as the faults have it, and answer it."""
+        fate = self._faults.fate(component.name, action) if self._faults else CARRIED_OUT
+        self.bind_attempts += isinstance(action, Bind)
+        # A scheduler goes by the name that its pods give it.
+        by = "" if component.waits else component.name
+        problems = [self.server.carry_out(action, self.now, by) for _ in range(fate.times)]
+        problem = fate.problem or next(iter(problems), None)
         answered = Answered(action, problem)
-        if delay_ns:
-            self._agenda.add(self.now + delay_ns, _Answer(machine, answered), _ON_ITS_WAY)
+        if fate.delay_ns:
+            self._agenda.add(self.now + fate.delay_ns, _Hear(component, life, answered), _ON_ITS_WAY)
         else:
-            self._inbox.append((machine, answered))
+            self._inbox.append((component, life, answered))
 
     def _note(self, event: WatchEvent, now: int, by: str, message: str) -> None:
+        """Something was written: tell everybody."""
         self.history.observe(event, now, by, message)
-        self._tell(event)
-
-    def _tell(self, event: WatchEvent) -> None:
-        self.usage.observe(event, self.now)
-        for controller in self._controllers:
-            controller.observe(event, self.now)
-        observation = Gone(event.stored.object) if event.type == "DELETED" else Changed(event.stored.object)
-        self._inbox.append((self._kubelet, observation))
-        self._inbox.extend((scheduler, observation) for scheduler in self._schedulers)
+        self.usage.observe(event, now)
+        stored = event.stored
+        observation = Gone(stored.object) if event.type == "DELETED" else Changed(stored.object, stored.raw)
+        for component in self.components:
+            if component.informer is not None:
+                component.informer.see(event, now)
+            elif component.machine is not None:
+                self._inbox.append((component, component.life, observation))

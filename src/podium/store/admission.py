@@ -8,7 +8,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 
 from podium.api.meta import Raw
-from podium.api.policy import PriorityClass
+from podium.api.policy import POLICY_ANNOTATION, PriorityClass
+from podium.store.default_tolerations import with_defaults, with_kept_defaults
 from podium.store.errors import StoreError, forbidden
 from podium.store.label_keys import merge_label_keys
 from podium.store.priority_classes import SYSTEM_CLASSES, default_class
@@ -19,18 +20,21 @@ _PREEMPT = "PreemptLowerPriority"
 
 
 def admit_pod(raw: Raw, key: str, classes: Mapping[str, PriorityClass]) -> Raw:
-    """The pod with priority, preemption policy, grace period, phase and selectors filled in; `raw` is not changed.
+    """The pod with all that is missing filled in: priority, policy, grace period, tolerations, selectors and phase.
 
-    `classes` are the cluster's PriorityClasses by name. Raises StoreError 403 for a class that does not exist, and for
-    a priority or policy other than its class's. Upstream also refuses a priority without a class; here it stands.
+    `classes` are the cluster's PriorityClasses by name. A policy that an annotation of the class names becomes an
+    annotation of the pod, which keeps it whatever becomes of the class. Raises StoreError 403 for a class that does not
+    exist, and for a priority or policy other than its class's. Upstream also refuses a priority without a class; here
+    it stands.
     """
     spec: Raw = {**_DEFAULTS, **raw.get("spec", {})}
     metadata = raw["metadata"]
     if not metadata.get("uid"):
-        spec = merge_label_keys(spec, metadata.get("labels", {}))
+        spec = with_defaults(merge_label_keys(spec, metadata.get("labels", {})))
     if not metadata.get("uid") or "priority" not in spec:
+        metadata = _annotated(metadata, spec, key, classes)
         spec = {**spec, **_priority(spec, key, classes)}
-    return {**raw, "spec": spec, "status": {"phase": "Pending", **raw.get("status", {})}}
+    return {**raw, "metadata": metadata, "spec": spec, "status": {"phase": "Pending", **raw.get("status", {})}}
 
 
 def readmit_pod(raw: Raw, previous: Raw) -> Raw:
@@ -42,7 +46,7 @@ def readmit_pod(raw: Raw, previous: Raw) -> Raw:
     for field in ("priority", "preemptionPolicy"):
         if field in previous["spec"]:
             spec.setdefault(field, previous["spec"][field])
-    return {**raw, "spec": spec}
+    return {**raw, "spec": with_kept_defaults(spec, previous["spec"])}
 
 
 def _priority(spec: Raw, key: str, classes: Mapping[str, PriorityClass]) -> Raw:
@@ -57,6 +61,22 @@ def _priority(spec: Raw, key: str, classes: Mapping[str, PriorityClass]) -> Raw:
         if name and field in spec and spec[field] != filled[field]:
             raise _differs(key, field, spec[field], name, filled[field])
     return filled if name else {**filled, "preemptionPolicy": spec.get("preemptionPolicy", filled["preemptionPolicy"])}
+
+
+def _annotated(metadata: Raw, spec: Raw, key: str, classes: Mapping[str, PriorityClass]) -> Raw:
+    """The pod's metadata with the policy that the annotation of its class names, if there is one."""
+    name = spec.get("priorityClassName", "")
+    if not name and "priority" in spec:
+        return metadata
+    found = classes.get(name) if name else default_class(classes.values())
+    policy = found.metadata.annotations.get(POLICY_ANNOTATION) if found is not None else None
+    if policy is None:
+        return metadata
+    annotations = metadata.get("annotations", {})
+    given = annotations.get(POLICY_ANNOTATION, policy)
+    if name and given != policy:
+        raise _differs(key, f"annotation {POLICY_ANNOTATION}", given, name, policy)
+    return {**metadata, "annotations": {**annotations, POLICY_ANNOTATION: given}}
 
 
 def _differs(key: str, field: str, given: object, name: str, right: object) -> StoreError:

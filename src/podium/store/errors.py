@@ -100,6 +100,15 @@ def invalid_options(kind: str, field: str, problem: str, cause: str = "FieldValu
     return StoreError(422, "Invalid", f"{kind} is invalid: {field}: {problem}", details)
 
 
+def too_many_requests(
+    resource: Resource, key: str, problem: str, cause: str, retry_after_seconds: int = 0
+) -> StoreError:
+    """The object cannot be disrupted now; `cause` is what is used up, and 0 seconds leave open when it will not be."""
+    details = _about(resource, key)
+    details |= {"causes": [{"reason": cause, "message": problem}], "retryAfterSeconds": retry_after_seconds}
+    return StoreError(429, "TooManyRequests", f"{resource.kind} {key} cannot be disrupted now: {problem}", details)
+
+
 def expired(version: int, oldest: int) -> StoreError:
     """What happened after `version` is no longer known in full; `oldest` is the first version of which it is."""
     return StoreError(410, "Expired", f"too old resource version: {version} ({oldest})")

@@ -6,22 +6,27 @@ from collections.abc import Mapping
 from contextlib import AbstractContextManager
 from typing import Any, Literal
 
+from podium.api.disruption_policy import DisruptionPolicy
 from podium.api.meta import Kubernetes, Raw
 from podium.api.pod import Pod
 from podium.api.policy import PriorityClass
 from podium.api.quota import ResourceQuota
+from podium.api.times import parse_time
 from podium.store.admission import admit_pod
 from podium.store.binding import bound, check_binding
 from podium.store.conditions import with_condition
 from podium.store.creation import as_new, with_metadata
 from podium.store.deletion import Propagation, check_preconditions, deletion_metadata, is_due, with_propagation
+from podium.store.disruptions import Disruptions
 from podium.store.errors import already_exists, invalid, not_found, unknown_kind
+from podium.store.eviction import marked
 from podium.store.immutable import check_update
 from podium.store.journal import Journal, revisions_of
 from podium.store.listing import ListOptions, Page, list_page
 from podium.store.namespaces import check_mortal, check_namespace
 from podium.store.patching import PatchType, patched
 from podium.store.priority_classes import check_default_class, check_priority_class
+from podium.store.priority_levels import missing_classes
 from podium.store.quota import Quotas
 from podium.store.readings import check_status, decoded, rereading
 from podium.store.replacement import identity, key_of, replaced
@@ -61,12 +66,18 @@ class Store:
         self.resources = resources or Resources()
         self._revisions = revisions_of(journal, self.resources, seed, log_capacity)
         self._quotas = Quotas(self._revisions)
+        self._disruptions = Disruptions(self._revisions)
         self._require_namespaces = require_namespaces
 
     @property
     def version(self) -> int:
         """The last committed version; 0 before the first."""
         return self._revisions.version
+
+    @property
+    def oldest_version(self) -> int:
+        """The version after which everything that happened is known."""
+        return self._revisions.log.oldest
 
     def get(self, kind: str, key: str) -> Stored:
         """The object. Raises StoreError 404."""
@@ -111,8 +122,9 @@ class Store:
         """Add an object.
 
         Objects come from dumps too: a uid, times and a status that are given stay, but for one that `is_new`, as
-        clients of the API create them. `reading` is the typed reading of `raw` where the caller has it. Raises
-        StoreError 409 for a key that is taken, and what admission and validation raise.
+        clients of the API create them. `reading` is the typed reading of `raw` where the caller has it. A
+        DisruptionPolicy brings along the PriorityClasses that its levels lack. Raises StoreError 409 for a key that is
+        taken, and what admission and validation raise.
         """
         resource = self.resources.of(raw)
         with self.transaction():
@@ -125,16 +137,19 @@ class Store:
                 raise already_exists(resource, key)
             admitted = self._admitted(resource, named, object_)
             if not uid:
-                admitted = {**admitted, "metadata": {**named["metadata"], "uid": self._revisions.identities.uid()}}
+                admitted = {**admitted, "metadata": {**admitted["metadata"], "uid": self._revisions.identities.uid()}}
             elif not self._revisions.identities.give(uid):
                 raise invalid(resource, key, f"the uid {uid} was used before", "metadata.uid")
-            return self._commit(resource, None, admitted, rereading(resource, object_, named, admitted))
+            stored = self._commit(resource, None, admitted, rereading(resource, object_, named, admitted))
+            self._complete_levels(stored)
+            return stored
 
     def update(self, raw: Raw) -> Stored:
         """Replace an object but for its status and what the server alone writes.
 
         A `resourceVersion` in `raw` is a condition, and so is a `uid`. When the last finalizer of a deleted object
-        goes, so does the object. Raises StoreError 400, 404, 409 and 422.
+        goes, so does the object. A DisruptionPolicy brings along what `create` says, as old as itself. Raises
+        StoreError 400, 404, 409 and 422.
         """
         previous = self._precondition(raw)
         updated = replaced(previous, raw)
@@ -142,6 +157,8 @@ class Store:
         check_update(previous, updated, object_)
         if isinstance(object_, PriorityClass):
             check_default_class(previous.resource, object_, self._priority_classes().values())
+        if isinstance(object_, DisruptionPolicy) and isinstance(previous.object, DisruptionPolicy):
+            return self._update_policy(previous, previous.object, updated, object_)
         return self._commit(previous.resource, previous, updated, object_)
 
     def update_status(self, raw: Raw) -> Stored:
@@ -206,17 +223,48 @@ class Store:
         """Delete an object; returns it while it is only terminating, None when it is gone.
 
         A bound pod that has not ended gets `grace_seconds`, or its own period for None; all else goes at once, but for
-        what has finalizers. `uid` and `resource_version` are preconditions where given. Raises StoreError 404, 409,
-        422 for a propagation that there is not, and 403 for a namespace that every cluster has.
+        what has finalizers. `uid` and `resource_version` are preconditions where given. What limits how often pods are
+        disrupted counts the deletion of one. Raises StoreError 404, 409, 422 for a propagation that there is not, and
+        403 for a namespace that every cluster has.
         """
         previous = self._expect(kind, key, uid, resource_version)
         if self._require_namespaces:
             check_mortal(previous)
-        metadata = with_propagation(previous.raw["metadata"], propagation)
-        raw = {**previous.raw, "metadata": deletion_metadata(previous.object, metadata, grace_seconds, now)}
-        object_ = rereading(previous.resource, previous.object, previous.raw, raw)
-        committed = self._commit(previous.resource, previous, raw, object_)
-        return self.find(kind, key) and committed
+        raw = {**previous.raw, "metadata": with_propagation(previous.raw["metadata"], propagation)}
+        if not isinstance(previous.object, Pod):
+            return self._terminate(previous, raw, grace_seconds, now)
+        with self.transaction():
+            self._disruptions.count(previous.object, now)
+            return self._terminate(previous, raw, grace_seconds, now)
+
+    def evict(  # noqa: PLR0913 - one argument for each thing that a request can say
+        self,
+        key: str,
+        *,
+        now: int,
+        uid: str = "",
+        resource_version: str = "",
+        grace_seconds: int | None = None,
+        component: str = "",
+        avoid_node: bool = False,
+        dry_run: bool = False,
+    ) -> Stored | None:
+        """Delete a pod if the budgets over it allow it, and debit them (POST pods/eviction); returns as `delete` does.
+
+        `component` is whose cap on disruptions counts, "" for none. `avoid_node` puts the pod's controller on the avoid
+        list of its node. All of that takes place together, or nothing does; a dry run leaves no trace.
+
+        Raises StoreError: 404; 409 for a precondition that is not met; 429 for a budget, a rate or a cap that is used
+        up, with the seconds to wait in `details["retryAfterSeconds"]`; 403 for a budget whose status is out of hand;
+        500 for a pod with several budgets, unless the DisruptionPolicy requires them all.
+        """
+        with self.transaction(dry_run=dry_run):
+            previous = self._expect("Pod", key, uid, resource_version)
+            pod = _pod(previous)
+            self._disruptions.grant(pod, component, now)
+            if avoid_node:
+                self._disruptions.avoid(pod, component, now)
+            return self._terminate(previous, marked(previous.raw, pod, now), grace_seconds, now)
 
     def delete_collection(
         self,
@@ -251,11 +299,34 @@ class Store:
         and as `check_binding` does.
         """
         previous = self._expect("Pod", key, uid, resource_version)
-        pod = previous.object
-        if not isinstance(pod, Pod):
-            raise TypeError(f"{previous.kind} {key} is not a Pod")
+        pod = _pod(previous)
         check_binding(previous, pod, target_kind, node_name)
         return self._commit(previous.resource, previous, *bound(pod, previous.raw, node_name, now))
+
+    def _terminate(self, previous: Stored, raw: Raw, grace_seconds: int | None, now: int) -> Stored | None:
+        """Write `raw` as deleted; None where it is gone with that."""
+        metadata = deletion_metadata(previous.object, raw["metadata"], grace_seconds, now)
+        after = {**raw, "metadata": metadata}
+        object_ = rereading(previous.resource, previous.object, previous.raw, after)
+        committed = self._commit(previous.resource, previous, after, object_)
+        return self.find(previous.kind, previous.key) and committed
+
+    def _update_policy(self, previous: Stored, before: DisruptionPolicy, raw: Raw, policy: DisruptionPolicy) -> Stored:
+        """Write a DisruptionPolicy and the PriorityClasses that it lacks; what was used of its caps still counts."""
+        if before.status.caps:
+            updated = {**raw, "status": policy.status_carried_over(before)}
+            raw, policy = updated, rereading(previous.resource, policy, raw, updated)
+        with self.transaction():
+            stored = self._commit(previous.resource, previous, raw, policy)
+            self._complete_levels(stored)
+            return stored
+
+    def _complete_levels(self, stored: Stored) -> None:
+        """Create the PriorityClasses that a DisruptionPolicy lacks."""
+        if isinstance(stored.object, DisruptionPolicy):
+            created = parse_time(stored.raw["metadata"]["creationTimestamp"])
+            for raw in missing_classes(stored.object, self._priority_classes()):
+                self.create(raw, now=created)
 
     def _scope(self, kind: str, namespace: str, options: ListOptions) -> Scope:
         return read_scope(self.resources.named(kind), namespace, options.label_selector, options.field_selector)
@@ -303,3 +374,9 @@ class Store:
         with self.transaction():
             self._quotas.charge(previous, None if is_gone else Stored(raw, object_, 0, resource))
             return self._revisions.write(resource, previous, raw, object_, is_gone=is_gone)
+
+
+def _pod(stored: Stored) -> Pod:
+    if not isinstance(stored.object, Pod):
+        raise TypeError(f"{stored.kind} {stored.key} is not a Pod")
+    return stored.object

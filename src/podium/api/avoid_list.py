@@ -1,0 +1,108 @@
+"""A node's avoid list: the controllers whose pods should rather not run there, because one was evicted from there.
+
+It stands in an annotation of the node, as Kubernetes' AvoidPods (core/v1). Source: controlled-rescheduling.md, /evict
+subresource and PreferAvoidPods.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from functools import lru_cache
+
+import msgspec
+
+from podium.api.meta import Narrow, OwnerReference
+from podium.api.times import format_time, parse_time
+
+PREFER_AVOID_PODS = "scheduler.alpha.kubernetes.io/preferAvoidPods"
+"""The annotation of a node that holds its avoid list."""
+
+
+class PodSignature(Narrow, frozen=True, kw_only=True):
+    """Which pods an entry is about: those of a controller."""
+
+    pod_controller: OwnerReference
+
+
+class AvoidEntry(Narrow, frozen=True, kw_only=True):
+    """One controller on a node's avoid list (core/v1 PreferAvoidPodsEntry).
+
+    An entry without a time, as people write them, does not expire, and is the oldest.
+    """
+
+    pod_signature: PodSignature
+    eviction_time: str | None = None
+    reason: str = ""
+    message: str = ""
+
+    @property
+    def controller(self) -> OwnerReference:
+        """Whose pods should keep off."""
+        return self.pod_signature.pod_controller
+
+    @property
+    def eviction_ns(self) -> int | None:
+        """When the pod was evicted, in nanoseconds; None where nobody says."""
+        return None if self.eviction_time is None else parse_time(self.eviction_time)
+
+
+def avoid_entry(controller: OwnerReference, reason: str, message: str, now: int) -> AvoidEntry:
+    """The entry of a controller whose pod is evicted now."""
+    signature = PodSignature(pod_controller=msgspec.structs.replace(controller, controller=True))
+    return AvoidEntry(pod_signature=signature, eviction_time=format_time(now), reason=reason, message=message)
+
+
+@lru_cache(maxsize=8_192)
+def avoid_entries(text: str) -> tuple[AvoidEntry, ...]:
+    """The entries of an annotation's text, as they stand there.
+
+    What cannot be read is no entry: those without a controller's uid, those with a time that is none, and all of a text
+    that is no such list.
+    """
+    try:
+        listed = msgspec.json.decode(text)
+    except (msgspec.MsgspecError, RecursionError, ValueError):
+        return ()
+    items = listed.get("preferAvoidPods") if isinstance(listed, dict) else None
+    read = map(_read, items if isinstance(items, list) else ())
+    return tuple(entry for entry in read if entry is not None)
+
+
+def with_entry(entries: Iterable[AvoidEntry], new: AvoidEntry, max_entries: int) -> list[AvoidEntry]:
+    """The entries, oldest first, with the new one in place of any of its controller.
+
+    Of more than ``max_entries`` the oldest go; of equally old ones, those that stood first.
+    """
+    kept = [one for one in entries if one.controller.uid != new.controller.uid]
+    return sorted((*kept, new), key=_age)[-max_entries:]
+
+
+def unexpired(entries: Iterable[AvoidEntry], expire_after_ns: int, now: int) -> list[AvoidEntry]:
+    """The entries whose time is not over yet, in their order."""
+    return [one for one in entries if one.eviction_ns is None or one.eviction_ns + expire_after_ns > now]
+
+
+def next_expiry_ns(entries: Iterable[AvoidEntry], expire_after_ns: int) -> int | None:
+    """When the first of the entries expires; None where none does."""
+    times = (one.eviction_ns for one in entries)
+    return min((time + expire_after_ns for time in times if time is not None), default=None)
+
+
+def written(entries: Iterable[AvoidEntry]) -> str:
+    """The annotation's text for the entries."""
+    return msgspec.json.encode({"preferAvoidPods": list(entries)}).decode()
+
+
+def _age(entry: AvoidEntry) -> tuple[bool, int]:
+    time = entry.eviction_ns
+    return time is not None, time or 0
+
+
+def _read(item: object) -> AvoidEntry | None:
+    try:
+        entry = msgspec.convert(item, AvoidEntry)
+        # Fails for a time that is none.
+        _ = entry.eviction_ns
+    except (msgspec.ValidationError, ValueError):
+        return None
+    return entry if entry.controller.uid else None

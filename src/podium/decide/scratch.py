@@ -1,0 +1,137 @@
+"""A cluster with changes that are taken back: what would fit where if nodes and pods came, moved and went.
+
+The cluster that is changed is the live one. Nothing is copied, and between the changes and their end nobody else looks.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from types import TracebackType
+
+import numpy as np
+
+from podium.api.node import Node
+from podium.cluster.arrays import Bools, Int64s
+from podium.cluster.cluster import Cluster
+from podium.cluster.nodes import CPU, MEMORY
+from podium.cluster.pods import NO_ROW, PodRecord
+from podium.decide.ties import pick
+from podium.framework.cycle_state import CycleState
+from podium.framework.errors import PluginError
+from podium.framework.runner import PreFiltered, Runner
+from podium.framework.status import unresolvable
+from podium.framework.verdicts import Outcome
+
+
+class Scratch:
+    """Changes to a cluster, undone from the last to the first when its `with` block ends.
+
+    ``runners`` filter for the schedulers of their names; the first one stands in for schedulers that are not known.
+    """
+
+    def __init__(self, cluster: Cluster, runners: Mapping[str, Runner], seed: int = 0) -> None:
+        self.cluster = cluster
+        self._runners = runners
+        self._default = next(iter(runners.values()))
+        self._seed = seed
+        self._undo: list[Callable[[], object]] = []
+
+    def __enter__(self) -> Scratch:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        self.roll_back(0)
+
+    def mark(self) -> int:
+        """The state as it is now, for `roll_back`."""
+        return len(self._undo)
+
+    def roll_back(self, mark: int) -> None:
+        """Undo what was changed since the mark."""
+        while len(self._undo) > mark:
+            self._undo.pop()()
+
+    def add_node(self, node: Node) -> int:
+        """Let a new node be there; returns its row."""
+        name = node.metadata.name
+        if name in self.cluster.nodes.row_of:
+            raise ValueError(f"node {name} is there already")
+        row = self.cluster.put_node(node)
+        self._undo.append(lambda: self.cluster.remove_node(name))
+        return row
+
+    def drop_node(self, name: str) -> None:
+        """Let a node be gone. Pods that were not taken off it are nowhere."""
+        node = self.cluster.nodes.node(self.cluster.nodes.row_of[name])
+        self.cluster.remove_node(name)
+        self._undo.append(lambda: self.cluster.put_node(node))
+
+    def place(self, pod: PodRecord, row: int) -> None:
+        """Let a pod that is on no node be on the one in ``row``."""
+        name = self.cluster.nodes.name(row)
+        self.cluster.add_pod(replace(pod, node_name=name, nominated_node_name="", row=NO_ROW, slot=-1))
+        self._undo.append(lambda: self.cluster.remove_pod(pod.uid))
+
+    def take_off(self, uid: str) -> PodRecord:
+        """Let a pod leave its node; returns it as it would be before it had one."""
+        record = self.cluster.remove_pod(uid)
+        self._undo.append(lambda: self.cluster.add_pod(record))
+        return replace(record, node_name="", row=NO_ROW, slot=-1)
+
+    def fitting(self, pod: PodRecord, rows: Int64s | None = None) -> Int64s:
+        """The rows, of ``rows`` (ascending) or of all, where the scheduler's filters let the pod in; ascending."""
+        return self._filtered(pod, rows)[0]
+
+    def refusal(self, pod: PodRecord, row: int) -> str:
+        """Why the filters keep the pod off a row; "" if they let it in."""
+        found, pre_filter, outcome = self._filtered(pod, np.array([row], dtype=np.int64))
+        if len(found):
+            return ""
+        if not pre_filter.status.is_success:
+            return pre_filter.status.message
+        if not len(outcome.refused):
+            return f"node(s) didn't satisfy plugin(s) [{' '.join(pre_filter.plugins)}]"
+        return outcome.status(0).message
+
+    def settle(self, pod: PodRecord, allowed: Bools | None = None) -> int | None:
+        """Place a pod on the fullest node that takes it, of the rows ``allowed``; returns its row, None where none is.
+
+        The fullest, so that others can be emptied. The scheduler will choose by its own scores; it can only fit.
+        """
+        rows = self.fitting(pod)
+        if allowed is not None:
+            rows = rows[allowed[rows]]
+        if not len(rows):
+            return None
+        fullness = self._fullness(rows)
+        row = pick(self.cluster.nodes, rows, pod.uid, self._seed, fullness == fullness.max())
+        self.place(pod, row)
+        return row
+
+    def _fullness(self, rows: Int64s) -> np.ndarray[tuple[int], np.dtype[np.float64]]:
+        """The requested shares of cpu and memory, added up."""
+        nodes = self.cluster.nodes
+        total = np.zeros(len(rows))
+        for resource in (CPU, MEMORY):
+            total += nodes.requested[resource, rows] / np.maximum(nodes.allocatable[resource, rows], 1)
+        return total
+
+    def _filtered(self, pod: PodRecord, rows: Int64s | None) -> tuple[Int64s, PreFiltered, Outcome]:
+        """The rows that take the pod, and what the filters said; a pod over which one fails fits nowhere."""
+        runner, state = self._runners.get(pod.scheduler_name, self._default), CycleState()
+        nothing = np.empty(0, dtype=np.int64)
+        try:
+            pre_filter = runner.pre_filter(state, pod)
+            if not pre_filter.status.is_success:
+                return nothing, pre_filter, Outcome(0)
+            wanted = rows if pre_filter.rows is None else pre_filter.rows
+            if rows is not None and pre_filter.rows is not None:
+                wanted = np.intersect1d(rows, pre_filter.rows)
+            outcome = runner.filter(state, pod, wanted)
+        except PluginError as error:
+            return nothing, PreFiltered(unresolvable(str(error))), Outcome(0)
+        feasible = outcome.feasible
+        return feasible if wanted is None else wanted[feasible], pre_filter, outcome

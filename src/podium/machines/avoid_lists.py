@@ -1,0 +1,201 @@
+"""Keeps the avoid lists of nodes short: what is over, or about controllers that are gone, is taken off them.
+
+Source: controlled-rescheduling.md, "/evict subresource and PreferAvoidPods". The design leaves it to controllers to
+take off the entries about themselves; one component does it for all of them here.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from podium.api.avoid_list import PREFER_AVOID_PODS, AvoidEntry, avoid_entries, next_expiry_ns, unexpired, written
+from podium.api.disruption_policy import POLICY_NAME, DisruptionPolicy
+from podium.api.kinds import group_of
+from podium.api.meta import Kubernetes
+from podium.api.node import Node
+from podium.api.workloads import DaemonSet, Deployment, Job, ReplicaSet, ReplicationController, StatefulSet
+from podium.machines.actions import Action, PatchObject
+from podium.machines.deadlines import Deadlines
+from podium.machines.observations import Answered, Changed, Gone, Observation, Problem, Tick
+from podium.machines.work_queue import WorkQueue
+
+_CAUSE = "avoid-list-controller"
+_DEFAULT_EXPIRE_AFTER_NS = DisruptionPolicy().spec.avoid_lists.expire_after_ns
+# How long an entry is kept about a controller that was not seen yet: kinds may overtake one another on their way.
+_UNSEEN_NS = 60 * 10**9
+
+_API_GROUPS: dict[type[Kubernetes], str] = {
+    DaemonSet: "apps",
+    Deployment: "apps",
+    Job: "batch",
+    ReplicaSet: "apps",
+    ReplicationController: "",
+    StatefulSet: "apps",
+}
+_KNOWABLE = {(group, type_.__name__) for type_, group in _API_GROUPS.items()}
+
+
+@dataclass(slots=True)
+class _Listed:
+    """A node with an avoid list; ``asked``: a change of just this version was asked for, and has not failed."""
+
+    uid: str
+    version: str
+    text: str
+    asked: bool = False
+
+
+class AvoidLists:
+    """The controller of avoid lists, as a machine.
+
+    An entry is over when the DisruptionPolicy's `avoidLists.expireAfter` has passed since the eviction; one without a
+    time never is. A controller is gone when it was seen and is no more, or is of a kind that is seen here and has not
+    been seen a minute after the eviction. Other kinds of controllers are left to time alone.
+    """
+
+    def __init__(self) -> None:
+        self._expire_after_ns = _DEFAULT_EXPIRE_AFTER_NS
+        self._nodes: dict[str, _Listed] = {}
+        # The nodes that name a controller, by its uid.
+        self._named: dict[str, dict[str, None]] = {}
+        # The uids of the controllers that there are, by type and key, and of those on a list that were seen to go.
+        self._uid_of: dict[tuple[type[Kubernetes], str], str] = {}
+        self._alive: set[str] = set()
+        self._gone: set[str] = set()
+        self._queue: WorkQueue[str] = WorkQueue()
+        self._expiries: Deadlines[str] = Deadlines()
+
+    def handle(self, observation: Observation, now: int) -> list[Action]:
+        """Take in an observation at ``now``; on a Tick, say what to take off."""
+        match observation:
+            case Changed(object=Node() as node):
+                self._put_node(node)
+            case Gone(object=Node() as node):
+                self._drop_node(node.metadata.name)
+            case Changed(object=DisruptionPolicy() as policy) if policy.metadata.name == POLICY_NAME:
+                self._set_expiry(policy.spec.avoid_lists.expire_after_ns)
+            case Gone(object=DisruptionPolicy() as policy) if policy.metadata.name == POLICY_NAME:
+                self._set_expiry(_DEFAULT_EXPIRE_AFTER_NS)
+            case Changed(object=other) if type(other) in _API_GROUPS:
+                self._put_controller(other)
+            case Gone(object=other):
+                self._drop_controller((type(other), other.key))
+            case Answered(action=PatchObject() as action, problem=problem):
+                self._answered(action, problem, now)
+            case Tick():
+                return self._act(now)
+        return []
+
+    def next_deadline(self) -> int | None:
+        """When there is a list to look at."""
+        times = (self._queue.next_time(), self._expiries.next_time())
+        return min((time for time in times if time is not None), default=None)
+
+    def is_settled(self) -> bool:
+        """Whether no list is to be looked at but those whose entries run out one day, which moves no pod."""
+        return self._queue.next_time() != 0
+
+    def _put_node(self, node: Node) -> None:
+        name, meta = node.metadata.name, node.metadata
+        uid, version, text = meta.uid, meta.resource_version, meta.annotations.get(PREFER_AVOID_PODS, "")
+        before = self._nodes.get(name)
+        if before is not None and (before.uid, before.text) == (uid, text):
+            before.asked = before.asked and before.version == version
+            before.version = version
+        else:
+            self._drop_node(name)
+            if not avoid_entries(text):
+                return
+            self._nodes[name] = _Listed(uid, version, text)
+            for entry in avoid_entries(text):
+                self._named.setdefault(entry.controller.uid, {})[name] = None
+        self._queue.add(name)
+
+    def _drop_node(self, name: str) -> None:
+        before = self._nodes.pop(name, None)
+        if before is None:
+            return
+        self._expiries.set(name, None)
+        self._queue.succeed(name)
+        for uid in {entry.controller.uid for entry in avoid_entries(before.text)}:
+            self._named[uid].pop(name)
+            if not self._named[uid]:
+                del self._named[uid]
+                self._gone.discard(uid)
+
+    def _put_controller(self, controller: Kubernetes) -> None:
+        key, uid = (type(controller), controller.key), controller.metadata.uid
+        if self._uid_of.get(key) != uid:
+            self._drop_controller(key)
+            self._uid_of[key] = uid
+            self._alive.add(uid)
+            self._gone.discard(uid)
+
+    def _drop_controller(self, key: tuple[type[Kubernetes], str]) -> None:
+        uid = self._uid_of.pop(key, None)
+        if uid is None:
+            return
+        self._alive.discard(uid)
+        if uid in self._named:
+            self._gone.add(uid)
+            for name in self._named[uid]:
+                self._queue.add(name)
+
+    def _set_expiry(self, expire_after_ns: int) -> None:
+        if expire_after_ns != self._expire_after_ns:
+            self._expire_after_ns = expire_after_ns
+            for name in self._nodes:
+                self._queue.add(name)
+
+    def _answered(self, action: PatchObject, problem: Problem | None, now: int) -> None:
+        listed = self._nodes.get(action.key)
+        version = action.patch["metadata"]["resourceVersion"]
+        if listed is None or action.cause != _CAUSE or listed.version != version:
+            return
+        if problem is None:
+            self._queue.succeed(action.key)
+        else:
+            listed.asked = False
+            self._queue.fail(action.key, now)
+
+    def _act(self, now: int) -> list[Action]:
+        while (due := self._expiries.take_due(now)) is not None:
+            self._queue.add(due)
+        actions: list[Action] = []
+        while (name := self._queue.take(now)) is not None:
+            if name in self._nodes:
+                actions += self._trim(name, self._nodes[name], now)
+        return actions
+
+    def _trim(self, name: str, listed: _Listed, now: int) -> list[Action]:
+        """What takes off a node's list who need not be there any more."""
+        if listed.asked:
+            return []
+        entries = avoid_entries(listed.text)
+        kept = [one for one in unexpired(entries, self._expire_after_ns, now) if not self._is_gone(one, now)]
+        if len(kept) == len(entries):
+            self._expiries.set(name, self._next_ns(kept))
+            return []
+        listed.asked = True
+        off = [f"{one.controller.kind} {one.controller.name}" for one in entries if one not in kept]
+        annotations = {PREFER_AVOID_PODS: written(kept) if kept else None}
+        patch = {"metadata": {"resourceVersion": listed.version, "annotations": annotations}}
+        message = f"taken off the avoid list: {', '.join(off)}"
+        return [PatchObject("Node", name, listed.uid, patch, _CAUSE, message=message)]
+
+    def _is_gone(self, entry: AvoidEntry, now: int) -> bool:
+        uid = entry.controller.uid
+        if uid in self._alive or not _is_knowable(entry):
+            return False
+        return uid in self._gone or (entry.eviction_ns is not None and entry.eviction_ns + _UNSEEN_NS <= now)
+
+    def _next_ns(self, entries: list[AvoidEntry]) -> int | None:
+        """When one of the entries runs out, or its controller has not been seen for too long."""
+        unseen = [one for one in entries if _is_knowable(one) and one.controller.uid not in self._alive]
+        times = (next_expiry_ns(entries, self._expire_after_ns), next_expiry_ns(unseen, _UNSEEN_NS))
+        return min((time for time in times if time is not None), default=None)
+
+
+def _is_knowable(entry: AvoidEntry) -> bool:
+    """Whether the entry's controller is of a kind of which all that there are are seen here."""
+    return (group_of(entry.controller.api_version), entry.controller.kind) in _KNOWABLE

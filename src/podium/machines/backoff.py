@@ -1,0 +1,47 @@
+"""How long to leave something alone that keeps failing.
+
+Source: k8s.io/client-go/util/flowcontrol (Backoff).
+"""
+
+from __future__ import annotations
+
+from typing import Generic, TypeVar
+
+Key = TypeVar("Key")
+
+
+class Backoff(Generic[Key]):
+    """A wait for each key: ``first_ns`` after its first failure, twice as long after each further one.
+
+    No wait is longer than ``longest_ns``. A key that has not failed for twice that time begins anew.
+    """
+
+    def __init__(self, first_ns: int, longest_ns: int) -> None:
+        self._first_ns = first_ns
+        self._longest_ns = longest_ns
+        # By key, how long the last wait was, and when it ends.
+        self._waits: dict[Key, tuple[int, int]] = {}
+
+    def fail(self, key: Key, now: int, least_ns: int = 0) -> None:
+        """Begin the next wait, of ``least_ns`` or more; a failure during a wait changes nothing."""
+        length_ns, end_ns = self._waits.get(key, (0, now))
+        if end_ns > now:
+            return
+        if length_ns and now - end_ns <= 2 * self._longest_ns:
+            length_ns = min(2 * length_ns, self._longest_ns)
+        else:
+            length_ns = self._first_ns
+        self._waits[key] = length_ns, now + max(length_ns, least_ns)
+
+    def until(self, key: Key, now: int) -> int | None:
+        """When the key's wait ends; None when it does not wait."""
+        wait = self._waits.get(key)
+        return wait[1] if wait is not None and wait[1] > now else None
+
+    def forget(self, key: Key) -> None:
+        """The key has not failed, or is no more."""
+        self._waits.pop(key, None)
+
+    def is_longest(self, key: Key) -> bool:
+        """Whether the last wait was as long as waits get."""
+        return self._waits.get(key, (0, 0))[0] == self._longest_ns

@@ -1,0 +1,51 @@
+"""The pods that have a node, by node."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import dataclass
+
+from podium.api.meta import Raw
+from podium.api.pod import Pod
+
+
+@dataclass(frozen=True, slots=True)
+class BoundPod:
+    """A pod as the API shows it, and its wire form."""
+
+    pod: Pod
+    raw: Raw
+
+
+class BoundPods:
+    """One pod for each key; of each node, in the order in which they came."""
+
+    def __init__(self) -> None:
+        self._pods: dict[str, BoundPod] = {}
+        self._on: dict[str, dict[str, BoundPod]] = {}
+
+    def put(self, pod: Pod, raw: Raw) -> None:
+        """Take in a pod as it is now; one without a node takes the place of a namesake all the same."""
+        known = self._pods.get(pod.key)
+        if known is not None and known.pod.metadata.uid != pod.metadata.uid:
+            self.remove(pod.key)
+        name = pod.spec.node_name
+        if name:
+            self._pods[pod.key] = self._on.setdefault(name, {})[pod.key] = BoundPod(pod, raw)
+
+    def remove(self, key: str) -> None:
+        """The pod of that key is gone."""
+        known = self._pods.pop(key, None)
+        if known is not None:
+            there = self._on[known.pod.spec.node_name]
+            del there[key]
+            if not there:
+                del self._on[known.pod.spec.node_name]
+
+    def find(self, key: str) -> BoundPod | None:
+        """The pod, None where it is gone or has no node."""
+        return self._pods.get(key)
+
+    def on(self, node: str) -> Collection[BoundPod]:
+        """The pods of a node."""
+        return self._on.get(node, {}).values()

@@ -1,0 +1,42 @@
+"""When each of many things is due."""
+
+from __future__ import annotations
+
+from heapq import heappop, heappush
+from typing import Generic, TypeVar
+
+Key = TypeVar("Key")
+
+
+class Deadlines(Generic[Key]):
+    """One time for each key, in nanoseconds; another replaces it. Keys of one time are taken in the order set."""
+
+    def __init__(self) -> None:
+        self._times: dict[Key, int] = {}
+        # What was replaced stays here until its time has come.
+        self._heap: list[tuple[int, int, Key]] = []
+        self._added = 0
+
+    def set(self, key: Key, time_ns: int | None) -> None:
+        """The key is due at that time and no other; None: never."""
+        if time_ns is None:
+            self._times.pop(key, None)
+        elif self._times.get(key) != time_ns:
+            self._times[key] = time_ns
+            self._added += 1
+            heappush(self._heap, (time_ns, self._added, key))
+
+    def next_time(self) -> int | None:
+        """The first time, None when nothing is ever due."""
+        while self._heap and self._times.get(self._heap[0][2]) != self._heap[0][0]:
+            heappop(self._heap)
+        return self._heap[0][0] if self._heap else None
+
+    def take_due(self, now: int) -> Key | None:
+        """Remove and return the first key if its time has come, else None."""
+        time_ns = self.next_time()
+        if time_ns is None or time_ns > now:
+            return None
+        key = heappop(self._heap)[2]
+        del self._times[key]
+        return key

@@ -1,0 +1,56 @@
+"""Deletions of pods whose status has to say why first."""
+
+from __future__ import annotations
+
+from typing import TypeVar
+
+from podium.machines.actions import DeleteObject, DeletePod, MarkDisruption, ReportPodStatus
+from podium.machines.observations import Answered
+
+Mark = MarkDisruption | ReportPodStatus
+Delete = DeletePod | DeleteObject
+MarkT = TypeVar("MarkT", bound=Mark)
+DeleteT = TypeVar("DeleteT", bound=Delete)
+
+# What is wrong with the request itself is so the next time, and what is gone needs no deletion.
+_FINAL_CODES = (400, 404, 422)
+
+
+class PodDeletions:
+    """Asks for the next step of each deletion: first the status is written, then, once that is done, the pod deleted.
+
+    No step is asked for again while one is under way, nor once the deletion was carried out.
+    """
+
+    def __init__(self) -> None:
+        self._under_way: set[str] = set()
+        self._marked: set[str] = set()
+
+    def step(self, mark: MarkT | None, delete: DeleteT) -> list[MarkT | DeleteT]:
+        """The next step; ``mark`` is None where the status says why already."""
+        if delete.uid in self._under_way:
+            return []
+        self._under_way.add(delete.uid)
+        return [delete if mark is None or delete.uid in self._marked else mark]
+
+    def answered(self, answered: Answered) -> bool | None:
+        """Take in an answer: whether the next step can follow, or None where there is none that could.
+
+        False: a step has failed and is to be tried again.
+        """
+        action, problem = answered.action, answered.problem
+        if not isinstance(action, Mark | Delete):
+            raise TypeError(f"{action} is no step of a deletion")
+        if problem is None and isinstance(action, Delete):
+            return None
+        if problem is None:
+            self._marked.add(action.uid)
+        if problem is not None and problem.code in _FINAL_CODES:
+            return None
+        self._under_way.discard(action.uid)
+        return problem is None
+
+    def forget(self, uid: str) -> None:
+        """The pod is gone."""
+        self._under_way.discard(uid)
+        self._marked.discard(uid)

@@ -1,0 +1,41 @@
+"""Deadlines that tell what has yet to happen from what happens again and again."""
+
+from __future__ import annotations
+
+from typing import Generic, TypeVar
+
+from podium.machines.deadlines import Deadlines
+
+Key = TypeVar("Key")
+
+
+class SettlingDeadlines(Generic[Key]):
+    """One time for each key, and whether the key will be due again and again."""
+
+    def __init__(self) -> None:
+        self._deadlines: Deadlines[Key] = Deadlines()
+        # Those that do not recur.
+        self._once: set[Key] = set()
+
+    def set(self, key: Key, time_ns: int | None, *, recurs: bool = False) -> None:
+        """The key is due at that time and no other; None: never."""
+        self._deadlines.set(key, time_ns)
+        if time_ns is None or recurs:
+            self._once.discard(key)
+        else:
+            self._once.add(key)
+
+    def is_settled(self) -> bool:
+        """Whether nothing is due but what recurs."""
+        return not self._once
+
+    def next_time(self) -> int | None:
+        """The first time, None when nothing is ever due."""
+        return self._deadlines.next_time()
+
+    def take_due(self, now: int) -> Key | None:
+        """Remove and return the first key if its time has come, else None."""
+        key = self._deadlines.take_due(now)
+        if key is not None:
+            self._once.discard(key)
+        return key

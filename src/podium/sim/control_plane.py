@@ -1,0 +1,97 @@
+"""The components of a simulated cluster besides its schedulers."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+from podium.api.node import Node
+from podium.machines.avoid_lists import AvoidLists
+from podium.machines.daemon_sets import DaemonSets
+from podium.machines.default_budgets import DefaultBudgets
+from podium.machines.deployments import Deployments
+from podium.machines.disruption_controller import DisruptionController
+from podium.machines.drain import Drain, DrainReport
+from podium.machines.jobs import Jobs
+from podium.machines.kubelet import Kubelet
+from podium.machines.node_lifecycle import NodeLifecycle
+from podium.machines.observations import NodeHeard, NodeSilent, Observation
+from podium.machines.pod_garbage import PodGarbageCollector
+from podium.machines.replica_sets import ReplicaSets
+from podium.machines.stateful_sets import StatefulSets
+from podium.machines.taint_eviction import TaintEviction
+from podium.sim.component import Component
+from podium.sim.scenario import Scenario
+
+News = list[tuple[Component, Observation]]
+"""What components learn otherwise than from the API."""
+
+
+class ControlPlane:
+    """Makes kubelets and controllers as the scenario has them, and knows which nodes' machines have stopped.
+
+    ``given`` are the nodes by uid that are there from the start. ``drains`` are the drains that steps have begun.
+    """
+
+    def __init__(self, scenario: Scenario, start_delay_ns: int, given: Mapping[str, Node]) -> None:
+        self._kubelets = replace(scenario.kubelets, start_delay_ns=start_delay_ns)
+        # By the name of each node that is down, since when.
+        self._down: dict[str, int] = {}
+        self._kubelet = Component("kubelet", self._make_kubelet)
+        self._lifecycle = Component("node-lifecycle-controller", lambda: NodeLifecycle(scenario.node_lifecycle, given))
+        self.components = [
+            self._kubelet,
+            self._lifecycle,
+            Component("taint-eviction-controller", TaintEviction),
+            Component("pod-garbage-collector", PodGarbageCollector),
+            Component("deployment-controller", Deployments),
+            Component("replicaset-controller", ReplicaSets),
+            Component("statefulset-controller", StatefulSets),
+            Component("daemonset-controller", DaemonSets),
+            Component("job-controller", Jobs),
+            Component("default-budget-controller", DefaultBudgets),
+            Component("disruption-controller", DisruptionController),
+            Component("avoid-list-controller", AvoidLists),
+        ]
+        self.drains: list[Component] = []
+
+    @property
+    def kubelet(self) -> Kubelet | None:
+        """The kubelets; None while they are down."""
+        machine = self._kubelet.machine
+        return machine if isinstance(machine, Kubelet) else None
+
+    def drain_reports(self) -> list[DrainReport]:
+        """How far the drains are, in the order in which they were begun."""
+        return [one.machine.report() for one in self.drains if isinstance(one.machine, Drain)]
+
+    def is_down(self, node: str) -> bool:
+        """Whether the node's machine has stopped."""
+        return node in self._down
+
+    def change_power(self, node: str, now: int, *, is_up: bool) -> News:
+        """Let a node's machine stop or start, and tell who hears its heartbeat; nothing when it is so already."""
+        if is_up is (node not in self._down):
+            return []
+        kubelet = self.kubelet
+        if is_up:
+            del self._down[node]
+            if kubelet is not None:
+                kubelet.recover_node(node, now)
+            return [(self._lifecycle, NodeHeard(node))]
+        self._down[node] = now
+        if kubelet is not None:
+            kubelet.fail_node(node, now)
+        return [(self._lifecycle, NodeSilent(node, now))]
+
+    def news(self, component: Component) -> list[Observation]:
+        """What a component that begins anew has to be told before anything else."""
+        if component is not self._lifecycle:
+            return []
+        return [NodeSilent(node, since_ns) for node, since_ns in self._down.items()]
+
+    def _make_kubelet(self) -> Kubelet:
+        kubelet = Kubelet(self._kubelets)
+        for node, since_ns in self._down.items():
+            kubelet.fail_node(node, since_ns)
+        return kubelet

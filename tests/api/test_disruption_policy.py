@@ -1,0 +1,194 @@
+"""What a DisruptionPolicy may say, and how it is understood."""
+
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from podium.api.codec import decode
+from podium.api.disruption_policy import DisruptionPolicy
+from podium.api.errors import InputError
+from podium.api.meta import Raw
+from podium.api.times import format_exact_time
+
+SECOND = 10**9
+HOUR = 3_600 * SECOND
+
+
+def manifest(spec: Raw | None = None, status: Raw | None = None, name: str = "default", **more: Any) -> Raw:
+    raw = {"apiVersion": "podium.dev/v1alpha1", "kind": "DisruptionPolicy", "metadata": {"name": name}, **more}
+    return {**raw, "spec": spec or {}, "status": status or {}}
+
+
+def policy(spec: Raw | None = None, status: Raw | None = None) -> DisruptionPolicy:
+    read = decode(manifest(spec, status))
+    assert isinstance(read, DisruptionPolicy)
+    return read
+
+
+def error_of(spec: Raw, **more: Any) -> str:
+    with pytest.raises(InputError) as caught:
+        decode(manifest(spec, **more))
+    return f"{caught.value.path.removeprefix('.spec')}: {caught.value.problem}"
+
+
+def test_a_policy_that_says_nothing_has_the_defaults() -> None:
+    spec = policy().spec
+
+    assert spec.levels == ()
+    assert spec.several_budgets == "Refuse"
+    assert spec.default_budget(0) is None
+    assert (spec.avoid_lists.max_entries, spec.avoid_lists.expire_after_ns) == (16, HOUR)
+
+
+def test_a_cluster_has_one_policy() -> None:
+    assert error_of({}, name="mine").startswith('.metadata.name: "mine" is not the name of')
+    assert error_of({}, name="mine").endswith("write default")
+
+
+@pytest.mark.parametrize("given", ["Critical > Normal>Preemptible", ["Critical", "Normal", "Preemptible"]])
+def test_priorities_are_a_text_or_a_list_and_their_classes_are_in_lower_case(given: Any) -> None:
+    assert policy({"priorities": given}).spec.levels == ("critical", "normal", "preemptible")
+
+
+@pytest.mark.parametrize("given", ["", "  ", []])
+def test_no_priorities_are_no_levels(given: Any) -> None:
+    assert policy({"priorities": given}).spec.levels == ()
+
+
+@pytest.mark.parametrize(
+    ("given", "problem"),
+    [
+        ("a > > b", "a name is missing"),
+        ("a >", "a name is missing"),
+        ([""], "a name is missing"),
+        ("a > b > A", '"a" is given twice'),
+        ("very high > low", '"very high" is not a valid name'),
+        ({"a": 1}, "an object is not text or a list"),
+        ([str(number) for number in range(101)], "has 101 entries"),
+    ],
+)
+def test_names_of_priorities_are_those_of_classes(given: Any, problem: str) -> None:
+    assert error_of({"priorities": given}).startswith(f".priorities: {problem}")
+
+
+@pytest.mark.parametrize(
+    ("spec", "error"),
+    [
+        ({"prioritys": "a"}, ': there is no field "prioritys"; did you mean priorities?'),
+        (
+            {"caps": [{"component": "a", "max": "1/1h", "mxa": 1}]},
+            '.caps[0]: there is no field "mxa"; did you mean max?',
+        ),
+        ({"avoidLists": {"entries": 1}}, '.avoidLists: there is no field "entries"; did you mean maxEntries?'),
+        ({"severalBudgets": "Require"}, '.severalBudgets: "Require" is not one of "Refuse", "RequireAll"'),
+        ({"defaultBudgets": [{"minPriority": "high"}]}, '.defaultBudgets[0].minPriority: "high" is not a whole number'),
+    ],
+)
+def test_fields_that_there_are_not_are_refused(spec: Raw, error: str) -> None:
+    assert error_of(spec) == error
+
+
+def test_nothing_stands_beside_the_spec_and_the_status() -> None:
+    assert error_of({}, data={}).startswith(': there is no field "data"')
+    assert error_of({}, status={"used": []}).startswith('.status: there is no field "used"')
+
+
+def test_the_first_default_budget_whose_priority_a_pod_has_is_the_one() -> None:
+    spec = policy({"defaultBudgets": [{"minPriority": 100, "maxUnavailable": 1}, {"maxUnavailable": "50%"}]}).spec
+
+    found = [spec.default_budget(priority) for priority in (1_000, 100, 99, -5)]
+
+    assert [one and one.max_unavailable for one in found] == [1, 1, "50%", "50%"]
+
+
+def test_below_the_lowest_priority_there_may_be_no_default_budget() -> None:
+    spec = policy({"defaultBudgets": [{"minPriority": 100, "minAvailable": 1}]}).spec
+
+    assert spec.default_budget(99) is None
+
+
+@pytest.mark.parametrize(
+    ("budgets", "error"),
+    [
+        ([{}], "[0]: needs either maxUnavailable or minAvailable"),
+        ([{"maxUnavailable": 1, "minAvailable": 1}], "[0]: needs either maxUnavailable or minAvailable"),
+        ([{"maxUnavailable": "half"}], '[0].maxUnavailable: "half" is neither a number nor a percentage'),
+        ([{"minAvailable": -1}], "[0].minAvailable: -1 is negative"),
+        ([{"minAvailable": 1}, {"minPriority": 1, "minAvailable": 1}], "[0].minPriority: is missing"),
+        (
+            [{"minPriority": 5, "minAvailable": 1}, {"minPriority": 5, "minAvailable": 2}],
+            "[1].minPriority: 5 is not below 5, so that the entry never counts",
+        ),
+    ],
+)
+def test_default_budgets_that_cannot_count_are_refused(budgets: Any, error: str) -> None:
+    assert error_of({"defaultBudgets": budgets}).startswith(f".defaultBudgets{error}")
+
+
+@pytest.mark.parametrize(
+    ("caps", "error"),
+    [
+        ([{"component": "drain", "max": "often"}], '[0].max: "often" is no rate; write how many in how long'),
+        ([{"component": "", "max": "1/1h"}], "[0].component: is empty"),
+        ([{"max": "1/1h"}], "[0].component: is missing"),
+        ([{"component": "a", "max": "1/1h"}, {"component": "a", "max": "2/1h"}], '[1].component: "a" is given twice'),
+    ],
+)
+def test_caps_that_cannot_be_read_are_refused(caps: Any, error: str) -> None:
+    assert error_of({"caps": caps}).startswith(f".caps{error}")
+
+
+@pytest.mark.parametrize(
+    ("lists", "error"),
+    [
+        ({"maxEntries": 0}, "maxEntries: 0 is out of range; it must be 1 to 1000"),
+        ({"maxEntries": 1_001}, "maxEntries: 1001 is out of range"),
+        ({"expireAfter": "soon"}, 'expireAfter: "soon" is no duration'),
+        ({"expireAfter": "0s"}, 'expireAfter: "0s" is not longer than 0s'),
+    ],
+)
+def test_avoid_lists_have_bounds(lists: Raw, error: str) -> None:
+    assert error_of({"avoidLists": lists}).startswith(f".avoidLists.{error}")
+
+
+def test_the_status_has_times() -> None:
+    error = error_of({}, status={"caps": [{"component": "drain", "fullTime": "noon"}]})
+
+    assert error.startswith('.status.caps[0].fullTime: "noon" is no time')
+
+
+def test_a_component_without_a_cap_may_always_disrupt() -> None:
+    assert policy().cap_rate("drain") is None
+    assert policy().cap_next_ns("drain", 77) == 77
+    with pytest.raises(ValueError, match="no cap"):
+        policy().status_after("drain", 77)
+
+
+def test_a_cap_is_a_bucket_of_its_component() -> None:
+    spec = {"caps": [{"component": "drain", "max": "2/1h"}, {"component": "autoscaler", "max": "1/1h"}]}
+    now = 0
+    status: Raw = {}
+    for _ in range(2):
+        assert policy(spec, status).cap_next_ns("drain", now) == now
+        status = policy(spec, status).status_after("drain", now)
+
+    after = policy(spec, status)
+
+    assert status == {"caps": [{"component": "drain", "fullTime": "1970-01-01T01:00:00Z"}]}
+    assert after.cap_next_ns("drain", now) == HOUR // 2
+    assert after.cap_next_ns("autoscaler", now) == now
+
+
+@given(seconds=st.integers(1, 10_000))
+def test_a_policy_that_replaces_another_keeps_what_was_used_of_its_caps(seconds: int) -> None:
+    old = {"caps": [{"component": one, "max": "2/1h"} for one in ("kept", "changed", "dropped", "unused")]}
+    full = format_exact_time(seconds * SECOND)
+    before = policy(old, {"caps": [{"component": one, "fullTime": full} for one in ("changed", "dropped", "kept")]})
+    new = [{"component": "kept", "max": "2/1h"}, {"component": "changed", "max": "4/2h"}]
+
+    status = policy({"caps": [*new, {"component": "unused", "max": "9/1h"}]}).status_carried_over(before)
+
+    changed = format_exact_time(seconds * SECOND + HOUR)
+    assert status == {"caps": [{"component": "changed", "fullTime": changed}, {"component": "kept", "fullTime": full}]}

@@ -1,0 +1,119 @@
+"""Which pods a drain evicts, waits for, leaves, or refuses because of."""
+
+from typing import Any
+
+import pytest
+from msgspec.structs import replace
+
+from podium.api.pod import Pod
+from podium.decide.drain import DrainOptions, DrainPlan, PodFate, PodOnNode, plan_drain
+from podium.decide.local_storage import has_empty_dir, has_local_storage
+from tests.builders import DAY_ONE_NS, pod, tolerate
+
+SECOND = 10**9
+DAEMONS = {"default/agent"}
+
+
+def fate(one: Pod, *, empty_dir: bool = False, late: bool = False, now: int = 0, **options: Any) -> PodFate:
+    """What becomes of a pod alone on its node; the DaemonSet `agent` exists."""
+    plan = plan_drain([PodOnNode(one, empty_dir, late)], DAEMONS, DrainOptions(**options), now)
+    return plan.fates[0]
+
+
+def ended(one: Pod) -> Pod:
+    return replace(one, status=replace(one.status, phase="Succeeded"))
+
+
+def mirror(one: Pod) -> Pod:
+    annotations = {"kubernetes.io/config.mirror": "1"}
+    return replace(one, metadata=replace(one.metadata, annotations=annotations))
+
+
+WEB = pod("web-1", on="n1", owner="ReplicaSet/web")
+BARE = pod("bare", on="n1")
+AGENT = pod("agent-1", on="n1", owner="DaemonSet/agent")
+ORPHAN = pod("orphan", on="n1", owner="DaemonSet/gone")
+ENDING = pod("ending", on="n1", terminating=True)
+
+
+def test_a_pod_with_a_controller_is_evicted() -> None:
+    assert fate(WEB).fate == "evict"
+
+
+def test_a_pod_without_a_controller_is_a_reason_to_refuse_unless_forced() -> None:
+    assert fate(BARE).fate == "refuse"
+    assert fate(BARE).reason == "it has no controller to make it again; force allows that"
+    assert fate(BARE, force=True).fate == "evict"
+
+
+def test_a_pod_with_an_empty_dir_is_a_reason_to_refuse_unless_its_data_may_go() -> None:
+    assert fate(WEB, empty_dir=True, force=True).fate == "refuse"
+    assert fate(WEB, empty_dir=True, delete_empty_dir_data=True).fate == "evict"
+
+
+def test_a_daemon_sets_pod_is_left_or_is_a_reason_to_refuse() -> None:
+    assert fate(AGENT).fate == "leave"
+    assert fate(AGENT, ignore_daemon_sets=False, force=True).fate == "refuse"
+
+
+def test_a_pod_whose_daemon_set_is_gone_is_a_reason_to_refuse_unless_forced() -> None:
+    assert fate(ORPHAN).fate == "refuse"
+    assert fate(ORPHAN, force=True).fate == "evict"
+
+
+def test_a_mirror_pod_is_left_even_if_it_has_ended() -> None:
+    assert fate(mirror(BARE), force=True).fate == "leave"
+    assert fate(mirror(ended(BARE)), force=True).fate == "leave"
+
+
+@pytest.mark.parametrize("one", [BARE, AGENT, ORPHAN, WEB])
+def test_a_pod_that_has_ended_goes_whosever_it_is_and_whatever_it_keeps(one: Pod) -> None:
+    assert fate(ended(one), empty_dir=True).fate == "evict"
+
+
+def test_a_terminating_pod_is_waited_for_whatever_else_it_is() -> None:
+    assert fate(ENDING, empty_dir=True).fate == "wait"
+
+
+def test_a_terminating_pod_is_given_up_some_time_after_it_should_have_ended() -> None:
+    due_ns = DAY_ONE_NS + 10**6 * SECOND
+    waiting = fate(ENDING, skip_wait_for_delete_ns=60 * SECOND, now=due_ns)
+
+    assert (waiting.fate, waiting.recheck_ns) == ("wait", due_ns + 60 * SECOND)
+    assert fate(ENDING, skip_wait_for_delete_ns=60 * SECOND, now=due_ns + 60 * SECOND).fate == "leave"
+
+
+def test_what_comes_in_spite_of_the_cordon_is_left_for_it_would_come_back() -> None:
+    stubborn = pod("web-2", on="n1", owner="ReplicaSet/web", tolerations=[tolerate()])
+
+    assert fate(stubborn).fate == "evict"
+    assert fate(stubborn, late=True).fate == "leave"
+    assert fate(WEB, late=True).fate == "evict"
+
+
+def test_a_plan_lists_every_pod_by_key_and_is_refused_because_of_one() -> None:
+    plan = plan_drain([PodOnNode(WEB), PodOnNode(AGENT), PodOnNode(BARE)], DAEMONS, DrainOptions(), 0)
+
+    assert [(one.pod.metadata.name, one.fate) for one in plan.fates] == [
+        ("agent-1", "leave"),
+        ("bare", "refuse"),
+        ("web-1", "evict"),
+    ]
+    assert plan.is_refused
+    assert not DrainPlan(tuple(plan.of("evict"))).is_refused
+
+
+@pytest.mark.parametrize(
+    ("volume", "empty_dir", "local"),
+    [
+        ({"emptyDir": {}}, True, True),
+        ({"emptyDir": {"medium": "Memory"}}, True, False),
+        ({"hostPath": {"path": "/data"}}, False, True),
+        ({"configMap": {"name": "settings"}}, False, False),
+    ],
+)
+def test_what_a_pod_keeps_on_its_node(volume: dict[str, Any], empty_dir: bool, local: bool) -> None:
+    raw = {"spec": {"volumes": [{"name": "v", **volume}]}}
+
+    assert has_empty_dir(raw) is empty_dir
+    assert has_local_storage(raw) is local

@@ -1,0 +1,75 @@
+"""What disruption budgets allow, as the eviction API counts."""
+
+from msgspec.structs import replace
+
+from podium.api.policy import PodDisruptionBudget
+from podium.cluster.cluster import Cluster
+from podium.decide.eviction_budgets import Allowance, EvictionBudgets
+from tests.builders import budget, pod
+
+CLUSTER = Cluster()
+WEB = [CLUSTER.read(pod(f"web-{number}", labels={"app": "web"})) for number in range(3)]
+PLAIN = CLUSTER.read(pod("plain"))
+ELSEWHERE = CLUSTER.read(pod("web", namespace="shop", labels={"app": "web"}))
+
+
+def budgets(*given: PodDisruptionBudget) -> EvictionBudgets:
+    found = EvictionBudgets()
+    for one in given:
+        found.put(one)
+    return found
+
+
+def test_several_pods_of_one_budget_are_counted_together() -> None:
+    allowance = Allowance(budgets(budget("b", "app=web", 2)))
+
+    assert allowance.take(WEB[:2]) == ""
+    assert allowance.take(WEB[2:]) == "default/web-2 may not be evicted: the disruption budget default/b is used up"
+
+
+def test_of_pods_that_cannot_all_go_none_is_counted() -> None:
+    allowance = Allowance(budgets(budget("b", "app=web", 2)))
+
+    assert allowance.take(WEB) != ""
+    assert allowance.take(WEB[:2]) == ""
+
+
+def test_a_pod_that_no_budget_covers_may_go() -> None:
+    allowance = Allowance(budgets(budget("b", "app=web", 0), budget("none", None, 0)))
+
+    assert allowance.take([PLAIN, ELSEWHERE]) == ""
+
+
+def test_the_empty_selector_covers_all_pods_of_the_namespace() -> None:
+    allowance = Allowance(budgets(budget("b", "", 0)))
+
+    assert allowance.take([PLAIN]) != ""
+    assert allowance.take([ELSEWHERE]) == ""
+
+
+def test_a_pod_with_several_budgets_stays_unless_all_are_asked() -> None:
+    several = budgets(budget("b", "app=web", 5), budget("c", "app", 1))
+
+    assert Allowance(several).take(WEB[:1]) == "default/web-0 has several disruption budgets: default/b, default/c"
+
+    several.requires_all = True
+
+    allowance = Allowance(several)
+    assert allowance.take(WEB[:1]) == ""
+    assert "default/c is used up" in allowance.take(WEB[1:2])
+
+
+def test_whether_a_budget_says_something_new() -> None:
+    found, one = EvictionBudgets(), budget("b", "app=web", 1)
+
+    assert found.put(one)
+    assert not found.put(replace(one, status=replace(one.status, current_healthy=7)))
+    assert found.put(replace(one, status=replace(one.status, disruptions_allowed=2)))
+
+
+def test_a_budget_that_is_gone_keeps_nobody() -> None:
+    found, one = EvictionBudgets(), budget("b", "app=web", 0)
+    found.put(one)
+    found.remove(one)
+
+    assert Allowance(found).take(WEB) == ""

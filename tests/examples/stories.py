@@ -1,0 +1,31 @@
+"""The shipped scenarios as short lines."""
+
+from collections.abc import Collection
+from pathlib import Path
+
+import podium
+from podium.sim.result import Result
+
+EXAMPLES = Path(__file__).parents[2] / "examples"
+TOLD = ("Scheduled", "Started", "Killing", "Terminated", "Failed", "Deleted", "NodeAdded", "NodeRemoved", "Nominated")
+
+
+def played(example: str) -> Result:
+    """A shipped scenario at its end."""
+    return podium.simulate(EXAMPLES / f"{example}.yaml")
+
+
+def story(result: Result, reasons: Collection[str] = TOLD, *, owners: Collection[str] = ()) -> list[str]:
+    """The events of some reasons as `time reason pod node`; pods of the owners are numbered as they appear."""
+    names: dict[str, str] = {}
+    counts: dict[str, int] = {}
+    told = []
+    for event in result.events:
+        pod = (event.pod or "").removeprefix("default/")
+        owner = next((one for one in owners if pod.startswith(f"{one}-")), "")
+        if owner and pod not in names:
+            counts[owner] = counts.get(owner, 0) + 1
+            names[pod] = f"{owner}-{counts[owner]}"
+        if event.reason in reasons:
+            told.append(" ".join(str(one) for one in (event.time, event.reason, names.get(pod, pod), event.node or "")))
+    return [line.replace("  ", " ").rstrip() for line in told]

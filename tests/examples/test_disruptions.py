@@ -1,0 +1,83 @@
+"""The shipped scenarios of drains, budgets, nodes that fail and the cluster autoscaler, by the second."""
+
+from tests.examples.stories import played, story
+
+MOVES = ("Scheduled", "Killing", "Terminated", "NodeAdded", "NodeRemoved", "Nominated")
+
+
+def test_a_drain_refuses_where_a_pod_may_not_go_and_else_evicts_within_the_budget() -> None:
+    result = played("drain")
+
+    assert story(result, MOVES, owners=("web", "agent"))[4:] == [
+        "120 Killing lonely node-1",
+        "120 Killing web-2 node-1",
+        "120 Scheduled web-3 node-2",
+        "125 Terminated lonely node-1",
+        "130 Terminated web-2 node-1",
+        "140 Killing web-1 node-1",
+        "140 Scheduled web-4 node-2",
+        "150 Terminated web-1 node-1",
+    ]
+    refused, drained = result.summary["drains"]
+    assert (refused["state"], drained["state"]) == ("refused", "drained")
+    assert [pod["pod"] for pod in refused["pods"] if pod["state"] == "refused"] == ["default/lonely"]
+    assert [pod["state"] for pod in drained["pods"]] == ["left", "gone", "gone", "gone"]
+
+
+def test_no_node_is_added_for_a_pod_whose_room_is_being_made() -> None:
+    result = played("autoscaler-1")
+
+    assert story(result, MOVES, owners=("batch",)) == [
+        "0 Scheduled batch-1 node-1",
+        "30 Nominated urgent node-1",
+        "30 Killing batch-1 node-1",
+        "40 NodeAdded pool-0",
+        "90 Terminated batch-1 node-1",
+        "90 Scheduled urgent node-1",
+        "160 Scheduled batch-2 pool-0",
+    ]
+    [scaled_up] = [event for event in result.events if event.reason == "TriggeredScaleUp"]
+    assert (scaled_up.pod or "").startswith("default/batch-")
+
+
+def test_no_node_is_added_or_kept_for_pods_below_the_cut_off() -> None:
+    result = played("autoscaler-2")
+
+    assert story(result, MOVES, owners=("scavenger",)) == [
+        "130 NodeAdded pool-0",
+        "170 Scheduled normal pool-0",
+        "170 Scheduled scavenger-1 pool-0",
+        "1020 Killing scavenger-1 pool-0",
+        "1020 Scheduled scavenger-2 node-1",
+        "1025 Terminated scavenger-1 pool-0",
+        "1025 NodeRemoved pool-0",
+    ]
+    assert [event.pod for event in result.events if event.reason == "TriggeredScaleUp"] == ["default/normal"]
+
+
+def test_the_pods_of_a_node_that_fails_go_when_they_no_longer_tolerate_it_and_end_when_it_is_back() -> None:
+    assert story(played("node-down"), MOVES, owners=("quick",)) == [
+        "0 Scheduled db-0 node-1",
+        "0 Scheduled quick-1 node-1",
+        "120 Killing quick-1 node-1",
+        "120 Scheduled quick-2 node-2",
+        "410 Killing db-0 node-1",
+        "600 Terminated db-0 node-1",
+        "600 Terminated quick-1 node-1",
+        "600 Scheduled db-0 node-1",
+    ]
+
+
+def test_default_budgets_and_a_cap_hold_back_the_drains() -> None:
+    result = played("disruption-policy")
+
+    killed = story(result, ("Killing",), owners=("shop", "crawler"))
+    assert killed == [
+        "60 Killing crawler-2 node-1",
+        "60 Killing shop-2 node-1",
+        "360 Killing crawler-1 node-2",
+        "660 Killing shop-1 node-2",
+    ]
+    priorities = {pod["pod"].split("/")[1].split("-")[0]: pod["priority"] for pod in result.pods}
+    assert priorities == {"shop": 750_000_000, "crawler": 250_000_000}
+    assert [drain["state"] for drain in result.summary["drains"]] == ["drained", "drained"]

@@ -1,0 +1,52 @@
+"""A loop of preemptions between two schedulers, and the waits that break it, by the second."""
+
+from pathlib import Path
+
+import pytest
+
+import podium
+from podium.framework.configuration import API_VERSION, KIND, read_configuration
+from podium.sim.result import Result
+
+EXAMPLE = Path(__file__).parents[2] / "examples" / "preemption-loop.yaml"
+
+
+def times(result: Result, reason: str) -> list[int | float]:
+    return [event.time for event in result.events if event.reason == reason]
+
+
+def played(most_futile: int | None) -> Result:
+    """The example with so many futile preemptions borne, or as many as there are by default."""
+    if most_futile is None:
+        return podium.simulate(EXAMPLE)
+    profiles = [{"schedulerName": name} for name in ("a", "b")]
+    written = {"apiVersion": API_VERSION, "kind": KIND, "profiles": profiles, "maxFutilePreemptions": most_futile}
+    return podium.simulate(EXAMPLE, configuration=read_configuration(written, "test"))
+
+
+@pytest.mark.failure(12)
+def test_after_three_preemptions_in_vain_the_pod_waits_longer_each_time() -> None:
+    result = played(None)
+
+    assert times(result, "Killing") == [10, 20, 30, 40 + 60, 110 + 120, 240 + 240]
+    assert times(result, "PreemptionBackoff") == [40, 110, 240, 490]
+    [first, *_] = [event for event in result.events if event.reason == "PreemptionBackoff"]
+    assert (first.pod, first.node, first.by) == ("default/urgent", "node-1", "a")
+    assert first.message.startswith(
+        "3 preemptions were futile: other pods took the room, last on node node-1 default/bat"
+    )
+    assert "the next is tried at 2026-01-01T00:16:10Z" in last_rejection(result)
+
+
+@pytest.mark.failure(12)
+def test_without_the_waits_a_pod_dies_for_it_every_ten_seconds() -> None:
+    result = played(0)
+
+    assert times(result, "Killing") == [10 * turn for turn in range(1, 61)]
+    assert times(result, "PreemptionBackoff") == []
+    assert all(pod["phase"] == "Pending" for pod in result.pods if pod["pod"] == "default/urgent")
+
+
+def last_rejection(result: Result) -> str:
+    rejections = [one.message for one in result.events if one.reason == "FailedScheduling" and one.by == "a"]
+    return rejections[-1]

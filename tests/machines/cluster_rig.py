@@ -1,0 +1,352 @@
+"""Machines of the node side before an API server: kubelets, and the controllers that deal with nodes that fail.
+
+Each machine sees each kind of object by a watch of its own. Nothing happens by itself but what the machines do.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+
+from podium.api.pod import PodCondition
+from podium.api.times import format_time, parse_time
+from podium.machines.actions import (
+    Action,
+    DeleteObject,
+    DeletePod,
+    FinishDeletion,
+    MarkDisruption,
+    PatchObject,
+    ReportNodeCondition,
+    ReportPodStatus,
+)
+from podium.machines.kubelet import Kubelet
+from podium.machines.machine import Machine
+from podium.machines.observations import (
+    Answered,
+    Changed,
+    Gone,
+    NodeHeard,
+    NodeSilent,
+    Observation,
+    Problem,
+    Tick,
+)
+from podium.store.conditions import with_condition
+from podium.store.errors import StoreError
+from podium.store.store import Store
+from podium.store.watch_log import WatchEvent
+from tests.store.objects import SECOND, Raw
+
+START_NS = parse_time("2026-01-01T12:00:00Z")
+# Carried out all the same.
+LOST = Problem(0, "Timeout", "no answer came")
+BROKEN = Problem(500, "InternalError", "the API server stumbled")
+CONFLICT = Problem(409, "Conflict", "it is not as you think")
+# The machine that asked for the action crashes before it is carried out, or right after.
+CRASH_BEFORE = Problem(0, "Crash", "")
+CRASH_AFTER = Problem(0, "Crash", "")
+_MANY = 10_000
+
+Fault = Callable[[Action], Problem | None]
+
+
+@dataclass
+class _Place:
+    """A machine, and what it has yet to be told."""
+
+    make: Callable[[], Machine]
+    machine: Machine
+    inbox: deque[Observation] = field(default_factory=deque)
+    unseen: dict[str, deque[WatchEvent]] = field(default_factory=dict)
+
+
+class Rig:
+    """``told`` are the writes that changed something, as `seconds what of whom`, ``actions`` all that were asked for.
+
+    ``fault`` says how an action fails. While a kind is in ``held``, nobody is shown what happens to its objects.
+    """
+
+    def __init__(self, *make: Callable[[], Machine]) -> None:
+        self.store = Store()
+        self.now = START_NS
+        self.fault: Fault = lambda action: None
+        self.held: set[str] = set()
+        self.told: list[str] = []
+        self.actions: list[Action] = []
+        self.after_each: Callable[[], None] = lambda: None
+        self.down: dict[str, int] = {}
+        self.places = [_Place(one, one()) for one in make]
+        self._version = 0
+
+    @property
+    def seconds(self) -> float:
+        elapsed = (self.now - START_NS) / SECOND
+        return int(elapsed) if elapsed.is_integer() else elapsed
+
+    # What people do
+
+    def apply(self, *objects: Raw) -> None:
+        """Create objects, and let everybody act."""
+        for raw in objects:
+            self.store.create(raw, now=self.now)
+        self.settle()
+
+    def patch(self, kind: str, name: str, patch: Raw, *, status: bool = False) -> None:
+        """Change an object by a merge patch."""
+        self.store.patch(kind, _key(kind, name), patch, "merge", "status" if status else "")
+        self.settle()
+
+    def condition(self, node: str, type_: str, status: str) -> None:
+        """Somebody sets a condition of a node."""
+        self._set_condition(node, PodCondition(type=type_, status=status))
+        self.settle()
+
+    def delete(self, kind: str, name: str, *, grace: int | None = None) -> None:
+        """Delete an object."""
+        self.store.delete(kind, _key(kind, name), now=self.now, grace_seconds=grace)
+        self.settle()
+
+    def fail(self, *nodes: str) -> None:
+        """The machines of nodes stop at once."""
+        for name in nodes:
+            self.down[name] = self.now
+            for kubelet in self._kubelets():
+                kubelet.fail_node(name, self.now)
+            self._tell(NodeSilent(name, self.now))
+        self.settle()
+
+    def recover(self, *nodes: str) -> None:
+        """The machines of nodes are there again."""
+        for name in nodes:
+            del self.down[name]
+            for kubelet in self._kubelets():
+                kubelet.recover_node(name, self.now)
+            self._tell(NodeHeard(name))
+        self.settle()
+
+    def restart(self) -> None:
+        """All machines crash, and begin anew with what the API shows."""
+        for place in self.places:
+            self._begin(place)
+        self.settle()
+
+    # What there is
+
+    def pod(self, name: str) -> Raw:
+        return self.store.get("Pod", f"default/{name}").raw
+
+    def pods(self) -> dict[str, str]:
+        """The phase of each pod, and whether it is being deleted."""
+        found = {}
+        for one in self.store.objects("Pod"):
+            ending = " terminating" if "deletionTimestamp" in one.raw["metadata"] else ""
+            found[one.raw["metadata"]["name"]] = one.raw["status"]["phase"] + ending
+        return found
+
+    def pod_condition(self, name: str, type_: str) -> Raw:
+        return _condition(self.pod(name), type_)
+
+    def node_condition(self, name: str, type_: str) -> Raw:
+        return _condition(self.store.get("Node", name).raw, type_)
+
+    def taints(self, name: str) -> list[str]:
+        found = self.store.get("Node", name).raw.get("spec", {}).get("taints", [])
+        return [f"{one['key'].removeprefix('node.kubernetes.io/')}:{one['effect']}" for one in found]
+
+    def is_at_rest(self) -> bool:
+        return all(place.machine.next_deadline() is None for place in self.places)
+
+    # How time passes
+
+    def pass_to(self, seconds: float) -> None:
+        """Let time pass up to so many seconds after the start."""
+        end = START_NS + round(seconds * SECOND)
+        while (due := self._next_time()) is not None and due <= end:
+            self.now = max(self.now, due)
+            self.settle()
+        self.now = end
+        self.settle()
+
+    def settle(self) -> None:
+        """Let everybody see what happened and do what is due, until all is quiet."""
+        for _ in range(_MANY):
+            self._watch()
+            place = next((one for one in self.places if one.inbox or self._shown(one) or self._is_due(one)), None)
+            if place is None:
+                return
+            shown = self._shown(place)
+            if place.inbox:
+                observation = place.inbox.popleft()
+            elif shown:
+                observation = _seen(place.unseen[shown].popleft())
+            else:
+                observation = Tick()
+            self._do(place, place.machine.handle(observation, self.now))
+        raise AssertionError("it goes on for ever")
+
+    def hold(self, *kinds: str) -> None:
+        """Nobody sees what happens to objects of these kinds until `release`."""
+        self.held |= set(kinds)
+
+    def skip(self) -> None:
+        """Nobody ever sees what has happened since all was last quiet: a later change comes in its place."""
+        self._watch()
+        for place in self.places:
+            place.unseen.clear()
+
+    def release(self) -> None:
+        """Everybody sees what has happened."""
+        self.held.clear()
+        self.settle()
+
+    @contextmanager
+    def holding(self, *kinds: str) -> Iterator[None]:
+        """Nobody sees what happens to objects of these kinds within."""
+        self.hold(*kinds)
+        yield
+        self.release()
+
+    def _next_time(self) -> int | None:
+        times = [place.machine.next_deadline() for place in self.places]
+        return min((time for time in times if time is not None), default=None)
+
+    def _is_due(self, place: _Place) -> bool:
+        deadline = place.machine.next_deadline()
+        return deadline is not None and deadline <= self.now
+
+    def _shown(self, place: _Place) -> str:
+        return next((kind for kind, events in place.unseen.items() if events and kind not in self.held), "")
+
+    def _watch(self) -> None:
+        for event in self.store.events_since(self._version):
+            self._version = event.version
+            for place in self.places:
+                place.unseen.setdefault(event.stored.kind, deque()).append(event)
+
+    def _begin(self, place: _Place) -> None:
+        self._watch()
+        place.machine = place.make()
+        place.inbox.clear()
+        place.unseen.clear()
+        if isinstance(place.machine, Kubelet):
+            for name in self.down:
+                place.machine.fail_node(name, self.now)
+        place.inbox.extend(NodeSilent(name, since_ns) for name, since_ns in self.down.items())
+        for kind in ("Pod", "Node"):
+            place.inbox.extend(Changed(one.object, one.raw) for one in self.store.objects(kind))
+
+    def _kubelets(self) -> list[Kubelet]:
+        return [place.machine for place in self.places if isinstance(place.machine, Kubelet)]
+
+    def _tell(self, observation: Observation) -> None:
+        for place in self.places:
+            place.inbox.append(observation)
+
+    # What the API server does
+
+    def _do(self, place: _Place, actions: list[Action]) -> None:
+        for action in actions:
+            self.actions.append(action)
+            problem = self.fault(action)
+            if problem is None or problem is LOST or problem is CRASH_AFTER:
+                problem = self._try(action) or problem
+            self.after_each()
+            if problem is CRASH_BEFORE or problem is CRASH_AFTER:
+                self._begin(place)
+                return
+            place.inbox.append(Answered(action, problem))
+
+    def _try(self, action: Action) -> Problem | None:
+        version = self.store.version
+        try:
+            self._carry_out(action)
+        except StoreError as error:
+            return Problem(error.code, error.reason, error.message)
+        if self.store.version != version:
+            self.told.append(f"{self.seconds} {_what(action)}")
+        return None
+
+    def _carry_out(self, action: Action) -> None:
+        store, now = self.store, self.now
+        match action:
+            case ReportPodStatus():
+                store.patch_pod_status(action.pod, _fields(action), _conditions(action), now=now, uid=action.uid)
+            case FinishDeletion():
+                store.delete("Pod", action.pod, now=now, grace_seconds=0, uid=action.uid)
+            case ReportNodeCondition():
+                self._set_condition(action.node, action.condition)
+            case MarkDisruption():
+                target = {"type": "DisruptionTarget", "status": "True", "reason": action.reason}
+                store.patch_pod_status(action.pod, {}, [target], now=now, uid=action.uid)
+            case DeletePod():
+                store.delete("Pod", action.pod, now=now, uid=action.uid)
+            case DeleteObject():
+                store.delete(action.kind, action.key, now=now, grace_seconds=action.grace_seconds, uid=action.uid)
+            case PatchObject():
+                patch = {**action.patch, "metadata": {**action.patch.get("metadata", {}), "uid": action.uid}}
+                store.patch(action.kind, action.key, patch, "merge", action.subresource)
+            case _:
+                raise AssertionError(f"nobody here asks for {action}")
+
+    def _set_condition(self, node: str, condition: PodCondition) -> None:
+        raw = self.store.get("Node", node).raw
+        written = {"type": condition.type, "status": condition.status, "reason": condition.reason}
+        conditions = with_condition(raw["status"].get("conditions", []), written, self.now)
+        self.store.update_status({**raw, "status": {**raw["status"], "conditions": conditions}})
+
+
+def _fields(action: ReportPodStatus) -> Raw:
+    fields: Raw = {"phase": action.phase}
+    for name in ("reason", "message"):
+        if value := getattr(action, name):
+            fields[name] = value
+    if action.start_time_ns is not None:
+        fields["startTime"] = format_time(action.start_time_ns)
+    if action.container_statuses:
+        fields["containerStatuses"] = list(action.container_statuses)
+    return fields
+
+
+def _conditions(action: ReportPodStatus) -> list[Raw]:
+    return [{"type": one.type, "status": one.status, "reason": one.reason} for one in action.conditions]
+
+
+def _what(action: Action) -> str:
+    match action:
+        case ReportPodStatus():
+            ready = next((one.status for one in action.conditions if one.type == "Ready"), "")
+            what = action.reason or action.phase + (" ready" if ready == "True" else "")
+            return f"{what} {_name(action.pod)}"
+        case FinishDeletion():
+            return f"gone {_name(action.pod)}"
+        case ReportNodeCondition():
+            return f"{action.condition.type} {action.condition.status} {action.node}"
+        case MarkDisruption():
+            return f"{action.reason} {_name(action.pod)}"
+        case DeletePod():
+            return f"delete {_name(action.pod)}"
+        case DeleteObject():
+            return f"delete {_name(action.key)}: {action.message}"
+        case PatchObject():
+            return f"{_name(action.key)}: {action.message.replace('node.kubernetes.io/', '')}"
+    raise AssertionError(f"nobody here asks for {action}")
+
+
+def _seen(event: WatchEvent) -> Observation:
+    return Gone(event.stored.object) if event.type == "DELETED" else Changed(event.stored.object, event.stored.raw)
+
+
+def _condition(raw: Raw, type_: str) -> Raw:
+    conditions = raw["status"].get("conditions", [])
+    return next((one for one in conditions if one["type"] == type_), {"status": ""})
+
+
+def _name(key: str) -> str:
+    return key.removeprefix("default/")
+
+
+def _key(kind: str, name: str) -> str:
+    return name if kind == "Node" else f"default/{name}"

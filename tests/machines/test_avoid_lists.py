@@ -1,0 +1,266 @@
+"""Who is taken off the avoid lists of nodes, and when."""
+
+from typing import Any
+
+import pytest
+from msgspec.structs import replace
+
+from podium.api.avoid_list import PREFER_AVOID_PODS, AvoidEntry, PodSignature, avoid_entries, avoid_entry, written
+from podium.api.disruption_policy import AvoidLists as Limits
+from podium.api.disruption_policy import DisruptionPolicy, DisruptionPolicySpec
+from podium.api.meta import Kubernetes, ObjectMeta, OwnerReference
+from podium.api.node import Node
+from podium.api.workloads import Job, ReplicaSet
+from podium.machines.actions import Action, PatchObject
+from podium.machines.avoid_lists import AvoidLists
+from podium.machines.observations import Answered, Changed, Gone, Problem, Tick
+
+SECOND = 10**9
+HOUR = 3600
+CONFLICT = Problem(409, "Conflict", "it is not as you think")
+REFUSED = Problem(403, "Forbidden", "not you")
+NO_ANSWER = Problem(0, "Timeout", "no answer came")
+
+
+def owner(name: str, kind: str = "ReplicaSet", group: str = "apps/v1") -> OwnerReference:
+    return OwnerReference(api_version=group, kind=kind, name=name, uid=f"uid-{name}", controller=True)
+
+
+def evicted(name: str, seconds: int, **reference: str) -> AvoidEntry:
+    """The entry of a controller of which a pod was evicted at a time."""
+    return avoid_entry(owner(name, **reference), "drain", "", seconds * SECOND)
+
+
+def node(*entries: AvoidEntry, version: int = 1, name: str = "n1", uid: str = "") -> Node:
+    annotations = {"other": "kept", **({PREFER_AVOID_PODS: written(entries)} if entries else {})}
+    meta = ObjectMeta(name=name, uid=uid or name, resource_version=str(version), annotations=annotations)
+    return Node(metadata=meta)
+
+
+def replica_set(name: str, uid: str = "") -> ReplicaSet:
+    return ReplicaSet(metadata=ObjectMeta(name=name, namespace="shop", uid=uid or f"uid-{name}"))
+
+
+def policy(expire_after: str) -> DisruptionPolicy:
+    spec = DisruptionPolicySpec(avoid_lists=Limits(expire_after=expire_after))
+    return DisruptionPolicy(metadata=ObjectMeta(name="default"), spec=spec)
+
+
+class Rig:
+    """The machine and its clock."""
+
+    def __init__(self, *objects: Kubernetes) -> None:
+        self.machine = AvoidLists()
+        self.now = 0
+        self.see(*objects)
+
+    def see(self, *objects: Kubernetes) -> None:
+        for one in objects:
+            assert self.machine.handle(Changed(one), self.now) == []
+
+    def miss(self, *objects: Kubernetes) -> None:
+        for one in objects:
+            assert self.machine.handle(Gone(one), self.now) == []
+
+    def at(self, seconds: float) -> list[Action]:
+        self.now = round(seconds * SECOND)
+        return self.machine.handle(Tick(), self.now)
+
+    def answer(self, action: Action, problem: Problem | None = None) -> None:
+        self.machine.handle(Answered(action, problem), self.now)
+
+    @property
+    def deadline_seconds(self) -> float | None:
+        deadline = self.machine.next_deadline()
+        return None if deadline is None else deadline / SECOND
+
+
+def patch(actions: list[Action]) -> dict[str, Any]:
+    """The metadata of the only patch."""
+    (action,) = actions
+    assert isinstance(action, PatchObject)
+    assert (action.kind, action.cause) == ("Node", "avoid-list-controller")
+    found: dict[str, Any] = action.patch["metadata"]
+    return found
+
+
+def left(actions: list[Action]) -> list[str]:
+    """Whom the only patch leaves on the list."""
+    text = patch(actions)["annotations"][PREFER_AVOID_PODS]
+    return [one.controller.name for one in avoid_entries(text or "")]
+
+
+WEB, DB = replica_set("web"), replica_set("db")
+
+
+def test_an_entry_goes_when_its_time_is_over_and_others_stay() -> None:
+    rig = Rig(WEB, DB, node(evicted("web", 0), evicted("db", 60)))
+    assert rig.at(0) == []
+    assert rig.deadline_seconds == HOUR
+
+    actions = rig.at(HOUR)
+
+    assert left(actions) == ["db"]
+    assert patch(actions)["resourceVersion"] == "1"
+    rig.see(node(evicted("db", 60), version=2))
+    assert rig.at(HOUR) == []
+    assert rig.deadline_seconds == HOUR + 60
+
+
+def test_the_last_entry_takes_the_annotation_with_it() -> None:
+    rig = Rig(WEB, node(evicted("web", 0)))
+
+    actions = rig.at(HOUR)
+
+    assert patch(actions)["annotations"] == {PREFER_AVOID_PODS: None}
+    rig.see(node(version=2))
+    assert rig.at(2 * HOUR) == []
+    assert rig.deadline_seconds is None
+
+
+def test_the_policy_says_how_long_entries_stay() -> None:
+    rig = Rig(WEB, node(evicted("web", 0)), policy("10m"))
+    assert rig.at(1) == []
+    assert rig.deadline_seconds == 600
+
+    rig.see(policy("2m"))
+    assert rig.at(2) == []
+    assert rig.deadline_seconds == 120
+    rig.miss(policy("2m"))
+    assert rig.at(3) == []
+    assert rig.deadline_seconds == HOUR
+    rig.see(policy("1s"))
+    assert left(rig.at(4)) == []
+
+
+def test_an_entry_goes_with_its_controller() -> None:
+    rig = Rig(WEB, DB, node(evicted("web", 0), evicted("db", 0)), node(evicted("web", 0), name="n2"))
+    assert rig.at(1) == []
+
+    rig.miss(WEB)
+
+    actions = rig.at(2)
+    assert [one.key for one in actions if isinstance(one, PatchObject)] == ["n1", "n2"]
+    assert left(actions[:1]) == ["db"]
+
+
+def test_a_controller_that_a_namesake_has_replaced_is_gone() -> None:
+    rig = Rig(WEB, node(evicted("web", 0)))
+    rig.at(1)
+
+    rig.see(replica_set("web", uid="another"))
+
+    assert left(rig.at(2)) == []
+
+
+def test_a_controller_that_was_never_seen_is_gone_a_minute_after_the_eviction() -> None:
+    """It may just be on its way, since kinds may overtake one another."""
+    rig = Rig(node(evicted("web", 10), evicted("db", 10)))
+    assert rig.at(11) == []
+    assert rig.deadline_seconds == 70
+
+    rig.see(DB)
+
+    assert left(rig.at(70)) == ["db"]
+
+
+@pytest.mark.parametrize(
+    "entry",
+    [
+        evicted("web", 0, kind="Rollout", group="example.com/v1"),
+        evicted("web", 0, group="example.com/v1"),
+        AvoidEntry(pod_signature=PodSignature(pod_controller=owner("web"))),
+    ],
+)
+def test_controllers_that_cannot_be_known_or_were_written_by_people_are_not_taken_for_gone(entry: AvoidEntry) -> None:
+    rig = Rig(node(entry))
+
+    assert rig.at(HOUR / 2) == []
+
+
+def test_an_entry_without_a_time_never_expires_but_goes_with_its_controller() -> None:
+    by_hand = AvoidEntry(pod_signature=PodSignature(pod_controller=owner("web")))
+    rig = Rig(WEB, node(by_hand))
+    assert rig.at(100 * HOUR) == []
+    assert rig.deadline_seconds is None
+
+    rig.miss(WEB)
+
+    assert left(rig.at(100 * HOUR)) == []
+
+
+def test_jobs_are_controllers_too() -> None:
+    nightly = Job(metadata=ObjectMeta(name="nightly", namespace="shop", uid="uid-nightly"))
+    rig = Rig(nightly, node(evicted("nightly", 0, kind="Job", group="batch/v1")))
+    assert rig.at(HOUR / 2) == []
+
+    rig.miss(nightly)
+
+    assert left(rig.at(HOUR / 2)) == []
+
+
+def test_one_patch_is_enough_until_the_api_shows_something_new() -> None:
+    rig = Rig(WEB, node(evicted("web", 0)))
+    (action,) = rig.at(HOUR)
+    rig.see(node(evicted("web", 0)))
+    assert rig.at(HOUR) == []
+    rig.answer(action)
+    assert rig.at(HOUR + 1) == []
+
+    rig.see(node(evicted("web", 0), version=2))
+
+    assert patch(rig.at(HOUR + 2))["resourceVersion"] == "2"
+
+
+@pytest.mark.parametrize("problem", [CONFLICT, REFUSED, NO_ANSWER])
+def test_a_patch_that_fails_is_sent_again_later_each_time(problem: Problem) -> None:
+    rig = Rig(WEB, node(evicted("web", 0)))
+    delays = []
+    for _ in range(3):
+        (action,) = rig.at(max(rig.deadline_seconds or 0, HOUR))
+        rig.answer(action, problem)
+        delays.append((rig.deadline_seconds or 0) - rig.now / SECOND)
+
+    assert delays == [1, 2, 4]
+    assert rig.machine.is_settled()
+
+
+def test_the_failure_of_an_old_patch_says_nothing_about_a_newer_list() -> None:
+    rig = Rig(WEB, DB, node(evicted("web", 0)))
+    (action,) = rig.at(HOUR)
+    rig.see(node(evicted("db", HOUR), version=2))
+    assert rig.at(HOUR) == []
+
+    rig.answer(action, CONFLICT)
+
+    assert rig.deadline_seconds == 2 * HOUR
+
+
+def test_nothing_is_done_about_nodes_that_are_gone_or_were_replaced() -> None:
+    rig = Rig(WEB, node(evicted("web", 0)), node(evicted("web", 0), name="n2"))
+    rig.at(1)
+
+    rig.miss(node(evicted("web", 0)))
+    rig.see(node(version=9, name="n2", uid="new"))
+
+    assert rig.at(HOUR) == []
+    assert rig.deadline_seconds is None
+    rig.miss(WEB, DB, node(name="n3"))
+
+
+def test_lists_that_cannot_be_read_are_left_alone() -> None:
+    broken = node()
+    metadata = replace(broken.metadata, annotations={PREFER_AVOID_PODS: "{"})
+
+    rig = Rig(replace(broken, metadata=metadata))
+
+    assert rig.at(HOUR) == []
+
+
+def test_it_is_settled_though_entries_will_run_out() -> None:
+    rig = Rig(WEB, node(evicted("web", 0)))
+    assert not rig.machine.is_settled()
+
+    rig.at(1)
+
+    assert rig.machine.is_settled()

@@ -1,0 +1,39 @@
+"""One deadline for each key."""
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from podium.machines.deadlines import Deadlines
+
+
+def test_another_time_replaces_the_one_before_and_none_removes_it() -> None:
+    deadlines: Deadlines[str] = Deadlines()
+
+    deadlines.set("a", 5)
+    deadlines.set("b", 7)
+    deadlines.set("a", 9)
+    assert deadlines.next_time() == 7
+    deadlines.set("b", None)
+
+    assert deadlines.next_time() == 9
+    assert deadlines.take_due(8) is None
+    assert deadlines.take_due(9) == "a"
+    assert deadlines.next_time() is None
+
+
+@given(st.lists(st.tuples(st.integers(0, 3), st.none() | st.integers(0, 9))), st.integers(0, 9))
+def test_what_is_due_comes_by_its_time_once(changes: list[tuple[int, int | None]], now: int) -> None:
+    deadlines: Deadlines[int] = Deadlines()
+    times: dict[int, int] = {}
+    for key, time in changes:
+        deadlines.set(key, time)
+        times.pop(key, None)
+        if time is not None:
+            times[key] = time
+
+    assert deadlines.next_time() == min(times.values(), default=None)
+    taken = []
+    while (due := deadlines.take_due(now)) is not None:
+        taken.append(due)
+    assert [times[key] for key in taken] == sorted(times[key] for key in taken)
+    assert sorted(taken) == sorted(key for key, time in times.items() if time <= now)

@@ -1,0 +1,69 @@
+"""How room is taken from a pod of equal priority, where the configuration allows that."""
+
+from podium.api.pod import Pod
+from podium.machines.actions import Bind, MarkDisruption, Record, ReportUnschedulable
+from podium.machines.queued_pod import Place
+from tests.builders import configuration, node, pod
+from tests.machines.driving import Driver, all_of, deletions, events, nominated, terminating, the
+
+FAIR = configuration({"DefaultPreemption": {"equalPriorityPreemption": True}})
+MINE, THEIRS = "ReplicaSet/mine", "ReplicaSet/theirs"
+P = pod("p", cpu=1, owner=MINE)
+
+
+def theirs(count: int) -> list[Pod]:
+    """Pods of the other owner, each on a node of its own."""
+    return [pod(f"t{n}", on=f"n{n}", cpu=1, owner=THEIRS) for n in range(count)]
+
+
+def full(count: int) -> Driver:
+    """So many nodes, each with one of their pods."""
+    return Driver(*(node(f"n{n}", cpu=1) for n in range(count)), *theirs(count), settings=FAIR)
+
+
+def test_the_victim_is_told_that_it_gave_way_to_an_equal() -> None:
+    driver = full(2)
+    driver.see(P)
+
+    actions = driver.tick()
+
+    mark = the(MarkDisruption, actions)
+    assert (mark.reason, mark.cause) == ("PreemptionByScheduler", "default/p")
+    assert mark.message == "default-scheduler: preempting to accommodate a pod of equal priority whose owner has less"
+    assert the(ReportUnschedulable, actions).nominated_node_name == driver.nominated(P)
+
+
+def test_the_pod_waits_for_its_victim_and_is_tried_before_its_replacement() -> None:
+    driver = full(2)
+    driver.see(P)
+    done = driver.carry_out(driver.tick())
+    (victim,) = (one for one in theirs(2) if one.key == the(MarkDisruption, done).pod)
+    driver.see(nominated(P, driver.nominated(P)), terminating(victim))
+    driver.see(pod("replacement", cpu=1, owner=THEIRS))
+    assert driver.where(P) is Place.UNSCHEDULABLE
+
+    driver.miss(victim)
+
+    assert driver.where(P) is Place.ACTIVE
+    assert the(Bind, driver.tick()).pod == "default/p"
+
+
+def test_a_burst_of_pods_takes_its_owners_due_before_any_victim_is_seen_to_go() -> None:
+    driver = full(6)
+    driver.see(*(pod(f"p{n}", cpu=1, owner=MINE) for n in range(6)))
+
+    marked = []
+    while driver.deadline_seconds == 0:
+        marked += [one.pod for one in all_of(MarkDisruption, driver.tick())]
+
+    assert len(marked) == len(set(marked)) == 3
+
+
+def test_nothing_of_it_happens_unless_it_is_switched_on() -> None:
+    driver = Driver(node("n0", cpu=1), *theirs(1), node("n1", cpu=1), pod("t1", on="n1", cpu=1, owner=THEIRS), P)
+
+    actions = driver.tick()
+
+    assert deletions(actions) == []
+    assert events(actions) == [("FailedScheduling", "default/p")]
+    assert "No preemption victims found for incoming pod" in the(Record, actions).message

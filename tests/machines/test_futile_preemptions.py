@@ -1,0 +1,270 @@
+"""How long a pod waits whose preemptions come to nothing, and which preemptions those are."""
+
+from collections.abc import Sequence
+
+import pytest
+from msgspec.structs import replace
+
+from podium.api.pod import Pod
+from podium.framework.configuration import API_VERSION, KIND, read_configuration
+from podium.machines.actions import Action, Bind, Record
+from tests.builders import node, pod
+from tests.machines.driving import SECOND, Driver, all_of, deletions, events, nominated, on, terminating, the
+
+N1 = node("n1", cpu=4)
+HIGH = pod("high", cpu=4, priority=100, owner="ReplicaSet/high")
+FOREIGN = "another"
+
+
+def batch(number: int, *, priority: int = 1) -> Pod:
+    """A pod of another scheduler's, on n1."""
+    return pod(f"batch-{number}", cpu=4, priority=priority, scheduler=FOREIGN, on="n1")
+
+
+def preempts(driver: Driver, victim: Pod, preemptor: Pod = HIGH) -> list[Action]:
+    """The next attempt preempts ``victim``, which ends; its place is free then. Returns what the attempt asked for."""
+    actions = driver.tick()
+    assert deletions(actions) == [f"mark {victim.key}"]
+    driver.carry_out(actions)
+    driver.see(nominated(preemptor, driver.nominated(preemptor)), terminating(victim))
+    driver.miss(victim)
+    return actions
+
+
+def loses(driver: Driver, numbers: Sequence[int]) -> None:
+    """The preemptor preempts one batch pod after the other, and each time another scheduler is quicker."""
+    for number in numbers:
+        preempts(driver, batch(number))
+        driver.see(batch(number + 1))
+
+
+def losing(times: int, settings: int = 3) -> Driver:
+    """A scheduler whose preemptor has preempted in vain so often, but for its last attempt."""
+    configuration = read_configuration(
+        {"apiVersion": API_VERSION, "kind": KIND, "maxFutilePreemptions": settings}, "test"
+    )
+    driver = Driver(N1, batch(0), HIGH, settings=configuration)
+    loses(driver, range(times))
+    return driver
+
+
+def attempts(driver: Driver) -> list[Action]:
+    """What is asked for by the attempts that are due now."""
+    actions = []
+    while driver.deadline_seconds == 0:
+        actions += driver.tick()
+    return actions
+
+
+def next_wait_seconds(driver: Driver) -> float:
+    """No attempt that is due preempts; how long until one may."""
+    assert deletions(attempts(driver)) == []
+    deadline = driver.scheduler.futile.next_deadline()
+    assert deadline is not None
+    return (deadline - driver.now) / SECOND
+
+
+@pytest.mark.failure(12)
+def test_after_the_third_in_vain_a_pod_waits_a_minute_before_it_preempts_again() -> None:
+    driver = losing(3)
+
+    actions = driver.tick()
+
+    assert deletions(actions) == []
+    assert events(actions) == [("FailedScheduling", "default/high"), ("PreemptionBackoff", "default/high")]
+    rejection, waits = all_of(Record, actions)
+    assert rejection.message.endswith(
+        "preemption: 3 preemptions were futile, as other pods took the room; the next is tried at 1970-01-01T00:01:00Z."
+    )
+    assert (waits.type, waits.node_name) == ("Warning", "n1")
+    assert waits.message == (
+        "3 preemptions were futile: other pods took the room, last on node n1 default/batch-3; "
+        "no further preemption for 1m"
+    )
+    assert driver.nominated(HIGH) == ""
+    assert next_wait_seconds(driver) == 60
+    driver.wait(60)
+    assert deletions(driver.tick()) == ["mark default/batch-3"]
+
+
+def test_the_waits_double_up_to_an_hour() -> None:
+    driver = losing(3)
+    waits = []
+    for number in range(3, 11):
+        waits.append(next_wait_seconds(driver))
+        driver.wait(waits[-1])
+        loses(driver, [number])
+
+    assert waits == [60, 120, 240, 480, 960, 1920, 3600, 3600]
+
+
+def test_attempts_go_on_meanwhile_and_the_pod_takes_the_room_that_it_finds() -> None:
+    driver = losing(3)
+    attempts(driver)
+    driver.wait(20)
+
+    driver.miss(batch(3))
+
+    assert the(Bind, driver.tick()).pod == HIGH.key
+
+
+def test_the_wait_is_announced_once() -> None:
+    driver = losing(3)
+    attempts(driver)
+
+    driver.see(node("n2", cpu=1), pod("other", cpu=1, on="n2"))
+    driver.miss(pod("other", cpu=1, on="n2"))
+
+    assert events(attempts(driver)) == [("FailedScheduling", "default/high")]
+
+
+def test_when_one_of_them_runs_its_siblings_begin_anew() -> None:
+    driver = losing(3)
+    attempts(driver)
+    sibling = pod("sibling", cpu=4, priority=101, owner="ReplicaSet/high")
+    driver.see(sibling)
+    assert deletions(attempts(driver)) == []
+
+    driver.miss(batch(3))
+    driver.answer(the(Bind, attempts(driver)))
+    driver.see(on(sibling, "n1"), node("n2", cpu=4), moved(batch(9), "n2"))
+
+    assert deletions(driver.tick()) == ["mark default/batch-9"]
+
+
+def test_siblings_wait_with_it_and_not_the_pods_of_others() -> None:
+    driver = losing(3)
+    attempts(driver)
+
+    driver.see(pod("sibling", cpu=4, priority=100, owner="ReplicaSet/high"))
+    assert deletions(driver.tick()) == []
+    driver.see(pod("other", cpu=4, priority=100))
+    assert deletions(driver.tick()) == ["mark default/batch-3"]
+
+
+def test_its_history_ends_with_the_pod() -> None:
+    driver = losing(3)
+    attempts(driver)
+
+    driver.miss(HIGH)
+    driver.see(pod("high", uid="new", cpu=4, priority=100, owner="ReplicaSet/high"))
+
+    assert deletions(driver.tick()) == ["mark default/batch-3"]
+
+
+@pytest.mark.failure(12)
+@pytest.mark.parametrize("is_seen_bound", [True, False])
+def test_a_pod_that_its_kubelet_turned_away_counts_for_the_pod_that_replaces_it(is_seen_bound: bool) -> None:
+    """The other scheduler's binding was quicker, though this one did not see it in time."""
+    driver = Driver(N1, batch(0))
+    for number in range(4):
+        preemptor = pod(f"high-{number}", cpu=4, priority=100, owner="ReplicaSet/high")
+        driver.see(preemptor)
+        if number == 3:
+            break
+        preempts(driver, batch(number), preemptor)
+        driver.answer(the(Bind, driver.tick()))
+        driver.see(batch(number + 1), *([bound(preemptor)] if is_seen_bound else []), failed(bound(preemptor)))
+
+    actions = driver.tick()
+
+    assert deletions(actions) == []
+    assert ("PreemptionBackoff", "default/high-3") in events(actions)
+
+
+def test_a_pod_that_has_run_and_failed_says_nothing_about_its_preemption() -> None:
+    driver = Driver(N1, batch(0))
+    for number in range(5):
+        preemptor = pod(f"high-{number}", cpu=4, priority=100, owner="ReplicaSet/high")
+        driver.see(preemptor)
+        preempts(driver, batch(number), preemptor)
+        driver.answer(the(Bind, driver.tick()))
+        running = on(preemptor, "n1")
+        driver.see(running, failed(running), batch(number + 1))
+
+    assert deletions(driver.tick()) == []
+    driver.see(pod("high-5", cpu=4, priority=100, owner="ReplicaSet/high"))
+    assert deletions(driver.tick()) == ["mark default/batch-5"]
+
+
+class TestWhatDoesNotCount:
+    """The preemptor has lost its room twice; what happens then is no third time."""
+
+    def test_a_room_that_a_more_important_pod_took(self) -> None:
+        driver = losing(2)
+        preempts(driver, batch(2))
+
+        driver.see(batch(3, priority=500))
+        assert events(driver.tick()) == [("FailedScheduling", "default/high")]
+        driver.miss(batch(3, priority=500))
+        driver.see(batch(4))
+
+        assert deletions(driver.tick()) == ["mark default/batch-4"]
+
+    def test_a_node_that_is_gone(self) -> None:
+        driver = losing(2)
+        preempts(driver, batch(2))
+
+        driver.see(node("n2", cpu=4), moved(batch(3), "n2"))
+        driver.miss(N1)
+
+        assert deletions(driver.tick()) == ["mark default/batch-3"]
+
+    def test_a_node_that_would_not_take_the_pod_any_more_even_without_the_others(self) -> None:
+        driver = losing(2)
+        preempts(driver, batch(2))
+
+        driver.see(node("n1", cpu=4, taints=["gone:NoSchedule"]), pod("small", cpu=1, priority=1, on="n1"))
+        driver.see(node("n2", cpu=4), moved(batch(3), "n2"))
+
+        assert deletions(driver.tick()) == ["mark default/batch-3"]
+
+    def test_victims_that_are_still_there(self) -> None:
+        driver = losing(2)
+        first, second = (pod(name, cpu=2, priority=1, scheduler=FOREIGN, on="n1") for name in ("x", "y"))
+        driver.miss(batch(2))
+        driver.see(first, second)
+        driver.carry_out(driver.tick())
+        driver.see(nominated(HIGH, "n1"), terminating(first), terminating(second))
+
+        driver.miss(first)
+        driver.see(pod("z", cpu=2, priority=1, scheduler=FOREIGN, on="n1"))
+
+        assert events(driver.tick()) == [("FailedScheduling", "default/high")]
+
+    def test_further_victims_on_the_same_node_when_nobody_has_come(self) -> None:
+        driver = losing(2)
+        preempts(driver, batch(2))
+
+        driver.see(node("n1", cpu=3), pod("new", cpu=1, priority=1, on="n1", started=0))
+        driver.see(node("n2", cpu=4), moved(batch(3), "n2"))
+
+        assert deletions(driver.tick()) == ["mark default/batch-3"]
+
+    def test_pods_of_the_same_owner(self) -> None:
+        driver = losing(2)
+        preempts(driver, batch(2))
+
+        sibling = pod("sibling", cpu=4, priority=100, owner="ReplicaSet/high", scheduler=FOREIGN, on="n1")
+        driver.see(sibling)
+        assert events(driver.tick()) == [("FailedScheduling", "default/high")]
+
+
+def test_it_can_be_switched_off() -> None:
+    driver = losing(20, settings=0)
+
+    assert deletions(driver.tick()) == ["mark default/batch-20"]
+
+
+def moved(one: Pod, name: str) -> Pod:
+    """The pod on another node."""
+    return replace(one, spec=replace(one.spec, node_name=name))
+
+
+def bound(one: Pod) -> Pod:
+    """The pod once it is bound to n1, before it runs."""
+    return moved(one, "n1")
+
+
+def failed(one: Pod) -> Pod:
+    return replace(one, status=replace(one.status, phase="Failed"))

@@ -1,0 +1,109 @@
+"""The rules by which nodes are avoided whose avoid list names a pod's controller."""
+
+from __future__ import annotations
+
+import pytest
+from msgspec.structs import replace
+
+from podium.api.avoid_list import PREFER_AVOID_PODS
+from podium.api.node import Node
+from podium.api.pod import Pod
+from podium.cluster.view import View
+from podium.framework.cycle_state import CycleState
+from podium.machines.actions import Bind
+from tests.builders import cluster_of, configuration, explain, node, plain_runner, pod
+from tests.machines.driving import Driver, the
+
+ON = configuration(plugins={"score": {"enabled": ["NodePreferAvoidPods"]}})
+AVOIDED = node("a", avoids=["ReplicaSet/web"])
+
+
+def scores(target: Pod, *nodes: Node) -> dict[str, int]:
+    found = explain([*nodes, target], settings=ON).scores
+    return {name: of_node["NodePreferAvoidPods"] for name, of_node in found.items()}
+
+
+@pytest.mark.parametrize(
+    ("owner", "expected"),
+    [
+        ("ReplicaSet/web", {"a": 0, "b": 1_000_000}),
+        ("ReplicaSet/db", {"a": 1_000_000, "b": 1_000_000}),
+        ("", {"a": 1_000_000, "b": 1_000_000}),
+    ],
+)
+def test_a_node_that_avoids_the_pods_controller_gets_nothing_and_others_all(
+    owner: str, expected: dict[str, int]
+) -> None:
+    """TestNodePreferAvoidPods of kube-scheduler."""
+    assert scores(pod("p", owner=owner), AVOIDED, node("b")) == expected
+
+
+@pytest.mark.parametrize("owner", ["Job/nightly", "StatefulSet/db", "DaemonSet/agent"])
+def test_controllers_of_any_kind_can_be_avoided(owner: str) -> None:
+    assert scores(pod("p", owner=owner), node("a", avoids=[owner]), node("b"))["a"] == 0
+
+
+def test_it_outweighs_everything_else() -> None:
+    liked = node("a", avoids=["ReplicaSet/web"], cpu=1000, memory="1Ti", images={"big:v1": 2**40})
+    crowded = node("b", cpu=1, memory="1Gi", taints=["gpu:PreferNoSchedule"])
+    target = pod("p", owner="ReplicaSet/web", cpu=1, image="big:v1")
+
+    assert explain([liked, crowded, target], settings=ON).node == "b"
+    assert explain([liked, crowded, target]).node == "a"
+
+
+def test_it_never_keeps_a_pod_off_the_only_node() -> None:
+    assert explain([AVOIDED, pod("p", owner="ReplicaSet/web")], settings=ON).node == "a"
+
+
+def test_another_controller_of_the_same_name_is_another() -> None:
+    renewed = pod("p", owner="ReplicaSet/web")
+    (owner,) = renewed.metadata.owner_references
+    metadata = replace(renewed.metadata, owner_references=(replace(owner, uid="new"),))
+
+    assert scores(replace(renewed, metadata=metadata), AVOIDED, node("b"))["a"] == 1_000_000
+
+
+def test_a_controller_without_a_uid_is_known_by_its_kind_and_name() -> None:
+    written = pod("p", owner="ReplicaSet/web")
+    (owner,) = written.metadata.owner_references
+    metadata = replace(written.metadata, owner_references=(replace(owner, uid=""),))
+
+    assert scores(replace(written, metadata=metadata), AVOIDED, node("b"))["a"] == 0
+
+
+def test_a_list_that_cannot_be_read_avoids_nobody() -> None:
+    broken = node("a")
+    metadata = replace(broken.metadata, annotations={PREFER_AVOID_PODS: "{"})
+
+    assert scores(pod("p", owner="ReplicaSet/web"), replace(broken, metadata=metadata), node("b"))["a"] == 1_000_000
+
+
+def test_lists_that_change_and_nodes_that_come_and_go_are_seen() -> None:
+    cluster = cluster_of(node("a"), node("b"))
+    runner, record = plain_runner(cluster, "NodePreferAvoidPods"), cluster.read(pod("p", owner="ReplicaSet/web"))
+
+    def found() -> list[int]:
+        return [int(one) for one in runner.scoring.totals(CycleState(), record, View(cluster))]
+
+    seen = [found()]
+    for changed in (AVOIDED, node("b", avoids=["ReplicaSet/db", "ReplicaSet/web"]), node("a")):
+        cluster.put(changed)
+        seen.append(found())
+    cluster.remove_node("b")
+    cluster.put(node("c"))
+    seen.append(found())
+
+    assert seen == [[100, 100], [0, 100], [0, 0], [100, 0], [100, 100]]
+
+
+def test_a_scheduler_sees_a_list_that_changes_and_tries_no_pod_again_for_it() -> None:
+    """Whatever the list says, the pod fits or it does not."""
+    driver = Driver(node("a", cpu=4), node("b", cpu=2), pod("huge", cpu=8), settings=ON)
+    driver.tick()
+
+    driver.see(node("a", cpu=4, avoids=["ReplicaSet/web"]))
+
+    assert driver.deadline_seconds == 300
+    driver.see(pod("p", owner="ReplicaSet/web"))
+    assert the(Bind, driver.tick()).node_name == "b"

@@ -1,0 +1,246 @@
+"""Failures of deleting victims and of waiting for their end, each with the bug that made it."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from podium.api.pod import Pod
+from podium.framework.plugin import PermitResult
+from podium.framework.status import Code, Status
+from podium.machines.actions import Action, Bind, DeletePod, MarkDisruption, ReportUnschedulable
+from podium.machines.futile_preemptions import FutilePreemptions
+from podium.machines.pod_reports import PodReports
+from podium.machines.preemptions import Ended, Preemptions
+from podium.machines.queue import SchedulingQueue
+from podium.machines.queued_pod import Place
+from podium.machines.scheduler import Scheduler
+from tests.builders import node, pod
+from tests.machines.driving import (
+    REFUSED,
+    SECOND,
+    Driver,
+    all_of,
+    deletions,
+    nominated,
+    terminating,
+    the,
+    with_plugins,
+)
+from tests.proof.failures.bugs import Right, caught, instead, none_of_it, nothing
+from tests.proof.preempting import HIGH, N1, A, B, preempted, preempting
+
+
+@pytest.mark.failure(3)
+def test_what_replaces_a_victim_is_tried_before_the_preemptor() -> None:
+    """Symptom: the victim's replacement gets the room, or its attempt comes first, again and again.
+
+    Rule: whoever waits for the node is tried as soon as a victim has left it, though it may have to back off.
+    """
+
+    def story() -> None:
+        driver = preempted()
+        driver.see(pod("replacement", cpu=1, priority=100))
+
+        driver.miss(A, B)
+
+        assert the(Bind, driver.tick()).pod == "default/high"
+
+    caught(story, instead(Scheduler, "_try_nominated", nothing))
+
+
+@pytest.mark.failure(12)
+def test_one_scheduler_preempts_and_another_fills_the_room_without_end() -> None:
+    """Symptom: thousands of preemptions of one workload, and the preemptor never runs. Rule: a pod whose preemptions
+    came to nothing, because others took the room, waits before it preempts again.
+    """
+
+    def foreign(number: int) -> Pod:
+        return pod(f"batch-{number}", cpu=10, priority=1, scheduler="another", on="n1")
+
+    def story() -> None:
+        driver, rounds = Driver(N1, foreign(0), HIGH), 0
+        for number in range(20):
+            done = driver.carry_out(driver.tick())
+            driver.see(nominated(HIGH, driver.nominated(HIGH)))
+            if all_of(DeletePod, done):
+                rounds += 1
+                driver.see(terminating(foreign(number)))
+                driver.miss(foreign(number))
+                driver.see(foreign(number + 1))
+            else:
+                break
+
+        assert rounds < 5
+
+    caught(story, instead(FutilePreemptions, "judge", none_of_it))
+
+
+@pytest.mark.failure(19)
+def test_the_victim_is_written_to_with_what_belongs_to_the_preemptor() -> None:
+    """Symptom: the API server refuses the write and no victim is ever deleted. Rule: a mark names the victim alone."""
+
+    def with_the_preemptors(right: Right, made: Preemptions, preemption: Any, victims: Any) -> list[Action]:
+        preemptor = preemption.preemptor
+        return [
+            replace(one, pod=preemptor.key, uid=preemptor.uid) if isinstance(one, MarkDisruption) else one
+            for one in right(made, preemption, victims)
+        ]
+
+    def story() -> None:
+        driver, actions = preempting()
+
+        marks = all_of(MarkDisruption, driver.carry_out(actions))
+
+        assert [(one.pod, one.uid) for one in marks] == [("default/a", "default/a"), ("default/b", "default/b")]
+
+    caught(story, instead(Preemptions, "_begin", with_the_preemptors))
+
+
+@pytest.mark.failure(20)
+@pytest.mark.parametrize("failing", [MarkDisruption, DeletePod])
+def test_a_preemption_that_went_half_through_leaves_its_preemptor_waiting(failing: type[Action]) -> None:
+    """Symptom: nothing more happens for the preemptor. Rule: if anything fails, it is tried again at once."""
+
+    def as_if_all_had_gone_well(right: Right, *args: Any) -> tuple[list[Action], Ended | None]:
+        actions, ended = right(*args)
+        return actions, ended and replace(ended, failed=False)
+
+    def story() -> None:
+        driver, actions = preempting()
+        told = actions if failing is MarkDisruption else driver.answer(the(MarkDisruption, actions))
+
+        driver.answer(the(failing, told), REFUSED)
+
+        assert driver.where(HIGH) is Place.ACTIVE
+
+    caught(story, instead(Preemptions, "answered", as_if_all_had_gone_well))
+
+
+@pytest.mark.failure(25)
+def test_a_scheduler_that_is_started_anew_chooses_other_victims_for_the_same_preemptor() -> None:
+    """Symptom: pods of two nodes die for one. Rule: the choice is in the API before the first victim is deleted, so
+    that whoever begins with what the API shows waits for the same victims.
+    """
+
+    def without_the_nomination(right: Right, *args: Any) -> list[ReportUnschedulable]:
+        return [replace(one, nominated_node_name=None) for one in right(*args)]
+
+    def story() -> None:
+        driver, actions = preempting()
+        done: list[Action] = []
+        while not all_of(DeletePod, done):
+            done.append(actions.pop(0))
+            actions += driver.answer(done[-1])
+        written = [one.nominated_node_name for one in all_of(ReportUnschedulable, done)]
+
+        anew = Driver(N1, terminating(A), B, node("n2", cpu=10), pod("cheap", cpu=10, priority=-5, on="n2"))
+        anew.see(nominated(HIGH, written[-1] or ""))
+
+        assert deletions(anew.tick()) == []
+
+    caught(story, instead(PodReports, "report", without_the_nomination))
+
+
+def held_at_permit() -> tuple[Driver, list[Action]]:
+    """A victim that waits at Permit, and the preemptor that has just been attempted."""
+    driver = Driver(N1, settings=with_plugins("Spy"))
+    driver.plugin("Spy").answers["permit"] = PermitResult(Status(Code.WAIT), 600 * SECOND)
+    driver.see(pod("victim", cpu=8, priority=1))
+    driver.tick()
+    driver.plugin("Spy").answers.clear()
+    driver.see(HIGH)
+    return driver, driver.tick()
+
+
+@pytest.mark.failure(27)
+def test_a_preemption_that_has_nobody_to_delete_crashes() -> None:
+    """Symptom (of another scheduler): it crashes, again and again. Rule: a preemption may have nobody to delete."""
+
+    def looking_for_the_last(
+        right: Right, made: Preemptions, preemptor: Any, node_name: str, victims: list[Any]
+    ) -> Any:
+        victims[-1]
+        return right(made, preemptor, node_name, victims)
+
+    def story() -> None:
+        driver, _ = held_at_permit()
+
+        assert the(Bind, driver.tick()).pod == "default/high"
+
+    caught(story, instead(Preemptions, "start", looking_for_the_last), raising=IndexError)
+
+
+@pytest.mark.failure(28)
+def test_a_victim_is_called_back_while_its_preemptor_cannot_hear_of_it() -> None:
+    """Symptom: the preemptor waits for room that is free. Rule: what happens during an attempt counts after it."""
+
+    def unheard(right: Right, *args: Any) -> Any:
+        with instead(SchedulingQueue, "move", nothing):
+            return right(*args)
+
+    def story() -> None:
+        driver, actions = held_at_permit()
+        assert deletions(actions) == []
+
+        assert the(Bind, driver.tick()).pod == "default/high"
+
+    caught(story, instead(Scheduler, "_call_back", unheard))
+
+
+@pytest.mark.failure(29)
+def test_the_end_of_the_only_victim_comes_before_the_answer_to_its_deletion() -> None:
+    """Symptom: the preemptor is parked for five minutes. Rule: once its deletions are through, it is tried again if
+    anything has happened meanwhile that would have woken it.
+    """
+
+    def only_if_something_failed(right: Right, machine: Scheduler, ended: Ended, now: int) -> None:
+        if ended.failed:
+            right(machine, ended, now)
+
+    def story() -> None:
+        driver = Driver(N1, B)
+        driver.see(HIGH)
+        delete = the(DeletePod, driver.answer(the(MarkDisruption, driver.tick())))
+        driver.miss(B)
+
+        driver.answer(delete)
+
+        assert the(Bind, driver.tick()).pod == "default/high"
+
+    caught(story, instead(Scheduler, "_preemption_ended", only_if_something_failed))
+
+
+@pytest.mark.failure(30)
+def test_one_victim_is_deleted_over_and_over() -> None:
+    """Symptom: the preemptor goes round and round. Rule: while its deletions are under way it is not attempted."""
+
+    def never_under_way(right: Right, *args: Any) -> bool:
+        return False
+
+    def story() -> None:
+        driver, _ = preempting()
+
+        driver.see(node("n1", cpu=11))
+        driver.wait(20)
+
+        assert deletions(driver.tick()) == []
+
+    caught(story, instead(Preemptions, "__contains__", never_under_way))
+
+
+@pytest.mark.failure(32)
+def test_the_gate_stays_shut_after_a_preemption_that_failed() -> None:
+    """Symptom: the preemptor is unschedulable for good. Rule: the end of a preemption, however it went, is seen to."""
+
+    def story() -> None:
+        driver = Driver(N1, B)
+        driver.see(HIGH)
+
+        driver.answer(the(MarkDisruption, driver.tick()), REFUSED)
+
+        assert deletions(driver.tick()) == ["mark default/b"]
+
+    caught(story, instead(Scheduler, "_preemption_ended", nothing))

@@ -1,0 +1,47 @@
+"""Stories of pods that were turned down, and of what then happens: who is worth another attempt?"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from podium.api.meta import Kubernetes
+from podium.api.pod import Pod
+from podium.machines.queued_pod import Place
+from tests.builders import configuration
+from tests.machines.driving import Driver
+
+
+@dataclass(frozen=True, slots=True)
+class Requeueing:
+    """Given a cluster where ``plugins`` alone decide, the pods ``waiting`` are all turned down.
+
+    Then objects are ``gone`` and others ``seen``, as they are now; ``woken`` names the pods that this may help.
+    """
+
+    plugins: str
+    given: Sequence[Kubernetes]
+    waiting: Sequence[Pod]
+    woken: str
+    gone: Sequence[Kubernetes] = ()
+    seen: Sequence[Kubernetes] = ()
+
+    def told(self) -> Driver:
+        """A scheduler that has turned the pods down."""
+        driver = Driver(*self.given, settings=configuration(only=self.plugins.split()))
+        driver.see(*self.waiting)
+        for _ in self.waiting:
+            driver.tick()
+        assert self.pods_in(driver, Place.UNSCHEDULABLE) == {one.metadata.name for one in self.waiting}
+        return driver
+
+    def awake(self) -> set[str]:
+        """The names of the pods that have left their place once all has happened."""
+        driver = self.told()
+        driver.miss(*self.gone)
+        driver.see(*self.seen)
+        return self.pods_in(driver, Place.BACKOFF) | self.pods_in(driver, Place.ACTIVE)
+
+    @staticmethod
+    def pods_in(driver: Driver, place: Place) -> set[str]:
+        return {queued.record.name for queued in driver.scheduler.queue.pods(place)}

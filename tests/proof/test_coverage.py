@@ -1,0 +1,96 @@
+"""The tables of docs/proof.md and the marks of the tests say the same.
+
+Marks are read from the files of the tests, so that the answer does not depend on which tests are run.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+TESTS = Path(__file__).parents[1]
+PAGE = TESTS.parent / "docs" / "proof.md"
+UPSTREAM, FAILURES = "What Kubernetes' own tests state", "Failures made again"
+Definition = ast.FunctionDef | ast.ClassDef
+
+
+def table(heading: str) -> dict[int, list[str]]:
+    """The further cells of each row of the table under a heading, by the number in the first."""
+    section = PAGE.read_text().partition(f"\n## {heading}\n")[2].partition("\n## ")[0]
+    rows = re.findall(r"^\| (\d+) \| (.+) \|$", section, re.MULTILINE)
+    assert len(rows) == len(dict(rows)), "a number is listed twice"
+    return {int(number): rest.split(" | ") for number, rest in rows}
+
+
+@cache
+def marked(name: str) -> dict[int, list[str]]:
+    """The tests that carry a mark, by each number in it."""
+    found: dict[int, list[str]] = {}
+    for file in sorted(TESTS.rglob("test_*.py")):
+        tree = ast.parse(file.read_text())
+        for where, mark in marks_in(tree):
+            if isinstance(mark.func, ast.Attribute) and mark.func.attr == name:
+                for argument in mark.args:
+                    number = ast.literal_eval(argument)
+                    assert isinstance(number, int), f"{file.name}: {where}: a mark without a number"
+                    found.setdefault(number, []).append(f"{file.name}: {where}")
+    return found
+
+
+def marks_in(tree: ast.Module) -> Iterator[tuple[str, ast.Call]]:
+    """What decorates the tests and classes of a file, and what marks all of the file."""
+    for one in tree.body:
+        if isinstance(one, ast.Assign) and [ast.unparse(target) for target in one.targets] == ["pytestmark"]:
+            values = one.value.elts if isinstance(one.value, ast.List) else [one.value]
+            yield from (("the file", mark) for mark in values if isinstance(mark, ast.Call))
+    for definition in ast.walk(tree):
+        if isinstance(definition, Definition) and definition.name.lower().startswith("test"):
+            yield from ((definition.name, mark) for mark in definition.decorator_list if isinstance(mark, ast.Call))
+
+
+def compared(name: str, listed: set[int]) -> list[str]:
+    """Where the marks of a name and a table differ."""
+    found = marked(name)
+    return [f"{name} {number} is listed, and no test has the mark" for number in sorted(listed - found.keys())] + [
+        f"{name} {number} is not listed, and marked in {found[number][0]}" for number in sorted(found.keys() - listed)
+    ]
+
+
+def test_every_row_that_applies_is_stated_by_a_test_and_no_other_is() -> None:
+    rows = table(UPSTREAM)
+
+    assert not compared("upstream", {row for row, cells in rows.items() if not cells[-1].startswith("no:")})
+
+
+def test_every_failure_that_is_listed_is_made_again_and_every_one_made_again_is_listed() -> None:
+    assert not compared("failure", set(table(FAILURES)))
+
+
+def test_all_rows_are_listed_with_what_they_state_and_whether_they_apply() -> None:
+    rows = table(UPSTREAM)
+
+    assert list(rows) == list(range(1, 64))
+    assert {len(cells) for cells in rows.values()} == {3}
+    assert all(re.fullmatch(r"yes|(in part|no): .+", cells[-1]) for cells in rows.values())
+
+
+@pytest.mark.parametrize("name", ["upstream", "failure"])
+def test_no_mark_stands_where_it_would_not_be_read(name: str) -> None:
+    """Such as on a helper, or on a parameter: then a row would pass for stated that is not."""
+    written = sum(
+        len(re.findall(rf"pytest\.mark\.{name}\(", file.read_text()))
+        for file in TESTS.rglob("*.py")
+        if file != Path(__file__)
+    )
+    read = sum(
+        isinstance(mark.func, ast.Attribute) and mark.func.attr == name
+        for file in TESTS.rglob("test_*.py")
+        for _, mark in marks_in(ast.parse(file.read_text()))
+    )
+
+    assert read == written

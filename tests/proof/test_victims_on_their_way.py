@@ -1,0 +1,122 @@
+"""Victims that are not yet on their node when a more important pod wants their room."""
+
+from __future__ import annotations
+
+import pytest
+
+from podium.api.pod import Pod
+from podium.framework.claims import ClaimBinding
+from podium.framework.plugin import PermitResult
+from podium.framework.status import Code, Status
+from podium.machines.actions import Action, Bind, BindClaim
+from podium.machines.observations import Problem
+from podium.machines.queued_pod import Place
+from tests.builders import node, pod
+from tests.machines.driving import (
+    NOT_FOUND,
+    REFUSED,
+    SECOND,
+    Driver,
+    all_of,
+    deletions,
+    nominated,
+    on,
+    terminating,
+    the,
+    with_plugins,
+)
+from tests.proof.preempting import HIGH, N1
+
+VICTIM = pod("victim", cpu=8, priority=1)
+CLAIM = ClaimBinding("default/data", "claim-uid", "volume", "n1")
+
+
+def on_its_way(stage: str) -> tuple[Driver, list[Action]]:
+    """The victim holds the only room; it waits at Permit, for its claim (PreBind), or for its own binding."""
+    driver = Driver(N1, settings=with_plugins("Spy"))
+    spy = driver.plugin("Spy")
+    if stage == "Permit":
+        spy.answers["permit"] = PermitResult(Status(Code.WAIT), 600 * SECOND)
+    elif stage == "PreBind":
+        spy.claims = (CLAIM,)
+    driver.see(VICTIM)
+    actions = driver.tick()
+    spy.answers.clear()
+    spy.claims = ()
+    return driver, actions
+
+
+def points(driver: Driver, one: Pod) -> list[str]:
+    """At which points a plugin was called for a pod."""
+    return [call.point for call in driver.plugin("Spy").calls if call.pod == one.metadata.name]
+
+
+@pytest.mark.upstream(16, 23)
+@pytest.mark.parametrize("stage", ["Permit", "PreBind"])
+def test_one_is_not_deleted_but_goes_back_to_the_queue_and_lands_on_a_smaller_node(stage: str) -> None:
+    driver, _ = on_its_way(stage)
+    driver.see(nominated(VICTIM, "n1"), HIGH)
+
+    actions = driver.tick()
+
+    assert deletions(actions) == []
+    assert (driver.holds(VICTIM), driver.where(VICTIM)) == ("", Place.BACKOFF)
+    assert points(driver, VICTIM)[-1] == "unreserve"
+    assert the(Bind, driver.tick()).pod == "default/high"
+    driver.see(node("n2", cpu=8))
+    driver.wait(3)
+    assert the(Bind, driver.tick()) == Bind("default/victim", "default/victim", "n2")
+
+
+@pytest.mark.upstream(23)
+@pytest.mark.parametrize("problem", [None, REFUSED])
+def test_what_becomes_of_the_claim_of_one_that_was_called_back_is_no_matter(problem: Problem | None) -> None:
+    driver, before = on_its_way("PreBind")
+    driver.see(HIGH)
+    driver.tick()
+
+    assert driver.answer(the(BindClaim, before), problem) == []
+
+    assert driver.where(VICTIM) is Place.BACKOFF
+
+
+@pytest.mark.upstream(21)
+@pytest.mark.parametrize("end", ["is gone", "terminates"])
+@pytest.mark.parametrize("stage", ["Permit", "PreBind", "Bind"])
+def test_one_that_somebody_deletes_is_forgotten_at_once_and_what_it_reserved_is_free(stage: str, end: str) -> None:
+    """Nothing is still held when the preemptor is tried next, so that it need not wait for anything else."""
+    driver, before = on_its_way(stage)
+    other = pod("other", cpu=8, priority=1)
+    driver.see(other)
+    driver.tick()
+    assert driver.where(other) is Place.UNSCHEDULABLE
+
+    driver.miss(VICTIM) if end == "is gone" else driver.see(terminating(VICTIM, preempted=False))
+
+    assert driver.holds(VICTIM) == ""
+    assert points(driver, VICTIM)[-1] == "unreserve"
+    assert the(Bind, driver.tick()).pod == "default/other"
+    assert not [line for one in all_of(Bind, before) for line in driver.answer(one, NOT_FOUND)]
+
+
+@pytest.mark.upstream(21)
+@pytest.mark.parametrize("end", ["is gone", "terminates", "is bound, then terminates, then is gone"])
+def test_one_whose_binding_was_sent_is_deleted_and_the_preemptor_takes_its_room(end: str) -> None:
+    """The binding may be carried out before the deletion, or not at all; a finalizer may keep the pod."""
+    driver, before = on_its_way("Bind")
+    driver.see(HIGH)
+    assert deletions(driver.carry_out(driver.tick())) == ["mark default/victim", "delete default/victim"]
+    driver.see(nominated(HIGH, "n1"))
+
+    if end == "terminates":
+        driver.see(terminating(VICTIM))
+    elif end.startswith("is bound"):
+        driver.answer(the(Bind, before))
+        driver.see(on(VICTIM, "n1"), terminating(on(VICTIM, "n1")))
+        driver.wait(2)
+        assert not all_of(Bind, driver.tick())
+        driver.miss(VICTIM)
+    else:
+        driver.miss(VICTIM)
+
+    assert the(Bind, driver.tick()) == Bind("default/high", "default/high", "n1")

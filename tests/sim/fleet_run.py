@@ -1,0 +1,136 @@
+"""A random fleet's story played to its end, with every invariant checked on the way."""
+
+import json
+from collections import Counter
+from dataclasses import dataclass, field
+from hashlib import sha256
+from random import Random
+
+from podium.machines.actions import DeleteObject, Evict
+from podium.sim.component import Component
+from podium.sim.faults import DrawnFaults, Fault
+from podium.sim.run import configuration_of
+from podium.sim.simulation import Simulation
+from tests.sim.fleet_invariants import FleetChecker
+from tests.sim.fleet_stories import STEPS_LAST_S, Feature, FleetStory
+from tests.sim.judged_scheduler import JudgedScheduler
+from tests.sim.played import simulation_of, told
+from tests.sim.random_run import RATES
+from tests.store.objects import SECOND
+
+FAULTS_LAST_NS = (STEPS_LAST_S + 60) * SECOND
+RESTLESS = frozenset((Feature.CRASHING, Feature.PRESSURE))
+"""Containers that crash are started again for ever, and pods that are evicted for memory come back to use it."""
+RESTLESS_END_NS = (STEPS_LAST_S + 900) * SECOND
+MOST_STEPS = 60_000
+MEDDLING = 0.08
+"""Of all steps, those after which somebody evicts or deletes a pod."""
+
+
+@dataclass(frozen=True, slots=True)
+class Omitted:
+    """What is left out of what a seed makes: faults, and steps and objects by their number."""
+
+    faults: frozenset[Fault] = frozenset()
+    steps: frozenset[int] = frozenset()
+    objects: frozenset[int] = frozenset()
+    meddling: bool = False
+
+
+@dataclass(slots=True)
+class FleetRun:
+    """What a seed makes: a story with some features, delays, and (``is_faulty``) faults, but for what is omitted."""
+
+    seed: int
+    is_faulty: bool = True
+    omitted: Omitted = Omitted()
+    features: frozenset[Feature] = field(init=False)
+    faults: DrawnFaults = field(init=False)
+    story: FleetStory = field(init=False)
+    simulation: Simulation = field(init=False)
+    checker: FleetChecker = field(init=False)
+    options: str = field(init=False)
+    random: Random = field(init=False)
+    happened: Counter[str] = field(default_factory=Counter)
+    steps: int = 0
+
+    def __post_init__(self) -> None:
+        self.random = random = Random(f"fleet-run:{self.seed}")
+        self.features = frozenset(one for one in Feature if random.random() < (0.15 if one in RESTLESS else 0.45))
+        chosen = [fault for fault in Fault if random.random() < 0.4] if self.is_faulty else []
+        rates = {fault: random.choice(RATES[fault]) for fault in chosen}
+        left = {fault: rate for fault, rate in rates.items() if fault not in self.omitted.faults}
+        self.faults = DrawnFaults(left, self.seed)
+        delays = {
+            "bind_delay_ns": random.choice((0, 0, 1)) * SECOND,
+            "start_delay_ns": random.choice((0, 0, 2)) * SECOND,
+        }
+        self.story = FleetStory(self.seed, self.features).without(self.omitted.objects, self.omitted.steps)
+        names = ["default-scheduler", *(["second"] if Feature.SECOND_SCHEDULER in self.features else [])]
+        schedulers = [self._scheduler(name) for name in names]
+        self.simulation = simulation_of(
+            *self.story.files,
+            schedulers=schedulers,
+            faults=self.faults if self.is_faulty else None,
+            seed=self.seed,
+            until_ns=RESTLESS_END_NS if self.is_restless else None,
+            **delays,
+        )
+        self.checker = FleetChecker(self.simulation, schedulers, self.features)
+        shown = {fault.name: rate for fault, rate in left.items()}
+        self.options = f"seed {self.seed}, {shown}, {delays}, {sorted(one.name for one in self.features)}"
+
+    @property
+    def is_restless(self) -> bool:
+        """Whether it never ends by itself."""
+        return bool(self.features & RESTLESS)
+
+    def play(self) -> None:
+        """Play it. Raises AssertionError, with the seed and the events so far, for a broken invariant."""
+        try:
+            self.checker.after_step()
+            while self.simulation.step():
+                self.steps += 1
+                assert self.steps < MOST_STEPS, "L4: it never ends"
+                self.faults.stopped |= self.simulation.elapsed_ns > FAULTS_LAST_NS
+                self._meddle()
+                self.checker.after_step()
+            if not self.is_restless:
+                self.checker.at_rest()
+        except Exception as error:
+            error.add_note("\n".join([self.options, *told(self.simulation)]))
+            raise
+
+    def _meddle(self) -> None:
+        """Now and then somebody evicts or deletes a pod, whichever there is."""
+        simulation = self.simulation
+        chance = self.random.random()
+        if self.omitted.meddling or simulation.elapsed_ns > STEPS_LAST_S * SECOND or chance > MEDDLING:
+            return
+        pods = simulation.store.objects("Pod")
+        if not pods:
+            return
+        pod = self.random.choice(pods)
+        if Feature.EVICTIONS in self.features:
+            avoids = self.random.random() < 0.3
+            component = self.random.choice(("", "drain", "rescheduler"))
+            self._ask(Evict(pod.key, pod.uid, "somebody", component, avoid_node=avoids))
+        elif Feature.DELETIONS in self.features:
+            self._ask(DeleteObject("Pod", pod.key, pod.uid, "somebody"))
+
+    def _ask(self, action: Evict | DeleteObject) -> None:
+        """Let a user ask the API server for something."""
+        problem = self.simulation.server.carry_out(action, self.simulation.now)
+        self.happened[f"{type(action).__name__} {'done' if problem is None else problem.code}"] += 1
+        assert problem is None or problem.code in (403, 404, 409, 429, 500), problem
+
+    @property
+    def digest(self) -> str:
+        """What happened and what is left, in short."""
+        history = [event.to_dict() for event in self.simulation.history.events]
+        left = [stored.raw for kind in ("Node", "Pod") for stored in self.simulation.store.objects(kind)]
+        return sha256(json.dumps([history, left, self.options]).encode()).hexdigest()
+
+    def _scheduler(self, name: str) -> Component:
+        settings = configuration_of(name, None)
+        return Component(name, lambda: JudgedScheduler(settings, seed=self.seed), waits=True)

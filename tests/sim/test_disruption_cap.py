@@ -1,0 +1,47 @@
+"""A cap on what schedulers disrupt, as the API server and the scheduler keep it together."""
+
+import pytest
+
+import podium
+from tests.sim.objects import budget, scenario, workload
+from tests.store.objects import Raw, disruption_policy, node
+
+
+def owned(name: str, priority: int) -> Raw:
+    """A ReplicaSet of three pods of one cpu."""
+    requests = {"requests": {"cpu": "1"}}
+    spec = {
+        "priority": priority,
+        "terminationGracePeriodSeconds": 5,
+        "containers": [{"name": "main", "image": "i", "resources": requests}],
+    }
+    made = workload("ReplicaSet", name, 3, template={"metadata": {"labels": {"app": name}}, "spec": spec})
+    return {**made, "spec": {**made["spec"], "selector": {"matchLabels": {"app": name}}}}
+
+
+def times_of_preemptions(*objects: Raw) -> list[float]:
+    """When pods go for three urgent ones that come after 10 seconds, to three full nodes."""
+    nodes = [node(f"n{number}", cpu=1) for number in range(3)]
+    arrival = scenario({"at": "10s", "apply": [owned("urgent", 10)]}, until="1h")
+    events = podium.simulate([*nodes, owned("web", 0), *objects, arrival]).events
+    return [event.time for event in events if event.reason == "Killing"]
+
+
+GENEROUS = budget("web", maxUnavailable="100%")
+
+
+@pytest.mark.parametrize(
+    ("rate", "times"), [("1/10m", [10, 610, 1210]), ("2/10m", [10, 10, 310]), ("5/10m", [10, 10, 10])]
+)
+def test_as_many_pods_with_a_budget_are_preempted_as_the_cap_allows(rate: str, times: list[float]) -> None:
+    policy = disruption_policy(caps=[{"component": "scheduler", "max": rate}])
+
+    assert times_of_preemptions(GENEROUS, policy) == times
+
+
+def test_pods_without_a_budget_and_other_components_caps_do_not_count() -> None:
+    policy = disruption_policy(caps=[{"component": "scheduler", "max": "1/10m"}])
+    others = disruption_policy(caps=[{"component": "drain", "max": "1/10m"}])
+
+    assert times_of_preemptions(policy) == [10, 10, 10]
+    assert times_of_preemptions(GENEROUS, others) == [10, 10, 10]

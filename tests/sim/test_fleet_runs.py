@@ -1,0 +1,87 @@
+"""What holds after each step, and at rest, of random fleets: all machines together, without faults and with them.
+
+Each seed is a story of its own, with some features and some faults. A run that fails tells its seed and options, and
+all that happened; a long fuzzing run tells the shortest story that still fails, too.
+"""
+
+from collections import Counter
+
+import pytest
+
+from podium.api.errors import PodiumError
+from podium.sim.faults import Fault
+from tests.fuzzing import FUZZ_RUNS, FUZZ_SEED
+from tests.sim.fleet_run import FleetRun
+from tests.sim.fleet_stories import Feature
+from tests.sim.shortest_story import Shortening, told_shortest
+
+PLAIN_SEEDS, FAULTY_SEEDS = range(10), range(100, 116)
+HAPPENS = {
+    "Crashed",
+    "Failed",
+    "Killing",
+    "Nominated",
+    "NodeDown",
+    "Preempted",
+    "Scheduled",
+    "TriggeredScaleUp",
+    "Evict done",
+    "Evict 429",
+    "drained",
+}
+
+
+def played(seed: int, *, is_faulty: bool) -> FleetRun:
+    run = FleetRun(seed, is_faulty)
+    run.play()
+    return run
+
+
+@pytest.mark.parametrize("seed", PLAIN_SEEDS)
+def test_the_invariants_hold_in_every_fleet(seed: int) -> None:
+    run = played(seed, is_faulty=False)
+
+    assert run.simulation.history.events
+
+
+def test_the_invariants_hold_whatever_fails_and_every_fault_and_feature_comes_up() -> None:
+    fired, happened, features = Counter[Fault](), Counter[str](), set[Feature]()
+
+    for seed in FAULTY_SEEDS:
+        run = played(seed, is_faulty=True)
+        fired.update(run.faults.fired)
+        features |= run.features
+        happened.update(run.happened)
+        happened.update(event.reason for event in run.simulation.history.events)
+        happened.update(report.state for report in run.simulation.control_plane.drain_reports())
+
+    assert all(fired[fault] > 0 for fault in Fault), fired
+    assert features == set(Feature)
+    assert not HAPPENS - happened.keys(), happened
+
+
+def test_a_seed_gives_the_same_fleet_again() -> None:
+    assert played(FAULTY_SEEDS[0], is_faulty=True).digest == played(FAULTY_SEEDS[0], is_faulty=True).digest
+
+
+def test_what_is_not_needed_to_fail_is_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    def fails_where_something_is_applied(run: FleetRun) -> None:
+        assert not [step for step in run.story.steps if "apply" in step]
+
+    monkeypatch.setattr(FleetRun, "play", fails_where_something_is_applied)
+    seed = next(seed for seed in PLAIN_SEEDS if any("apply" in step for step in FleetRun(seed).story.steps))
+
+    shortest = Shortening(seed, is_faulty=True).shorten()
+
+    assert (len(shortest.story.steps), len(shortest.story.objects), shortest.faults.rates) == (1, 0, {})
+
+
+@pytest.mark.fuzz
+def test_the_invariants_hold_in_many_more_fleets() -> None:
+    for seed in range(FUZZ_SEED, FUZZ_SEED + FUZZ_RUNS):
+        is_faulty = seed % 4 != 0
+        try:
+            played(seed, is_faulty=is_faulty)
+        except (AssertionError, PodiumError) as error:
+            error.add_note(told_shortest(seed, is_faulty=is_faulty))
+            raise
