@@ -1,4 +1,4 @@
-"""Whom a node short of memory evicts (TestMemoryPressure and others, row 60 of the scenarios; invariant B8)."""
+"""Whom a node short of memory evicts (invariant B8)."""
 
 from itertools import pairwise
 
@@ -10,6 +10,8 @@ from msgspec.structs import replace
 from podium.decide.critical_pods import is_critical
 from podium.decide.pressure import MemoryUse, eviction_message, memory_ranking
 from tests.builders import pod
+
+pytestmark = pytest.mark.upstream(60)
 
 GI = 1 << 30
 

@@ -98,7 +98,7 @@ class Watching:
             assert status["ready"] <= ("running" in status["state"])
 
     def check_turned_away(self, action: ReportPodStatus) -> None:
-        """B4, B5: there is no room beside the pods that have not ended, as far as the API shows and the kubelet sees."""
+        """B4, B5: there is no room beside the pods that have not ended, as far as the API shows and kubelets see it."""
         stored = self.rig.store.find("Pod", action.pod)
         if self.rig.held or stored is None or not isinstance(stored.object, Pod) or stored.uid != action.uid:
             return

@@ -5,7 +5,7 @@ from collections.abc import Callable
 import pytest
 
 from podium.api.pod import Pod
-from podium.machines.actions import ReportNodeCondition
+from podium.machines.actions import FinishDeletion, ReportNodeCondition
 from podium.machines.kubelet import Kubelet, KubeletSettings
 from podium.machines.machine import Machine
 from podium.machines.node_lifecycle import NodeLifecycle
@@ -172,6 +172,21 @@ def test_an_end_that_the_api_was_not_told_of_is_told_when_the_machine_is_back() 
 
     assert rig.told[1:] == ["20 Succeeded a"]
     assert "containerStatuses" not in rig.pod("a")["status"]
+
+
+def test_the_end_of_a_deletion_is_not_told_by_a_machine_that_is_down() -> None:
+    ended = pod("a", node="n1", annotations={"podium.dev/duration": "5s"}, metadata={"finalizers": ["x.io/hold"]})
+    rig = rig_of(ended)
+    rig.pass_to(5)
+    asked = len(rig.actions)
+
+    rig.fail("n1")
+    rig.delete("Pod", "a")
+    rig.patch("Pod", "a", {"metadata": {"labels": {"new": "yes"}}})
+    assert len(rig.actions) == asked
+    rig.recover("n1")
+
+    assert [type(one) for one in rig.actions[asked:]] == [FinishDeletion]
 
 
 def test_a_node_s_condition_that_the_api_was_not_told_of_is_nothing_to_the_next_kubelet() -> None:

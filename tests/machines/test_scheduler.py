@@ -10,10 +10,10 @@ from msgspec.structs import replace
 
 from podium.api.pod import Pod
 from podium.framework.configuration import API_VERSION, KIND, read_configuration
-from podium.machines.actions import Bind, Record, ReportUnschedulable
+from podium.machines.actions import Bind, ClearNomination, Record, ReportUnschedulable
 from podium.machines.observations import Problem
 from podium.machines.queued_pod import Place
-from tests.builders import node, pod
+from tests.builders import ZONE, node, pod, term
 from tests.machines.driving import (
     CONFLICT,
     NO_ANSWER,
@@ -141,6 +141,37 @@ class TestWhoIsAttempted:
         driver.see(N1)
         driver.wait(3)
         assert the(Bind, driver.tick()).pod == "default/a"
+
+
+class TestBoundPods:
+    def test_a_nomination_that_is_written_after_the_binding_is_cleared(self) -> None:
+        """[invariant E10; a crash between the binding and its answer]"""
+        driver = Driver(N1, A)
+        driver.answer(the(Bind, driver.tick()))
+        driver.see(on(A, "n1"))
+
+        clear = the(ClearNomination, driver.see(nominated(on(A, "n1"), "n1")))
+
+        assert clear.pod == "default/a"
+        driver.answer(clear, REFUSED)
+        driver.wait(1)
+        assert the(ClearNomination, driver.tick()) == clear
+
+    def test_a_nomination_that_an_older_api_server_has_left_on_a_bound_pod_stays(self) -> None:
+        driver = Driver(N1)
+        old = nominated(on(A, "n1"), "n1")
+
+        assert not all_of(ClearNomination, driver.see(old) + driver.see(old))
+
+    def test_the_labels_that_a_pod_gets_on_its_way_to_its_node_count_at_once(self) -> None:
+        """[invariant C9]"""
+        driver = Driver(node("n1", cpu=10, zone="z"), A)
+        driver.tick()
+
+        driver.see(replace(A, metadata=replace(A.metadata, labels={"app": "web"})))
+
+        driver.see(pod("apart", apart=[term("app=web", ZONE)]))
+        assert not all_of(Bind, driver.tick())
 
 
 class TestProfiles:

@@ -9,21 +9,21 @@ from collections.abc import Sequence
 from podium.api.meta import Raw
 from podium.api.node import Node
 from podium.api.pod import Pod
-from podium.api.policy import PodDisruptionBudget
 from podium.api.requests import node_allocatable, pod_requests
-from podium.api.selectors import compile_label_selector
 from podium.api.times import parse_time
 from podium.machines.pod_annotations import TERMINATION
 from podium.machines.queued_pod import Place
 from podium.sim.component import Component
 from podium.sim.simulation import Simulation
 from podium.store.watch_log import WatchEvent
+from tests.sim.api_invariants import Replay, check_requests
+from tests.sim.budget_invariants import DISRUPTIONS_COUNT_NS, BudgetChecker
 from tests.sim.fleet_stories import Feature
 from tests.sim.invariants import host_ports, is_ready
 from tests.sim.judged_scheduler import JudgedScheduler, is_to_be_scheduled
 from tests.sim.writes import Writes
 
-DISRUPTIONS_COUNT_NS = 120 * 10**9
+CRITICAL = 2_000_000_000
 
 
 class FleetChecker:
@@ -35,30 +35,30 @@ class FleetChecker:
         self.features = features
         self.store = simulation.store
         self.writes = Writes(self.store, frozenset(one.name for one in schedulers))
-        # By the uid of a budget, what it allowed when its controller wrote it last, and what was debited since.
-        self.allowed: dict[str, int] = {}
-        self.debited: Counter[str] = Counter()
-        self.released: set[str] = set()
+        self.budgets = BudgetChecker(self.store)
+        self.replay = Replay(self.store)
+        check_requests(simulation)
 
     def after_step(self) -> None:
         """What holds at any time."""
         for event in self.writes.check():
-            if isinstance(event.stored.object, PodDisruptionBudget) and event.type != "DELETED":
-                self._check_budget_write(event)
+            self.budgets.after_write(event)
             if isinstance(event.stored.object, Pod):
                 self._check_kubelet(event)
+        self.replay.check()
         self._check_nodes()
         self._check_ordinals()
 
     def at_rest(self) -> None:
         """What holds once nothing is left to happen, and no fault comes in between."""
-        self._check_budgets()
+        self.budgets.at_rest(self.pods(), self.simulation.now)
         self._check_workloads()
         # L5
         for pod in self.pods():
             is_endless = pod.metadata.annotations.get(TERMINATION) == "never"
             is_lost = self.simulation.control_plane.is_down(pod.spec.node_name)
             assert not pod.is_terminating or is_endless or is_lost, f"{pod.key} is still terminating"
+            self._check_mark(pod)
             if pod.spec.node_name:
                 # E10
                 assert not pod.status.nominated_node_name, pod.key
@@ -72,85 +72,31 @@ class FleetChecker:
         """All pods."""
         return [one.object for one in self.store.objects("Pod") if isinstance(one.object, Pod)]
 
-    # Budgets
-
-    def _check_budget_write(self, event: WatchEvent) -> None:
-        budget = event.stored.object
-        assert isinstance(budget, PodDisruptionBudget)
-        # F2
-        assert budget.status.disruptions_allowed >= 0
-        assert len(budget.status.disrupted_pods) <= 2000
-        if self._is_debit(event):
-            # F3, F4
-            self.debited[event.stored.uid] += 1
-            assert self.debited[event.stored.uid] <= self.allowed.get(event.stored.uid, 0), event.stored.key
-        else:
-            self.allowed[event.stored.uid] = budget.status.disruptions_allowed
-            self.debited[event.stored.uid] = 0
-
-    @staticmethod
-    def _is_debit(event: WatchEvent) -> bool:
-        """Whether it was an eviction that changed the budget: one more pod is disrupted, and one fewer may be."""
-        old, new = event.previous and event.previous.object, event.stored.object
-        if not isinstance(old, PodDisruptionBudget) or not isinstance(new, PodDisruptionBudget):
-            return False
-        before, after = old.status.disrupted_pods, new.status.disrupted_pods
-        added = [name for name in after if after[name] != before.get(name)]
-        return len(added) == 1 and new.status.disruptions_allowed == old.status.disruptions_allowed - 1
-
-    def _check_budgets(self) -> None:
-        """F1, L6: for budgets all of whose pods have controllers that scale."""
-        for stored in self.store.objects("PodDisruptionBudget"):
-            budget = stored.object
-            assert isinstance(budget, PodDisruptionBudget)
-            selector = compile_label_selector(budget.spec.selector)
-            covered = [one for one in self.pods() if selector.matches(one.metadata.labels)]
-            expected = self._expected(budget, covered)
-            if expected is None:
-                assert budget.status.disruptions_allowed == 0, stored.key
-                continue
-            most, least = budget.spec.max_unavailable, budget.spec.min_available
-            healthy = sum(is_ready(one) and not one.is_terminating for one in covered)
-            desired = _rounded_up(least, expected) if most is None else max(0, expected - _rounded_up(most, expected))
-            status = budget.status
-            assert (status.current_healthy, status.desired_healthy, status.expected_pods) == (
-                healthy,
-                desired,
-                expected,
-            ), stored.key
-            assert status.disruptions_allowed == (max(0, healthy - desired) if expected else 0), stored.key
-            assert status.observed_generation == budget.metadata.generation
-            # L7
-            times = [parse_time(text) for text in status.disrupted_pods.values()]
-            assert all(time + DISRUPTIONS_COUNT_NS > self.simulation.now for time in times), stored.key
-
-    def _expected(self, budget: PodDisruptionBudget, covered: list[Pod]) -> int | None:
-        """How many pods there should be; None where an owner has no scale."""
-        if budget.spec.max_unavailable is None and isinstance(budget.spec.min_available, int):
-            return len(covered)
-        scales: dict[str, int] = {}
-        for pod in covered:
-            owner = pod.metadata.controller
-            if owner is None:
-                continue
-            found = self.store.find(owner.kind, f"default/{owner.name}")
-            if found is None or owner.kind in ("Job", "DaemonSet"):
-                return None
-            parent = found.object.metadata.controller
-            if parent is not None:
-                found = self.store.get(parent.kind, f"default/{parent.name}")
-            scales[found.uid] = found.raw["spec"].get("replicas", 1)
-        return sum(scales.values())
+    def _check_mark(self, pod: Pod) -> None:
+        """F11: nobody is said to be disrupted for long who is not deleted."""
+        if pod.is_terminating or pod.is_terminal:
+            return
+        for condition in self.store.get("Pod", pod.key).raw["status"].get("conditions", []):
+            if condition["type"] == "DisruptionTarget" and condition["status"] == "True":
+                marked_ns = parse_time(condition["lastTransitionTime"])
+                assert marked_ns + DISRUPTIONS_COUNT_NS > self.simulation.now, pod.key
 
     # Nodes
 
     def _check_kubelet(self, event: WatchEvent) -> None:
-        """B4: a pod that was turned away never runs."""
+        """B4, B8: a pod that was turned away never runs; critical pods are never evicted, and others are marked."""
         pod, old = event.stored.object, event.previous and event.previous.object
         assert isinstance(pod, Pod)
-        if isinstance(old, Pod) and pod.status.phase == "Running" and old.status.phase != "Running":
+        if not isinstance(old, Pod) or pod.status.phase == old.status.phase:
+            return
+        if pod.status.phase == "Running":
             assert pod.spec.node_name
             assert old.status.phase == "Pending"
+        if old.status.phase == "Running" and event.stored.raw["status"].get("reason") == "Evicted":
+            target = pod.status.condition("DisruptionTarget")
+            assert target is not None
+            assert (target.status, target.reason) == ("True", "TerminationByKubelet")
+            assert pod.priority < CRITICAL
 
     def _check_nodes(self) -> None:
         """B1, B3: what runs on a node fits there beside the rest."""
@@ -227,12 +173,12 @@ class FleetChecker:
         waiting = {one.metadata.uid for one in self.pods() if is_to_be_scheduled(one)}
         ours = {uid for uid in waiting if scheduler.pod(uid).spec.scheduler_name in scheduler.runners}
         assert {queued.record.uid for queued in scheduler.queue} == ours
-
-
-def _rounded_up(amount: int | str | None, expected: int) -> int:
-    if amount is None:
-        return 0
-    return amount if isinstance(amount, int) else -(-int(amount.removesuffix("%")) * expected // 100)
+        # L1. Those with affinity may have to wait for the flush.
+        sight = scheduler.sight()
+        for uid in sorted(ours):
+            pod = scheduler.pod(uid)
+            if not pod.spec.affinity and not pod.spec.scheduling_gates:
+                assert not sight.feasible(pod), f"{pod.key} would fit on {sight.feasible(pod)}"
 
 
 def _is_of(raw: Raw, uid: str) -> bool:

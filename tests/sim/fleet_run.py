@@ -2,6 +2,7 @@
 
 import json
 from collections import Counter
+from contextlib import suppress
 from dataclasses import dataclass, field
 from hashlib import sha256
 from random import Random
@@ -11,6 +12,7 @@ from podium.sim.component import Component
 from podium.sim.faults import DrawnFaults, Fault
 from podium.sim.run import configuration_of
 from podium.sim.simulation import Simulation
+from podium.store.errors import StoreError
 from tests.sim.fleet_invariants import FleetChecker
 from tests.sim.fleet_stories import STEPS_LAST_S, Feature, FleetStory
 from tests.sim.judged_scheduler import JudgedScheduler
@@ -119,10 +121,21 @@ class FleetRun:
             self._ask(DeleteObject("Pod", pod.key, pod.uid, "somebody"))
 
     def _ask(self, action: Evict | DeleteObject) -> None:
-        """Let a user ask the API server for something."""
+        """Let a user ask the API server for something, having tried first what would come of it."""
+        self._try(action)
         problem = self.simulation.server.carry_out(action, self.simulation.now)
         self.happened[f"{type(action).__name__} {'done' if problem is None else problem.code}"] += 1
         assert problem is None or problem.code in (403, 404, 409, 429, 500), problem
+
+    def _try(self, action: Evict | DeleteObject) -> None:
+        """A12: a dry run changes nothing."""
+        store, now = self.simulation.store, self.simulation.now
+        before = (store.version, store.objects("Pod"), store.objects("PodDisruptionBudget"), store.objects("Node"))
+        if isinstance(action, Evict):
+            with suppress(StoreError):
+                store.evict(action.pod, now=now, component=action.component, avoid_node=True, dry_run=True)
+        after = (store.version, store.objects("Pod"), store.objects("PodDisruptionBudget"), store.objects("Node"))
+        assert before == after
 
     @property
     def digest(self) -> str:

@@ -6,7 +6,7 @@ from podium.api.errors import InputError
 from podium.api.times import format_time
 from podium.sim.initial import DEFAULT_START_NS, start_time
 from tests.sim.objects import documents, owned, workload
-from tests.sim.played import played
+from tests.sim.played import played, told
 from tests.store.objects import SECOND, Raw, node, pod
 
 
@@ -67,6 +67,16 @@ def test_older_pods_come_first() -> None:
         "default/a",
         "default/c",
     ]
+
+
+def test_a_node_whose_state_is_unknown_is_down_from_the_start() -> None:
+    unknown = node("n1")
+    unknown["status"]["conditions"] = [{"type": "Ready", "status": "Unknown"}]
+
+    simulation = played(unknown, pod("a"))
+
+    assert told(simulation) == ["0 Scheduled default/a on n1 by default-scheduler"]
+    assert simulation.settings.start_ns == DEFAULT_START_NS
 
 
 def test_what_the_store_refuses_is_told_with_the_object() -> None:

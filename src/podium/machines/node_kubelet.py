@@ -1,6 +1,6 @@
 """The kubelet of one node, and the machine on which it runs.
 
-Source: pkg/kubelet (lifecycle, preemption, eviction, status).
+Source: pkg/kubelet (lifecycle, preemption, status).
 """
 
 from __future__ import annotations
@@ -11,9 +11,9 @@ from podium.api.meta import Raw
 from podium.api.node import Node
 from podium.api.pod import Pod, PodCondition
 from podium.decide.kubelet_admission import Refusal
-from podium.decide.pressure import eviction_message, memory_ranking
 from podium.machines import kubelet_reports as reports
 from podium.machines.actions import Action, FinishDeletion, ReportNodeCondition, ReportPodStatus
+from podium.machines.eviction_manager import EvictionManager
 from podium.machines.node_health import MEMORY_PRESSURE, condition_status, is_ready
 from podium.machines.node_memory import NodeMemory
 from podium.machines.node_runs import NodeRuns
@@ -43,12 +43,11 @@ class NodeKubelet:
     """
 
     def __init__(self, memory: NodeMemory, *, start_delay_ns: int, waits_for_victims: bool) -> None:
-        self._memory = memory
-        self._memory_due_ns: int | None = None
         self._waits_for_victims = waits_for_victims
         self._actions: list[Action] = []
         self._there = NodeRuns()
         self._workers = PodWorkers(self._there, self._actions, start_delay_ns)
+        self._evictions = EvictionManager(memory, self._there, self._workers)
         self._is_down = False
         # By uid, pods to look at.
         self._arrivals: dict[str, _Arrival] = {}
@@ -68,16 +67,16 @@ class NodeKubelet:
             return None
         if self._has_news or self._workers.has_freed:
             return 0
-        workers_ns, memory_ns = self._workers.next_time(), self._memory_due_ns
-        if workers_ns is None or memory_ns is None:
-            return memory_ns if workers_ns is None else workers_ns
-        return min(workers_ns, memory_ns)
+        workers_ns, evictions_ns = self._workers.next_time(), self._evictions.due_ns
+        if workers_ns is None or evictions_ns is None:
+            return evictions_ns if workers_ns is None else workers_ns
+        return min(workers_ns, evictions_ns)
 
     def is_settled(self) -> bool:
         """Whether no more is to happen than that containers fail over and over again."""
         if not self._is_up:
             return True
-        is_busy = self._has_news or self._workers.has_freed or self._memory_due_ns is not None
+        is_busy = self._has_news or self._workers.has_freed or self._evictions.due_ns is not None
         return not is_busy and self._workers.is_settled()
 
     def tick(self, now: int) -> None:
@@ -86,7 +85,8 @@ class NodeKubelet:
             self._move_on(now)
             self._has_news = self._workers.has_freed = False
             self._start_waiting(now)
-            self._check_memory(now)
+            if self._evictions.synchronize(now) and self._there.node is not None:
+                self._report_condition(self._there.node, reports.memory_pressure(is_short=self._evictions.is_short))
 
     def finish(self, uid: str, now: int) -> bool:
         """Let a pod's containers exit by themselves; False when they do not run."""
@@ -145,7 +145,7 @@ class NodeKubelet:
     def _boot(self, now: int) -> None:
         node = self._there.node
         if node is not None:
-            self._memory.begin(now, is_short=condition_status(node, MEMORY_PRESSURE) == "True")
+            self._evictions.begin(now, is_short=condition_status(node, MEMORY_PRESSURE) == "True")
             self._assert_conditions(node)
             self._workers.report_ends()
             self._has_news = True
@@ -198,7 +198,8 @@ class NodeKubelet:
         if pod.is_terminal:
             if run.uid in self._there.runs:
                 self._workers.release(run)
-            self._workers.finish_ended(run)
+            if self._is_up:
+                self._workers.finish_ended(run)
         elif pod.is_terminating:
             self._workers.stop_deleted(run, now)
         else:
@@ -206,7 +207,7 @@ class NodeKubelet:
 
     def _assert_conditions(self, node: Node) -> None:
         """Say how the node is, where the API shows that nobody knows."""
-        for condition in reports.node_conditions(is_short=self._memory.is_short):
+        for condition in reports.node_conditions(is_short=self._evictions.is_short):
             if condition_status(node, condition.type) == "Unknown":
                 self._report_condition(node, condition)
 
@@ -258,8 +259,8 @@ class NodeKubelet:
             self._workers.restart(run, now)
 
     def _admit(self, run: PodRun, now: int) -> None:
-        there, memory = self._there, self._memory
-        verdict = there.judge(run, is_short=memory.is_short, waits_for_victims=self._waits_for_victims)
+        is_short, waits = self._evictions.is_short, self._waits_for_victims
+        verdict = self._there.judge(run, is_short=is_short, waits_for_victims=waits)
         if verdict.refusal is not None:
             self._turn_away(run, verdict.refusal)
             return
@@ -281,27 +282,6 @@ class NodeKubelet:
                 self._workers.start(run, now)
             elif left := self._there.refusals(run, self._there.staying()):
                 self._turn_away(run, left[0])
-
-    # Memory
-
-    def _check_memory(self, now: int) -> None:
-        """Report that memory is short, or no longer is, and evict the next pod if it is time."""
-        memory, node, available = self._memory, self._there.node, self._there.available_bytes()
-        if memory.look(available, now) and node is not None:
-            self._report_condition(node, reports.memory_pressure(is_short=memory.is_short))
-        if memory.may_evict(available, now):
-            self._evict(available, now)
-        self._memory_due_ns = memory.due_ns(available, now)
-
-    def _evict(self, available: int, now: int) -> None:
-        ranking = memory_ranking(self._there.memory_uses())
-        if not ranking:
-            return
-        self._memory.evict(now)
-        run = self._there.runs[ranking[0].pod.metadata.uid]
-        message = eviction_message(ranking[0], self._memory.threshold_bytes, max(0, available))
-        run.outcome = reports.evicted(run, message)
-        self._workers.stop(run, now, 0)
 
     def _report_condition(self, node: Node, condition: PodCondition) -> None:
         action = ReportNodeCondition(node.metadata.name, node.metadata.uid, condition, reports.KUBELET)

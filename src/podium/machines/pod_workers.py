@@ -50,6 +50,8 @@ class PodWorkers:
     def report_ends(self) -> None:
         """The machine is back: tell the API of the ends that it may not know of."""
         self._actions += [run.wanted for run in self._there.runs.values() if run.wanted is not None]
+        for run in self.ended.values():
+            self.finish_ended(run)
 
     def move_on(self, now: int) -> None:
         """Do what is due for the pods."""

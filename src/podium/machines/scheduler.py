@@ -6,6 +6,7 @@ Source: pkg/scheduler (scheduler.go, schedule_one.go, eventhandlers.go); pod-pre
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import replace
 
 from podium.api.avoid_list import PREFER_AVOID_PODS
 from podium.api.disruption_policy import DisruptionPolicy
@@ -61,6 +62,7 @@ from podium.machines.pod_reports import PodReports
 from podium.machines.preemptions import Ended, Preemptions
 from podium.machines.queue import SchedulingQueue
 from podium.machines.queued_pod import Place, QueuedPod, QueueSettings
+from podium.machines.stray_nominations import StrayNominations
 from podium.plugins.registry import IN_TREE
 
 PREEMPTION_GATE = "DefaultPreemption"
@@ -102,6 +104,7 @@ class Scheduler:
         # Every pod that the API shows, by uid, and the uid of each key.
         self._pods: dict[str, PodRecord] = {}
         self._uid_of: dict[str, str] = {}
+        self._strays = StrayNominations()
 
     def handle(self, observation: Observation, now: int) -> list[Action]:
         """Take in an observation at ``now`` (nanoseconds) and say what to do."""
@@ -155,12 +158,13 @@ class Scheduler:
                 self.futile.rejected(self._pods[uid], pod.spec.node_name)
             self._pod_gone(uid, now)
             return []
+        is_new = uid not in self._pods
         record = self._pods[uid] = self.cluster.read(pod)
         self._uid_of[record.key] = uid
         if record.node_name:
             if pod.status.phase == "Running":
                 self.futile.runs(record, now)
-            return self._assigned(record, now)
+            return [*self._clear_stray(record, is_new=is_new), *self._assigned(record, now)]
         if record.scheduler_name in self.runners and not record.terminating:
             self._pending(record, now)
         else:
@@ -196,7 +200,9 @@ class Scheduler:
         record.nominated_node_name = ""
         if uid in self.bindings.unseen:
             return
-        if uid not in self.bindings:
+        if uid in self.bindings:
+            self._assumed_changed(record, now)
+        else:
             if wanted:
                 self.cluster.nominations.put(record, wanted)
             elif known:
@@ -205,10 +211,27 @@ class Scheduler:
                 self._room_opened(record, now)
         self.queue.update(record, now)
 
+    def _assumed_changed(self, record: PodRecord, now: int) -> None:
+        """A pod on its way to its node may get other labels, which others look at."""
+        before = self.cluster.placed[record.uid]
+        if before.pod_class is not record.pod_class:
+            changed = replace(record, node_name=before.node_name)
+            self.cluster.replace_pod(changed)
+            changes = pod_changes(before, changed)
+            self.queue.move(ClusterEvent(Resource.ASSIGNED_POD, changes, before, changed, "AssignedPodUpdate"), now)
+
+    def _clear_stray(self, record: PodRecord, *, is_new: bool) -> list[Action]:
+        """Clear the nomination of a pod that is bound, if it was written after that."""
+        is_stray = self._strays.observe(record.uid, record.nominated_node_name, is_new=is_new)
+        if not is_stray or record.scheduler_name not in self.runners:
+            return []
+        return [ClearNomination(record.key, record.uid, record.scheduler_name)]
+
     def _pod_gone(self, uid: str, now: int) -> None:
         record = self._pods.pop(uid, None)
         if record is None:
             return
+        self._strays.forget(uid)
         if self._uid_of.get(record.key) == uid:
             del self._uid_of[record.key]
         self._withdraw(record, now)
@@ -380,12 +403,14 @@ class Scheduler:
         return actions + self.reports.report(pod, reason, message)
 
     def _write_again(self, now: int) -> list[Action]:
-        """Send writes that failed once more, about pods that still wait."""
+        """Send writes that failed once more: about pods that still wait, and that end stray nominations."""
         actions: list[Action] = []
         for action in self.reports.take_due(now):
             queued = self.queue.find(action.uid)
             if queued is not None and queued.place is not Place.IN_FLIGHT:
                 actions += self.reports.again(action, queued.record)
+            elif isinstance(action, ClearNomination) and action.uid in self.cluster.placed:
+                actions.append(action)
         return actions
 
     def _went(self, result: tuple[list[Action], Failure | None], now: int) -> list[Action]:

@@ -33,10 +33,10 @@ class ControlPlane:
     ``given`` are the nodes by uid that are there from the start. ``drains`` are the drains that steps have begun.
     """
 
-    def __init__(self, scenario: Scenario, start_delay_ns: int, given: Mapping[str, Node]) -> None:
+    def __init__(self, scenario: Scenario, start_delay_ns: int, given: Mapping[str, Node], start_ns: int) -> None:
         self._kubelets = replace(scenario.kubelets, start_delay_ns=start_delay_ns)
-        # By the name of each node that is down, since when.
-        self._down: dict[str, int] = {}
+        # By the name of each node that is down, since when. One whose state is unknown was down before.
+        self._down = {node.metadata.name: start_ns for node in given.values() if _is_unknown(node)}
         self._kubelet = Component("kubelet", self._make_kubelet)
         self._lifecycle = Component("node-lifecycle-controller", lambda: NodeLifecycle(scenario.node_lifecycle, given))
         self.components = [
@@ -95,3 +95,9 @@ class ControlPlane:
         for node, since_ns in self._down.items():
             kubelet.fail_node(node, since_ns)
         return kubelet
+
+
+def _is_unknown(node: Node) -> bool:
+    """Whether nobody has heard from the node for long."""
+    ready = next((one for one in node.status.conditions if one.type == "Ready"), None)
+    return ready is not None and ready.status == "Unknown"

@@ -114,7 +114,7 @@ class History:
         elif event.type == "DELETED":
             self._gone(pod, now, by, message)
         elif event.previous is not None and isinstance(event.previous.object, Pod):
-            self._changed(event.previous.object, pod, now, by)
+            self._changed(event.previous.object, pod, event, now, by)
             if pod.status.phase != event.previous.object.status.phase:
                 self._phase_changed(pod, event.stored.raw["status"], now, by)
 
@@ -135,7 +135,7 @@ class History:
             story.scheduled_ns = story.started_ns
         self.stories[meta.uid] = story
 
-    def _changed(self, old: Pod, pod: Pod, now: int, by: str) -> None:
+    def _changed(self, old: Pod, pod: Pod, event: WatchEvent, now: int, by: str) -> None:
         story = self.stories[pod.metadata.uid]
         node = pod.spec.node_name
         story.nominated_node = "" if node else pod.nominated_node_name
@@ -147,6 +147,9 @@ class History:
             cleared = not pod.nominated_node_name
             reason = "NominationCleared" if cleared else "Nominated"
             self.add(now, reason, pod.key, pod.nominated_node_name or old.nominated_node_name, by)
+        restarts = _restarts(event.stored.raw)
+        if event.previous is not None and restarts > _restarts(event.previous.raw):
+            self.add(now, "Restarted", pod.key, node, by, f"restart {restarts}")
         grace = pod.metadata.deletion_grace_period_seconds
         if pod.is_terminating and grace != old.metadata.deletion_grace_period_seconds:
             self.add(now, "Killing", pod.key, node, by, f"grace period {grace}s")
@@ -171,6 +174,12 @@ class History:
         if not pod.is_terminal:
             story.phase, story.ended_ns = "Terminated", now
         self.add(now, "Terminated" if was_alive else "Deleted", pod.key, pod.spec.node_name, by, message)
+
+
+def _restarts(raw: Raw) -> int:
+    """How often the pod's containers have been started again; 0 where nobody has written that."""
+    statuses = raw["status"].get("containerStatuses")
+    return max((one.get("restartCount", 0) for one in statuses), default=0) if statuses else 0
 
 
 def _is_preempted(pod: Pod) -> bool:

@@ -121,15 +121,16 @@ def _times(document: Document) -> Iterator[int]:
         yield parse_time(object_.status.start_time)
     if isinstance(object_, Pod | Node):
         for condition in document.raw.get("status", {}).get("conditions", ()):
-            yield from (_time_or_zero(condition.get(name)) for name in ("lastTransitionTime", "lastHeartbeatTime"))
+            for name in ("lastTransitionTime", "lastHeartbeatTime"):
+                yield from _time(condition.get(name))
 
 
-def _time_or_zero(text: Any) -> int:
-    """The time; 0 for one that nobody validated and that is none."""
+def _time(text: Any) -> list[int]:
+    """The time; none where nobody validated it and it is none."""
     try:
-        return parse_time(text) if isinstance(text, str) else 0
+        return [parse_time(text)] if isinstance(text, str) else []
     except ValueError:
-        return 0
+        return []
 
 
 def _located(error: InputError, document: Document) -> InputError:

@@ -28,6 +28,8 @@ def _report_pod_status(store: Store, action: ReportPodStatus, now: int) -> None:
             fields[name] = value
     if action.start_time_ns is not None:
         fields["startTime"] = format_time(action.start_time_ns)
+    if action.container_statuses:
+        fields["containerStatuses"] = list(action.container_statuses)
     conditions = [_written(condition) for condition in action.conditions]
     store.patch_pod_status(action.pod, fields, conditions, now=now, uid=action.uid)
 

@@ -106,7 +106,7 @@ class Simulation:
         check_objects(documents, scenario, settings.until_ns is not None)
         create_objects(self.store, documents, self.now)
         nodes = {one.uid: one.object for one in self.store.objects("Node") if isinstance(one.object, Node)}
-        self.control_plane = ControlPlane(scenario, settings.start_delay_ns, nodes)
+        self.control_plane = ControlPlane(scenario, settings.start_delay_ns, nodes, self.now)
         self.components: list[Component] = [*self.control_plane.components, *components]
         self._player = Player(self.server, self.control_plane, self.history, self._add)
         self._begin()

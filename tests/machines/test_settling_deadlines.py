@@ -1,0 +1,29 @@
+"""Deadlines that come again and again do not keep anything from being settled."""
+
+from podium.machines.settling_deadlines import SettlingDeadlines
+
+
+def test_what_is_due_once_unsettles_until_it_is_taken_or_taken_back() -> None:
+    deadlines: SettlingDeadlines[str] = SettlingDeadlines()
+    deadlines.set("a", 5)
+    deadlines.set("b", 7)
+    assert not deadlines.is_settled()
+
+    assert deadlines.take_due(5) == "a"
+    assert not deadlines.is_settled()
+    deadlines.set("b", None)
+
+    assert deadlines.is_settled()
+    assert deadlines.next_time() is None
+
+
+def test_what_recurs_is_due_all_the_same() -> None:
+    deadlines: SettlingDeadlines[str] = SettlingDeadlines()
+    deadlines.set("a", 5)
+
+    deadlines.set("a", 9, recurs=True)
+
+    assert deadlines.is_settled()
+    assert deadlines.next_time() == 9
+    assert deadlines.take_due(8) is None
+    assert deadlines.take_due(9) == "a"

@@ -1,0 +1,46 @@
+"""What holds of requests to the API server, and of what its watches tell.
+
+The letters are those of the list of invariants that the project holds to.
+"""
+
+from podium.api.meta import Raw
+from podium.machines.actions import Action
+from podium.machines.observations import Problem
+from podium.sim.simulation import Simulation
+from podium.store.store import Store
+
+
+class Replay:
+    """The pods as a watch tells of them, which was opened at the start."""
+
+    def __init__(self, store: Store) -> None:
+        self.store = store
+        self.watch = store.watch("Pod")
+        # It begins with what there is.
+        self.told: dict[str, Raw] = {}
+
+    def check(self) -> None:
+        """A4, A5: what the watch has told adds up to what there is."""
+        for notice in self.watch.pull():
+            uid = notice.raw["metadata"]["uid"]
+            assert (notice.type == "ADDED") == (uid not in self.told)
+            if notice.type == "DELETED":
+                del self.told[uid]
+            else:
+                self.told[uid] = notice.raw
+        assert self.told == {one.uid: one.raw for one in self.store.objects("Pod")}
+
+
+def check_requests(simulation: Simulation) -> None:
+    """Watch over every request of a simulation from now on."""
+    server, store = simulation.server, simulation.store
+    carry_out = server.carry_out
+
+    def checked(action: Action, now: int, by: str = "") -> Problem | None:
+        version = store.version
+        problem = carry_out(action, now, by)
+        # A14, F6, F7: what is refused has changed nothing.
+        assert problem is None or store.version == version, (action, problem)
+        return problem
+
+    server.carry_out = checked  # type: ignore[method-assign]
