@@ -22,7 +22,7 @@ from podium.machines.actions import (
     ReportNodeCondition,
     ReportPodStatus,
 )
-from podium.machines.kubelet import Kubelet
+from podium.machines.kubelets.kubelet import Kubelet
 from podium.machines.machine import Machine
 from podium.machines.observations import (
     Answered,

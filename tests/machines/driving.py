@@ -13,8 +13,8 @@ from podium.api.pod import Pod
 from podium.framework.configuration import Configuration
 from podium.machines.actions import Action, Bind, BindClaim, DeletePod, MarkDisruption, Record
 from podium.machines.observations import Answered, Changed, Gone, Observation, Problem, Tick
-from podium.machines.queued_pod import Place
-from podium.machines.scheduler import Scheduler
+from podium.machines.scheduling.queued_pod import Place
+from podium.machines.scheduling.scheduler import Scheduler
 from tests.builders import PREEMPTED, at, configuration
 
 SECOND = 1_000_000_000

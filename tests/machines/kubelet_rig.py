@@ -11,7 +11,7 @@ from podium.api.node import Node
 from podium.api.pod import Pod, PodStatus
 from podium.api.times import format_time
 from podium.machines.actions import Action, FinishDeletion, ReportPodStatus
-from podium.machines.kubelet import Kubelet, KubeletSettings
+from podium.machines.kubelets.kubelet import Kubelet, KubeletSettings
 from podium.machines.observations import Answered, Changed, Gone, Problem, Tick
 from tests import builders
 

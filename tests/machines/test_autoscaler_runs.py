@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 from podium.api.meta import Raw
 from podium.decide.node_groups import GROUP_LABEL, NodeGroup
 from podium.machines.actions import Action, DeleteObject, Evict
-from podium.machines.autoscaler import Autoscaler, AutoscalerSettings
+from podium.machines.autoscaling.autoscaler import Autoscaler, AutoscalerSettings
 from podium.machines.observations import Problem
-from podium.machines.scheduler import Scheduler
+from podium.machines.scheduling.scheduler import Scheduler
 from tests.fuzzing import Effort, efforts
 from tests.machines.node_rig import BROKEN, LOST, MINUTE, SECOND, UNSENT, Rig, budget, in_group, pod
 from tests.store.objects import node

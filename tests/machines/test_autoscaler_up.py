@@ -9,9 +9,9 @@ import pytest
 from podium.api.meta import Raw
 from podium.decide.node_groups import STARTUP_TAINT, NodeGroup
 from podium.machines.actions import Action, CreateObject, PatchObject
-from podium.machines.autoscaler import Autoscaler, AutoscalerSettings
+from podium.machines.autoscaling.autoscaler import Autoscaler, AutoscalerSettings
 from podium.machines.observations import Problem
-from podium.machines.scheduler import Scheduler
+from podium.machines.scheduling.scheduler import Scheduler
 from tests.machines.node_rig import BROKEN, LOST, MINUTE, SECOND, UNSENT, Rig, in_group, pod
 from tests.store.objects import node
 

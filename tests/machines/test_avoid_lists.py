@@ -12,7 +12,7 @@ from podium.api.meta import Kubernetes, ObjectMeta, OwnerReference
 from podium.api.node import Node
 from podium.api.workloads import Job, ReplicaSet
 from podium.machines.actions import Action, PatchObject
-from podium.machines.avoid_lists import AvoidLists
+from podium.machines.disruption.avoid_lists import AvoidLists
 from podium.machines.observations import Answered, Changed, Gone, Problem, Tick
 
 SECOND = 10**9

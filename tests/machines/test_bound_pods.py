@@ -1,6 +1,6 @@
 """Which pods are on a node."""
 
-from podium.machines.bound_pods import BoundPods
+from podium.machines.nodes.bound_pods import BoundPods
 from tests.builders import pod
 
 

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from podium.machines.actions import DeleteObject
-from podium.machines.default_budgets import DefaultBudgets
+from podium.machines.disruption.default_budgets import DefaultBudgets
 from podium.machines.observations import Changed, Gone, Problem, Tick
 from tests.machines.store_rig import CONFLICT, NO_ANSWER, UNAVAILABLE, WEB, Rig
 from tests.sim.objects import budget, owned, workload

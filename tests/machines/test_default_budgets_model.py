@@ -4,7 +4,7 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, rule
 
-from podium.machines.default_budgets import DefaultBudgets
+from podium.machines.disruption.default_budgets import DefaultBudgets
 from podium.machines.observations import Problem
 from tests.machines.store_rig import CONFLICT, NO_ANSWER, UNAVAILABLE, Rig
 from tests.machines.test_default_budgets import keeper, policy

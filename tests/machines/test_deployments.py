@@ -5,9 +5,9 @@ from typing import Any
 import pytest
 
 from podium.machines.actions import CreateObject, PatchObject
-from podium.machines.deployments import HASH_LABEL, REVISION, Deployments
 from podium.machines.observations import Problem
-from podium.machines.replica_sets import ReplicaSets
+from podium.machines.workloads.deployments import HASH_LABEL, REVISION, Deployments
+from podium.machines.workloads.replica_sets import ReplicaSets
 from tests.machines.workload_rig import LOST, UNSENT, Rig, failing, owned_by, template, workload
 from tests.store.objects import Raw
 

@@ -6,8 +6,8 @@ import msgspec
 import pytest
 
 from podium.api.policy import PodDisruptionBudget
-from podium.machines.budget import Budget
-from podium.machines.disruption_controller import DisruptionController
+from podium.machines.disruption.budget import Budget
+from podium.machines.disruption.disruption_controller import DisruptionController
 from podium.machines.observations import Changed, Gone, Tick
 from podium.store.resource import Resource
 from tests.machines.store_rig import UNREADY, WEB, Rig, pod, replica_set

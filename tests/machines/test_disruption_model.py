@@ -11,7 +11,7 @@ from podium.api.pod import Pod
 from podium.api.policy import PodDisruptionBudget
 from podium.api.selectors import compile_label_selector
 from podium.api.times import format_time, parse_time
-from podium.machines.disruption_controller import DisruptionController
+from podium.machines.disruption.disruption_controller import DisruptionController
 from podium.machines.observations import Problem
 from tests.machines.store_rig import CONFLICT, NO_ANSWER, UNAVAILABLE, Rig, pod, replica_set
 from tests.sim.objects import budget, job, owned, workload

@@ -7,7 +7,7 @@ import pytest
 
 from podium.api.meta import Raw
 from podium.machines.actions import Action, Evict
-from podium.machines.drain import Drain, DrainSettings, DrainState
+from podium.machines.disruption.drain import Drain, DrainSettings, DrainState
 from podium.machines.observations import Problem
 from tests.machines.node_rig import BROKEN, LOST, SECOND, UNSENT, Fault, Rig, budget, pod
 from tests.store.objects import node

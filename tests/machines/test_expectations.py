@@ -1,6 +1,6 @@
 """What controllers wait to see."""
 
-from podium.machines.expectations import Expectations
+from podium.machines.workloads.expectations import Expectations
 
 TIMEOUT = 300 * 10**9
 

@@ -6,10 +6,10 @@ from typing import Any
 import pytest
 
 from podium.machines.actions import CreateObject, PatchObject, ReplaceStatus
-from podium.machines.completion_indexes import INDEX
-from podium.machines.job_pods import TRACKING
-from podium.machines.jobs import Jobs
 from podium.machines.observations import Problem
+from podium.machines.workloads.completion_indexes import INDEX
+from podium.machines.workloads.job_pods import TRACKING
+from podium.machines.workloads.jobs import Jobs
 from tests.machines.workload_rig import CRASH, LOST, UNSENT, Rig, failing, owned_by, template, workload
 from tests.store.objects import Raw, quota
 

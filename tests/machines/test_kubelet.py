@@ -5,7 +5,7 @@ from msgspec.structs import replace
 
 from podium.api.pod import Pod, PodCondition
 from podium.machines.actions import FinishDeletion, ReportPodStatus
-from podium.machines.kubelet import Kubelet
+from podium.machines.kubelets.kubelet import Kubelet
 from podium.machines.observations import Answered, Changed, Problem, Tick
 from tests.builders import node
 from tests.machines.kubelet_rig import SECOND, Rig, pod

@@ -17,11 +17,11 @@ from podium.api.pod import Pod
 from podium.api.requests import pod_requests
 from podium.api.times import parse_time
 from podium.machines.actions import Action, ReportPodStatus
-from podium.machines.kubelet import Kubelet, KubeletSettings
-from podium.machines.node_lifecycle import NodeLifecycle
+from podium.machines.kubelets.kubelet import Kubelet, KubeletSettings
+from podium.machines.nodes.node_lifecycle import NodeLifecycle
+from podium.machines.nodes.pod_garbage import PodGarbageCollector
+from podium.machines.nodes.taint_eviction import TaintEviction
 from podium.machines.observations import Problem
-from podium.machines.pod_garbage import PodGarbageCollector
-from podium.machines.taint_eviction import TaintEviction
 from podium.store.errors import StoreError
 from tests.machines.cluster_rig import BROKEN, CONFLICT, CRASH_AFTER, CRASH_BEFORE, LOST, Rig
 from tests.store.objects import SECOND, Raw, node, pod

@@ -3,7 +3,7 @@
 import pytest
 
 from podium.machines.actions import Action, FinishDeletion, ReportNodeCondition, ReportPodStatus
-from podium.machines.kubelet import Kubelet, KubeletSettings
+from podium.machines.kubelets.kubelet import Kubelet, KubeletSettings
 from podium.machines.observations import Problem
 from tests.machines.cluster_rig import BROKEN, CRASH_AFTER, CRASH_BEFORE, LOST, Rig
 from tests.store.objects import SECOND, Raw, node, pod

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from podium.api.selectors import NOTHING, Requirement, Selector
-from podium.machines.label_index import LabelIndex, SelectorIndex
+from podium.machines.disruption.label_index import LabelIndex, SelectorIndex
 
 KEYS = st.sampled_from(["app", "tier"])
 VALUES = st.sampled_from(["web", "db", "front"])

@@ -6,11 +6,11 @@ import pytest
 
 from podium.api.pod import Pod
 from podium.machines.actions import FinishDeletion, ReportNodeCondition
-from podium.machines.kubelet import Kubelet, KubeletSettings
+from podium.machines.kubelets.kubelet import Kubelet, KubeletSettings
 from podium.machines.machine import Machine
-from podium.machines.node_lifecycle import NodeLifecycle
-from podium.machines.pod_garbage import PodGarbageCollector
-from podium.machines.taint_eviction import TaintEviction
+from podium.machines.nodes.node_lifecycle import NodeLifecycle
+from podium.machines.nodes.pod_garbage import PodGarbageCollector
+from podium.machines.nodes.taint_eviction import TaintEviction
 from tests.machines.cluster_rig import BROKEN, Rig
 from tests.store.objects import SECOND, Raw, node, pod
 

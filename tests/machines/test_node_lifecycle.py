@@ -4,7 +4,7 @@ import pytest
 
 from podium.api.node import Node
 from podium.machines.actions import Action
-from podium.machines.node_lifecycle import NodeLifecycle
+from podium.machines.nodes.node_lifecycle import NodeLifecycle
 from podium.machines.observations import Problem
 from tests.machines.cluster_rig import BROKEN, CONFLICT, LOST, Rig
 from tests.store.objects import Raw, node, pod

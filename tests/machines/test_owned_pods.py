@@ -5,7 +5,7 @@ from typing import Any
 from msgspec.structs import replace
 
 from podium.api.pod import PodCondition
-from podium.machines.owned_pods import OwnedPod, OwnedPods
+from podium.machines.workloads.owned_pods import OwnedPod, OwnedPods
 from tests import builders
 from tests.builders import at
 

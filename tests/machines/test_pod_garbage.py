@@ -5,8 +5,8 @@ from typing import Any
 import pytest
 
 from podium.machines.actions import Action, DeleteObject, ReportPodStatus
+from podium.machines.nodes.pod_garbage import PodGarbageCollector
 from podium.machines.observations import Problem
-from podium.machines.pod_garbage import PodGarbageCollector
 from tests.machines.cluster_rig import BROKEN, CONFLICT, CRASH_AFTER, CRASH_BEFORE, LOST, Rig
 from tests.store.objects import Raw, node, pod
 

@@ -6,8 +6,8 @@ import pytest
 from msgspec.structs import replace
 
 from podium.api.pod import PodCondition
-from podium.machines.owned_pods import OwnedPod
-from podium.machines.pod_ranking import DELETION_COST, first_to_go
+from podium.machines.workloads.owned_pods import OwnedPod
+from podium.machines.workloads.pod_ranking import DELETION_COST, first_to_go
 from tests import builders
 from tests.builders import DAY_ONE_NS, at
 

@@ -4,8 +4,8 @@ from itertools import pairwise
 
 import pytest
 
-from podium.machines.crash_backoff import CrashBackOff
-from podium.machines.kubelet import Kubelet
+from podium.machines.kubelets.crash_backoff import CrashBackOff
+from podium.machines.kubelets.kubelet import Kubelet
 from tests.machines.cluster_rig import Rig
 from tests.store.objects import SECOND, Raw, node, pod
 

@@ -20,7 +20,7 @@ from podium.machines.actions import (
     ReportUnschedulable,
 )
 from podium.machines.observations import Problem
-from podium.machines.queued_pod import Place
+from podium.machines.scheduling.queued_pod import Place
 from tests.builders import HOSTNAME, budget, configuration, node, pod, term
 from tests.machines.driving import (
     CONFLICT,

@@ -11,9 +11,9 @@ import pytest
 from podium.cluster.pods import PodRecord
 from podium.framework.events import EVERY_EVENT, Action, ClusterEvent, EventToRegister, Resource
 from podium.framework.status import SUCCESS, Status, unresolvable
-from podium.machines.queue import SchedulingQueue
-from podium.machines.queue_hints import Registrations
-from podium.machines.queued_pod import Place, QueuedPod, QueueSettings
+from podium.machines.scheduling.queue import SchedulingQueue
+from podium.machines.scheduling.queue_hints import Registrations
+from podium.machines.scheduling.queued_pod import Place, QueuedPod, QueueSettings
 from tests.machines.pending import pending
 
 SECOND = 1_000_000_000

@@ -12,7 +12,7 @@ from podium.api.pod import Pod
 from podium.framework.configuration import API_VERSION, KIND, read_configuration
 from podium.machines.actions import Bind, ClearNomination, Record, ReportUnschedulable
 from podium.machines.observations import Problem
-from podium.machines.queued_pod import Place
+from podium.machines.scheduling.queued_pod import Place
 from tests.builders import ZONE, node, pod, term
 from tests.machines.driving import (
     CONFLICT,

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from podium.machines.actions import ReplaceStatus
-from podium.machines.disruption_controller import DisruptionController
+from podium.machines.disruption.disruption_controller import DisruptionController
 from podium.machines.observations import Changed, Gone
 from tests.machines.store_rig import CONFLICT, NO_ANSWER, READY, Rig, pod
 from tests.store.objects import SECOND, Raw

@@ -5,8 +5,8 @@ from typing import Any
 import pytest
 
 from podium.machines.actions import Action, DeletePod, MarkDisruption
+from podium.machines.nodes.taint_eviction import TaintEviction
 from podium.machines.observations import Problem
-from podium.machines.taint_eviction import TaintEviction
 from tests.machines.cluster_rig import BROKEN, CONFLICT, CRASH_AFTER, CRASH_BEFORE, LOST, Rig
 from tests.store.objects import Raw, node, pod
 

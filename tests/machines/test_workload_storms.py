@@ -10,15 +10,15 @@ from hypothesis.stateful import RuleBasedStateMachine, precondition, rule
 
 from podium.api.pod import Pod
 from podium.machines.actions import Action, CreateObject
-from podium.machines.daemon_pods import target_node
-from podium.machines.daemon_sets import DaemonSets
-from podium.machines.deployments import Deployments
-from podium.machines.job_pods import TRACKING
-from podium.machines.jobs import Jobs
 from podium.machines.machine import Machine
 from podium.machines.observations import Problem
-from podium.machines.replica_sets import ReplicaSets
-from podium.machines.stateful_sets import StatefulSets
+from podium.machines.workloads.daemon_pods import target_node
+from podium.machines.workloads.daemon_sets import DaemonSets
+from podium.machines.workloads.deployments import Deployments
+from podium.machines.workloads.job_pods import TRACKING
+from podium.machines.workloads.jobs import Jobs
+from podium.machines.workloads.replica_sets import ReplicaSets
+from podium.machines.workloads.stateful_sets import StatefulSets
 from tests.machines.workload_rig import CRASH, LOST, UNSENT, Rig, template, workload
 from tests.store.objects import Raw, node
 

@@ -13,8 +13,8 @@ import pytest
 from podium.api.pod import Pod
 from podium.framework.configuration import Configuration
 from podium.machines.actions import Action, Record
-from podium.machines.binding_cycles import BindingCycles
-from podium.machines.scheduler import Scheduler
+from podium.machines.scheduling.binding_cycles import BindingCycles
+from podium.machines.scheduling.scheduler import Scheduler
 from podium.sim.component import Component
 from podium.sim.faults import ANSWER_LOST, CARRIED_OUT, LOST, REFUSED, Delivery, Fate
 from podium.sim.simulation import Simulation

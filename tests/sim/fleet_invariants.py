@@ -11,8 +11,8 @@ from podium.api.node import Node
 from podium.api.pod import Pod
 from podium.api.requests import node_allocatable, pod_requests
 from podium.api.times import parse_time
-from podium.machines.pod_annotations import TERMINATION
-from podium.machines.queued_pod import Place
+from podium.machines.kubelets.pod_annotations import TERMINATION
+from podium.machines.scheduling.queued_pod import Place
 from podium.sim.component import Component
 from podium.sim.simulation import Simulation
 from podium.store.watch_log import WatchEvent

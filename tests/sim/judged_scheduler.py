@@ -17,8 +17,8 @@ from podium.framework.plugin import PostFilterResult
 from podium.framework.runner import Runner
 from podium.machines.actions import Action, ClearNomination, DeletePod, MarkDisruption, Record, ReportUnschedulable
 from podium.machines.observations import Answered, Changed, Gone, Observation
-from podium.machines.queued_pod import Place, QueuedPod
-from podium.machines.scheduler import Scheduler
+from podium.machines.scheduling.queued_pod import Place, QueuedPod
+from podium.machines.scheduling.scheduler import Scheduler
 from tests.sim.oracle import Sight, on, policy_of
 from tests.twins.plain import UNRESOLVABLE
 

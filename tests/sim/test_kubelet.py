@@ -4,7 +4,7 @@ import pytest
 
 from podium.api.errors import InputError
 from podium.api.times import format_time
-from podium.machines.scheduler import Scheduler
+from podium.machines.scheduling.scheduler import Scheduler
 from podium.sim.initial import DEFAULT_START_NS
 from podium.sim.scenario import split_documents
 from tests.sim.objects import documents, scenario

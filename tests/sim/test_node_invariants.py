@@ -14,7 +14,7 @@ from podium.api.pod import Pod
 from podium.api.requests import node_allocatable, pod_requests
 from podium.api.times import parse_time
 from podium.decide.critical_pods import is_critical
-from podium.machines.scheduler import Scheduler
+from podium.machines.scheduling.scheduler import Scheduler
 from podium.sim.simulation import Simulation
 from podium.store.watch_log import WatchEvent
 from tests.sim.objects import scenario

@@ -36,19 +36,20 @@ def test_the_invariants_hold_in_every_story(seed: int) -> None:
 
 
 def test_the_invariants_hold_whatever_fails_and_every_fault_comes_up() -> None:
-    fired, happened, turned_away = Counter[Fault](), Counter[str](), 0
+    fired, happened = Counter[Fault](), Counter[str]()
 
     for seed in SEEDS:
         run = played(seed, is_faulty=True)
         fired.update(run.faults.fired)
         events = run.simulation.history.events
         happened.update(event.reason for event in events)
-        turned_away += sum(event.reason == "Failed" and event.by == "kubelet" for event in events)
+        # B2: what is lost or late does not let two pods have one place. But a scheduler that crashes forgets which
+        # bindings are on their way, and an old list shows room that is taken.
+        if not run.faults.fired[Fault.CRASH_BEFORE] and not run.faults.fired[Fault.CRASH_AFTER]:
+            assert not [event for event in events if event.reason == "Failed" and event.by == "kubelet"], seed
 
     assert all(fired[fault] > 0 for fault in Fault), fired
     assert happened.keys() >= HAPPENS
-    # B2: what is lost or late does not let two pods have one place.
-    assert not turned_away
 
 
 def digests() -> str:

@@ -22,7 +22,7 @@ from podium.app.explain import Explainer
 from podium.framework.feature_gates import FeatureGates
 from podium.machines.actions import Action, Bind, DeletePod, ReportUnschedulable
 from podium.machines.observations import Answered, Changed, Gone, Tick
-from podium.machines.scheduler import Scheduler
+from podium.machines.scheduling.scheduler import Scheduler
 
 SECOND_NS = 1_000_000_000
 _STEP_NS = 1_000_000

@@ -8,7 +8,7 @@ from podium.api.errors import InputError, field_path
 from podium.api.meta import Kubernetes, ObjectMeta
 from podium.api.pod import Pod
 from podium.api.workloads import DaemonSet, Deployment, Job, ReplicaSet, ReplicationController, StatefulSet
-from podium.machines.pod_annotations import (
+from podium.machines.kubelets.pod_annotations import (
     CRASH_AFTER,
     DURATION,
     MEMORY_USAGE,

@@ -17,7 +17,7 @@ from podium.api.codec import decode
 from podium.api.errors import InputError, shown
 from podium.api.meta import Raw
 from podium.decide.node_groups import NodeGroup
-from podium.machines.autoscaler import AutoscalerSettings
+from podium.machines.autoscaling.autoscaler import AutoscalerSettings
 from podium.sim.fields import Fields
 
 

@@ -6,20 +6,20 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from podium.api.node import Node
-from podium.machines.avoid_lists import AvoidLists
-from podium.machines.daemon_sets import DaemonSets
-from podium.machines.default_budgets import DefaultBudgets
-from podium.machines.deployments import Deployments
-from podium.machines.disruption_controller import DisruptionController
-from podium.machines.drain import Drain, DrainReport
-from podium.machines.jobs import Jobs
-from podium.machines.kubelet import Kubelet
-from podium.machines.node_lifecycle import NodeLifecycle
+from podium.machines.disruption.avoid_lists import AvoidLists
+from podium.machines.disruption.default_budgets import DefaultBudgets
+from podium.machines.disruption.disruption_controller import DisruptionController
+from podium.machines.disruption.drain import Drain, DrainReport
+from podium.machines.kubelets.kubelet import Kubelet
+from podium.machines.nodes.node_lifecycle import NodeLifecycle
+from podium.machines.nodes.pod_garbage import PodGarbageCollector
+from podium.machines.nodes.taint_eviction import TaintEviction
 from podium.machines.observations import NodeHeard, NodeSilent, Observation
-from podium.machines.pod_garbage import PodGarbageCollector
-from podium.machines.replica_sets import ReplicaSets
-from podium.machines.stateful_sets import StatefulSets
-from podium.machines.taint_eviction import TaintEviction
+from podium.machines.workloads.daemon_sets import DaemonSets
+from podium.machines.workloads.deployments import Deployments
+from podium.machines.workloads.jobs import Jobs
+from podium.machines.workloads.replica_sets import ReplicaSets
+from podium.machines.workloads.stateful_sets import StatefulSets
 from podium.sim.component import Component
 from podium.sim.scenario import Scenario
 

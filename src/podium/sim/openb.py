@@ -11,7 +11,7 @@ from podium.api.errors import shown
 from podium.api.files import FileName
 from podium.api.meta import Raw
 from podium.api.names import label_value_problem, subdomain_problem
-from podium.machines.pod_annotations import DURATION
+from podium.machines.kubelets.pod_annotations import DURATION
 from podium.sim.table import Row, read_table
 from podium.sim.trace import Trace
 

@@ -6,7 +6,6 @@ from collections.abc import Callable
 
 from podium.api.meta import Raw
 from podium.api.pod import Pod
-from podium.machines import drain
 from podium.machines.actions import (
     Action,
     CreateObject,
@@ -14,7 +13,8 @@ from podium.machines.actions import (
     PatchObject,
 )
 from podium.machines.actions import Evict as EvictPod
-from podium.machines.pod_annotations import MEMORY_USAGE
+from podium.machines.disruption import drain
+from podium.machines.kubelets.pod_annotations import MEMORY_USAGE
 from podium.sim.api_server import APIServer
 from podium.sim.component import Component
 from podium.sim.control_plane import ControlPlane, News

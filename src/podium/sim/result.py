@@ -6,7 +6,7 @@ from collections import Counter
 from dataclasses import dataclass
 from typing import Any
 
-from podium.machines.drain import DrainReport
+from podium.machines.disruption.drain import DrainReport
 from podium.sim.history import PodStory, SimEvent, seconds
 from podium.sim.simulation import Simulation
 

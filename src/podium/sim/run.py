@@ -15,8 +15,8 @@ from podium.api.errors import InputError
 from podium.api.times import parse_duration, parse_time
 from podium.framework.configuration import Configuration, default_configuration
 from podium.framework.feature_gates import FeatureGates
-from podium.machines.autoscaler import Autoscaler
-from podium.machines.scheduler import Scheduler
+from podium.machines.autoscaling.autoscaler import Autoscaler
+from podium.machines.scheduling.scheduler import Scheduler
 from podium.sim.component import Component
 from podium.sim.initial import start_time
 from podium.sim.result import Result, result_of

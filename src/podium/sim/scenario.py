@@ -22,8 +22,8 @@ from dataclasses import dataclass, field
 from podium.api.codec import Document
 from podium.api.errors import InputError, shown
 from podium.api.quantity import whole_value
-from podium.machines.kubelet import KubeletSettings
-from podium.machines.node_lifecycle import NodeLifecycleSettings
+from podium.machines.kubelets.kubelet import KubeletSettings
+from podium.machines.nodes.node_lifecycle import NodeLifecycleSettings
 from podium.sim.autoscaling import Autoscaling, read_autoscaling
 from podium.sim.fields import Fields
 from podium.sim.steps import Step, label_of, located, read_steps

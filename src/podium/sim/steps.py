@@ -10,7 +10,7 @@ from podium.api.codec import Document, decode
 from podium.api.errors import InputError, shown
 from podium.api.kinds import KINDS
 from podium.api.meta import Kubernetes, Raw
-from podium.machines.drain import DrainSettings
+from podium.machines.disruption.drain import DrainSettings
 from podium.sim.annotations import check_annotations
 from podium.sim.fields import Fields
 

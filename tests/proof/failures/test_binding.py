@@ -8,9 +8,9 @@ import pytest
 
 from podium.cluster.cluster import Cluster
 from podium.machines.actions import Action, Bind
-from podium.machines.binding_cycles import BindingCycles
 from podium.machines.observations import Problem
-from podium.machines.scheduler import Scheduler
+from podium.machines.scheduling.binding_cycles import BindingCycles
+from podium.machines.scheduling.scheduler import Scheduler
 from tests.builders import node, pod
 from tests.machines.driving import NO_ANSWER, REFUSED, Driver, all_of, on, the
 from tests.proof.failures.bugs import Right, caught, instead, none_of_it, nothing

@@ -9,7 +9,7 @@ import pytest
 from podium.api.pod import Pod
 from podium.cluster.cluster import Cluster
 from podium.machines.actions import Action, Bind
-from podium.machines.scheduler import Scheduler
+from podium.machines.scheduling.scheduler import Scheduler
 from tests.builders import node, pod
 from tests.machines.driving import Driver, all_of, on, the
 from tests.proof.failures.bugs import Right, caught, instead

@@ -11,12 +11,12 @@ from podium.api.pod import Pod
 from podium.framework.plugin import PermitResult
 from podium.framework.status import Code, Status
 from podium.machines.actions import Action, Bind, DeletePod, MarkDisruption, ReportUnschedulable
-from podium.machines.futile_preemptions import FutilePreemptions
-from podium.machines.pod_reports import PodReports
-from podium.machines.preemptions import Ended, Preemptions
-from podium.machines.queue import SchedulingQueue
-from podium.machines.queued_pod import Place
-from podium.machines.scheduler import Scheduler
+from podium.machines.scheduling.futile_preemptions import FutilePreemptions
+from podium.machines.scheduling.pod_reports import PodReports
+from podium.machines.scheduling.preemptions import Ended, Preemptions
+from podium.machines.scheduling.queue import SchedulingQueue
+from podium.machines.scheduling.queued_pod import Place
+from podium.machines.scheduling.scheduler import Scheduler
 from tests.builders import node, pod
 from tests.machines.driving import (
     REFUSED,

@@ -10,10 +10,10 @@ import pytest
 from podium.cluster.nominations import Nominations
 from podium.cluster.pods import PodRecord
 from podium.framework.status import unschedulable
-from podium.machines import scheduler
 from podium.machines.actions import Action, Bind, ClearNomination
-from podium.machines.queued_pod import Place, QueuedPod
-from podium.machines.scheduler import Scheduler
+from podium.machines.scheduling import scheduler
+from podium.machines.scheduling.queued_pod import Place, QueuedPod
+from podium.machines.scheduling.scheduler import Scheduler
 from podium.plugins import default_preemption
 from tests.builders import node, pod
 from tests.machines.driving import Driver, all_of, deletions, nominated, terminating, the

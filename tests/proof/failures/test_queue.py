@@ -10,11 +10,11 @@ from podium.cluster.pods import PodRecord
 from podium.framework.plugin import PermitResult
 from podium.framework.status import Code, Status
 from podium.machines.actions import Bind
-from podium.machines.queue import SchedulingQueue
-from podium.machines.queue_in_flight import InFlight
-from podium.machines.queue_waiting import WaitingPods
-from podium.machines.queued_pod import Place, QueuedPod, QueueSettings
-from podium.machines.scheduler import Scheduler
+from podium.machines.scheduling.queue import SchedulingQueue
+from podium.machines.scheduling.queue_in_flight import InFlight
+from podium.machines.scheduling.queue_waiting import WaitingPods
+from podium.machines.scheduling.queued_pod import Place, QueuedPod, QueueSettings
+from podium.machines.scheduling.scheduler import Scheduler
 from tests.builders import node, pod
 from tests.machines.driving import SECOND, Driver, all_of, terminating, with_plugins
 from tests.proof.failures.bugs import Right, caught, instead, nothing

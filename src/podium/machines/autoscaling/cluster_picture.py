@@ -1,0 +1,253 @@
+"""The cluster as the autoscaler sees it: what the API shows, and the nodes on their way as if they were there."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from msgspec.structs import replace
+
+from podium.api.disruption_policy import POLICY_NAME, DisruptionPolicy
+from podium.api.meta import Kubernetes, OwnerReference, Raw
+from podium.api.node import Namespace, Node
+from podium.api.pod import Pod
+from podium.api.policy import PodDisruptionBudget
+from podium.api.reading import read
+from podium.api.workloads import DaemonSet
+from podium.cluster.cluster import Cluster
+from podium.cluster.pods import PodRecord
+from podium.cluster.storage import StorageObject
+from podium.decide.drain import DAEMON_SET
+from podium.decide.eviction_budgets import EvictionBudgets
+from podium.decide.local_storage import has_local_storage
+from podium.decide.node_groups import GROUP_LABEL, is_starting, removal_taint, started
+from podium.decide.scale_down import SAFE_TO_EVICT, SCALE_DOWN_DISABLED
+from podium.machines.scheduling.node_changes import node_changes
+
+
+@dataclass(frozen=True, slots=True)
+class GroupNode:
+    """A node of a group. ``is_expected``: it was asked for, and the API does not show it yet."""
+
+    node: Node
+    raw: Raw
+    group: str
+    is_expected: bool = False
+
+    @property
+    def is_upcoming(self) -> bool:
+        """Whether it has yet to start."""
+        return self.is_expected or is_starting(self.node)
+
+    @property
+    def is_leaving(self) -> bool:
+        """Whether it is being removed."""
+        return removal_taint(self.node) is not None
+
+
+@dataclass(frozen=True, slots=True)
+class _SeenPod:
+    """A pod, and what was read of it that may make a difference; None for one that nobody has tried to place yet."""
+
+    record: PodRecord
+    difference: tuple[object, ...] | None
+
+
+class ClusterPicture:
+    """What the API shows, kept for one autoscaler.
+
+    ``nodes`` are the nodes of the groups, by name, ``upcoming`` those that have yet to start. ``unschedulable`` are
+    pods that no node can take and that wait for none, ``keeps_data`` those that would lose data by a move; both by uid.
+    ``daemons`` hold a pod of each DaemonSet.
+    """
+
+    def __init__(self, groups: Iterable[str]) -> None:
+        self.cluster = Cluster()
+        self.budgets = EvictionBudgets()
+        self.nodes: dict[str, GroupNode] = {}
+        self.upcoming: set[str] = set()
+        self.nodes_of: dict[str, dict[str, None]] = {group: {} for group in groups}
+        self.unschedulable: dict[str, PodRecord] = {}
+        self.keeps_data: set[str] = set()
+        self.daemons: dict[str, PodRecord] = {}
+        self._pods: dict[str, _SeenPod] = {}
+        self._uid_of: dict[str, str] = {}
+
+    def changed(self, object_: Kubernetes, raw: Raw) -> bool:
+        """Take in an object; whether it might change a decision."""
+        match object_:
+            case Pod():
+                return self._pod_changed(object_, raw)
+            case Node():
+                return self._node_changed(object_, raw)
+            case PodDisruptionBudget():
+                return self.budgets.put(object_)
+            case DaemonSet():
+                return self._daemon_set_changed(object_)
+            case DisruptionPolicy() if object_.metadata.name == POLICY_NAME:
+                self.budgets.requires_all = object_.spec.several_budgets == "RequireAll"
+                return True
+        self.cluster.put(object_)
+        return isinstance(object_, StorageObject | Namespace)
+
+    def gone(self, object_: Kubernetes) -> bool:
+        """Forget an object; whether that might change a decision."""
+        match object_:
+            case Pod():
+                return self._forget_pod(object_.metadata.uid or object_.key)
+            case Node():
+                return self._node_gone(object_)
+            case PodDisruptionBudget():
+                self.budgets.remove(object_)
+                return True
+            case DaemonSet():
+                return self.daemons.pop(object_.key, None) is not None
+            case DisruptionPolicy() if object_.metadata.name == POLICY_NAME:
+                self.budgets.requires_all = False
+                return True
+        self.cluster.remove(object_)
+        return isinstance(object_, StorageObject | Namespace)
+
+    def pods_on(self, node_name: str) -> list[PodRecord]:
+        """The pods on a node that have not ended."""
+        row = self.cluster.nodes.row_of.get(node_name)
+        return [] if row is None else self.cluster.pods_on(row)
+
+    def expect(self, group: str, raw: Raw) -> None:
+        """A node of a group is about to be created."""
+        self._put_node(GroupNode(read(raw, Node), raw, group, is_expected=True))
+
+    def give_up(self, name: str) -> None:
+        """The node was not created after all."""
+        there = self.nodes.get(name)
+        if there is not None and there.is_expected:
+            self._remove_node(name)
+
+    # Pods
+
+    def _pod_changed(self, pod: Pod, raw: Raw) -> bool:
+        uid = pod.metadata.uid or pod.key
+        namesake = self._uid_of.get(pod.key)
+        made_room = namesake is not None and namesake != uid and self._forget_pod(namesake)
+        if pod.is_terminal:
+            return self._forget_pod(uid) or made_room
+        record, before = self.cluster.read(pod), self._pods.get(uid)
+        nominated = record.nominated_node_name
+        seen = self._pods[uid] = _SeenPod(record, _difference(pod, record))
+        self._uid_of[pod.key] = uid
+        if has_local_storage(raw):
+            self.keeps_data.add(uid)
+        if record.node_name:
+            self._place(record)
+        elif nominated:
+            self.cluster.nominations.put(record, nominated)
+        else:
+            self.cluster.nominations.remove(uid)
+        if not record.node_name and not nominated and not record.terminating and _is_unschedulable(pod):
+            self.unschedulable[uid] = record
+        else:
+            self.unschedulable.pop(uid, None)
+        return made_room or seen.difference != (None if before is None else before.difference)
+
+    def _place(self, record: PodRecord) -> None:
+        self.cluster.nominations.remove(record.uid)
+        record.nominated_node_name = ""
+        if record.uid in self.cluster.placed:
+            self.cluster.replace_pod(record)
+        else:
+            self.cluster.add_pod(record)
+
+    def _forget_pod(self, uid: str) -> bool:
+        seen = self._pods.pop(uid, None)
+        if seen is None:
+            return False
+        if self._uid_of.get(seen.record.key) == uid:
+            del self._uid_of[seen.record.key]
+        self.cluster.nominations.remove(uid)
+        self.unschedulable.pop(uid, None)
+        self.keeps_data.discard(uid)
+        if uid in self.cluster.placed:
+            self.cluster.remove_pod(uid)
+        return seen.difference is not None
+
+    # Nodes
+
+    def _node_changed(self, node: Node, raw: Raw) -> bool:
+        name, row = node.metadata.name, self.cluster.nodes.row_of.get(node.metadata.name)
+        before = None if row is None else self.cluster.nodes.node(row)
+        was_upcoming = name in self.upcoming
+        self._put_node(GroupNode(node, raw, node.metadata.labels.get(GROUP_LABEL, "")))
+        return before is None or was_upcoming != (name in self.upcoming) or _differ(before, started(node))
+
+    def _put_node(self, there: GroupNode) -> None:
+        """Keep a node; pods are tried on one that is starting as if it had started."""
+        name = there.node.metadata.name
+        self._forget_node(name)
+        if there.group not in self.nodes_of:
+            self.cluster.put_node(there.node)
+            return
+        self.nodes[name] = there
+        self.nodes_of[there.group][name] = None
+        if there.is_upcoming:
+            self.upcoming.add(name)
+        self.cluster.put_node(started(there.node))
+
+    def _node_gone(self, node: Node) -> bool:
+        name = node.metadata.name
+        there = self.nodes.get(name)
+        if name not in self.cluster.nodes.row_of or (there is not None and there.is_expected):
+            return False
+        self._remove_node(name)
+        return True
+
+    def _remove_node(self, name: str) -> None:
+        self._forget_node(name)
+        self.cluster.remove_node(name)
+
+    def _forget_node(self, name: str) -> None:
+        there = self.nodes.pop(name, None)
+        self.upcoming.discard(name)
+        if there is not None:
+            del self.nodes_of[there.group][name]
+
+    def _daemon_set_changed(self, daemon_set: DaemonSet) -> bool:
+        meta, template = daemon_set.metadata, daemon_set.spec.template
+        owner = OwnerReference(kind=DAEMON_SET, name=meta.name, uid=meta.uid, controller=True)
+        own = {"name": meta.name, "namespace": meta.namespace, "uid": meta.uid, "owner_references": (owner,)}
+        daemon = self.cluster.read(Pod(metadata=replace(template.metadata, **own), spec=template.spec))
+        before = self.daemons.get(daemon_set.key)
+        self.daemons[daemon_set.key] = daemon
+        return before is None or (before.uid, before.pod_class) != (daemon.uid, daemon.pod_class)
+
+
+def _is_unschedulable(pod: Pod) -> bool:
+    condition = pod.status.condition("PodScheduled")
+    return condition is not None and condition.status == "False" and condition.reason == "Unschedulable"
+
+
+def _difference(pod: Pod, record: PodRecord) -> tuple[object, ...] | None:
+    is_unschedulable = _is_unschedulable(pod)
+    if not (record.node_name or record.nominated_node_name or is_unschedulable):
+        return None
+    return (
+        record.node_name,
+        record.nominated_node_name,
+        is_unschedulable,
+        record.pod_class.id,
+        record.priority,
+        record.terminating,
+        record.annotations.get(SAFE_TO_EVICT),
+    )
+
+
+def _differ(before: Node, after: Node) -> bool:
+    """Whether a node has changed in what placement or a removal depends on."""
+    return (
+        bool(node_changes(before, after))
+        or _readiness(before) != _readiness(after)
+        or before.metadata.annotations.get(SCALE_DOWN_DISABLED) != after.metadata.annotations.get(SCALE_DOWN_DISABLED)
+    )
+
+
+def _readiness(node: Node) -> str:
+    return next((one.status for one in node.status.conditions if one.type == "Ready"), "")

@@ -1,0 +1,134 @@
+"""Nodes on their way: created at once, ready when their start-up time is over.
+
+A node stands in the API from the decision on, with a taint that keeps pods off. So whoever starts anew sees what was
+decided; and since its name is the smallest free number, no decision that was not seen creates it a second time.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping
+
+from podium.api.meta import Raw
+from podium.api.times import parse_time
+from podium.decide.node_groups import STARTING, STARTUP_TAINT, NodeGroup
+from podium.machines.actions import Action, CreateObject, PatchObject
+from podium.machines.autoscaling.cluster_picture import ClusterPicture, GroupNode
+from podium.machines.disruption.evictions import STUCK_AFTER
+from podium.machines.observations import Problem
+from podium.machines.work_queue import WorkQueue
+
+_SECOND = 10**9
+_FIRST_PAUSE_NS = 300 * _SECOND
+_LONGEST_PAUSE_NS = 1_800 * _SECOND
+
+
+class NodeStartUps:
+    """Creates the nodes of groups and makes them ready.
+
+    A group whose nodes are refused pauses for 5 minutes, doubled with every failure up to 30 (cluster-autoscaler's
+    node group back-off). A creation without an answer is sent again until there is one, or the node is seen.
+    """
+
+    def __init__(self, groups: Mapping[str, NodeGroup], picture: ClusterPicture, cause: str) -> None:
+        self._groups = groups
+        self._picture = picture
+        self._cause = cause
+        self._queue: WorkQueue[str] = WorkQueue()
+        # By node name, how often a write failed in a row; by group, how often its nodes were refused.
+        self._failed: Counter[str] = Counter()
+        self._refused: Counter[str] = Counter()
+        self._pauses: dict[str, int] = {}
+
+    def create(self, group: NodeGroup, names: Iterable[str]) -> list[Action]:
+        """Create nodes of a group."""
+        actions: list[Action] = []
+        for name in names:
+            raw = group.node(name)
+            self._picture.expect(group.name, raw)
+            actions.append(CreateObject(raw, self._cause))
+        return actions
+
+    def paused_until(self, group: str, now: int) -> int | None:
+        """Until when no node of the group is created, None where that may be now."""
+        until_ns = self._pauses.get(group, 0)
+        return until_ns if until_ns > now else None
+
+    def is_hopeless(self, group: str) -> bool:
+        """Whether the group's nodes were refused again and again."""
+        return self._refused[group] >= STUCK_AFTER
+
+    def seen(self, name: str) -> None:
+        """The API shows a node of a group as it is now."""
+        self._queue.add(name)
+
+    def answered(self, action: Action, problem: Problem | None, now: int) -> bool:
+        """Take in how an action ended; whether a node that was expected will not come."""
+        if isinstance(action, CreateObject):
+            return self._created(action.raw["metadata"]["name"], problem, now)
+        if isinstance(action, PatchObject) and problem is not None and action.key in self._picture.nodes:
+            self._failed[action.key] += 1
+            self._queue.fail(action.key, now)
+        return False
+
+    def work(self, now: int) -> list[Action]:
+        """Do what is due."""
+        actions: list[Action] = []
+        while (name := self._queue.take(now)) is not None:
+            there = self._picture.nodes.get(name)
+            if there is not None:
+                actions += self._work_on(name, there, now)
+        return actions
+
+    def next_deadline(self) -> int | None:
+        """When something is due for some node."""
+        return self._queue.next_time()
+
+    def is_settled(self) -> bool:
+        """Whether no node is on its way, but for those whose writes fail again and again."""
+        return all(self._failed[name] >= STUCK_AFTER for name in self._picture.upcoming)
+
+    def _created(self, name: str, problem: Problem | None, now: int) -> bool:
+        there = self._picture.nodes.get(name)
+        if problem is None and there is not None:
+            self._refused.pop(there.group, None)
+        if there is None or not there.is_expected or problem is None:
+            return False
+        if problem.is_ambiguous:
+            self._failed[name] += 1
+            self._queue.fail(name, now)
+            return False
+        if problem.reason != "AlreadyExists":
+            pause_ns = min(_FIRST_PAUSE_NS << min(self._refused[there.group], 16), _LONGEST_PAUSE_NS)
+            self._refused[there.group] += 1
+            self._pauses[there.group] = now + pause_ns
+        self._picture.give_up(name)
+        return True
+
+    def _work_on(self, name: str, there: GroupNode, now: int) -> list[Action]:
+        if there.is_expected:
+            return [CreateObject(there.raw, self._cause)]
+        if not there.is_upcoming:
+            self._failed.pop(name, None)
+            self._queue.succeed(name)
+            return []
+        created = there.node.metadata.creation_timestamp
+        ready_ns = (parse_time(created) if created else now) + self._groups[there.group].start_up_ns
+        if now < ready_ns:
+            self._queue.add_at(name, ready_ns)
+            return []
+        return [self._started(there)]
+
+    def _started(self, there: GroupNode) -> PatchObject:
+        """Say that the node is ready, then take off the taint: one step for each version of it that is seen."""
+        meta = there.node.metadata
+        conditions: list[Raw] = there.raw.get("status", {}).get("conditions", [])
+        version = {"resourceVersion": meta.resource_version}
+        if any(one.get("type") == "Ready" and one.get("reason") == STARTING for one in conditions):
+            ready = {"type": "Ready", "status": "True", "reason": "NodeStarted"}
+            listed = [ready if one.get("type") == "Ready" else one for one in conditions]
+            patch = {"metadata": version, "status": {"conditions": listed}}
+            return PatchObject("Node", meta.name, meta.uid, patch, self._cause, "status", "ready")
+        taints = [taint for taint in there.raw["spec"]["taints"] if taint["key"] != STARTUP_TAINT]
+        patch = {"metadata": version, "spec": {"taints": taints}}
+        return PatchObject("Node", meta.name, meta.uid, patch, self._cause, message="started")

@@ -1,0 +1,1 @@
+"""Budgets, drains and avoid lists: who may be disrupted, and how it is done."""

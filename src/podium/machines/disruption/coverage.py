@@ -1,0 +1,107 @@
+"""Which disruption budgets cover which pods of a namespace."""
+
+from __future__ import annotations
+
+from podium.api.meta import Raw
+from podium.api.pod import Pod
+from podium.api.policy import PodDisruptionBudget
+from podium.machines.disruption.budget import Budget
+from podium.machines.disruption.covered_pods import controller_uid
+from podium.machines.disruption.label_index import LabelIndex, SelectorIndex
+
+
+class Coverage:
+    """The budgets and the pods of one namespace, by name; each budget counts the pods that it covers."""
+
+    def __init__(self) -> None:
+        self.budgets: dict[str, Budget] = {}
+        self._selectors: SelectorIndex[str] = SelectorIndex()
+        self._pods: dict[str, Pod] = {}
+        self._labels: LabelIndex[str] = LabelIndex()
+        # The names of the budgets over each pod, and of the pods of each controller.
+        self._covering: dict[str, list[str]] = {}
+        self._of_controller: dict[str, dict[str, None]] = {}
+
+    def put_pod(self, pod: Pod) -> list[str]:
+        """Take in a pod as it is now; the names of the budgets that this concerns."""
+        name, labels = pod.metadata.name, pod.metadata.labels
+        old = self._pods.get(name)
+        self._pods[name] = pod
+        self._note_controller(name, old, pod)
+        before = after = self._covering.get(name, [])
+        if old is None or old.metadata.labels != labels:
+            self._labels.put(name, labels)
+            after = sorted(self._selectors.matching(labels))
+            self._cover(name, after)
+        left = [budget for budget in before if budget not in after]
+        for budget in left:
+            self.budgets[budget].remove(name)
+        for budget in after:
+            self.budgets[budget].put(pod)
+        return left + after
+
+    def remove_pod(self, pod: Pod) -> list[str]:
+        """Forget a pod that is gone; the names of the budgets that this concerns."""
+        name = pod.metadata.name
+        known = self._pods.get(name)
+        if known is None or known.metadata.uid != pod.metadata.uid:
+            return []
+        del self._pods[name]
+        self._note_controller(name, known, None)
+        self._labels.remove(name)
+        covering = self._covering.pop(name, [])
+        for budget in covering:
+            self.budgets[budget].lose(pod)
+        return covering
+
+    def put_budget(self, object_: PodDisruptionBudget, raw: Raw) -> None:
+        """Take in a budget as it is now."""
+        meta = object_.metadata
+        known = self.budgets.get(meta.name)
+        if known is not None and known.object.spec.selector == object_.spec.selector:
+            known.replace(object_, raw)
+            return
+        self._remove(meta.name)
+        budget = self.budgets[meta.name] = Budget(object_, raw)
+        self._selectors.put(meta.name, budget.selector)
+        for pod in self._labels.matching(budget.selector):
+            self._cover(pod, sorted((*self._covering.get(pod, ()), meta.name)))
+            budget.put(self._pods[pod])
+
+    def remove_budget(self, object_: PodDisruptionBudget) -> None:
+        """Forget a budget that is gone."""
+        known = self.budgets.get(object_.metadata.name)
+        if known is not None and known.object.metadata.uid == object_.metadata.uid:
+            self._remove(object_.metadata.name)
+
+    def change_scale(self, uid: str) -> list[str]:
+        """The scale of a controller has changed; the names of the budgets that this concerns."""
+        pods = self._of_controller.get(uid, ())
+        names = dict.fromkeys(name for pod in pods for name in self._covering.get(pod, ()))
+        for name in names:
+            self.budgets[name].pods.forget_scale()
+        return [name for name in names if self.budgets[name].is_relative]
+
+    def _remove(self, name: str) -> None:
+        budget = self.budgets.pop(name, None)
+        self._selectors.remove(name)
+        for pod in budget.pods.names if budget is not None else ():
+            self._cover(pod, [one for one in self._covering[pod] if one != name])
+
+    def _note_controller(self, name: str, old: Pod | None, new: Pod | None) -> None:
+        before, after = ("" if one is None else controller_uid(one) for one in (old, new))
+        if before == after:
+            return
+        if before:
+            pods = self._of_controller[before]
+            del pods[name]
+            if not pods:
+                del self._of_controller[before]
+        if after:
+            self._of_controller.setdefault(after, {})[name] = None
+
+    def _cover(self, pod: str, budgets: list[str]) -> None:
+        if budgets:
+            self._covering[pod] = budgets
+        else:
+            self._covering.pop(pod, None)

@@ -1,0 +1,146 @@
+"""The controller that keeps the status of PodDisruptionBudgets, and ends disruptions that do not come.
+
+Source: pkg/controller/disruption/disruption.go; controlled-rescheduling.md, Disruption budget (the rate limit).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from podium.api.meta import Kubernetes
+from podium.api.pod import Pod
+from podium.api.policy import PodDisruptionBudget
+from podium.machines.actions import Action, ReplaceStatus
+from podium.machines.deadlines import Deadlines
+from podium.machines.disruption.budget import Budget
+from podium.machines.disruption.coverage import Coverage
+from podium.machines.disruption.scales import Scales
+from podium.machines.disruption.stale_disruptions import StaleDisruptions
+from podium.machines.observations import Answered, Changed, Gone, Observation, Problem, Tick
+from podium.machines.retry_queue import RetryQueue
+
+_CAUSE = "disruption-controller"
+
+_Key = tuple[str, str]
+
+
+class DisruptionController:
+    """Writes the status of each budget that a change concerns: one of its pods, of their workloads, or of itself.
+
+    The API server debits a budget in its status when it accepts an eviction. A status is therefore computed from the
+    newest version of the budget that is known here, and written on condition that it is the newest there is: debits
+    that came since make the write fail, and the next one is computed anew from a version that holds them. Each version
+    is the ground of one write that does not fail.
+
+    A newer budget may meet older pods. What its debits say of pods outweighs what is known of these: see `Budget`. An
+    older budget may meet newer pods; then the write fails.
+    """
+
+    def __init__(self) -> None:
+        self._coverage: dict[str, Coverage] = {}
+        self._scales = Scales()
+        self._stale = StaleDisruptions(_CAUSE)
+        # Budgets, by namespace and name, whose status may be out of date.
+        self._queue: RetryQueue[_Key] = RetryQueue()
+        # When the next disruption of each that counts runs out; when other notes run out, or its rate has more to show.
+        self._expiries: Deadlines[_Key] = Deadlines()
+        self._upkeep: Deadlines[_Key] = Deadlines()
+        # For each the version from which a status was written that has not failed.
+        self._written: dict[_Key, str] = {}
+
+    def handle(self, observation: Observation, now: int) -> list[Action]:
+        """Take in an observation at ``now``; on a Tick, say what to write."""
+        match observation:
+            case Changed(object=Pod() as pod, raw=raw):
+                self._touch(pod.metadata.namespace, self._in(pod).put_pod(pod))
+                self._stale.put(pod, raw)
+            case Gone(object=Pod() as pod):
+                self._touch(pod.metadata.namespace, self._in(pod).remove_pod(pod))
+                self._stale.remove(pod)
+            case Changed(object=PodDisruptionBudget() as budget, raw=raw):
+                self._in(budget).put_budget(budget, raw)
+                self._touch(budget.metadata.namespace, [budget.metadata.name])
+            case Gone(object=PodDisruptionBudget() as budget):
+                self._in(budget).remove_budget(budget)
+                self._touch(budget.metadata.namespace, [budget.metadata.name])
+            case Changed(object=other, raw=raw):
+                self._scales_changed(other, self._scales.put(other, raw))
+            case Gone(object=other):
+                self._scales_changed(other, self._scales.remove(other))
+            case Answered(action=ReplaceStatus() as action, problem=problem):
+                self._answered(action, problem, now)
+            case Tick():
+                return self._act(now)
+        return []
+
+    def next_deadline(self) -> int | None:
+        """When there is something to look at."""
+        parts = (self._queue, self._expiries, self._upkeep, self._stale)
+        return min((time for part in parts if (time := part.next_time()) is not None), default=None)
+
+    def is_settled(self) -> bool:
+        """Whether nothing is to be written but what is refused, and what changes the limits of no budget."""
+        return self._queue.is_settled() and self._stale.is_settled() and self._expiries.next_time() is None
+
+    def _in(self, object_: Kubernetes) -> Coverage:
+        return self._coverage.setdefault(object_.metadata.namespace, Coverage())
+
+    def _touch(self, namespace: str, budgets: Iterable[str]) -> None:
+        for name in budgets:
+            self._queue.add((namespace, name))
+
+    def _scales_changed(self, object_: Kubernetes, uids: list[str]) -> None:
+        for uid in uids:
+            self._touch(object_.metadata.namespace, self._in(object_).change_scale(uid))
+
+    def _answered(self, action: ReplaceStatus, problem: Problem | None, now: int) -> None:
+        if action.raw["kind"] == "Pod":
+            self._stale.answered(action, problem, now)
+            return
+        metadata = action.raw["metadata"]
+        key = metadata["namespace"], metadata["name"]
+        if self._written.get(key) != metadata["resourceVersion"]:
+            return
+        self._queue.answer(key, problem, now)
+        if problem is not None:
+            del self._written[key]
+
+    def _act(self, now: int) -> list[Action]:
+        for deadlines in (self._expiries, self._upkeep):
+            while (due := deadlines.take_due(now)) is not None:
+                self._queue.add(due)
+        actions: list[Action] = []
+        while (key := self._queue.take(now)) is not None:
+            budget = self._coverage[key[0]].budgets.get(key[1])
+            if budget is None:
+                self._forget(key)
+            else:
+                actions += self._sync(key, budget, now)
+        return actions + self._stale.due(now)
+
+    def _sync(self, key: _Key, budget: Budget, now: int) -> list[Action]:
+        status = budget.status(self._scales, now)
+        self._expiries.set(key, budget.next_expiry_ns(now, counts=True))
+        self._upkeep.set(key, _next_upkeep_ns(budget, now))
+        if status == budget.raw.get("status"):
+            self._queue.succeed(key)
+            return []
+        if self._written.get(key) == budget.version:
+            return []
+        self._written[key] = budget.version
+        write = ReplaceStatus({**budget.raw, "status": status}, _CAUSE)
+        warning = budget.warning(status, self._scales)
+        return [write] if warning is None else [write, warning]
+
+    def _forget(self, key: _Key) -> None:
+        """A budget is gone."""
+        self._written.pop(key, None)
+        self._expiries.set(key, None)
+        self._upkeep.set(key, None)
+        self._queue.succeed(key)
+
+
+def _next_upkeep_ns(budget: Budget, now: int) -> int | None:
+    """When the status has something else to say by itself, on which no limit depends; None for never."""
+    times = [budget.next_expiry_ns(now, counts=False), budget.next_token_ns(now)]
+    return min((time for time in times if time is not None), default=None)

@@ -1,0 +1,261 @@
+"""Draining a node: cordon it, evict its pods as their budgets allow, and wait until they are gone.
+
+Source: kubectl pkg/drain; controlled-rescheduling.md, Node drain.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass
+from typing import Literal
+
+from podium.api.meta import Kubernetes, Raw
+from podium.api.node import Node
+from podium.api.pod import Pod
+from podium.api.policy import PodDisruptionBudget
+from podium.api.workloads import DaemonSet
+from podium.decide.drain import DrainOptions, DrainPlan, Fate, PodFate, PodOnNode, plan_drain
+from podium.decide.local_storage import has_empty_dir
+from podium.machines.actions import Action, PatchObject
+from podium.machines.disruption.evictions import STUCK_AFTER, Evictions, EvictionSettings
+from podium.machines.observations import Answered, Changed, Gone, Observation, Problem, Tick
+
+_DRAIN = "drain"
+_SECOND = 10**9
+_CORDON: Raw = {"spec": {"unschedulable": True}}
+
+DrainState = Literal["running", "blocked", "drained", "refused", "timed-out"]
+PodState = Literal["waiting", "terminating", "gone", "left", "refused"]
+
+_STATES: dict[Fate, PodState] = {"evict": "waiting", "wait": "terminating", "leave": "left", "refuse": "refused"}
+
+
+@dataclass(frozen=True, slots=True)
+class DrainSettings(DrainOptions):
+    """How a node is drained.
+
+    ``grace_seconds`` stands in for the pods' own grace periods. ``disable_eviction`` deletes pods past their budgets.
+    ``timeout_ns`` after it began the drain gives up, None: never. A refused eviction is repeated after ``retry_ns``.
+    """
+
+    grace_seconds: int | None = None
+    disable_eviction: bool = False
+    timeout_ns: int | None = None
+    retry_ns: int = 5 * _SECOND
+
+
+@dataclass(frozen=True, slots=True)
+class PodReport:
+    """How far the drain is with one pod: ``reason`` why it stays, or the last answer; ``tries`` asked for so often."""
+
+    pod: str
+    uid: str
+    state: PodState
+    reason: str
+    tries: int
+
+
+@dataclass(frozen=True, slots=True)
+class DrainReport:
+    """How far the drain is. ``pods`` are by key, those that are gone last; ``message`` says why it ended."""
+
+    node: str
+    state: DrainState
+    message: str
+    pods: tuple[PodReport, ...]
+
+
+class Drain:
+    """Drains one node, once. Several nodes are drained by as many machines.
+
+    What it has to know stands in the API: started anew, it goes on with what it finds there. It is over when no pod is
+    left that had to go, when some pod may not be evicted (then none is), or when its time is up; the node stays
+    cordoned in any case. Blocked is what it is while every pod left was refused several times; it goes on trying.
+    """
+
+    def __init__(self, node: str, settings: DrainSettings = DrainSettings()) -> None:
+        self._name = node
+        self._settings = settings
+        self._node: Node | None = None
+        self._was_seen = False
+        self._is_cordoned = False
+        self._cordon_ns: int | None = 0
+        self._cordon_failures = 0
+        self._pods: dict[str, PodOnNode] = {}
+        self._daemon_sets: set[str] = set()
+        # How many pods of the node there are in each namespace, whose budgets matter.
+        self._namespaces: Counter[str] = Counter()
+        self._gone: list[PodReport] = []
+        self._plan = DrainPlan(())
+        self._evictions = Evictions(
+            EvictionSettings(_DRAIN, settings.retry_ns, settings.grace_seconds, settings.disable_eviction)
+        )
+        # The report of how it ended, once it has.
+        self._end: DrainReport | None = None
+        self._give_up_ns: int | None = None
+        self._next_ns: int | None = 0
+
+    def handle(self, observation: Observation, now: int) -> list[Action]:
+        """Take in an observation at ``now`` and say what to do."""
+        match observation:
+            case Changed(object=object_, raw=raw):
+                self._changed(object_, raw)
+            case Gone(object=object_):
+                self._vanished(object_)
+            case Answered(action=action, problem=problem):
+                self._answered(action, problem, now)
+            case Tick() if self._end is None:
+                return self._work(now)
+        return []
+
+    def next_deadline(self) -> int | None:
+        """When something is to be done for some pod."""
+        return None if self._end else self._next_ns
+
+    def is_settled(self) -> bool:
+        """Whether all that is left to do was refused again and again."""
+        if self._end is not None:
+            return True
+        if self._next_ns == 0 or self._give_up_ns is not None:
+            return False
+        if not self._is_cordoned:
+            return self._cordon_failures >= STUCK_AFTER
+        return all(
+            self._evictions.of(one.pod.metadata.uid).is_stuck or self._was_let_go(one) for one in self._plan.of("evict")
+        )
+
+    def report(self) -> DrainReport:
+        """How far the drain is; once it is over, how it ended."""
+        return self._end or self._report("blocked" if self._is_blocked() else "running", "")
+
+    # What the API shows
+
+    def _changed(self, object_: Kubernetes, raw: Raw) -> None:
+        match object_:
+            case Node() if object_.metadata.name == self._name:
+                self._node, self._was_seen = object_, True
+                self._is_cordoned |= object_.spec.unschedulable
+                self._next_ns = 0
+            case Pod():
+                self._pod_changed(object_, raw)
+            case PodDisruptionBudget():
+                self._budget_changed(object_)
+            case DaemonSet() if object_.key not in self._daemon_sets:
+                self._daemon_sets.add(object_.key)
+                self._next_ns = 0
+
+    def _vanished(self, object_: Kubernetes) -> None:
+        match object_:
+            case Node() if self._node is not None and object_.metadata.uid == self._node.metadata.uid:
+                self._node = None
+                self._next_ns = 0
+            case Pod():
+                self._pod_left(object_.key, object_.metadata.uid)
+            case PodDisruptionBudget():
+                self._budget_changed(object_)
+            case DaemonSet():
+                self._daemon_sets.discard(object_.key)
+                self._next_ns = 0
+
+    def _pod_changed(self, pod: Pod, raw: Raw) -> None:
+        before = self._pods.get(pod.key)
+        if before is not None and before.pod.metadata.uid != pod.metadata.uid:
+            # A namesake has taken the pod's place.
+            self._pod_left(pod.key, before.pod.metadata.uid)
+            before = None
+        if pod.spec.node_name != self._name:
+            return
+        came_late = self._is_cordoned if before is None else before.came_late
+        self._pods[pod.key] = PodOnNode(pod, has_empty_dir(raw), came_late)
+        self._namespaces[pod.metadata.namespace] += before is None
+        self._next_ns = 0
+
+    def _pod_left(self, key: str, uid: str) -> None:
+        there = self._pods.get(key)
+        if there is None or there.pod.metadata.uid != uid:
+            return
+        del self._pods[key]
+        self._namespaces[there.pod.metadata.namespace] -= 1
+        self._gone.append(PodReport(key, uid, "gone", "", self._evictions.of(uid).tries))
+        self._evictions.forget([uid])
+        self._evictions.hope()
+        self._next_ns = 0
+
+    def _budget_changed(self, budget: PodDisruptionBudget) -> None:
+        if self._namespaces[budget.metadata.namespace]:
+            self._evictions.hope()
+
+    def _answered(self, action: Action, problem: Problem | None, now: int) -> None:
+        if isinstance(action, PatchObject):
+            if problem is None:
+                self._is_cordoned = True
+            else:
+                self._cordon_ns = now + self._settings.retry_ns
+                self._cordon_failures += 1
+        self._evictions.answered(action, problem, now)
+        self._next_ns = 0
+
+    # What follows from it
+
+    def _work(self, now: int) -> list[Action]:
+        """Do what is due, and find out when the next is; or find that the drain is over."""
+        if self._give_up_ns is None and self._settings.timeout_ns is not None:
+            self._give_up_ns = now + self._settings.timeout_ns
+        self._plan = plan_drain(self._pods.values(), self._daemon_sets, self._settings, now)
+        end = None if self._needs_cordon() else self._found_end()
+        if end is None and self._give_up_ns is not None and self._give_up_ns <= now:
+            end = ("timed-out", "the time for the drain is up")
+        if end is not None:
+            self._end = self._report(*end)
+            return []
+        actions = self._cordon(now) if self._needs_cordon() else self._evict(now)
+        self._next_ns = self._next()
+        return actions
+
+    def _needs_cordon(self) -> bool:
+        return self._node is not None and not self._is_cordoned
+
+    def _found_end(self) -> tuple[DrainState, str] | None:
+        if not self._was_seen:
+            return "refused", f"there is no node {self._name}"
+        if self._plan.is_refused:
+            return "refused", "some pods may not be evicted"
+        if not self._plan.of("evict") and not self._plan.of("wait"):
+            return "drained", ""
+        return None
+
+    def _cordon(self, now: int) -> list[Action]:
+        """Cordon the node; its pods are evicted once that is done, or they would come back."""
+        if self._node is None or self._cordon_ns is None or self._cordon_ns > now:
+            return []
+        self._cordon_ns = None
+        return [PatchObject("Node", self._name, self._node.metadata.uid, _CORDON, _DRAIN, message="cordoned")]
+
+    def _evict(self, now: int) -> list[Action]:
+        found = (self._evictions.ask(one.pod.key, one.pod.metadata.uid, now) for one in self._plan.of("evict"))
+        return [action for actions in found for action in actions]
+
+    def _next(self) -> int | None:
+        times = [self._give_up_ns, *(one.recheck_ns for one in self._plan.fates)]
+        if self._needs_cordon():
+            times.append(self._cordon_ns)
+        else:
+            times += [self._evictions.of(one.pod.metadata.uid).next_ns for one in self._plan.of("evict")]
+        return min((time for time in times if time is not None), default=None)
+
+    def _was_let_go(self, one: PodFate) -> bool:
+        """Whether an eviction is on its way or granted, so that only its effect is to be seen."""
+        return self._evictions.of(one.pod.metadata.uid).next_ns is None
+
+    def _is_blocked(self) -> bool:
+        left = self._plan.of("evict")
+        return bool(left) and all(self._evictions.of(one.pod.metadata.uid).is_stuck for one in left)
+
+    def _report(self, state: DrainState, message: str) -> DrainReport:
+        there = tuple(self._pod_report(one) for one in self._plan.fates if one.pod.key in self._pods)
+        return DrainReport(self._name, state, message, (*there, *self._gone))
+
+    def _pod_report(self, one: PodFate) -> PodReport:
+        uid = one.pod.metadata.uid
+        attempts = self._evictions.of(uid)
+        return PodReport(one.pod.key, uid, _STATES[one.fate], attempts.message or one.reason, attempts.tries)

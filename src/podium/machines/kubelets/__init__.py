@@ -1,0 +1,1 @@
+"""The kubelets of all nodes."""

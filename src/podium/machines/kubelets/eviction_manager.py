@@ -1,0 +1,50 @@
+"""Evicts pods of a node that is short of memory.
+
+Source: pkg/kubelet/eviction/eviction_manager.go.
+"""
+
+from __future__ import annotations
+
+from podium.decide.pressure import eviction_message, memory_ranking
+from podium.machines.kubelets import kubelet_reports as reports
+from podium.machines.kubelets.node_memory import NodeMemory
+from podium.machines.kubelets.node_runs import NodeRuns
+from podium.machines.kubelets.pod_workers import PodWorkers
+
+
+class EvictionManager:
+    """Looks at the memory of one node; ``due_ns`` is when it has to look again, though nothing changes."""
+
+    def __init__(self, memory: NodeMemory, there: NodeRuns, workers: PodWorkers) -> None:
+        self._memory = memory
+        self._there = there
+        self._workers = workers
+        self.due_ns: int | None = None
+
+    @property
+    def is_short(self) -> bool:
+        """Whether the node says that it is short of memory."""
+        return self._memory.is_short
+
+    def begin(self, now: int, *, is_short: bool) -> None:
+        """The kubelet starts; ``is_short`` is what the API shows."""
+        self._memory.begin(now, is_short=is_short)
+
+    def synchronize(self, now: int) -> bool:
+        """Evict the next pod if it is time; whether what the node says has changed."""
+        memory, available = self._memory, self._there.available_bytes()
+        has_changed = memory.look(available, now)
+        if memory.may_evict(available, now):
+            self._evict(available, now)
+        self.due_ns = memory.due_ns(available, now)
+        return has_changed
+
+    def _evict(self, available: int, now: int) -> None:
+        ranking = memory_ranking(self._there.memory_uses())
+        if not ranking:
+            return
+        self._memory.evict(now)
+        run = self._there.runs[ranking[0].pod.metadata.uid]
+        message = eviction_message(ranking[0], self._memory.threshold_bytes, max(0, available))
+        run.outcome = reports.evicted(run, message)
+        self._workers.stop(run, now, 0)

@@ -1,0 +1,129 @@
+"""What kubelets report of their pods and nodes.
+
+Source: pkg/kubelet (status, eviction, preemption, nodestatus/setters.go).
+"""
+
+from __future__ import annotations
+
+from podium.api.meta import Raw
+from podium.api.node_health import DISK_PRESSURE, MEMORY_PRESSURE, PID_PRESSURE, READY
+from podium.api.pod import PodCondition
+from podium.decide.kubelet_admission import Refusal
+from podium.machines.actions import ReportPodStatus
+from podium.machines.kubelets.container_statuses import (
+    COMPLETED,
+    KILLED,
+    container_statuses,
+    running,
+    terminated,
+    waiting,
+)
+from podium.machines.kubelets.pod_run import PodRun
+
+KUBELET = "kubelet"
+
+_READY = PodCondition(type=READY, status="True")
+_NOT_READY = PodCondition(type=READY, status="False", reason="ContainersNotReady")
+_PREEMPTED = "Preempted in order to admit critical pod"
+
+
+def started(run: PodRun, now: int) -> ReportPodStatus:
+    """Its containers run; of those that were started again, how they ended before."""
+    ready = _READY if run.is_ready else _NOT_READY
+    if run.last_exit is None:
+        return _report(run, "Running", ready, start_time_ns=now)
+    return _report(run, "Running", ready, statuses=_running(run, now))
+
+
+def ready(run: PodRun) -> ReportPodStatus:
+    """Its containers are ready."""
+    if not run.restarts or run.started_ns is None:
+        return _report(run, "Running", _READY)
+    return _report(run, "Running", _READY, statuses=_running(run, run.started_ns))
+
+
+def backing_off(run: PodRun, wait_ns: int) -> ReportPodStatus:
+    """Its containers have failed, and are started again after a while."""
+    statuses = container_statuses(run.pod, run.raw, run.restarts, waiting(run.pod, wait_ns), run.last_exit)
+    return _report(run, "Running", _NOT_READY, statuses=statuses)
+
+
+def succeeded(run: PodRun, now: int) -> ReportPodStatus:
+    """Its containers have exited with success."""
+    not_ready = PodCondition(type=READY, status="False", reason="PodCompleted")
+    return _report(run, "Succeeded", not_ready, statuses=_restarted(run, terminated(COMPLETED, now)))
+
+
+def failed(run: PodRun, exit_: Raw) -> ReportPodStatus:
+    """Its containers have ended with failure, and are not started again."""
+    ended = exit_["terminated"]
+    message = f"containers ended with code {ended['exitCode']} ({ended['reason']})"
+    not_ready = PodCondition(type=READY, status="False", reason="PodFailed")
+    statuses = container_statuses(run.pod, run.raw, run.restarts, exit_)
+    return _report(run, "Failed", not_ready, message=message, statuses=statuses)
+
+
+def rejected(run: PodRun, refusal: Refusal) -> ReportPodStatus:
+    """The node does not take it."""
+    return _failed(run, refusal.reason, refusal.message)
+
+
+def preempted(run: PodRun) -> ReportPodStatus:
+    """It makes room for a critical pod."""
+    return _failed(run, "Preempting", _PREEMPTED, _disruption(_PREEMPTED))
+
+
+def evicted(run: PodRun, message: str) -> ReportPodStatus:
+    """Its node is short of memory."""
+    return _failed(run, "Evicted", message, _disruption(message))
+
+
+def node_conditions(*, is_short: bool) -> tuple[PodCondition, ...]:
+    """What a kubelet that is well says of its node; ``is_short``: memory is."""
+    return (
+        memory_pressure(is_short=is_short),
+        PodCondition(type=DISK_PRESSURE, status="False", reason="KubeletHasNoDiskPressure"),
+        PodCondition(type=PID_PRESSURE, status="False", reason="KubeletHasSufficientPID"),
+        PodCondition(type=READY, status="True", reason="KubeletReady", message="kubelet is posting ready status"),
+    )
+
+
+def memory_pressure(*, is_short: bool) -> PodCondition:
+    """Whether the node is short of memory."""
+    if is_short:
+        return PodCondition(type=MEMORY_PRESSURE, status="True", reason="KubeletHasInsufficientMemory")
+    return PodCondition(type=MEMORY_PRESSURE, status="False", reason="KubeletHasSufficientMemory")
+
+
+def _failed(run: PodRun, reason: str, message: str, *conditions: PodCondition) -> ReportPodStatus:
+    not_ready = PodCondition(type=READY, status="False", reason=reason)
+    statuses = _restarted(run, terminated(KILLED))
+    return _report(run, "Failed", not_ready, *conditions, reason=reason, message=message, statuses=statuses)
+
+
+def _disruption(message: str) -> PodCondition:
+    return PodCondition(type="DisruptionTarget", status="True", reason="TerminationByKubelet", message=message)
+
+
+def _running(run: PodRun, started_ns: int) -> tuple[Raw, ...]:
+    state = running(started_ns)
+    return container_statuses(run.pod, run.raw, run.restarts, state, run.last_exit, is_ready=run.is_ready)
+
+
+def _restarted(run: PodRun, state: Raw) -> tuple[Raw, ...]:
+    """The statuses of containers that were started again; of others nothing is said."""
+    return container_statuses(run.pod, run.raw, run.restarts, state) if run.restarts else ()
+
+
+def _report(
+    run: PodRun,
+    phase: str,
+    *conditions: PodCondition,
+    reason: str = "",
+    message: str = "",
+    start_time_ns: int | None = None,
+    statuses: tuple[Raw, ...] = (),
+) -> ReportPodStatus:
+    return ReportPodStatus(
+        run.pod.key, run.uid, KUBELET, phase, conditions, reason, message, start_time_ns, container_statuses=statuses
+    )

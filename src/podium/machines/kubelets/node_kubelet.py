@@ -1,0 +1,290 @@
+"""The kubelet of one node, and the machine on which it runs.
+
+Source: pkg/kubelet (lifecycle, preemption, status).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from podium.api.deletion import deletion_ns
+from podium.api.meta import Raw
+from podium.api.node import Node
+from podium.api.node_health import MEMORY_PRESSURE, condition_status, is_ready
+from podium.api.pod import Pod, PodCondition
+from podium.decide.kubelet_admission import Refusal
+from podium.machines.actions import Action, FinishDeletion, ReportNodeCondition, ReportPodStatus
+from podium.machines.kubelets import kubelet_reports as reports
+from podium.machines.kubelets.eviction_manager import EvictionManager
+from podium.machines.kubelets.node_memory import NodeMemory
+from podium.machines.kubelets.node_runs import NodeRuns
+from podium.machines.kubelets.pod_run import PodRun
+from podium.machines.kubelets.pod_workers import PodWorkers
+
+
+@dataclass(slots=True)
+class _Arrival:
+    """A pod that the kubelet has yet to look at.
+
+    ``has_run``: its containers were started, and ``restarts`` times again; ``is_lost``: they went with the machine.
+    """
+
+    pod: Pod
+    raw: Raw
+    has_run: bool = False
+    restarts: int = 0
+    is_lost: bool = False
+
+
+class NodeKubelet:
+    """Takes in what the API shows of its node and pods, and acts upon it in `tick`.
+
+    It runs while the API shows the node and the node's machine is not down. When the machine stops, or the node goes,
+    its containers are gone; the kubelet begins anew with what the API shows by then, and with how pods had ended.
+    """
+
+    def __init__(self, memory: NodeMemory, *, start_delay_ns: int, waits_for_victims: bool) -> None:
+        self._waits_for_victims = waits_for_victims
+        self._actions: list[Action] = []
+        self._there = NodeRuns()
+        self._workers = PodWorkers(self._there, self._actions, start_delay_ns)
+        self._evictions = EvictionManager(memory, self._there, self._workers)
+        self._is_down = False
+        # By uid, pods to look at.
+        self._arrivals: dict[str, _Arrival] = {}
+        self._has_news = False
+        # By type, the condition that the API was told last.
+        self._conditions: dict[str, ReportNodeCondition] = {}
+
+    def take_actions(self) -> list[Action]:
+        """What is to be written since this was last asked."""
+        actions = list(self._actions)
+        self._actions.clear()
+        return actions
+
+    def next_time(self) -> int | None:
+        """When to `tick`: 0 for at once, None for never."""
+        if not self._is_up:
+            return None
+        if self._has_news or self._workers.has_freed:
+            return 0
+        workers_ns, evictions_ns = self._workers.next_time(), self._evictions.due_ns
+        if workers_ns is None or evictions_ns is None:
+            return evictions_ns if workers_ns is None else workers_ns
+        return min(workers_ns, evictions_ns)
+
+    def is_settled(self) -> bool:
+        """Whether no more is to happen than that containers fail over and over again."""
+        if not self._is_up:
+            return True
+        is_busy = self._has_news or self._workers.has_freed or self._evictions.due_ns is not None
+        return not is_busy and self._workers.is_settled()
+
+    def tick(self, now: int) -> None:
+        """Do what is due."""
+        while (time_ns := self.next_time()) is not None and time_ns <= now:
+            self._move_on(now)
+            self._has_news = self._workers.has_freed = False
+            self._start_waiting(now)
+            if self._evictions.synchronize(now) and self._there.node is not None:
+                self._report_condition(self._there.node, reports.memory_pressure(is_short=self._evictions.is_short))
+
+    def finish(self, uid: str, now: int) -> bool:
+        """Let a pod's containers exit by themselves; False when they do not run."""
+        run = self._there.runs.get(uid)
+        if run is None or not run.is_running:
+            return False
+        self._workers.finish(run, now)
+        return True
+
+    def written(self, action: Action) -> bool:
+        """The API knows what it was told, or will not be told; whether that changes anything here."""
+        run = self._there.runs.get(action.uid) if isinstance(action, ReportPodStatus | FinishDeletion) else None
+        if run is None or not run.is_ended or run.wanted is not action:
+            return False
+        self._workers.release(run)
+        return True
+
+    def is_wanted(self, action: Action) -> bool:
+        """Whether what failed to be written is still what the API should be told last."""
+        match action:
+            case _ if not self._is_up:
+                return False
+            case ReportNodeCondition():
+                return self._conditions.get(action.condition.type) is action
+            case ReportPodStatus() | FinishDeletion():
+                run = self._there.runs.get(action.uid) or self._workers.ended.get(action.uid)
+                return run is not None and run.wanted is action
+            case _:
+                return False
+
+    # The machine
+
+    @property
+    def _is_up(self) -> bool:
+        return self._there.node is not None and not self._is_down
+
+    def fail(self) -> None:
+        """The machine stops."""
+        self._is_down = True
+        self._lose_containers()
+
+    def recover(self, now: int) -> None:
+        """The machine is there again."""
+        if self._is_down:
+            self._is_down = False
+            self._boot(now)
+
+    def _lose_containers(self) -> None:
+        for run in self._workers.lose():
+            has_run = run.started_ns is not None or run.last_exit is not None
+            self._arrivals[run.uid] = _Arrival(run.pod, run.raw, has_run, run.restarts)
+        for arrival in self._arrivals.values():
+            arrival.is_lost = True
+        self._conditions.clear()
+
+    def _boot(self, now: int) -> None:
+        node = self._there.node
+        if node is not None:
+            self._evictions.begin(now, is_short=condition_status(node, MEMORY_PRESSURE) == "True")
+            self._assert_conditions(node)
+            self._workers.report_ends()
+            self._has_news = True
+
+    # What the API shows
+
+    def show_node(self, node: Node, now: int) -> None:
+        """The node is there, or has changed; with another uid it is another machine."""
+        before = self._there.node
+        if before is not None and before.metadata.uid != node.metadata.uid:
+            self._lose_containers()
+            before = None
+        self._there.read(node)
+        if self._is_down:
+            return
+        if before is None:
+            self._boot(now)
+            return
+        self._assert_conditions(node)
+        for run in self._there.runs.values():
+            self._assert_ready(run)
+        self._has_news = True
+
+    def hide_node(self) -> None:
+        """The node is gone from the API, and its machine with it."""
+        self._there.node = None
+        self._lose_containers()
+
+    def show_pod(self, pod: Pod, raw: Raw, now: int) -> None:
+        """A pod is bound to the node, or has changed."""
+        uid = pod.metadata.uid
+        run = self._there.runs.get(uid) or self._workers.ended.get(uid)
+        if run is None:
+            arrival = self._arrivals.setdefault(uid, _Arrival(pod, raw, is_lost=self._is_down))
+            arrival.pod, arrival.raw = pod, raw
+            arrival.has_run |= pod.status.phase == "Running"
+        else:
+            self._pod_changed(run, pod, raw, now)
+        self._has_news = True
+
+    def hide_pod(self, uid: str) -> None:
+        """A pod is gone from the API."""
+        self._arrivals.pop(uid, None)
+        if uid in self._there.runs:
+            self._workers.release(self._there.runs[uid])
+        self._workers.ended.pop(uid, None)
+
+    def _pod_changed(self, run: PodRun, pod: Pod, raw: Raw, now: int) -> None:
+        run.read(pod, raw)
+        if pod.is_terminal:
+            if run.uid in self._there.runs:
+                self._workers.release(run)
+            if self._is_up:
+                self._workers.finish_ended(run)
+        elif pod.is_terminating:
+            self._workers.stop_deleted(run, now)
+        else:
+            self._assert_ready(run)
+
+    def _assert_conditions(self, node: Node) -> None:
+        """Say how the node is, where the API shows that nobody knows."""
+        for condition in reports.node_conditions(is_short=self._evictions.is_short):
+            if condition_status(node, condition.type) == "Unknown":
+                self._report_condition(node, condition)
+
+    def _assert_ready(self, run: PodRun) -> None:
+        """Say that a pod is ready, where the API shows that it is not, and its node is."""
+        node, ready = self._there.node, run.pod.status.condition("Ready")
+        is_denied = ready is not None and ready.status == "False" and run.pod.status.phase == "Running"
+        if run.is_running and run.is_ready and is_denied and node and is_ready(node):
+            self._workers.report(run, reports.ready(run))
+
+    # Arrivals
+
+    def _move_on(self, now: int) -> None:
+        """Do what is due for the pods, and look at new ones.
+
+        Those that run already keep their places. Others are looked at when what is to end by now has, the oldest first.
+        """
+        if self._arrivals:
+            arrivals = sorted(self._arrivals.values(), key=lambda one: one.pod.metadata.creation_timestamp or "")
+            self._arrivals.clear()
+            self._take_in([one for one in arrivals if one.has_run], now)
+            self._workers.move_on(now)
+            self._take_in([one for one in arrivals if not one.has_run], now)
+        self._workers.move_on(now)
+
+    def _take_in(self, arrivals: list[_Arrival], now: int) -> None:
+        for one in arrivals:
+            run = PodRun(one.pod, one.raw, deletion_ns(one.pod), one.restarts, is_admitted=one.has_run)
+            self._there.runs[run.uid] = run
+            self._arrive(run, one, now)
+
+    def _arrive(self, run: PodRun, arrival: _Arrival, now: int) -> None:
+        pod = run.pod
+        if pod.is_terminal:
+            self._workers.release(run)
+            self._workers.finish_ended(run)
+            return
+        if arrival.has_run and not arrival.is_lost:
+            self._workers.resume(run, now)
+        if pod.is_terminating:
+            self._workers.stop_deleted(run, now)
+        elif not arrival.has_run:
+            self._admit(run, now)
+        elif not arrival.is_lost:
+            self._assert_ready(run)
+        elif (refusal := self._there.judge_again(run).refusal) is not None:
+            self._turn_away(run, refusal)
+        else:
+            self._workers.restart(run, now)
+
+    def _admit(self, run: PodRun, now: int) -> None:
+        is_short, waits = self._evictions.is_short, self._waits_for_victims
+        verdict = self._there.judge(run, is_short=is_short, waits_for_victims=waits)
+        if verdict.refusal is not None:
+            self._turn_away(run, verdict.refusal)
+            return
+        run.is_admitted, run.is_waiting = True, verdict.must_wait
+        if not run.is_waiting:
+            self._workers.start(run, now)
+        for victim in verdict.victims:
+            victim.outcome = reports.preempted(victim)
+            self._workers.stop(victim, now, victim.pod.spec.termination_grace_period_seconds)
+
+    def _turn_away(self, run: PodRun, refusal: Refusal) -> None:
+        self._workers.end(run, reports.rejected(run, refusal))
+
+    def _start_waiting(self, now: int) -> None:
+        """Start the waiting pods that fit now; turn away those that will not fit any more."""
+        for run in self._there.waiting():
+            here = [one for one in self._there.holders() if not one.is_waiting]
+            if not self._there.refusals(run, here):
+                self._workers.start(run, now)
+            elif left := self._there.refusals(run, self._there.staying()):
+                self._turn_away(run, left[0])
+
+    def _report_condition(self, node: Node, condition: PodCondition) -> None:
+        action = ReportNodeCondition(node.metadata.name, node.metadata.uid, condition, reports.KUBELET)
+        self._conditions[condition.type] = action
+        self._actions.append(action)

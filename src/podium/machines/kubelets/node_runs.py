@@ -1,0 +1,124 @@
+"""The pods of one node, and whether there is room for another."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+
+from podium.api.node import Node
+from podium.api.node_health import DISK_PRESSURE, MEMORY_PRESSURE, PID_PRESSURE, condition_status
+from podium.api.requests import node_allocatable
+from podium.api.resources import MEMORY
+from podium.decide.critical_pods import Holder, is_critical, make_room
+from podium.decide.kubelet_admission import Refusal, pressure_refusal, refusals
+from podium.decide.pressure import MemoryUse
+from podium.machines.kubelets.pod_run import PodRun
+
+# A pod whose containers ran before is not turned away for these (feature gate NotEvictPodOnKubeletRestart).
+_NOT_FOR_RUNNING = ("NodeAffinity", "TaintToleration")
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """What becomes of a pod on its node: turned away for the ``refusal``, else admitted.
+
+    With ``must_wait`` it starts when others that end have left, and ``victims`` are those that are to end for it.
+    """
+
+    refusal: Refusal | None = None
+    must_wait: bool = False
+    victims: tuple[PodRun, ...] = ()
+
+
+@dataclass(slots=True, eq=False)
+class NodeRuns:
+    """``node`` is None while the API shows no such node; ``runs`` are by uid, in order of arrival.
+
+    A pod whose containers are gone is among them until the API knows that it has ended: others get its room only then,
+    so that a kubelet which starts anew meanwhile finds no more pods than there is room for.
+    """
+
+    node: Node | None = None
+    allocatable: Mapping[str, int] = field(default_factory=dict)
+    runs: dict[str, PodRun] = field(default_factory=dict)
+
+    def read(self, node: Node) -> None:
+        """Take in a newer reading of the node."""
+        self.node = node
+        self.allocatable = node_allocatable(node.status)
+
+    def judge(self, run: PodRun, *, is_short: bool, waits_for_victims: bool) -> Verdict:
+        """Whether a pod may come; ``is_short``: the node is short of memory.
+
+        One that fits beside those whose containers are not gone waits until the API knows of these. One that does not
+        may wait for others that are being killed, if that is the way; a critical one has others killed for it.
+        """
+        refused = pressure_refusal(run.pod, self._pressures(is_short=is_short))
+        if refused is not None:
+            return Verdict(refused)
+        if not self.refusals(run, self.holders()):
+            return Verdict()
+        found = self.refusals(run, [one for one in self.holders() if not one.is_ended])
+        if not found:
+            return Verdict(must_wait=True)
+        if is_critical(run.pod):
+            return self._make_room(run, found[0])
+        waits = waits_for_victims and not self.refusals(run, self.staying())
+        return Verdict(must_wait=True) if waits else Verdict(found[0])
+
+    def judge_again(self, run: PodRun) -> Verdict:
+        """Whether a pod that has run on this machine may go on after a restart of the machine."""
+        others = [one for one in self.holders() if not one.is_ended]
+        found = [one for one in self.refusals(run, others) if one.reason not in _NOT_FOR_RUNNING]
+        return Verdict(found[0]) if found else Verdict()
+
+    def refusals(self, run: PodRun, others: Iterable[PodRun]) -> list[Refusal]:
+        """Why a pod may not run here beside some others."""
+        if self.node is None:
+            raise ValueError(f"pod {run.pod.key}: its node is not known")
+        beside = [other.holding for other in others if other is not run]
+        return refusals(run.pod, run.holding, self.node, self.allocatable, beside)
+
+    def holders(self) -> list[PodRun]:
+        """The pods that hold resources, those included that only wait for them."""
+        return [run for run in self.runs.values() if run.is_admitted]
+
+    def staying(self) -> list[PodRun]:
+        """The holders that are not being killed, nor have ended."""
+        return [run for run in self.holders() if not run.is_stopping and not run.is_ended]
+
+    def waiting(self) -> list[PodRun]:
+        """The pods that wait for others to leave, by priority, then arrival."""
+        return sorted((run for run in self.runs.values() if run.is_waiting), key=lambda run: -run.pod.priority)
+
+    def available_bytes(self) -> int:
+        """The memory that running pods leave, negative where they use more than there is."""
+        return self.allocatable.get(MEMORY, 0) - sum(run.memory_used for run in self.runs.values() if run.is_running)
+
+    def memory_uses(self) -> list[MemoryUse]:
+        """What running pods use that are not being killed."""
+        return [
+            MemoryUse(run.pod, run.memory_used, run.holding.amounts.get(MEMORY, 0))
+            for run in self.staying()
+            if run.is_running
+        ]
+
+    def _make_room(self, run: PodRun, refusal: Refusal) -> Verdict:
+        """Whether a critical pod fits once less important ones have ended."""
+        staying = self.staying()
+        left = self.refusals(run, staying)
+        lacking = [one.lacking for one in left if one.lacking is not None]
+        if len(lacking) < len(left):
+            return Verdict(refusal)
+        holders = [Holder(one.pod, one.holding.amounts) for one in staying if one is not run]
+        victims = make_room(run.pod, holders, dict(lacking))
+        if victims is None:
+            return Verdict(refusal)
+        return Verdict(must_wait=True, victims=tuple(self.runs[victim.metadata.uid] for victim in victims))
+
+    def _pressures(self, *, is_short: bool) -> list[str]:
+        """The conditions under which the node does not take every pod."""
+        if self.node is None:
+            return []
+        others = [one for one in (DISK_PRESSURE, PID_PRESSURE) if condition_status(self.node, one) == "True"]
+        return [MEMORY_PRESSURE, *others] if is_short else others

@@ -1,0 +1,130 @@
+"""A pod on its node, as the kubelet keeps it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from podium.api.meta import Raw
+from podium.api.pod import Pod
+from podium.decide.kubelet_admission import Holding
+from podium.machines.actions import FinishDeletion, ReportPodStatus
+from podium.machines.kubelets.crash_backoff import CrashBackOff
+from podium.machines.kubelets.pod_annotations import (
+    CRASH_AFTER,
+    DURATION,
+    READY_AFTER,
+    duration_ns,
+    memory_usage,
+    never_terminates,
+    termination_ns,
+)
+
+_SECOND = 10**9
+
+
+@dataclass(slots=True, eq=False)
+class PodRun:
+    """One pod from its arrival on a node until its containers are gone. Times in nanoseconds, None for not known.
+
+    ``raw`` is the pod's wire form. ``is_admitted``: it holds its resources. ``is_waiting``: it does, but others that
+    end have yet to leave them. ``is_ready``: its containers are. ``is_stopping``: they are being killed. ``is_ended``:
+    they are gone.
+
+    ``start_ns`` is when its containers are to start (again), ``ready_ns``, ``exit_ns`` and ``crash_ns`` when they
+    become ready, and exit by themselves with success or with failure. ``stopped_ns`` is when they are gone; then
+    ``outcome`` is to be reported, None for the end of the pod's deletion. ``wanted`` is what the API was told last.
+    ``restarts`` counts how often containers were started again; ``last_exit`` is the state in which they ended last,
+    None if they never did.
+    """
+
+    pod: Pod
+    raw: Raw = field(default_factory=dict)
+    deleted_ns: int | None = None
+    restarts: int = 0
+    is_admitted: bool = False
+    is_waiting: bool = False
+    is_ready: bool = False
+    is_stopping: bool = False
+    is_ended: bool = False
+    start_ns: int | None = None
+    started_ns: int | None = None
+    ready_ns: int | None = None
+    exit_ns: int | None = None
+    crash_ns: int | None = None
+    stopped_ns: int | None = None
+    outcome: ReportPodStatus | None = None
+    wanted: ReportPodStatus | FinishDeletion | None = None
+    last_exit: Raw | None = None
+    backoff: CrashBackOff = field(default_factory=CrashBackOff)
+    holding: Holding = field(init=False)
+    memory_used: int = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.holding = Holding.of(self.pod.spec)
+        self.memory_used = memory_usage(self.pod.metadata.annotations)
+
+    @property
+    def uid(self) -> str:
+        """The pod's uid."""
+        return self.pod.metadata.uid
+
+    @property
+    def is_running(self) -> bool:
+        """Whether its containers have started and not ended."""
+        return self.started_ns is not None and not self.is_ended
+
+    @property
+    def is_in_crash_loop(self) -> bool:
+        """Whether its containers fail again and again, and nothing else is about to happen to them."""
+        return self.backoff.crashes > 1 and not self.is_stopping
+
+    def due_ns(self) -> int | None:
+        """When something happens to it by itself."""
+        if self.is_ended:
+            return None
+        of_containers = (self.start_ns,) if self.started_ns is None else (self.exit_ns, self.crash_ns, self.ready_ns)
+        return min((time for time in (self.stopped_ns, *of_containers) if time is not None), default=None)
+
+    def begin(self, started_ns: int) -> None:
+        """Its containers have started."""
+        annotations = self.pod.metadata.annotations
+        self.start_ns, self.started_ns = None, started_ns
+        self.exit_ns, self.crash_ns, ready_ns = (
+            None if after is None else started_ns + after
+            for after in (duration_ns(annotations, name) for name in (DURATION, CRASH_AFTER, READY_AFTER))
+        )
+        self.is_ready = ready_ns in (None, started_ns)
+        self.ready_ns = None if self.is_ready else ready_ns
+
+    def fail(self, exit_: Raw, start_ns: int) -> None:
+        """Its containers have ended with failure, and start again at ``start_ns``."""
+        self.last_exit = exit_
+        self.start_ns, self.started_ns = start_ns, None
+        self.is_ready = False
+
+    def read(self, pod: Pod, raw: Raw) -> None:
+        """Take in a newer reading of the pod."""
+        if pod.metadata.annotations != self.pod.metadata.annotations:
+            self.memory_used = memory_usage(pod.metadata.annotations)
+        self.pod, self.raw = pod, raw
+
+    def stop(self, asked_ns: int, grace_seconds: int, *, is_forced: bool = False) -> None:
+        """Be gone when the grace period that began at ``asked_ns`` is over, or sooner if that was planned already.
+
+        Containers that cannot be killed go only where the kubelet is ``is_forced`` to forget them.
+        """
+        self.is_stopping = True
+        annotations = self.pod.metadata.annotations
+        end = asked_ns
+        if self.started_ns is not None:
+            if never_terminates(annotations) and not is_forced:
+                return
+            grace, termination = grace_seconds * _SECOND, termination_ns(annotations)
+            end += grace if termination is None else min(grace, termination)
+        self.stopped_ns = end if self.stopped_ns is None else min(end, self.stopped_ns)
+
+    def asked_to_end_ns(self, now: int) -> int:
+        """When the deletion of the pod began, as far as is known at ``now``."""
+        if self.deleted_ns is None:
+            self.deleted_ns = now
+        return self.deleted_ns

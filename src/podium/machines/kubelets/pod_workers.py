@@ -1,0 +1,177 @@
+"""The life of each pod on a node: its start, its restarts, and its end.
+
+Source: pkg/kubelet (pod_workers.go, kuberuntime, status).
+"""
+
+from __future__ import annotations
+
+from podium.api.node_health import NODE_NOT_READY
+from podium.api.times import parse_time
+from podium.machines.actions import Action, FinishDeletion, ReportPodStatus
+from podium.machines.kubelets import kubelet_reports as reports
+from podium.machines.kubelets.container_statuses import CRASHED, LOST, read_restarts, terminated
+from podium.machines.kubelets.node_runs import NodeRuns
+from podium.machines.kubelets.pod_annotations import CRASH_AFTER
+from podium.machines.kubelets.pod_run import PodRun
+from podium.machines.settling_deadlines import SettlingDeadlines
+
+
+class PodWorkers:
+    """Moves pods on when their time has come.
+
+    ``there`` are the pods that hold their room, ``ended`` by uid those that the API knows to have ended, until it
+    forgets them. ``actions`` is where reports go. ``has_freed``: a pod has ended since this was last cleared.
+    """
+
+    def __init__(self, there: NodeRuns, actions: list[Action], start_delay_ns: int) -> None:
+        self._there = there
+        self._actions = actions
+        self._start_delay_ns = start_delay_ns
+        self._deadlines: SettlingDeadlines[PodRun] = SettlingDeadlines()
+        self.ended: dict[str, PodRun] = {}
+        self.has_freed = False
+
+    def next_time(self) -> int | None:
+        """When something is due for a pod; None for never."""
+        return self._deadlines.next_time()
+
+    def is_settled(self) -> bool:
+        """Whether no more is to happen than that containers fail over and over again."""
+        return self._deadlines.is_settled()
+
+    def lose(self) -> list[PodRun]:
+        """The machine stops: give up the pods whose containers go with it. How others ended is not forgotten."""
+        lost = [run for run in self._there.runs.values() if not run.is_ended]
+        for run in lost:
+            del self._there.runs[run.uid]
+        self._deadlines = SettlingDeadlines()
+        return lost
+
+    def report_ends(self) -> None:
+        """The machine is back: tell the API of the ends that it may not know of."""
+        self._actions += [run.wanted for run in self._there.runs.values() if run.wanted is not None]
+        for run in self.ended.values():
+            self.finish_ended(run)
+
+    def move_on(self, now: int) -> None:
+        """Do what is due for the pods."""
+        while (run := self._deadlines.take_due(now)) is not None:
+            if run.stopped_ns is not None and run.stopped_ns <= now:
+                self._stopped(run)
+            elif run.started_ns is None:
+                self._start(run, now)
+            elif run.exit_ns is not None and run.exit_ns <= now:
+                self.end(run, reports.succeeded(run, now))
+            elif run.crash_ns is not None and run.crash_ns <= now:
+                self._crash(run, now)
+            else:
+                run.is_ready, run.ready_ns = True, None
+                self.report(run, reports.ready(run))
+            self._plan(run)
+
+    # Beginnings
+
+    def start(self, run: PodRun, now: int) -> None:
+        """Let an admitted pod start."""
+        run.is_waiting = False
+        run.start_ns = now + self._start_delay_ns
+        self._plan(run)
+
+    def resume(self, run: PodRun, now: int) -> None:
+        """A pod ran before the kubelet looked: it keeps its place."""
+        status, restarts = run.pod.status, read_restarts(run.raw)
+        run.restarts = restarts.count
+        if restarts.count and restarts.started_ns is None and CRASH_AFTER in run.pod.metadata.annotations:
+            run.fail(terminated(CRASHED, now), now)
+        else:
+            run.begin(restarts.started_ns or (parse_time(status.start_time) if status.start_time else now))
+            ready = status.condition("Ready")
+            if ready is not None and (ready.status == "True" or ready.reason == NODE_NOT_READY):
+                run.is_ready, run.ready_ns = True, None
+            elif ready is not None and run.ready_ns is None:
+                run.is_ready = False
+        self._plan(run)
+
+    def restart(self, run: PodRun, now: int) -> None:
+        """A pod ran until its machine stopped: start it again, or let it fail if its restart policy says so."""
+        run.restarts = max(run.restarts, read_restarts(run.raw).count)
+        exit_ = terminated(LOST, now)
+        if run.pod.spec.restart_policy == "Never":
+            self.end(run, reports.failed(run, exit_))
+        else:
+            run.fail(exit_, now)
+            self._plan(run)
+
+    def _start(self, run: PodRun, now: int) -> None:
+        run.restarts += run.last_exit is not None
+        run.begin(now)
+        self.report(run, reports.started(run, now))
+
+    def _crash(self, run: PodRun, now: int) -> None:
+        """A pod's containers exit with failure."""
+        exit_ = terminated(CRASHED, now)
+        if run.is_stopping or run.pod.spec.restart_policy == "Never":
+            self.end(run, run.outcome or reports.failed(run, exit_))
+            return
+        start_ns = run.backoff.next_start_ns(now)
+        run.fail(exit_, start_ns)
+        if start_ns > now:
+            self.report(run, reports.backing_off(run, start_ns - now))
+
+    # Ends
+
+    def finish(self, run: PodRun, now: int) -> None:
+        """Let a pod's containers exit by themselves, with success."""
+        run.exit_ns = now
+        self._plan(run)
+
+    def stop(self, run: PodRun, asked_ns: int, grace_seconds: int, *, is_forced: bool = False) -> None:
+        """Let a pod end within a grace period; a shorter one, given later, brings the end forward."""
+        run.stop(asked_ns, grace_seconds, is_forced=is_forced)
+        self._plan(run)
+
+    def stop_deleted(self, run: PodRun, now: int) -> None:
+        """Let a pod end that was deleted."""
+        grace_seconds = run.pod.metadata.deletion_grace_period_seconds or 0
+        asked_ns = run.asked_to_end_ns(now)
+        self.stop(run, asked_ns if run.is_running else now, grace_seconds, is_forced=not grace_seconds)
+
+    def end(self, run: PodRun, report: ReportPodStatus) -> None:
+        """A pod's containers are gone, and the API is to be told how it ended."""
+        self._gone(run)
+        self.report(run, report)
+
+    def release(self, run: PodRun) -> None:
+        """The API knows that a pod has ended: what it held is free."""
+        self._gone(run)
+        del self._there.runs[run.uid]
+        self.ended[run.uid] = run
+
+    def finish_ended(self, run: PodRun) -> None:
+        """The API shows that a pod has ended: once it is deleted as well, nothing holds it."""
+        if run.pod.is_terminal and run.pod.is_terminating and not isinstance(run.wanted, FinishDeletion):
+            self._finish_deletion(run, "its containers had ended")
+
+    def report(self, run: PodRun, report: ReportPodStatus) -> None:
+        """Tell the API, in place of what it was told before."""
+        run.wanted = report
+        self._actions.append(report)
+
+    def _stopped(self, run: PodRun) -> None:
+        if run.outcome is not None:
+            self.end(run, run.outcome)
+        else:
+            self._gone(run)
+            self._finish_deletion(run, "")
+
+    def _gone(self, run: PodRun) -> None:
+        run.is_ended = self.has_freed = True
+        run.is_waiting = False
+        self._plan(run)
+
+    def _finish_deletion(self, run: PodRun, message: str) -> None:
+        run.wanted = FinishDeletion(run.pod.key, run.uid, reports.KUBELET, message)
+        self._actions.append(run.wanted)
+
+    def _plan(self, run: PodRun) -> None:
+        self._deadlines.set(run, run.due_ns(), recurs=run.is_in_crash_loop)

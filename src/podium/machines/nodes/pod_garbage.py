@@ -1,0 +1,159 @@
+"""The pod garbage collector: it deletes pods that no kubelet will ever end.
+
+Source: pkg/controller/podgc.
+"""
+
+from __future__ import annotations
+
+from podium.api.meta import Raw
+from podium.api.node import Node
+from podium.api.node_health import is_ready
+from podium.api.pod import Pod, PodCondition
+from podium.machines.actions import Action, DeleteObject, ReportPodStatus
+from podium.machines.deadlines import Deadlines
+from podium.machines.nodes.bound_pods import BoundPods
+from podium.machines.nodes.node_taints import OUT_OF_SERVICE
+from podium.machines.nodes.pod_deletions import PodDeletions
+from podium.machines.observations import Answered, Changed, Gone, Observation, Tick
+from podium.machines.work_queue import WorkQueue
+
+_NAME = "pod-garbage-collector"
+_ORPHAN = PodCondition(
+    type="DisruptionTarget", status="True", reason="DeletionByPodGC", message="PodGC: node no longer exists"
+)
+
+QUARANTINE_NS = 40 * 10**9
+"""How long a node must have been missing until its pods are taken to be orphans."""
+
+
+class PodGarbageCollector:
+    """Lets pods fail that have not ended, and deletes them with no grace period.
+
+    They are the pods of nodes that have been missing for `QUARANTINE_NS`; the deleted ones of nodes that are not ready
+    and are tainted out-of-service; and the deleted ones that have no node.
+    """
+
+    def __init__(self) -> None:
+        # By name, whether the node is out of service.
+        self._nodes: dict[str, bool] = {}
+        # By name of a node that is missing and has pods, when the quarantine ends.
+        self._missing: dict[str, int] = {}
+        self._pods = BoundPods()
+        # By key, deleted pods without a node.
+        self._unbound: dict[str, Pod] = {}
+        self._deletions = PodDeletions()
+        self._queue: WorkQueue[str] = WorkQueue()
+        # By node, the end of its quarantine.
+        self._deadlines: Deadlines[str] = Deadlines()
+
+    def handle(self, observation: Observation, now: int) -> list[Action]:
+        """Take in an observation at ``now``; on a Tick, say what to do."""
+        match observation:
+            case Changed(object=Node() as node):
+                self._node_changed(node)
+            case Gone(object=Node() as node):
+                self._nodes.pop(node.metadata.name, None)
+                self._look_for(node.metadata.name, now)
+            case Changed(object=Pod() as pod, raw=raw):
+                self._pod_changed(pod, raw, now)
+            case Gone(object=Pod() as pod):
+                self._pod_gone(pod)
+            case Answered(action=ReportPodStatus() | DeleteObject() as action):
+                self._answered(action, observation, now)
+            case Tick():
+                return self._tick(now)
+            case _:
+                pass
+        return []
+
+    def next_deadline(self) -> int | None:
+        """When pods are to be looked at."""
+        times = (self._queue.next_time(), self._deadlines.next_time())
+        return min((time for time in times if time is not None), default=None)
+
+    def is_settled(self) -> bool:
+        """Whether no pod is to be collected, now or later."""
+        return self.next_deadline() is None
+
+    def _node_changed(self, node: Node) -> None:
+        name = node.metadata.name
+        is_out = not is_ready(node) and any(taint.key == OUT_OF_SERVICE for taint in node.spec.taints)
+        if is_out and not self._nodes.get(name):
+            self._add_all(name)
+        self._nodes[name] = is_out
+        self._missing.pop(name, None)
+        self._deadlines.set(name, None)
+
+    def _pod_changed(self, pod: Pod, raw: Raw, now: int) -> None:
+        name = pod.spec.node_name
+        self._pods.put(pod, raw)
+        self._unbound.pop(pod.key, None)
+        if pod.is_terminating and not name:
+            self._unbound[pod.key] = pod
+        if pod.is_terminating or name in self._missing:
+            self._queue.add(pod.key)
+        if name:
+            self._look_for(name, now)
+
+    def _pod_gone(self, pod: Pod) -> None:
+        name = pod.spec.node_name
+        self._pods.remove(pod.key)
+        self._unbound.pop(pod.key, None)
+        self._deletions.forget(pod.metadata.uid)
+        if name in self._missing and not self._pods.on(name):
+            del self._missing[name]
+            self._deadlines.set(name, None)
+
+    def _look_for(self, name: str, now: int) -> None:
+        """Begin the quarantine of a node that is missing, if it has pods."""
+        if name not in self._nodes and name not in self._missing and self._pods.on(name):
+            self._missing[name] = now + QUARANTINE_NS
+            self._deadlines.set(name, self._missing[name])
+
+    def _add_all(self, name: str) -> None:
+        for one in self._pods.on(name):
+            self._queue.add(one.pod.key)
+
+    def _answered(self, action: ReportPodStatus | DeleteObject, answered: Answered, now: int) -> None:
+        key = action.pod if isinstance(action, ReportPodStatus) else action.key
+        goes_on = self._deletions.answered(answered)
+        if goes_on is False:
+            self._queue.fail(key, now)
+            return
+        self._queue.succeed(key)
+        if goes_on:
+            self._queue.add(key)
+
+    def _tick(self, now: int) -> list[Action]:
+        while (name := self._deadlines.take_due(now)) is not None:
+            self._add_all(name)
+        actions: list[Action] = []
+        while (key := self._queue.take(now)) is not None:
+            found = self._pods.find(key)
+            pod = self._unbound.get(key) if found is None else found.pod
+            why = None if pod is None else self._why(pod, now)
+            if pod is not None and why is not None:
+                actions += self._collect(pod, *why)
+        return actions
+
+    def _why(self, pod: Pod, now: int) -> tuple[str, tuple[PodCondition, ...]] | None:
+        """Why a pod is to be collected, in words and as conditions of the pod; None if it is not."""
+        name = pod.spec.node_name
+        if pod.is_terminal and pod.is_terminating and not pod.metadata.deletion_grace_period_seconds:
+            # Nothing holds it but its finalizers.
+            return None
+        if not name:
+            return "it never had a node", ()
+        if name not in self._nodes:
+            is_orphan = name in self._missing and self._missing[name] <= now
+            return (f"its node {name} is gone", (_ORPHAN,)) if is_orphan else None
+        if self._nodes[name] and pod.is_terminating:
+            return f"its node {name} is out of service", ()
+        return None
+
+    def _collect(
+        self, pod: Pod, message: str, conditions: tuple[PodCondition, ...]
+    ) -> list[ReportPodStatus | DeleteObject]:
+        uid = pod.metadata.uid
+        mark = None if pod.is_terminal else ReportPodStatus(pod.key, uid, _NAME, "Failed", conditions)
+        return self._deletions.step(mark, DeleteObject("Pod", pod.key, uid, _NAME, 0, message))

@@ -1,0 +1,162 @@
+"""The taint eviction controller: pods leave nodes whose NoExecute taints they do not tolerate.
+
+Source: pkg/controller/tainteviction.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from podium.api.meta import Raw
+from podium.api.node import Node, Taint
+from podium.api.pod import Pod
+from podium.api.times import parse_time
+from podium.cluster.taints import tolerates
+from podium.decide.critical_pods import is_static
+from podium.machines.actions import Action, DeletePod, MarkDisruption
+from podium.machines.deadlines import Deadlines
+from podium.machines.nodes.bound_pods import BoundPods
+from podium.machines.nodes.pod_deletions import PodDeletions
+from podium.machines.observations import Answered, Changed, Gone, Observation, Tick
+from podium.machines.work_queue import WorkQueue
+
+_NAME = "taint-eviction-controller"
+_REASON = "DeletionByTaintManager"
+_MESSAGE = "Taint manager: deleting due to NoExecute taint"
+_SECOND = 10**9
+
+
+@dataclass(frozen=True, slots=True)
+class _Driving:
+    """A NoExecute taint, the time at which it was added by its own account ("" for none), and since when it counts."""
+
+    taint: Taint
+    added: str
+    since_ns: int
+
+
+class TaintEviction:
+    """Deletes the pods of tainted nodes, each when it no longer tolerates one of the taints.
+
+    A pod without toleration goes at once; one that tolerates a taint for some seconds goes when these are over, unless
+    the taint goes before. The seconds count from when the taint was added, so that a machine that starts anew goes on
+    counting. Pods of DaemonSets stay because of the tolerations that they come with. Static pods, and those that have
+    ended, are left alone.
+    """
+
+    def __init__(self) -> None:
+        self._taints: dict[str, tuple[_Driving, ...]] = {}
+        self._pods = BoundPods()
+        self._deletions = PodDeletions()
+        self._queue: WorkQueue[str] = WorkQueue()
+        self._deadlines: Deadlines[str] = Deadlines()
+
+    def handle(self, observation: Observation, now: int) -> list[Action]:
+        """Take in an observation at ``now``; on a Tick, say what to do."""
+        match observation:
+            case Changed(object=Node() as node, raw=raw):
+                self._set_taints(node.metadata.name, self._driving(node, raw, now))
+            case Gone(object=Node() as node):
+                self._set_taints(node.metadata.name, ())
+            case Changed(object=Pod() as pod, raw=raw):
+                self._pods.put(pod, raw)
+                if pod.spec.node_name in self._taints:
+                    self._queue.add(pod.key)
+            case Gone(object=Pod() as pod):
+                self._pods.remove(pod.key)
+                self._deletions.forget(pod.metadata.uid)
+                self._deadlines.set(pod.key, None)
+            case Answered(action=MarkDisruption() | DeletePod() as action):
+                self._answered(action, observation, now)
+            case Tick():
+                return self._tick(now)
+            case _:
+                pass
+        return []
+
+    def next_deadline(self) -> int | None:
+        """When a pod is to be looked at."""
+        times = (self._queue.next_time(), self._deadlines.next_time())
+        return min((time for time in times if time is not None), default=None)
+
+    def is_settled(self) -> bool:
+        """Whether no pod is to go, now or later."""
+        return self.next_deadline() is None
+
+    def _set_taints(self, name: str, taints: tuple[_Driving, ...]) -> None:
+        if taints != self._taints.pop(name, ()):
+            for one in self._pods.on(name):
+                self._queue.add(one.pod.key)
+        if taints:
+            self._taints[name] = taints
+
+    def _driving(self, node: Node, raw: Raw, now: int) -> tuple[_Driving, ...]:
+        """The node's taints that drive pods off; a taint that was there before counts on."""
+        before = {(one.taint, one.added): one for one in self._taints.get(node.metadata.name, ())}
+        times = {(one.get("key"), one.get("effect")): one.get("timeAdded") for one in _taints_of(raw)}
+        found = []
+        for taint in node.spec.taints:
+            if taint.effect == "NoExecute":
+                added = str(times.get((taint.key, taint.effect)) or "")
+                new = _Driving(taint, added, _since_ns(added, now))
+                found.append(before.get((taint, added), new))
+        return tuple(found)
+
+    def _answered(self, action: MarkDisruption | DeletePod, answered: Answered, now: int) -> None:
+        goes_on = self._deletions.answered(answered)
+        if goes_on is False:
+            self._queue.fail(action.pod, now)
+            return
+        self._queue.succeed(action.pod)
+        if goes_on:
+            self._queue.add(action.pod)
+
+    def _tick(self, now: int) -> list[Action]:
+        while (due := self._deadlines.take_due(now)) is not None:
+            self._queue.add(due)
+        actions: list[Action] = []
+        while (key := self._queue.take(now)) is not None:
+            found = self._pods.find(key)
+            due_ns = None if found is None else self._due_ns(found.pod)
+            if found is None:
+                continue
+            if due_ns is not None and due_ns <= now:
+                actions += self._delete(found.pod)
+            else:
+                self._deadlines.set(key, due_ns)
+                self._deletions.forget(found.pod.metadata.uid)
+        return actions
+
+    def _due_ns(self, pod: Pod) -> int | None:
+        """When the pod has to go; None for never."""
+        if pod.is_terminating or pod.is_terminal or is_static(pod):
+            return None
+        times = []
+        for driving in self._taints.get(pod.spec.node_name, ()):
+            matching = (one for one in pod.spec.tolerations if tolerates(one, driving.taint))
+            toleration = next(matching, None)
+            if toleration is None:
+                return 0
+            if toleration.toleration_seconds is not None:
+                times.append(driving.since_ns + toleration.toleration_seconds * _SECOND)
+        return min(times, default=None)
+
+    def _delete(self, pod: Pod) -> list[MarkDisruption | DeletePod]:
+        target = pod.status.condition("DisruptionTarget")
+        is_marked = target is not None and (target.status, target.reason) == ("True", _REASON)
+        uid = pod.metadata.uid
+        mark = None if is_marked else MarkDisruption(pod.key, uid, _REASON, _MESSAGE, _NAME)
+        return self._deletions.step(mark, DeletePod(pod.key, uid, _NAME))
+
+
+def _taints_of(raw: Raw) -> list[Raw]:
+    found: list[Raw] = raw.get("spec", {}).get("taints") or []
+    return found
+
+
+def _since_ns(added: str, now: int) -> int:
+    """Since when a taint counts that is first seen now; the time it was added is cut off to whole seconds."""
+    try:
+        return min(now, parse_time(added) + _SECOND) if added else now
+    except ValueError:
+        return now

@@ -1,0 +1,1 @@
+"""The scheduler: queue, attempts, binding cycles, and carrying out preemptions."""

@@ -1,0 +1,317 @@
+"""From a chosen node to a bound pod: reserve, permit, bind claims, bind the pod; and back again where that fails.
+
+The pod is assumed on its node from the first step on, so that the next attempts see the room as taken.
+
+Source: pkg/scheduler/schedule_one.go (assume, bindingCycle, handleBindingCycleError).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from enum import Enum, auto
+
+from podium.cluster.cluster import Cluster
+from podium.framework.cycle_state import CycleState
+from podium.framework.errors import Calling, PluginError
+from podium.framework.plugin import PermitResult
+from podium.framework.runner import Runner
+from podium.framework.status import SUCCESS, Code, Status
+from podium.framework.waiting_pods import WaitingPod, WaitingPods
+from podium.machines.actions import Action, Bind, BindClaim, Nominate, Record
+from podium.machines.observations import Problem
+from podium.machines.scheduling.queued_pod import SECOND_NS, QueuedPod
+
+# How long an unanswered binding is left alone before it is sent again; the server refuses what was carried out.
+BIND_RETRY_NS = SECOND_NS
+
+
+class Stage(Enum):
+    """Where a binding cycle stands."""
+
+    PERMIT = auto()
+    PRE_BIND = auto()
+    BIND = auto()
+
+
+@dataclass(slots=True, eq=False)
+class BindingCycle:
+    """One pod on its way to one node.
+
+    ``claims`` are the claim bindings that are still to be answered, by ``claims_deadline_ns`` at the latest (None where
+    they may take as long as they do). ``may_be_bound``: a binding was left without an answer, which says neither that
+    it was carried out nor that it was not.
+    """
+
+    queued: QueuedPod
+    runner: Runner
+    state: CycleState
+    node_name: str
+    stage: Stage = Stage.PERMIT
+    claims: set[BindClaim] = field(default_factory=set)
+    claims_deadline_ns: int | None = None
+    retry_ns: int | None = None
+    may_be_bound: bool = False
+
+    @property
+    def bind(self) -> Bind:
+        """The action that ends the cycle."""
+        pod = self.queued.record
+        return Bind(pod.key, pod.uid, self.node_name)
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """A binding cycle that came to nothing. ``status`` is a plugin's rejection, or an error."""
+
+    cycle: BindingCycle
+    status: Status
+
+
+# What to do now, and the failure if the cycle came to nothing.
+StepResult = tuple[list[Action], Failure | None]
+
+
+class BindingCycles:
+    """All pods between decision and binding, and those whose binding has yet to be seen in the API.
+
+    Methods return what to do now, and whether the cycle failed; a failed cycle has been undone already.
+    """
+
+    def __init__(self, cluster: Cluster, waiting_pods: WaitingPods) -> None:
+        self._cluster = cluster
+        self._waiting = waiting_pods
+        self._cycles: dict[str, BindingCycle] = {}
+        # Pods that were bound, as the API answered, but are not yet seen on their node.
+        self.unseen: set[str] = set()
+
+    def __len__(self) -> int:
+        return len(self._cycles)
+
+    def __contains__(self, uid: str) -> bool:
+        return uid in self._cycles
+
+    def find(self, uid: str) -> BindingCycle | None:
+        """The cycle of a pod, or None."""
+        return self._cycles.get(uid)
+
+    def is_assumed(self, uid: str) -> bool:
+        """Whether a pod counts as placed though the API does not show it yet."""
+        return uid in self._cycles or uid in self.unseen
+
+    def start(self, queued: QueuedPod, runner: Runner, state: CycleState, node_name: str, now: int) -> StepResult:
+        """Assume the pod on the node and go as far as possible."""
+        pod = queued.record
+        cycle = self._cycles[pod.uid] = BindingCycle(queued, runner, state, node_name)
+        pod.node_name = node_name
+        self._cluster.add_pod(pod)
+        return self._guarded(cycle, lambda: self._reserve(cycle, now))
+
+    def resume(self, uid: str, now: int) -> StepResult:
+        """Go on with a pod whose wait at Permit is over."""
+        waiting, cycle = self._waiting.get(uid), self._cycles[uid]
+        if waiting is None:
+            raise ValueError(f"pod {cycle.queued.record.key} does not wait")
+        self._waiting.remove(uid)
+        if waiting.rejected_by:
+            return self._fail(cycle, Status(Code.UNSCHEDULABLE, (waiting.message,), waiting.rejected_by))
+        return self._guarded(cycle, lambda: self._pre_bind(cycle, now, announced=True))
+
+    def claim_answered(self, action: BindClaim, problem: Problem | None) -> StepResult:
+        """A claim was bound, or could not be; when the last one is, the pod's own binding follows."""
+        cycle = self._cycles.get(action.pod_uid)
+        if cycle is None or action not in cycle.claims:
+            return [], None
+        cycle.claims.discard(action)
+        if problem is not None:
+            return self._fail(cycle, _error(f"binding claim {action.claim}: {problem.message}"))
+        if cycle.claims:
+            return [], None
+        cycle.claims_deadline_ns = None
+        return self._guarded(cycle, lambda: self._bind(cycle))
+
+    def give_up_claims(self, now: int) -> list[Failure]:
+        """The cycles whose claims were not bound in time; an answer that comes after all says nothing any more."""
+        late = [cycle for cycle in self._cycles.values() if _is_due(cycle.claims_deadline_ns, now)]
+        return [self._fail(cycle, _error(_unbound_claims(cycle)))[1] for cycle in late]
+
+    def bind_answered(self, action: Bind, problem: Problem | None, now: int) -> StepResult:
+        """The binding was carried out, refused, or left without an answer.
+
+        Without an answer it may have been carried out. The pod stays assumed and the same binding is sent again, until
+        the API shows the pod on a node or says that there is none. A conflict then says that the pod was bound, by us
+        or by others, or replaced: which of these, the API will show.
+        """
+        cycle = self._cycles.get(action.uid)
+        if cycle is None or cycle.bind != action or cycle.stage is not Stage.BIND:
+            return [], None
+        if problem is None:
+            del self._cycles[action.uid]
+            self.unseen.add(action.uid)
+            return _bound(cycle), None
+        if problem.is_ambiguous or (cycle.may_be_bound and problem.code not in (404, 409)):
+            cycle.may_be_bound = True
+            cycle.retry_ns = now + BIND_RETRY_NS
+            return [], None
+        if cycle.may_be_bound and problem.code == 409:
+            return [], None
+        return self._fail(cycle, _error(f"binding to {cycle.node_name}: {problem.message}"))
+
+    def retries(self, now: int) -> list[Action]:
+        """The bindings to send again."""
+        due = [cycle for cycle in self._cycles.values() if _is_due(cycle.retry_ns, now)]
+        for cycle in due:
+            cycle.retry_ns = None
+        return [cycle.bind for cycle in due]
+
+    def cancel(self, uid: str, status: Status) -> Failure:
+        """Undo the cycle of a pod. Raises KeyError where there is none."""
+        return self._fail(self._cycles[uid], status)[1]
+
+    def withdraw(self, uid: str) -> None:
+        """Forget a pod that is not to be bound, and undo its cycle if there is one."""
+        self.unseen.discard(uid)
+        if uid in self._cycles:
+            self._undo(self._cycles[uid])
+
+    def seen(self, uid: str, node_name: str) -> list[Action]:
+        """The API shows a pod on a node. A cycle that asked for that has ended well; any other is given up.
+
+        The pod stays on the node where it was assumed, until it is replaced by what the API shows.
+        """
+        self.unseen.discard(uid)
+        cycle = self._cycles.pop(uid, None)
+        if cycle is None:
+            return []
+        if cycle.stage is Stage.BIND and cycle.node_name == node_name:
+            return _bound(cycle)
+        self._waiting.remove(uid)
+        _unreserve(cycle)
+        return []
+
+    def next_deadline(self) -> int | None:
+        """When a wait at Permit or for claims ends, or a binding is to be sent again; None where none of that is."""
+        times = [time for cycle in self._cycles.values() for time in (cycle.retry_ns, cycle.claims_deadline_ns)]
+        times.append(self._waiting.next_deadline())
+        return min((time for time in times if time is not None), default=None)
+
+    def _guarded(self, cycle: BindingCycle, step: Callable[[], StepResult]) -> StepResult:
+        """Take a step; a plugin that raises fails the cycle, as one that answers with an error does."""
+        try:
+            return step()
+        except PluginError as error:
+            return self._fail(cycle, _error(str(error)))
+
+    def _reserve(self, cycle: BindingCycle, now: int) -> StepResult:
+        pod = cycle.queued.record
+        for plugin in cycle.runner.profile.reserve:
+            with Calling(plugin.name, "Reserve", pod):
+                status = plugin.reserve(cycle.state, pod, cycle.node_name)
+            if not status.is_success:
+                return self._fail(cycle, status.by(plugin.name))
+        status = self._permit(cycle, now)
+        if status.code is Code.WAIT:
+            return [Nominate(pod.key, pod.uid, cycle.node_name)], None
+        if not status.is_success:
+            return self._fail(cycle, status)
+        return self._pre_bind(cycle, now, announced=False)
+
+    def _permit(self, cycle: BindingCycle, now: int) -> Status:
+        pod = cycle.queued.record
+        waiting = WaitingPod(pod, cycle.node_name)
+        for plugin in cycle.runner.profile.permit:
+            with Calling(plugin.name, "Permit", pod):
+                answer = plugin.permit(cycle.state, pod, cycle.node_name)
+            result = answer if isinstance(answer, PermitResult) else PermitResult(answer)
+            if result.status.code is Code.WAIT:
+                waiting.deadlines_ns[plugin.name] = now + result.timeout_ns
+            elif not result.status.is_success:
+                return result.status.by(plugin.name)
+        if not waiting.deadlines_ns:
+            return SUCCESS
+        self._waiting.add(waiting)
+        return Status(Code.WAIT)
+
+    def _pre_bind(self, cycle: BindingCycle, now: int, *, announced: bool) -> StepResult:
+        cycle.stage = Stage.PRE_BIND
+        pod = cycle.queued.record
+        actions: list[Action] = []
+        timeouts_ns: list[int] = []
+        for plugin in cycle.runner.profile.pre_bind:
+            with Calling(plugin.name, "PreBind", pod):
+                answer = plugin.pre_bind(cycle.state, pod, cycle.node_name)
+            if isinstance(answer, Status):
+                if not answer.is_success and not answer.is_skip:
+                    return self._fail(cycle, answer.by(plugin.name))
+                continue
+            for claim in answer:
+                action = BindClaim(claim.claim, claim.uid, claim.volume, claim.node_name, pod.uid)
+                cycle.claims.add(action)
+                actions.append(action)
+                timeouts_ns += [] if claim.timeout_ns is None else [claim.timeout_ns]
+        if not cycle.claims:
+            return self._bind(cycle)
+        cycle.claims_deadline_ns = now + min(timeouts_ns) if timeouts_ns else None
+        nominate = Nominate(pod.key, pod.uid, cycle.node_name)
+        return (actions if announced else [nominate, *actions]), None
+
+    def _bind(self, cycle: BindingCycle) -> StepResult:
+        cycle.stage = Stage.BIND
+        pod = cycle.queued.record
+        for plugin in cycle.runner.profile.bind:
+            with Calling(plugin.name, "Bind", pod):
+                status = plugin.bind(cycle.state, pod, cycle.node_name)
+            if status.is_skip:
+                continue
+            if not status.is_success:
+                return self._fail(cycle, status.by(plugin.name))
+            return [cycle.bind], None
+        return self._fail(cycle, _error("no Bind plugin took the pod"))
+
+    def _fail(self, cycle: BindingCycle, status: Status) -> tuple[list[Action], Failure]:
+        self._undo(cycle)
+        return [], Failure(cycle, status)
+
+    def _undo(self, cycle: BindingCycle) -> None:
+        """Unreserve, and take the pod off its node."""
+        pod = cycle.queued.record
+        _unreserve(cycle)
+        del self._cycles[pod.uid]
+        self._waiting.remove(pod.uid)
+        self._cluster.remove_pod(pod.uid)
+        pod.node_name = ""
+
+
+def _unreserve(cycle: BindingCycle) -> None:
+    pod = cycle.queued.record
+    for plugin in reversed(cycle.runner.profile.reserve):
+        with Calling(plugin.name, "Unreserve", pod):
+            plugin.unreserve(cycle.state, pod, cycle.node_name)
+
+
+def _bound(cycle: BindingCycle) -> list[Action]:
+    """The pod is bound: record it, and tell the plugins. One that raises changes nothing about that."""
+    pod, node_name = cycle.queued.record, cycle.node_name
+    message = f"Successfully assigned {pod.key} to {node_name}"
+    actions: list[Action] = [Record(pod.key, pod.uid, "Normal", "Scheduled", message, node_name)]
+    for plugin in cycle.runner.profile.post_bind:
+        try:
+            with Calling(plugin.name, "PostBind", pod):
+                plugin.post_bind(cycle.state, pod, node_name)
+        except PluginError as error:
+            actions.append(Record(pod.key, pod.uid, "Warning", "FailedPostBind", str(error), node_name))
+    return actions
+
+
+def _is_due(time_ns: int | None, now: int) -> bool:
+    return time_ns is not None and time_ns <= now
+
+
+def _unbound_claims(cycle: BindingCycle) -> str:
+    """What is said of claims that were not bound in time."""
+    claims = sorted(action.claim for action in cycle.claims)
+    return f"binding to {cycle.node_name}: not bound in time: {', '.join(claims)}"
+
+
+def _error(message: str) -> Status:
+    return Status(Code.ERROR, (message,))

@@ -1,0 +1,164 @@
+"""Preemptions that came to nothing: the victims went, and pods that are not more important took their room.
+
+Schedulers do not know of one another's nominations: one preempts, and another puts the victim's replacement into the
+room, for ever. So a pod whose preemptions were futile several times waits before it preempts again, longer each time.
+They are counted for the pod's owner, since a kubelet may also turn the preemptor away in favour of a pod that was
+quicker, and then it is the preemptor's replacement that goes on.
+
+Source: pod-preemption.md, "Race condition in multi-scheduler clusters"; kubernetes/kubernetes#130429.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+from podium.api.times import format_duration, format_time
+from podium.cluster.cluster import Cluster
+from podium.cluster.pods import PodRecord
+from podium.decide.fitting import fits_without
+from podium.framework.runner import Runner
+from podium.machines.actions import Record
+from podium.machines.deadlines import Deadlines
+from podium.machines.scheduling.queued_pod import SECOND_NS
+
+_FIRST_WAIT_NS = 60 * SECOND_NS
+_LONGEST_WAIT_NS = 3_600 * SECOND_NS
+_DOUBLINGS = 6
+_MOST_NAMES = 3
+
+
+@dataclass(frozen=True, slots=True)
+class _Round:
+    """One preemption on a node: the uids of its victims, and of all pods that were there when it began."""
+
+    node_name: str
+    victims: frozenset[str]
+    present: frozenset[str]
+
+
+@dataclass(slots=True)
+class _History:
+    """The preemptions for an owner's pods since one of them last ran.
+
+    ``rounds`` are by the uid of the preemptor, None where it is judged; ``lost`` are those of pods that their kubelets
+    turned away. No pod of the owner preempts before ``until_ns``.
+    """
+
+    rounds: dict[str, _Round | None] = field(default_factory=dict)
+    lost: list[_Round] = field(default_factory=list)
+    futile: int = 0
+    until_ns: int = 0
+
+
+class FutilePreemptions:
+    """Counts them by owner, and says who must wait. ``most`` in a row are borne; with 0 nobody ever waits.
+
+    A preemption is futile if all its victims are gone and the pod, which fits nowhere, would fit their node but for
+    other owners' pods that came there since and are not more important. So a room that a more important pod has taken,
+    or a node that is gone or has changed, does not count.
+    """
+
+    def __init__(self, cluster: Cluster, most: int) -> None:
+        self._cluster = cluster
+        self._most = most
+        self._histories: dict[str, _History] = {}
+        self._waiting: Deadlines[str] = Deadlines()
+
+    def begin(self, pod: PodRecord, node_name: str, victims: Iterable[PodRecord]) -> None:
+        """Victims are being deleted for a pod; whatever was begun for it before is not judged any more."""
+        uids = frozenset(victim.uid for victim in victims)
+        row = self._cluster.nodes.row_of.get(node_name)
+        if self._most and uids and row is not None:
+            present = self._cluster.pods_on(row)
+            history = self._histories.setdefault(pod.owner_uid, _History())
+            history.rounds[pod.uid] = _Round(node_name, uids, frozenset(other.uid for other in present))
+
+    def judge(self, runner: Runner, pod: PodRecord, now: int) -> list[Record]:
+        """Judge what was begun for a pod that fits nowhere; says so if that is why it must wait from now on."""
+        history = self._histories.get(pod.owner_uid)
+        if history is None:
+            return []
+        rounds, history.lost = history.lost, []
+        last = history.rounds.setdefault(pod.uid, None)
+        if last is not None and self._cluster.placed.keys().isdisjoint(last.victims):
+            rounds = [*rounds, last]
+            history.rounds[pod.uid] = None
+        taken = [(one.node_name, takers) for one in rounds if (takers := self._takers(runner, pod, one))]
+        history.futile += len(taken)
+        if not taken or history.futile < self._most:
+            return []
+        wait_ns = min(_FIRST_WAIT_NS << min(history.futile - self._most, _DOUBLINGS), _LONGEST_WAIT_NS)
+        history.until_ns = now + wait_ns
+        node_name, takers = taken[-1]
+        message = (
+            f"{history.futile} preemptions were futile: other pods took the room, last on node {node_name} "
+            f"{_some(takers)}; no further preemption for {format_duration(wait_ns)}"
+        )
+        return [Record(pod.key, pod.uid, "Warning", "PreemptionBackoff", message, node_name)]
+
+    def wait(self, pod: PodRecord, now: int) -> str:
+        """Why a pod may not preempt now, "" where it may. One that may not is handed out when it may again."""
+        history = self._histories.get(pod.owner_uid)
+        if history is None or history.until_ns <= now:
+            return ""
+        self._waiting.set(pod.uid, history.until_ns)
+        until = format_time(history.until_ns)
+        return f"{history.futile} preemptions were futile, as other pods took the room; the next is tried at {until}"
+
+    def take_due(self, now: int) -> str | None:
+        """The uid of a pod whose wait is over; None when there is none."""
+        return self._waiting.take_due(now)
+
+    def next_deadline(self) -> int | None:
+        """When `take_due` next has something; None for never."""
+        return self._waiting.next_time()
+
+    def runs(self, pod: PodRecord, now: int) -> None:
+        """A pod runs on its node: if it is one of those concerned, its owner begins anew."""
+        history = self._histories.get(pod.owner_uid)
+        if history is None or pod.uid not in history.rounds:
+            return
+        del history.rounds[pod.uid]
+        if history.until_ns:
+            for uid in history.rounds:
+                self._waiting.set(uid, now)
+        history.lost, history.futile, history.until_ns = [], 0, 0
+        self._tidy(pod)
+
+    def rejected(self, pod: PodRecord, node_name: str) -> None:
+        """A pod has failed on a node before it ran: its kubelet turned it away, and its replacement will tell why."""
+        history = self._histories.get(pod.owner_uid)
+        last = None if history is None else history.rounds.get(pod.uid)
+        if history is not None and last is not None and last.node_name == node_name:
+            history.lost.append(last)
+
+    def forget(self, pod: PodRecord) -> None:
+        """A pod is gone."""
+        self._waiting.set(pod.uid, None)
+        history = self._histories.get(pod.owner_uid)
+        if history is not None:
+            history.rounds.pop(pod.uid, None)
+            self._tidy(pod)
+
+    def _tidy(self, pod: PodRecord) -> None:
+        history = self._histories[pod.owner_uid]
+        if not history.rounds and not history.lost:
+            del self._histories[pod.owner_uid]
+
+    def _takers(self, runner: Runner, pod: PodRecord, ended: _Round) -> list[str]:
+        """The keys of the pods that took the room which a preemption had made for ``pod``; none where it is not so."""
+        row = self._cluster.nodes.row_of.get(ended.node_name)
+        if row is None:
+            return []
+        takers = [
+            other
+            for other in self._cluster.pods_on(row)
+            if other.uid not in ended.present and other.priority <= pod.priority and other.owner_uid != pod.owner_uid
+        ]
+        return [other.key for other in takers] if takers and fits_without(runner, pod, row, takers) else []
+
+
+def _some(names: list[str]) -> str:
+    shown = ", ".join(names[:_MOST_NAMES])
+    return f"{shown} and {len(names) - _MOST_NAMES} more" if len(names) > _MOST_NAMES else shown

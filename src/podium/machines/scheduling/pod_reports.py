@@ -1,0 +1,96 @@
+"""What the API was told about pending pods, and what it shows of that."""
+
+from __future__ import annotations
+
+from podium.cluster.pods import PodRecord
+from podium.machines.actions import Action, ClearNomination, Nominate, ReportUnschedulable
+from podium.machines.observations import Problem
+from podium.machines.scheduling.queued_pod import SECOND_NS
+
+# How long after a write failed it is sent again.
+RETRY_NS = SECOND_NS
+_NOT_FOUND = 404
+
+
+class PodReports:
+    """The nominations and messages of pending pods, as the API shows them or soon will.
+
+    A write of ours is seen in the API only later, and readings from before it may still come. While one is on its way,
+    what the readings say about the nomination is no news.
+    """
+
+    def __init__(self) -> None:
+        # By uid: the nomination that was last read, the one that was written and not read since, the message.
+        self._shown: dict[str, str] = {}
+        self._written: dict[str, str] = {}
+        self._messages: dict[str, str] = {}
+        # Writes that failed, by uid: when to send them again.
+        self._failed: dict[str, tuple[int, ReportUnschedulable | ClearNomination]] = {}
+
+    def read(self, uid: str, nominated: str) -> bool:
+        """Take in the nomination that a reading shows ("" for none); whether somebody else has changed it."""
+        before = self._shown.get(uid, "")
+        self._shown[uid] = nominated
+        written = self._written.get(uid)
+        if written is None:
+            return nominated != before
+        if written == nominated:
+            del self._written[uid]
+        return False
+
+    def nominated(self, uid: str) -> str:
+        """The nomination that the API shows, or soon will; "" for none."""
+        return self._written.get(uid, self._shown.get(uid, ""))
+
+    def write(self, uid: str, nominated: str) -> None:
+        """A nomination, or the end of it (""), is written by an action."""
+        if nominated != self.nominated(uid):
+            self._written[uid] = nominated
+
+    def report(self, pod: PodRecord, reason: str, message: str) -> list[ReportUnschedulable]:
+        """Report an attempt that came to nothing, if the message or the pod's nomination is new."""
+        uid, nominated = pod.uid, pod.nominated_node_name
+        is_new = nominated != self.nominated(uid)
+        if not is_new and self._messages.get(uid) == message:
+            return []
+        self._messages[uid] = message
+        self._failed.pop(uid, None)
+        self.write(uid, nominated)
+        return [ReportUnschedulable(pod.key, uid, reason, message, nominated if is_new else None)]
+
+    def failed(self, action: ReportUnschedulable | Nominate | ClearNomination, problem: Problem, now: int) -> None:
+        """A write was refused, or left without an answer: what is read counts, and it is sent again later.
+
+        But not a nomination that comes before a binding: the binding ends it. A conflict may mean that another pod has
+        the name now; then the API will show that, and nothing is sent any more.
+        """
+        if problem.code != _NOT_FOUND:
+            self._written.pop(action.uid, None)
+            self._messages.pop(action.uid, None)
+            if not isinstance(action, Nominate):
+                self._failed[action.uid] = (now + RETRY_NS, action)
+
+    def take_due(self, now: int) -> list[ReportUnschedulable | ClearNomination]:
+        """The writes that failed and are to be sent again, as they were."""
+        due = [uid for uid, (retry_ns, _) in self._failed.items() if retry_ns <= now]
+        return [self._failed.pop(uid)[1] for uid in due]
+
+    def again(self, action: ReportUnschedulable | ClearNomination, pod: PodRecord) -> list[Action]:
+        """A write that failed, brought up to date with the pod's nomination; nothing where it is no longer needed."""
+        if isinstance(action, ReportUnschedulable):
+            return [*self.report(pod, action.reason, action.message)]
+        if pod.nominated_node_name or not self.nominated(pod.uid):
+            return []
+        self.write(pod.uid, "")
+        return [action]
+
+    def next_deadline(self) -> int | None:
+        """When the first write is to be sent again; None if none is."""
+        return min((retry_ns for retry_ns, _ in self._failed.values()), default=None)
+
+    def forget(self, uid: str) -> None:
+        """The pod is bound, gone, or not to be scheduled."""
+        self._shown.pop(uid, None)
+        self._written.pop(uid, None)
+        self._messages.pop(uid, None)
+        self._failed.pop(uid, None)

@@ -1,0 +1,499 @@
+"""The scheduler: watches pods and nodes, attempts one pod at a time, and says what to bind, nominate and delete.
+
+Source: pkg/scheduler (scheduler.go, schedule_one.go, eventhandlers.go); pod-preemption.md for nominations.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+
+from podium.api.avoid_list import PREFER_AVOID_PODS
+from podium.api.disruption_policy import DisruptionPolicy
+from podium.api.meta import Kubernetes
+from podium.api.node import Node
+from podium.api.pod import Pod
+from podium.cluster.cluster import Cluster
+from podium.cluster.pods import PodRecord
+from podium.cluster.storage import StorageObject
+from podium.decide.nominations import unfit_nominations
+from podium.decide.placement import Placement, place
+from podium.decide.post_filter import ask_post_filters
+from podium.framework.configuration import Configuration, default_configuration
+from podium.framework.errors import Calling, PluginError
+from podium.framework.events import EVERY_EVENT, ClusterEvent, EventToRegister, Resource
+from podium.framework.events import Action as Change
+from podium.framework.feature_gates import FeatureGates
+from podium.framework.plugin import EnqueuePlugin, PostFilterResult
+from podium.framework.profile_builder import build_profiles
+from podium.framework.registry import Registry
+from podium.framework.runner import Runner
+from podium.framework.status import SUCCESS, Code, Status, unresolvable, unschedulable
+from podium.framework.waiting_pods import WaitingPods
+from podium.machines.actions import (
+    Action,
+    Bind,
+    BindClaim,
+    ClearNomination,
+    DeletePod,
+    MarkDisruption,
+    Nominate,
+    Record,
+    ReportUnschedulable,
+)
+from podium.machines.observations import (
+    Answered,
+    Changed,
+    Gone,
+    NodeHeard,
+    NodeSilent,
+    Observation,
+    Problem,
+    Tick,
+)
+from podium.machines.scheduling.binding_cycles import BindingCycles, Failure, Stage
+from podium.machines.scheduling.disruption_cap import DisruptionCap
+from podium.machines.scheduling.fit_error import fit_error, rejecting_plugins
+from podium.machines.scheduling.futile_preemptions import FutilePreemptions
+from podium.machines.scheduling.node_changes import node_changes
+from podium.machines.scheduling.object_events import object_event
+from podium.machines.scheduling.pod_changes import pod_changes
+from podium.machines.scheduling.pod_reports import PodReports
+from podium.machines.scheduling.preemptions import Ended, Preemptions
+from podium.machines.scheduling.queue import SchedulingQueue
+from podium.machines.scheduling.queued_pod import Place, QueuedPod, QueueSettings
+from podium.machines.scheduling.stray_nominations import StrayNominations
+from podium.plugins.registry import IN_TREE
+
+PREEMPTION_GATE = "DefaultPreemption"
+_EVERY_PRIORITY = 2**63
+
+
+class Scheduler:
+    """A scheduler with one or several profiles, as a machine.
+
+    Each `Tick` makes at most one scheduling attempt; while pods wait to be attempted, the next deadline is 0.
+    """
+
+    def __init__(
+        self,
+        configuration: Configuration | None = None,
+        *,
+        seed: int = 0,
+        feature_gates: FeatureGates = FeatureGates(),  # noqa: B008 - an immutable value
+    ) -> None:
+        configuration = configuration or default_configuration()
+        self.cluster = Cluster(honors_policy=feature_gates.non_preempting_priority)
+        self.seed = seed
+        self.waiting_pods = WaitingPods()
+        profiles = build_profiles(
+            configuration, Registry(IN_TREE), self.cluster, waiting_pods=self.waiting_pods, seed=seed
+        )
+        self.runners = {name: Runner(profile, self.cluster) for name, profile in profiles.items()}
+        self.queue = SchedulingQueue(
+            {name: runner.sort_key for name, runner in self.runners.items()},
+            self._pre_enqueue,
+            {name: _registrations(runner) for name, runner in self.runners.items()},
+            QueueSettings(configuration.pod_initial_backoff_ns, configuration.pod_max_backoff_ns),
+        )
+        self.bindings = BindingCycles(self.cluster, self.waiting_pods)
+        self.preemptions = Preemptions(self.cluster)
+        self.futile = FutilePreemptions(self.cluster, configuration.max_futile_preemptions)
+        self.cap = DisruptionCap(self.cluster.budgets)
+        self.reports = PodReports()
+        # Every pod that the API shows, by uid, and the uid of each key.
+        self._pods: dict[str, PodRecord] = {}
+        self._uid_of: dict[str, str] = {}
+        self._strays = StrayNominations()
+
+    def handle(self, observation: Observation, now: int) -> list[Action]:
+        """Take in an observation at ``now`` (nanoseconds) and say what to do."""
+        actions = self._observe(observation, now)
+        while settled := self.waiting_pods.settled(now):
+            for waiting in settled:
+                actions += self._went(self.bindings.resume(waiting.pod.uid, now), now)
+        return actions
+
+    def _observe(self, observation: Observation, now: int) -> list[Action]:
+        match observation:
+            case Changed(object=Pod() as pod):
+                return self._pod_changed(pod, now)
+            case Gone(object=Pod() as pod):
+                self._pod_gone(pod.metadata.uid or pod.key, now)
+                return []
+            case Changed(object=changed):
+                return self._object_changed(changed, now)
+            case Gone(object=gone):
+                return self._object_gone(gone, now)
+            case Answered(action=action, problem=problem):
+                return self._answered(action, problem, now)
+            case Tick():
+                return self._tick(now)
+            case NodeSilent() | NodeHeard():
+                return []
+
+    def next_deadline(self) -> int | None:
+        """When the scheduler next wants a `Tick`; 0 means at once."""
+        if self.queue.can_pop:
+            return 0
+        parts = (self.queue, self.bindings, self.reports, self.futile, self.cap)
+        deadlines = (part.next_deadline() for part in parts)
+        return min((deadline for deadline in deadlines if deadline is not None), default=None)
+
+    def is_settled(self) -> bool:
+        """Whether no pod is about to be attempted or bound, but for those whose attempts end in errors each time."""
+        if self.queue.can_pop or self.cap.is_awaited or self.bindings.next_deadline() is not None:
+            return False
+        return all(pod.error_count > 1 for pod in self.queue.pods(Place.BACKOFF))
+
+    # What the API shows
+
+    def _pod_changed(self, pod: Pod, now: int) -> list[Action]:
+        uid = pod.metadata.uid or pod.key
+        namesake = self._uid_of.get(pod.key)
+        if namesake is not None and namesake != uid:
+            self._pod_gone(namesake, now)
+        if pod.is_terminal:
+            if pod.status.phase == "Failed" and uid in self._pods:
+                self.futile.rejected(self._pods[uid], pod.spec.node_name)
+            self._pod_gone(uid, now)
+            return []
+        is_new = uid not in self._pods
+        record = self._pods[uid] = self.cluster.read(pod)
+        self._uid_of[record.key] = uid
+        if record.node_name:
+            if pod.status.phase == "Running":
+                self.futile.runs(record, now)
+            return [*self._clear_stray(record, is_new=is_new), *self._assigned(record, now)]
+        if record.scheduler_name in self.runners and not record.terminating:
+            self._pending(record, now)
+        else:
+            self._withdraw(record, now)
+        return []
+
+    def _assigned(self, record: PodRecord, now: int) -> list[Action]:
+        """A pod is on a node: newly seen, bound by us or by others, or changed there."""
+        uid, before = record.uid, self.cluster.placed.get(record.uid)
+        is_new = before is None or self.bindings.is_assumed(uid)
+        actions = self.bindings.seen(uid, record.node_name)
+        self._forget_pending(uid)
+        record.nominated_node_name = ""
+        if before is None:
+            self.cluster.add_pod(record)
+        else:
+            self.cluster.replace_pod(record)
+        if before is None or is_new:
+            event = ClusterEvent(Resource.ASSIGNED_POD, Change.ADD, None, record, "AssignedPodAdd")
+        else:
+            changes = pod_changes(before, record)
+            event = ClusterEvent(Resource.ASSIGNED_POD, changes, before, record, "AssignedPodUpdate")
+        self.queue.move(event, now)
+        if before is not None and before.node_name != record.node_name:
+            self._room_opened(before, now)
+        return actions + self._clear_unfit(record.node_name, record.priority, record.key, now)
+
+    def _pending(self, record: PodRecord, now: int) -> None:
+        """A pod of ours waits for a node: newly seen, or changed while it waits."""
+        uid, shown = record.uid, record.nominated_node_name
+        known = self.cluster.nominations.node_of(uid)
+        wanted = shown if self.reports.read(uid, shown) else known
+        record.nominated_node_name = ""
+        if uid in self.bindings.unseen:
+            return
+        if uid in self.bindings:
+            self._assumed_changed(record, now)
+        else:
+            if wanted:
+                self.cluster.nominations.put(record, wanted)
+            elif known:
+                self.cluster.nominations.remove(uid)
+            if known and known != wanted:
+                self._room_opened(record, now)
+        self.queue.update(record, now)
+
+    def _assumed_changed(self, record: PodRecord, now: int) -> None:
+        """A pod on its way to its node may get other labels, which others look at."""
+        before = self.cluster.placed[record.uid]
+        if before.pod_class is not record.pod_class:
+            changed = replace(record, node_name=before.node_name)
+            self.cluster.replace_pod(changed)
+            changes = pod_changes(before, changed)
+            self.queue.move(ClusterEvent(Resource.ASSIGNED_POD, changes, before, changed, "AssignedPodUpdate"), now)
+
+    def _clear_stray(self, record: PodRecord, *, is_new: bool) -> list[Action]:
+        """Clear the nomination of a pod that is bound, if it was written after that."""
+        is_stray = self._strays.observe(record.uid, record.nominated_node_name, is_new=is_new)
+        if not is_stray or record.scheduler_name not in self.runners:
+            return []
+        return [ClearNomination(record.key, record.uid, record.scheduler_name)]
+
+    def _pod_gone(self, uid: str, now: int) -> None:
+        record = self._pods.pop(uid, None)
+        if record is None:
+            return
+        self._strays.forget(uid)
+        if self._uid_of.get(record.key) == uid:
+            del self._uid_of[record.key]
+        self._withdraw(record, now)
+
+    def _withdraw(self, record: PodRecord, now: int) -> None:
+        """A pod neither takes nor wants room: it is gone, or without a node and deleted or another scheduler's."""
+        uid, placed = record.uid, self.cluster.placed.get(record.uid)
+        node_name = "" if placed is None else placed.node_name
+        had_room = placed is not None or uid in self.cluster.nominations
+        self.bindings.withdraw(uid)
+        self._forget_pending(uid)
+        self.futile.forget(record)
+        if uid in self.cluster.placed:
+            self.cluster.remove_pod(uid)
+        if had_room:
+            self._room_opened(placed or record, now)
+            self._try_nominated(node_name, record, now)
+
+    def _forget_pending(self, uid: str) -> None:
+        self.queue.delete(uid)
+        self.preemptions.forget(uid)
+        self.cluster.nominations.remove(uid)
+        self.reports.forget(uid)
+        self.cap.forget(uid)
+
+    def _object_changed(self, changed: Kubernetes, now: int) -> list[Action]:
+        if isinstance(changed, Node):
+            return self._node_changed(changed, now)
+        if isinstance(changed, DisruptionPolicy):
+            self.cap.observe(changed)
+        old = self.cluster.storage.find(changed) if isinstance(changed, StorageObject) else None
+        self.cluster.put(changed)
+        event = object_event(old, changed)
+        if event is not None:
+            self.queue.move(event, now)
+        return []
+
+    def _node_changed(self, node: Node, now: int) -> list[Action]:
+        row = self.cluster.nodes.row_of.get(node.metadata.name)
+        old = None if row is None else self.cluster.nodes.node(row)
+        changes = Change.ADD if old is None else node_changes(old, node)
+        if changes or (old is not None and _avoid_list(old) != _avoid_list(node)):
+            self.cluster.put_node(node)
+        if changes:
+            label = "NodeAdd" if old is None else "NodeUpdate"
+            self.queue.move(ClusterEvent(Resource.NODE, changes, old, node, label), now)
+        return []
+
+    def _object_gone(self, gone: Kubernetes, now: int) -> list[Action]:
+        if isinstance(gone, DisruptionPolicy):
+            self.cap.observe(None)
+        if not isinstance(gone, Node):
+            self.cluster.remove(gone)
+            event = object_event(gone, None)
+            if event is not None:
+                self.queue.move(event, now)
+            return []
+        name = gone.metadata.name
+        if name not in self.cluster.nodes.row_of:
+            return []
+        self.cluster.remove_node(name)
+        self.queue.move(ClusterEvent(Resource.NODE, Change.DELETE, gone, None, "NodeDelete"), now)
+        return self._clear_unfit(name, _EVERY_PRIORITY, f"node {name} is gone", now)
+
+    # How actions ended
+
+    def _answered(self, action: Action, problem: Problem | None, now: int) -> list[Action]:
+        match action:
+            case Bind():
+                actions = self._went(self.bindings.bind_answered(action, problem, now), now)
+                if problem is None and action.uid in self.bindings.unseen:
+                    self.queue.done(action.uid)
+                return actions
+            case BindClaim():
+                return self._went(self.bindings.claim_answered(action, problem), now)
+            case MarkDisruption() | DeletePod():
+                actions, ended = self.preemptions.answered(action, problem)
+                if ended is not None:
+                    self._preemption_ended(ended, now)
+                return actions
+            case ReportUnschedulable() | Nominate() | ClearNomination() if problem is not None:
+                self.reports.failed(action, problem, now)
+        return []
+
+    def _preemption_ended(self, ended: Ended, now: int) -> None:
+        """Open the preemptor's gate.
+
+        It is tried again at once if something failed, or happened meanwhile that would have woken it; otherwise it
+        waits for its victims to go.
+        """
+        queued = self.queue.find(ended.preemptor.uid)
+        if queued is not None and (ended.failed or queued.place is Place.GATED):
+            self.queue.activate([ended.preemptor.uid], now)
+
+    # Attempts
+
+    def _tick(self, now: int) -> list[Action]:
+        self.queue.flush(now)
+        for waits in (self.futile, self.cap):
+            while (uid := waits.take_due(now)) is not None:
+                self.queue.activate([uid], now)
+        actions = self.bindings.retries(now)
+        for failure in self.bindings.give_up_claims(now):
+            actions += self._put_back(failure, now)
+        queued = self.queue.pop(now)
+        if queued is not None:
+            actions += self._attempt(queued, now)
+        return actions + self._write_again(now)
+
+    def _attempt(self, queued: QueuedPod, now: int) -> list[Action]:
+        pod = queued.record
+        runner = self.runners[pod.scheduler_name]
+        try:
+            placement = place(runner, pod, self.seed)
+            if placement.row is None:
+                return self._nowhere(queued, runner, placement, now)
+        except PluginError as error:
+            return self._not_scheduled(queued, [], str(error), now, error=True)
+        node_name = self.cluster.nodes.name(placement.row)
+        nominated = self.cluster.nominations.remove(pod.uid)
+        if nominated and nominated != node_name:
+            self._room_opened(pod, now)
+        actions = self._went(self.bindings.start(queued, runner, placement.state, node_name, now), now)
+        return actions + self._clear_unfit(node_name, pod.priority, pod.key, now)
+
+    def _nowhere(self, queued: QueuedPod, runner: Runner, placement: Placement, now: int) -> list[Action]:
+        """No node fits: see what PostFilter proposes, and report."""
+        pod = queued.record
+        warnings = self.futile.judge(runner, pod, now)
+        result = self._way_out(runner, placement, now)
+        message = fit_error(placement, len(self.cluster.nodes), result.status.message)
+        before = pod.nominated_node_name
+        if result.nominated_node:
+            self.cluster.nominations.put(pod, result.nominated_node)
+        elif result.nominated_node == "":
+            self.cluster.nominations.remove(pod.uid)
+        if before and before != pod.nominated_node_name:
+            self._room_opened(pod, now)
+        node_name = pod.nominated_node_name
+        victims, called_back = self._call_back(pod, result.victims, now)
+        self.futile.begin(pod, node_name, victims)
+        deletions = self.preemptions.start(pod, node_name, victims)
+        actions = [*self._not_scheduled(queued, rejecting_plugins(placement), message, now), *warnings]
+        if result.nominated_node:
+            leaving = frozenset(victim.uid for victim in result.victims)
+            actions += self._clear_unfit(node_name, pod.priority, pod.key, now, leaving)
+        return actions + called_back + deletions
+
+    def _way_out(self, runner: Runner, placement: Placement, now: int) -> PostFilterResult:
+        """What the PostFilter plugins propose; nothing while the pod must wait before it may preempt."""
+        pod = placement.pod
+        reason = self.futile.wait(pod, now)
+        if not reason:
+            result = ask_post_filters(runner, placement)
+            reason = self.cap.take(pod, result.victims, now)
+            if not reason:
+                return result
+        return PostFilterResult(unschedulable(f"preemption: {reason}"), nominated_node="")
+
+    def _not_scheduled(
+        self, queued: QueuedPod, plugins: list[str], message: str, now: int, *, error: bool = False
+    ) -> list[Action]:
+        """Put a pod back after an attempt that came to nothing, and report what is new about it."""
+        pod = queued.record
+        queued.message = message
+        self.queue.add_unschedulable(queued, plugins, (), now, error=error)
+        actions: list[Action] = [Record(pod.key, pod.uid, "Warning", "FailedScheduling", message)]
+        reason = "SchedulerError" if error else "Unschedulable"
+        return actions + self.reports.report(pod, reason, message)
+
+    def _write_again(self, now: int) -> list[Action]:
+        """Send writes that failed once more: about pods that still wait, and that end stray nominations."""
+        actions: list[Action] = []
+        for action in self.reports.take_due(now):
+            queued = self.queue.find(action.uid)
+            if queued is not None and queued.place is not Place.IN_FLIGHT:
+                actions += self.reports.again(action, queued.record)
+            elif isinstance(action, ClearNomination) and action.uid in self.cluster.placed:
+                actions.append(action)
+        return actions
+
+    def _went(self, result: tuple[list[Action], Failure | None], now: int) -> list[Action]:
+        """The actions of a binding cycle's step; a cycle that failed puts its pod back."""
+        actions, failure = result
+        for action in actions:
+            if isinstance(action, Nominate):
+                self.reports.write(action.uid, action.node_name)
+        return actions if failure is None else actions + self._put_back(failure, now)
+
+    def _put_back(self, failure: Failure, now: int) -> list[Action]:
+        pod, status = failure.cycle.queued.record, failure.status
+        self._room_opened(pod, now)
+        plugins = [status.plugin] if status.is_rejected and status.plugin else []
+        return self._not_scheduled(failure.cycle.queued, plugins, status.message, now, error=not plugins)
+
+    def _call_back(
+        self, preemptor: PodRecord, victims: Iterable[PodRecord], now: int
+    ) -> tuple[list[PodRecord], list[Action]]:
+        """Call back to the queue those victims that are still on the way to their node.
+
+        Returns the others that are to be deleted, and the actions.
+        """
+        left: list[PodRecord] = []
+        actions: list[Action] = []
+        for victim in victims:
+            cycle = self.bindings.find(victim.uid)
+            if cycle is not None and cycle.stage is not Stage.BIND:
+                status = Status(Code.ERROR, (f"preempted by pod {preemptor.key}",))
+                actions += self._put_back(self.bindings.cancel(victim.uid, status), now)
+            elif not victim.terminating:
+                left.append(victim)
+        return left, actions
+
+    # Nominations
+
+    def _clear_unfit(
+        self, node_name: str, priority: int, cause: str, now: int, leaving: frozenset[str] = frozenset()
+    ) -> list[Action]:
+        """Clear the nominations to a node, below ``priority``, that it can no longer keep, and try their pods again."""
+        if not self.cluster.nominations.on(node_name):
+            return []
+        actions: list[Action] = []
+        for pod in unfit_nominations(self.cluster, self.runners, node_name, priority, leaving):
+            actions.append(ClearNomination(pod.key, pod.uid, cause))
+            self.reports.write(pod.uid, "")
+            self.queue.activate([pod.uid], now)
+        return actions
+
+    def _try_nominated(self, node_name: str, left: PodRecord, now: int) -> None:
+        """Try those at once who wait for a node that a less important pod has left, though they may have to back off.
+
+        Or an equal that had to go for one of them. Or else others are tried first, the replacement of a victim above
+        all.
+        """
+        least = left.priority if left.preempted else left.priority + 1
+        waiting = self.cluster.nominations.on(node_name)
+        self.queue.activate([pod.uid for pod in waiting if pod.priority >= least], now)
+
+    def _room_opened(self, pod: PodRecord, now: int) -> None:
+        """``pod`` no longer takes, or no longer claims, room on some node."""
+        self.queue.move(ClusterEvent(Resource.ASSIGNED_POD, Change.DELETE, pod, None, "AssignedPodDelete"), now)
+
+    def _pre_enqueue(self, pod: PodRecord) -> Status:
+        for plugin in self.runners[pod.scheduler_name].profile.pre_enqueue:
+            try:
+                with Calling(plugin.name, "PreEnqueue", pod):
+                    status = plugin.pre_enqueue(pod)
+            except PluginError as error:
+                status = unresolvable(str(error))
+            if not status.is_success:
+                return status.by(plugin.name)
+        if pod.uid in self.preemptions:
+            return unresolvable("waiting for the preemption for this pod to be finished").by(PREEMPTION_GATE)
+        return SUCCESS
+
+
+def _avoid_list(node: Node) -> str:
+    return node.metadata.annotations.get(PREFER_AVOID_PODS, "")
+
+
+def _registrations(runner: Runner) -> dict[str, tuple[EventToRegister, ...]]:
+    return {
+        plugin.name: tuple(plugin.events_to_register()) if isinstance(plugin, EnqueuePlugin) else EVERY_EVENT
+        for plugin in runner.profile.plugins()
+    }

@@ -1,0 +1,1 @@
+"""Controllers of workloads: they make pods, and replace those that end."""
