@@ -5,7 +5,7 @@ Source: staging/src/k8s.io/kube-scheduler/framework (Status, Code).
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from enum import Enum
 
 
@@ -50,7 +50,7 @@ class Status:
 
     def by(self, plugin: str) -> Status:
         """The same answer, given by ``plugin``."""
-        return replace(self, plugin=plugin)
+        return Status(self.code, self.reasons, plugin)
 
     @property
     def message(self) -> str:

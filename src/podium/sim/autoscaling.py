@@ -82,5 +82,7 @@ def _template(given: object, path: str, group: str) -> Raw:
     try:
         decode({**node, "metadata": {**metadata, "name": f"{group}-0"}})
     except InputError as error:
-        raise InputError(error.problem, path=path + error.path) from None
+        # The name comes from the group's.
+        place = path.replace(".template", ".name") if error.path == ".metadata.name" else path + error.path
+        raise InputError(error.problem, path=place) from None
     return node
