@@ -41,9 +41,24 @@ def test_what_is_forgotten_has_not_failed() -> None:
     backoff: Backoff[str] = Backoff(FIRST, LONGEST)
     for now in (0, 10, 30, 70):
         backoff.fail("a", now)
-    assert backoff.is_longest("a")
+    assert backoff.until("a", 71) is not None
 
     backoff.forget("a")
 
     assert backoff.until("a", 71) is None
-    assert not backoff.is_longest("a")
+
+
+def test_what_fails_again_after_the_longest_wait_is_likely_to_go_on_failing() -> None:
+    backoff: Backoff[str] = Backoff(FIRST, LONGEST)
+    told = []
+    for _ in range(6):
+        now = backoff.until("a", 0) or 0
+        backoff.fail("a", now)
+        told.append((backoff.until("a", now) or 0) - now == LONGEST and backoff.is_hopeless("a"))
+
+    assert told == sorted(told)
+    assert told[-1]
+
+    backoff.forget("a")
+
+    assert not backoff.is_hopeless("a")

@@ -319,7 +319,7 @@ def test_disruptions_that_the_policy_ignores_do_not_count_and_are_waited_for() -
 def test_disruptions_for_ever_do_not_keep_it_from_being_settled() -> None:
     rules = [{"action": "Ignore", "onPodConditions": [{"type": "DisruptionTarget"}]}]
     rig = rig_of(job(podFailurePolicy={"rules": rules}))
-    for _ in range(7):
+    for _ in range(9):
         assert not rig.machines[0].next_deadline()
         rig.end(*rig.active(), condition="DisruptionTarget")
         if rig.machines[0].is_settled():

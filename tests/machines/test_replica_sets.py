@@ -330,14 +330,14 @@ def test_pods_that_end_as_soon_as_they_are_made_are_replaced_later_and_later() -
 
 def test_pods_that_end_at_once_for_ever_do_not_keep_it_from_being_settled() -> None:
     rig = rig_of(web(1), runs=False)
-    for _ in range(10):
+    for _ in range(11):
         rig.end(*rig.active())
         if rig.machines[0].is_settled():
             break
         rig.skip()
 
     assert rig.machines[0].is_settled()
-    assert rig.told[-1] == "511 create web-"
+    assert rig.told[-1] == "811 create web-"
 
 
 def test_a_pod_that_lived_for_a_while_is_replaced_at_once() -> None:

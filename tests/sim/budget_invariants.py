@@ -9,6 +9,9 @@ from podium.api.pod import Pod
 from podium.api.policy import PodDisruptionBudget
 from podium.api.selectors import compile_label_selector
 from podium.api.times import parse_time
+from podium.machines.actions import Action, Evict
+from podium.machines.observations import Problem
+from podium.sim.simulation import Simulation
 from podium.store.store import Store
 from podium.store.watch_log import WatchEvent
 from tests.sim.invariants import is_ready
@@ -27,6 +30,34 @@ class BudgetChecker:
         self.store = store
         self.allowed: dict[str, int] = {}
         self.debited: Counter[str] = Counter()
+
+    def expect_calm(self, simulation: Simulation) -> None:
+        """F3 from end to end: where nothing else disrupts pods, evictions leave as many healthy as budgets want."""
+        server = simulation.server
+        carry_out = server.carry_out
+
+        def checked(action: Action, now: int, by: str = "") -> Problem | None:
+            healthy = [one for one in self._pods() if is_healthy(one)]
+            problem = carry_out(action, now, by)
+            if isinstance(action, Evict) and problem is None:
+                lost = [one for one in healthy if one.key == action.pod]
+                self._check_left(lost)
+            return problem
+
+        server.carry_out = checked  # type: ignore[method-assign]
+
+    def _check_left(self, lost: list[Pod]) -> None:
+        for stored in self.store.objects("PodDisruptionBudget"):
+            budget = stored.object
+            assert isinstance(budget, PodDisruptionBudget)
+            selector = compile_label_selector(budget.spec.selector)
+            if not any(selector.matches(one.metadata.labels) for one in lost):
+                continue
+            left = sum(is_healthy(one) and selector.matches(one.metadata.labels) for one in self._pods())
+            assert left >= budget.status.desired_healthy, (stored.key, left, budget.status)
+
+    def _pods(self) -> list[Pod]:
+        return [one.object for one in self.store.objects("Pod") if isinstance(one.object, Pod)]
 
     def after_write(self, event: WatchEvent) -> None:
         budget = event.stored.object
@@ -96,6 +127,11 @@ class BudgetChecker:
                 found = self.store.get(parent.kind, f"default/{parent.name}")
             scales[found.uid] = found.raw["spec"].get("replicas", 1)
         return sum(scales.values())
+
+
+def is_healthy(pod: Pod) -> bool:
+    """Whether the pod counts for its budgets."""
+    return is_ready(pod) and not pod.is_terminating and not pod.is_terminal
 
 
 def _rounded_up(amount: int | str | None, expected: int) -> int:

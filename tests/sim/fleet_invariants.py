@@ -18,7 +18,7 @@ from podium.sim.simulation import Simulation
 from podium.store.watch_log import WatchEvent
 from tests.sim.api_invariants import Replay, check_requests
 from tests.sim.budget_invariants import DISRUPTIONS_COUNT_NS, BudgetChecker
-from tests.sim.fleet_stories import Feature
+from tests.sim.fleet_stories import CALM, Feature
 from tests.sim.invariants import host_ports, is_ready
 from tests.sim.judged_scheduler import JudgedScheduler, is_to_be_scheduled
 from tests.sim.writes import Writes
@@ -38,6 +38,8 @@ class FleetChecker:
         self.budgets = BudgetChecker(self.store)
         self.replay = Replay(self.store)
         check_requests(simulation)
+        if features <= CALM:
+            self.budgets.expect_calm(simulation)
 
     def after_step(self) -> None:
         """What holds at any time."""

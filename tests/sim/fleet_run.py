@@ -41,12 +41,15 @@ class Omitted:
 
 @dataclass(slots=True)
 class FleetRun:
-    """What a seed makes: a story with some features, delays, and (``is_faulty``) faults, but for what is omitted."""
+    """What a seed makes: a story with some features, delays, and (``is_faulty``) faults, but for what is omitted.
+
+    Features that are given are not drawn.
+    """
 
     seed: int
     is_faulty: bool = True
     omitted: Omitted = Omitted()
-    features: frozenset[Feature] = field(init=False)
+    features: frozenset[Feature] = frozenset()
     faults: DrawnFaults = field(init=False)
     story: FleetStory = field(init=False)
     simulation: Simulation = field(init=False)
@@ -58,7 +61,8 @@ class FleetRun:
 
     def __post_init__(self) -> None:
         self.random = random = Random(f"fleet-run:{self.seed}")
-        self.features = frozenset(one for one in Feature if random.random() < (0.15 if one in RESTLESS else 0.45))
+        drawn = frozenset(one for one in Feature if random.random() < (0.15 if one in RESTLESS else 0.45))
+        self.features = self.features or drawn
         chosen = [fault for fault in Fault if random.random() < 0.4] if self.is_faulty else []
         rates = {fault: random.choice(RATES[fault]) for fault in chosen}
         left = {fault: rate for fault, rate in rates.items() if fault not in self.omitted.faults}

@@ -34,6 +34,12 @@ class Feature(StrEnum):
     DEFAULTS = "default budgets, rates and caps"
 
 
+CALM = frozenset(
+    (Feature.BUDGETS, Feature.EVICTIONS, Feature.DRAINS, Feature.AUTOSCALER, Feature.ENDLESS, Feature.DEFAULTS)
+)
+"""Where there is nothing else, pods are disrupted by evictions alone: all are equally important, and nothing fails."""
+
+
 class FleetStory:
     """Draws one story. ``objects`` are there from the start; ``steps`` come in the order of their time."""
 
@@ -106,7 +112,7 @@ class FleetStory:
     def _spec(self, cpu: int) -> Raw:
         """A pod's spec, of any class and policy."""
         spec: Raw = pod("", cpu=cpu)["spec"]
-        if self.chance(0.7):
+        if self.chance(0.7) and not self.features <= CALM:
             spec["priorityClassName"] = self.random.choice(list(CLASSES))
         if Feature.SECOND_SCHEDULER in self.features and self.chance(0.4):
             spec["schedulerName"] = "second"
@@ -167,7 +173,7 @@ class FleetStory:
         name = f"p{len(self.pods) + 1:02}"
         self.pods.append(name)
         annotations = self._annotations()
-        if self.chance(0.5):
+        if self.chance(0.5) and not self.features <= CALM:
             annotations["podium.dev/duration"] = f"{self.random.randint(1, 90)}s"
         labels = {"app": self.random.choice(("web", "db", "other"))}
         raw = pod(name, labels=labels, annotations=annotations, spec=self._spec(self.random.randint(0, 4)))
@@ -212,7 +218,7 @@ class FleetStory:
         times = sorted(self.random.randint(1, STEPS_LAST_S) for _ in range(self.random.randint(8, 20)))
         changes: list[tuple[Feature | None, Callable[[int], list[Raw]], int]] = [
             (None, lambda at: [{"apply": [self._pod()]}], 4),
-            (None, lambda at: [{"finish": self._some_pod()}], 1),
+            (Feature.DELETIONS, lambda at: [{"finish": self._some_pod()}], 1),
             (Feature.EVICTIONS, lambda at: [{"evict": self._some_pod()}], 3),
             (Feature.EVICTIONS, self._burst, 2),
             (Feature.DRAINS, self._drain, 6),
@@ -222,7 +228,7 @@ class FleetStory:
             (Feature.SCALING, self._roll_out, 2),
             (Feature.DELETIONS, lambda at: [{"delete": {"kind": "Pod", "outright": True, **self._some_pod()}}], 3),
             (Feature.PRESSURE, lambda at: [{"usage": {**self._some_pod(), "memory": "3Gi"}}], 3),
-            (Feature.BUDGETS, lambda at: [{"apply": [self._budget(self.random.choice(("web", "db")))]}], 2),
+            (Feature.SCALING, lambda at: [{"apply": [self._budget(self.random.choice(("web", "db")))]}], 2),
         ]
         possible = [(make, weight) for feature, make, weight in changes if feature is None or feature in self.features]
         draws = self.random.choices([make for make, _ in possible], [weight for _, weight in possible], k=len(times))

@@ -12,10 +12,10 @@ from podium.api.errors import PodiumError
 from podium.sim.faults import Fault
 from tests.fuzzing import FUZZ_RUNS, FUZZ_SEED
 from tests.sim.fleet_run import FleetRun
-from tests.sim.fleet_stories import Feature
+from tests.sim.fleet_stories import CALM, Feature
 from tests.sim.shortest_story import Shortening, told_shortest
 
-PLAIN_SEEDS, FAULTY_SEEDS = range(10), range(100, 116)
+PLAIN_SEEDS, FAULTY_SEEDS, CALM_SEEDS = range(10), range(100, 116), range(200, 208)
 HAPPENS = {
     "Crashed",
     "Failed",
@@ -58,6 +58,15 @@ def test_the_invariants_hold_whatever_fails_and_every_fault_and_feature_comes_up
     assert all(fired[fault] > 0 for fault in Fault), fired
     assert features == set(Feature)
     assert not HAPPENS - happened.keys(), happened
+
+
+@pytest.mark.parametrize("seed", CALM_SEEDS)
+def test_where_pods_are_disrupted_by_evictions_alone_budgets_always_have_what_they_want(seed: int) -> None:
+    run = FleetRun(seed, is_faulty=True, features=CALM)
+
+    run.play()
+
+    assert run.happened["Evict done"]
 
 
 def test_a_seed_gives_the_same_fleet_again() -> None:

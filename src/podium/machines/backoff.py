@@ -21,6 +21,8 @@ class Backoff(Generic[Key]):
         self._longest_ns = longest_ns
         # By key, how long the last wait was, and when it ends.
         self._waits: dict[Key, tuple[int, int]] = {}
+        # The keys that failed again right after a wait as long as waits get.
+        self._hopeless: set[Key] = set()
 
     def fail(self, key: Key, now: int, least_ns: int = 0) -> None:
         """Begin the next wait, of ``least_ns`` or more; a failure during a wait changes nothing."""
@@ -28,9 +30,12 @@ class Backoff(Generic[Key]):
         if end_ns > now:
             return
         if length_ns and now - end_ns <= 2 * self._longest_ns:
+            if length_ns == self._longest_ns:
+                self._hopeless.add(key)
             length_ns = min(2 * length_ns, self._longest_ns)
         else:
             length_ns = self._first_ns
+            self._hopeless.discard(key)
         self._waits[key] = length_ns, now + max(length_ns, least_ns)
 
     def until(self, key: Key, now: int) -> int | None:
@@ -41,7 +46,8 @@ class Backoff(Generic[Key]):
     def forget(self, key: Key) -> None:
         """The key has not failed, or is no more."""
         self._waits.pop(key, None)
+        self._hopeless.discard(key)
 
-    def is_longest(self, key: Key) -> bool:
-        """Whether the last wait was as long as waits get."""
-        return self._waits.get(key, (0, 0))[0] == self._longest_ns
+    def is_hopeless(self, key: Key) -> bool:
+        """Whether the key has failed again after a wait as long as waits get, so that it is likely to go on failing."""
+        return key in self._hopeless

@@ -118,6 +118,10 @@ class Simulation:
 
     def step(self) -> bool:
         """Let the next thing happen, and everything that follows from it at once; False when nothing is left."""
+        if self._inbox:
+            # Somebody has asked the API server for something between two steps.
+            self._settle()
+            return True
         item = self._agenda.take_due(self.now)
         if item is not None:
             self._happen(item)

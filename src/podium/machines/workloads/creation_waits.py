@@ -55,7 +55,7 @@ class CreationWaits:
         """Whether nothing new is likely to come of the next creation."""
         if self._refused.get(namespace, {}).get(uid, False):
             return True
-        return self._refusals.is_longest(uid) or self._ends.is_longest(uid)
+        return self._refusals.is_hopeless(uid) or self._ends.is_hopeless(uid)
 
     def see_quota(self, quota: ResourceQuota, *, is_gone: bool) -> list[str]:
         """Let the refused workloads of a namespace try at once when a quota leaves more room; returns their uids."""

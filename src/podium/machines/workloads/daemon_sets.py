@@ -213,7 +213,7 @@ class DaemonSets(RevisionedController[DaemonSet]):
         key = workload.uid, node_name
         until = backoff.until(key, now)
         if until is not None:
-            (self._retry_times if backoff.is_longest(key) else self._times).append(until)
+            (self._retry_times if backoff.is_hopeless(key) else self._times).append(until)
         return until is not None
 
     def _exchange(self, workload: Workload[DaemonSet], state: _State, now: int) -> list[Action]:

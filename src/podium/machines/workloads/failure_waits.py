@@ -39,10 +39,10 @@ class FailureWaits:
         count, last_ns = self._failures.get(uid, (0, 0))
         return last_ns + _wait_ns(count) if count else 0
 
-    def is_longest(self, uid: str) -> bool:
-        """Whether the Job waits for as long as Jobs do."""
+    def is_hopeless(self, uid: str) -> bool:
+        """Whether a pod has failed again after the Job had waited for as long as Jobs do."""
         count, _ = self._failures.get(uid, (0, 0))
-        return count > 0 and _wait_ns(count) == _LONGEST_NS
+        return count > 1 and _wait_ns(count - 1) == _LONGEST_NS
 
     def forget(self, uid: str) -> None:
         """The Job has come to its end, or is gone."""

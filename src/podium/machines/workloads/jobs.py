@@ -218,7 +218,7 @@ class Jobs(WorkloadController[Job]):
             return []
         until = self._failures.until(uid)
         if until > now:
-            (self._retry_times if self._failures.is_longest(uid) else self._times).append(until)
+            (self._retry_times if self._failures.is_hopeless(uid) else self._times).append(until)
             return []
         if not self._may_create(workload, now):
             return []
