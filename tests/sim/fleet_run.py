@@ -16,6 +16,7 @@ from podium.store.errors import StoreError
 from tests.sim.fleet_invariants import FleetChecker
 from tests.sim.fleet_stories import STEPS_LAST_S, Feature, FleetStory
 from tests.sim.judged_scheduler import JudgedScheduler
+from tests.sim.omitted import NOTHING, Omitted
 from tests.sim.played import simulation_of, told
 from tests.sim.random_run import RATES
 from tests.store.objects import SECOND
@@ -29,16 +30,6 @@ MEDDLING = 0.08
 """Of all steps, those after which somebody evicts or deletes a pod."""
 
 
-@dataclass(frozen=True, slots=True)
-class Omitted:
-    """What is left out of what a seed makes: faults, and steps and objects by their number."""
-
-    faults: frozenset[Fault] = frozenset()
-    steps: frozenset[int] = frozenset()
-    objects: frozenset[int] = frozenset()
-    meddling: bool = False
-
-
 @dataclass(slots=True)
 class FleetRun:
     """What a seed makes: a story with some features, delays, and (``is_faulty``) faults, but for what is omitted.
@@ -48,7 +39,7 @@ class FleetRun:
 
     seed: int
     is_faulty: bool = True
-    omitted: Omitted = Omitted()
+    omitted: Omitted = NOTHING
     features: frozenset[Feature] = frozenset()
     faults: DrawnFaults = field(init=False)
     story: FleetStory = field(init=False)

@@ -11,6 +11,7 @@ from podium.sim.simulation import Simulation
 from tests.builders import configuration
 from tests.sim.invariants import InvariantChecker
 from tests.sim.judged_scheduler import JudgedScheduler
+from tests.sim.omitted import NOTHING, Omitted
 from tests.sim.played import simulation_of, told
 from tests.sim.stories import STEPS_LAST_S, Story
 from tests.store.objects import SECOND
@@ -27,11 +28,13 @@ MOST_FLUSHES = 5
 
 @dataclass(slots=True)
 class RandomRun:
-    """What a seed makes: a story, delays, a Permit plugin or none, and (``is_faulty``) some faults at some rates."""
+    """What a seed makes but for what is omitted: a story, delays, a Permit plugin or none, faults (``is_faulty``)."""
 
     seed: int
-    is_faulty: bool
+    is_faulty: bool = True
+    omitted: Omitted = NOTHING
     faults: DrawnFaults = field(init=False)
+    story: Story = field(init=False)
     component: Component = field(init=False)
     simulation: Simulation = field(init=False)
     checker: InvariantChecker = field(init=False)
@@ -43,7 +46,8 @@ class RandomRun:
         self.random = random = Random(f"run:{self.seed}")
         chosen = [fault for fault in Fault if random.random() < 0.5] if self.is_faulty else []
         rates = {fault: random.choice(RATES[fault]) for fault in chosen}
-        self.faults = DrawnFaults(rates, self.seed, frozenset(("scheduler",)))
+        left = {fault: rate for fault, rate in rates.items() if fault not in self.omitted.faults}
+        self.faults = DrawnFaults(left, self.seed, frozenset(("scheduler",)))
         delays = {
             "bind_delay_ns": random.choice((0, 0, 1, 3)) * SECOND,
             "start_delay_ns": random.choice((0, 0, 2)) * SECOND,
@@ -52,8 +56,9 @@ class RandomRun:
         self.options = f"seed {self.seed}, {self.faults.rates}, {delays}, plugins {plugins}"
         settings = configuration(plugins={"multiPoint": {"enabled": plugins}})
         self.component = Component("scheduler", lambda: JudgedScheduler(settings, seed=self.seed), waits=True)
+        self.story = Story(self.seed).without(self.omitted.objects, self.omitted.steps)
         self.simulation = simulation_of(
-            *Story(self.seed).files, schedulers=[self.component], faults=self.faults, seed=self.seed, **delays
+            *self.story.files, schedulers=[self.component], faults=self.faults, seed=self.seed, **delays
         )
         self.checker = InvariantChecker(self.simulation, self.component, settings, had_faults=self.is_faulty)
 

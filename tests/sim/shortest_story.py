@@ -2,34 +2,62 @@
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
-from typing import TypeVar
+from typing import Protocol, TypeVar
 
 import yaml
 
 from podium.api.errors import InputError, PodiumError
-from tests.sim.fleet_run import FleetRun, Omitted
+from podium.sim.faults import DrawnFaults
+from tests.sim.omitted import NOTHING, Omitted
+from tests.store.objects import Raw
 
 Piece = TypeVar("Piece")
 MOST_RUNS = 150
 
 
+class Told(Protocol):
+    """A story, as files that `podium simulate` takes."""
+
+    objects: list[Raw]
+    steps: list[Raw]
+
+    @property
+    def files(self) -> list[Raw]: ...
+
+
+class Run(Protocol):
+    """A random run; `play` raises for a broken invariant."""
+
+    options: str
+    faults: DrawnFaults
+
+    @property
+    def story(self) -> Told: ...
+
+    def play(self) -> None: ...
+
+
+MakeRun = Callable[[int, bool, Omitted], Run]
+
+
 class Shortening:
     """Runs a seed again and again, each time without some more of what it consists of."""
 
-    def __init__(self, seed: int, *, is_faulty: bool) -> None:
+    def __init__(self, make: MakeRun, seed: int, *, is_faulty: bool) -> None:
+        self.make = make
         self.seed = seed
         self.is_faulty = is_faulty
-        self.omitted = Omitted()
+        self.omitted = NOTHING
         self.runs = 0
 
-    def shorten(self) -> FleetRun:
+    def shorten(self) -> Run:
         """The shortest run found. The seed fails with everything in it."""
-        whole = FleetRun(self.seed, self.is_faulty)
+        whole = self.make(self.seed, self.is_faulty, self.omitted)
         self._try(replace(self.omitted, meddling=True))
         self._drop(list(whole.faults.rates), lambda left_out: replace(self.omitted, faults=left_out))
         self._drop(range(len(whole.story.steps)), lambda left_out: replace(self.omitted, steps=left_out))
         self._drop(range(len(whole.story.objects)), lambda left_out: replace(self.omitted, objects=left_out))
-        return FleetRun(self.seed, self.is_faulty, self.omitted)
+        return self.make(self.seed, self.is_faulty, self.omitted)
 
     def _drop(self, pieces: Sequence[Piece], omit: Callable[[frozenset[Piece]], Omitted]) -> None:
         """Leave out as many pieces as possible: first halves of them, in the end single ones."""
@@ -45,21 +73,28 @@ class Shortening:
     def _try(self, omitted: Omitted) -> bool:
         """Whether the run still breaks an invariant without all that."""
         self.runs += 1
-        if self.runs > MOST_RUNS or not _fails(FleetRun, self.seed, self.is_faulty, omitted):
+        if self.runs > MOST_RUNS or not _fails(self.make, self.seed, self.is_faulty, omitted):
             return False
         self.omitted = omitted
         return True
 
 
-def told_shortest(seed: int, *, is_faulty: bool) -> str:
-    """The shortest story that fails with a seed, as files that `podium simulate` takes, and how to play it again."""
-    shortening = Shortening(seed, is_faulty=is_faulty)
-    run = shortening.shorten()
+def play_or_tell(make: MakeRun, seed: int, *, is_faulty: bool) -> None:
+    """Play a run; one that fails tells how to play it again, and the shortest story that still does."""
+    try:
+        make(seed, is_faulty, NOTHING).play()
+    except (AssertionError, PodiumError) as error:
+        error.add_note(_shortest(make, seed, is_faulty=is_faulty))
+        raise
+
+
+def _shortest(make: MakeRun, seed: int, *, is_faulty: bool) -> str:
+    run = Shortening(make, seed, is_faulty=is_faulty).shorten()
     files = yaml.safe_dump_all(run.story.files, sort_keys=False, default_flow_style=None, width=120)
     return f"replay: make fuzz SEED={seed} RUNS=1\nshortest story: {run.options}\n{files}"
 
 
-def _fails(make: Callable[[int, bool, Omitted], FleetRun], seed: int, is_faulty: bool, omitted: Omitted) -> bool:
+def _fails(make: MakeRun, seed: int, is_faulty: bool, omitted: Omitted) -> bool:
     try:
         make(seed, is_faulty, omitted).play()
     except InputError:

@@ -45,6 +45,12 @@ class Story:
         """Everything, the scenario included."""
         return [*self.objects, scenario(*self.steps)]
 
+    def without(self, objects: frozenset[int], steps: frozenset[int]) -> "Story":
+        """The same story but for some objects and steps, by their number."""
+        self.objects = [one for number, one in enumerate(self.objects) if number not in objects]
+        self.steps = [one for number, one in enumerate(self.steps) if number not in steps]
+        return self
+
     def chance(self, share: float) -> bool:
         return self.random.random() < share
 

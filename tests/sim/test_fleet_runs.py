@@ -8,12 +8,11 @@ from collections import Counter
 
 import pytest
 
-from podium.api.errors import PodiumError
 from podium.sim.faults import Fault
 from tests.fuzzing import FUZZ_RUNS, FUZZ_SEED
 from tests.sim.fleet_run import FleetRun
 from tests.sim.fleet_stories import CALM, Feature
-from tests.sim.shortest_story import Shortening, told_shortest
+from tests.sim.shortest_story import Shortening, play_or_tell
 
 PLAIN_SEEDS, FAULTY_SEEDS, CALM_SEEDS = range(10), range(100, 116), range(200, 208)
 HAPPENS = {
@@ -80,7 +79,7 @@ def test_what_is_not_needed_to_fail_is_left_out(monkeypatch: pytest.MonkeyPatch)
     monkeypatch.setattr(FleetRun, "play", fails_where_something_is_applied)
     seed = next(seed for seed in PLAIN_SEEDS if any("apply" in step for step in FleetRun(seed).story.steps))
 
-    shortest = Shortening(seed, is_faulty=True).shorten()
+    shortest = Shortening(FleetRun, seed, is_faulty=True).shorten()
 
     assert (len(shortest.story.steps), len(shortest.story.objects), shortest.faults.rates) == (1, 0, {})
 
@@ -88,9 +87,4 @@ def test_what_is_not_needed_to_fail_is_left_out(monkeypatch: pytest.MonkeyPatch)
 @pytest.mark.fuzz
 def test_the_invariants_hold_in_many_more_fleets() -> None:
     for seed in range(FUZZ_SEED, FUZZ_SEED + FUZZ_RUNS):
-        is_faulty = seed % 4 != 0
-        try:
-            played(seed, is_faulty=is_faulty)
-        except (AssertionError, PodiumError) as error:
-            error.add_note(told_shortest(seed, is_faulty=is_faulty))
-            raise
+        play_or_tell(FleetRun, seed, is_faulty=seed % 4 != 0)

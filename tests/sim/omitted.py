@@ -1,0 +1,18 @@
+"""What is left out of a random run, to find out what it takes for it to fail."""
+
+from dataclasses import dataclass
+
+from podium.sim.faults import Fault
+
+
+@dataclass(frozen=True, slots=True)
+class Omitted:
+    """What is left out of what a seed makes: faults, and steps and objects by their number."""
+
+    faults: frozenset[Fault] = frozenset()
+    steps: frozenset[int] = frozenset()
+    objects: frozenset[int] = frozenset()
+    meddling: bool = False
+
+
+NOTHING = Omitted()
