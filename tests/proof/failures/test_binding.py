@@ -10,7 +10,7 @@ from podium.cluster.cluster import Cluster
 from podium.machines.actions import Action, Bind
 from podium.machines.observations import Problem
 from podium.machines.scheduling.binding_cycles import BindingCycles
-from podium.machines.scheduling.scheduler import Scheduler
+from podium.machines.scheduling.room import Room
 from tests.builders import node, pod
 from tests.machines.driving import NO_ANSWER, REFUSED, Driver, all_of, on, the
 from tests.proof.failures.bugs import Right, caught, instead, none_of_it, nothing
@@ -38,7 +38,7 @@ def test_nobody_is_told_that_an_assumed_pod_has_come_back() -> None:
 
         assert the(Bind, driver.tick()).pod == "default/b"
 
-    caught(story, instead(Scheduler, "_room_opened", nothing))
+    caught(story, instead(Room, "opened", nothing))
 
 
 @pytest.mark.failure(39)

@@ -16,6 +16,7 @@ from podium.machines.scheduling.pod_reports import PodReports
 from podium.machines.scheduling.preemptions import Ended, Preemptions
 from podium.machines.scheduling.queue import SchedulingQueue
 from podium.machines.scheduling.queued_pod import Place
+from podium.machines.scheduling.room import Room
 from podium.machines.scheduling.scheduler import Scheduler
 from tests.builders import node, pod
 from tests.machines.driving import (
@@ -48,7 +49,7 @@ def test_what_replaces_a_victim_is_tried_before_the_preemptor() -> None:
 
         assert the(Bind, driver.tick()).pod == "default/high"
 
-    caught(story, instead(Scheduler, "_try_nominated", nothing))
+    caught(story, instead(Room, "left", nothing))
 
 
 @pytest.mark.failure(12)

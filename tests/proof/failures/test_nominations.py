@@ -11,8 +11,9 @@ from podium.cluster.nominations import Nominations
 from podium.cluster.pods import PodRecord
 from podium.framework.status import unschedulable
 from podium.machines.actions import Action, Bind, ClearNomination
-from podium.machines.scheduling import scheduler
+from podium.machines.scheduling import room
 from podium.machines.scheduling.queued_pod import Place, QueuedPod
+from podium.machines.scheduling.room import Room
 from podium.machines.scheduling.scheduler import Scheduler
 from podium.plugins import default_preemption
 from tests.builders import node, pod
@@ -72,7 +73,7 @@ def test_a_nomination_names_a_node_that_is_no_more() -> None:
         assert driver.nominated(HIGH) == ""
         assert driver.where(HIGH) is Place.ACTIVE
 
-    caught(story, instead(Scheduler, "_clear_unfit", none_of_it))
+    caught(story, instead(Room, "taken", none_of_it))
 
 
 @pytest.mark.failure(5)
@@ -80,7 +81,7 @@ def test_a_nomination_outlives_that_somebody_else_took_its_room_without_preempti
     """Symptom: it stays for ever. Rule: whoever takes the room, the nominations that no longer fit end."""
 
     def only_when_preempting(right: Right, machine: Scheduler, queued: QueuedPod, now: int) -> list[Action]:
-        with instead(Scheduler, "_clear_unfit", none_of_it):
+        with instead(Room, "taken", none_of_it):
             actions: list[Action] = right(machine, queued, now)
         return actions
 
@@ -162,7 +163,7 @@ def test_nobody_is_told_that_a_nomination_has_ended(end: str) -> None:
 
         assert the(Bind, driver.tick()).pod == "default/low"
 
-    caught(story, instead(Scheduler, "_room_opened", nothing))
+    caught(story, instead(Room, "opened", nothing))
 
 
 @pytest.mark.failure(10)
@@ -187,7 +188,7 @@ def test_one_preemption_ends_all_smaller_nominations_on_the_node() -> None:
         assert [driver.nominated(one) for one in small] == ["n1", "n1"]
         assert not all_of(ClearNomination, actions)
 
-    caught(story, instead(scheduler, "unfit_nominations", all_of_them))
+    caught(story, instead(room, "unfit_nominations", all_of_them))
 
 
 @pytest.mark.failure(22)

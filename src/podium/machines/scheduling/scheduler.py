@@ -8,15 +8,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import replace
 
-from podium.api.avoid_list import PREFER_AVOID_PODS
-from podium.api.disruption_policy import DisruptionPolicy
-from podium.api.meta import Kubernetes
-from podium.api.node import Node
 from podium.api.pod import Pod
 from podium.cluster.cluster import Cluster
 from podium.cluster.pods import PodRecord
-from podium.cluster.storage import StorageObject
-from podium.decide.nominations import unfit_nominations
 from podium.decide.placement import Placement, place
 from podium.decide.post_filter import ask_post_filters
 from podium.framework.configuration import Configuration, default_configuration
@@ -55,18 +49,17 @@ from podium.machines.scheduling.binding_cycles import BindingCycles, Failure, St
 from podium.machines.scheduling.disruption_cap import DisruptionCap
 from podium.machines.scheduling.fit_error import fit_error, rejecting_plugins
 from podium.machines.scheduling.futile_preemptions import FutilePreemptions
-from podium.machines.scheduling.node_changes import node_changes
-from podium.machines.scheduling.object_events import object_event
 from podium.machines.scheduling.pod_changes import pod_changes
 from podium.machines.scheduling.pod_reports import PodReports
 from podium.machines.scheduling.preemptions import Ended, Preemptions
 from podium.machines.scheduling.queue import SchedulingQueue
 from podium.machines.scheduling.queued_pod import Place, QueuedPod, QueueSettings
+from podium.machines.scheduling.room import Room
 from podium.machines.scheduling.stray_nominations import StrayNominations
+from podium.machines.scheduling.surroundings import Surroundings
 from podium.plugins.registry import IN_TREE
 
 PREEMPTION_GATE = "DefaultPreemption"
-_EVERY_PRIORITY = 2**63
 
 
 class Scheduler:
@@ -101,6 +94,8 @@ class Scheduler:
         self.futile = FutilePreemptions(self.cluster, configuration.max_futile_preemptions)
         self.cap = DisruptionCap(self.cluster.budgets)
         self.reports = PodReports()
+        self._room = Room(self.cluster, self.runners, self.queue, self.reports)
+        self._surroundings = Surroundings(self.cluster, self.queue, self.cap, self._room)
         # Every pod that the API shows, by uid, and the uid of each key.
         self._pods: dict[str, PodRecord] = {}
         self._uid_of: dict[str, str] = {}
@@ -122,9 +117,10 @@ class Scheduler:
                 self._pod_gone(pod.metadata.uid or pod.key, now)
                 return []
             case Changed(object=changed):
-                return self._object_changed(changed, now)
+                self._surroundings.changed(changed, now)
+                return []
             case Gone(object=gone):
-                return self._object_gone(gone, now)
+                return self._surroundings.gone(gone, now)
             case Answered(action=action, problem=problem):
                 return self._answered(action, problem, now)
             case Tick():
@@ -189,8 +185,8 @@ class Scheduler:
             event = ClusterEvent(Resource.ASSIGNED_POD, changes, before, record, "AssignedPodUpdate")
         self.queue.move(event, now)
         if before is not None and before.node_name != record.node_name:
-            self._room_opened(before, now)
-        return actions + self._clear_unfit(record.node_name, record.priority, record.key, now)
+            self._room.opened(before, now)
+        return actions + self._room.taken(record.node_name, record.priority, record.key, now)
 
     def _pending(self, record: PodRecord, now: int) -> None:
         """A pod of ours waits for a node: newly seen, or changed while it waits."""
@@ -208,7 +204,7 @@ class Scheduler:
             elif known:
                 self.cluster.nominations.remove(uid)
             if known and known != wanted:
-                self._room_opened(record, now)
+                self._room.opened(record, now)
         self.queue.update(record, now)
 
     def _assumed_changed(self, record: PodRecord, now: int) -> None:
@@ -247,8 +243,8 @@ class Scheduler:
         if uid in self.cluster.placed:
             self.cluster.remove_pod(uid)
         if had_room:
-            self._room_opened(placed or record, now)
-            self._try_nominated(node_name, record, now)
+            self._room.opened(placed or record, now)
+            self._room.left(node_name, record, now)
 
     def _forget_pending(self, uid: str) -> None:
         self.queue.delete(uid)
@@ -256,45 +252,6 @@ class Scheduler:
         self.cluster.nominations.remove(uid)
         self.reports.forget(uid)
         self.cap.forget(uid)
-
-    def _object_changed(self, changed: Kubernetes, now: int) -> list[Action]:
-        if isinstance(changed, Node):
-            return self._node_changed(changed, now)
-        if isinstance(changed, DisruptionPolicy):
-            self.cap.observe(changed)
-        old = self.cluster.storage.find(changed) if isinstance(changed, StorageObject) else None
-        self.cluster.put(changed)
-        event = object_event(old, changed)
-        if event is not None:
-            self.queue.move(event, now)
-        return []
-
-    def _node_changed(self, node: Node, now: int) -> list[Action]:
-        row = self.cluster.nodes.row_of.get(node.metadata.name)
-        old = None if row is None else self.cluster.nodes.node(row)
-        changes = Change.ADD if old is None else node_changes(old, node)
-        if changes or (old is not None and _avoid_list(old) != _avoid_list(node)):
-            self.cluster.put_node(node)
-        if changes:
-            label = "NodeAdd" if old is None else "NodeUpdate"
-            self.queue.move(ClusterEvent(Resource.NODE, changes, old, node, label), now)
-        return []
-
-    def _object_gone(self, gone: Kubernetes, now: int) -> list[Action]:
-        if isinstance(gone, DisruptionPolicy):
-            self.cap.observe(None)
-        if not isinstance(gone, Node):
-            self.cluster.remove(gone)
-            event = object_event(gone, None)
-            if event is not None:
-                self.queue.move(event, now)
-            return []
-        name = gone.metadata.name
-        if name not in self.cluster.nodes.row_of:
-            return []
-        self.cluster.remove_node(name)
-        self.queue.move(ClusterEvent(Resource.NODE, Change.DELETE, gone, None, "NodeDelete"), now)
-        return self._clear_unfit(name, _EVERY_PRIORITY, f"node {name} is gone", now)
 
     # How actions ended
 
@@ -353,9 +310,9 @@ class Scheduler:
         node_name = self.cluster.nodes.name(placement.row)
         nominated = self.cluster.nominations.remove(pod.uid)
         if nominated and nominated != node_name:
-            self._room_opened(pod, now)
+            self._room.opened(pod, now)
         actions = self._went(self.bindings.start(queued, runner, placement.state, node_name, now), now)
-        return actions + self._clear_unfit(node_name, pod.priority, pod.key, now)
+        return actions + self._room.taken(node_name, pod.priority, pod.key, now)
 
     def _nowhere(self, queued: QueuedPod, runner: Runner, placement: Placement, now: int) -> list[Action]:
         """No node fits: see what PostFilter proposes, and report."""
@@ -369,7 +326,7 @@ class Scheduler:
         elif result.nominated_node == "":
             self.cluster.nominations.remove(pod.uid)
         if before and before != pod.nominated_node_name:
-            self._room_opened(pod, now)
+            self._room.opened(pod, now)
         node_name = pod.nominated_node_name
         victims, called_back = self._call_back(pod, result.victims, now)
         self.futile.begin(pod, node_name, victims)
@@ -377,7 +334,7 @@ class Scheduler:
         actions = [*self._not_scheduled(queued, rejecting_plugins(placement), message, now), *warnings]
         if result.nominated_node:
             leaving = frozenset(victim.uid for victim in result.victims)
-            actions += self._clear_unfit(node_name, pod.priority, pod.key, now, leaving)
+            actions += self._room.taken(node_name, pod.priority, pod.key, now, leaving)
         return actions + called_back + deletions
 
     def _way_out(self, runner: Runner, placement: Placement, now: int) -> PostFilterResult:
@@ -423,7 +380,7 @@ class Scheduler:
 
     def _put_back(self, failure: Failure, now: int) -> list[Action]:
         pod, status = failure.cycle.queued.record, failure.status
-        self._room_opened(pod, now)
+        self._room.opened(pod, now)
         plugins = [status.plugin] if status.is_rejected and status.plugin else []
         return self._not_scheduled(failure.cycle.queued, plugins, status.message, now, error=not plugins)
 
@@ -445,35 +402,6 @@ class Scheduler:
                 left.append(victim)
         return left, actions
 
-    # Nominations
-
-    def _clear_unfit(
-        self, node_name: str, priority: int, cause: str, now: int, leaving: frozenset[str] = frozenset()
-    ) -> list[Action]:
-        """Clear the nominations to a node, below ``priority``, that it can no longer keep, and try their pods again."""
-        if not self.cluster.nominations.on(node_name):
-            return []
-        actions: list[Action] = []
-        for pod in unfit_nominations(self.cluster, self.runners, node_name, priority, leaving):
-            actions.append(ClearNomination(pod.key, pod.uid, cause))
-            self.reports.write(pod.uid, "")
-            self.queue.activate([pod.uid], now)
-        return actions
-
-    def _try_nominated(self, node_name: str, left: PodRecord, now: int) -> None:
-        """Try those at once who wait for a node that a less important pod has left, though they may have to back off.
-
-        Or an equal that had to go for one of them. Or else others are tried first, the replacement of a victim above
-        all.
-        """
-        least = left.priority if left.preempted else left.priority + 1
-        waiting = self.cluster.nominations.on(node_name)
-        self.queue.activate([pod.uid for pod in waiting if pod.priority >= least], now)
-
-    def _room_opened(self, pod: PodRecord, now: int) -> None:
-        """``pod`` no longer takes, or no longer claims, room on some node."""
-        self.queue.move(ClusterEvent(Resource.ASSIGNED_POD, Change.DELETE, pod, None, "AssignedPodDelete"), now)
-
     def _pre_enqueue(self, pod: PodRecord) -> Status:
         for plugin in self.runners[pod.scheduler_name].profile.pre_enqueue:
             try:
@@ -486,10 +414,6 @@ class Scheduler:
         if pod.uid in self.preemptions:
             return unresolvable("waiting for the preemption for this pod to be finished").by(PREEMPTION_GATE)
         return SUCCESS
-
-
-def _avoid_list(node: Node) -> str:
-    return node.metadata.annotations.get(PREFER_AVOID_PODS, "")
 
 
 def _registrations(runner: Runner) -> dict[str, tuple[EventToRegister, ...]]:

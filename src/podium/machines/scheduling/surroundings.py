@@ -1,0 +1,74 @@
+"""What the API shows besides pods: nodes, volumes, namespaces, workloads, budgets."""
+
+from __future__ import annotations
+
+from podium.api.avoid_list import PREFER_AVOID_PODS
+from podium.api.disruption_policy import DisruptionPolicy
+from podium.api.meta import Kubernetes
+from podium.api.node import Node
+from podium.cluster.cluster import Cluster
+from podium.cluster.storage import StorageObject
+from podium.framework.events import Action as Change
+from podium.framework.events import ClusterEvent, Resource
+from podium.machines.actions import Action
+from podium.machines.scheduling.disruption_cap import DisruptionCap
+from podium.machines.scheduling.node_changes import node_changes
+from podium.machines.scheduling.object_events import object_event
+from podium.machines.scheduling.queue import SchedulingQueue
+from podium.machines.scheduling.room import Room
+
+_EVERY_PRIORITY = 2**63
+
+
+class Surroundings:
+    """Brings the cluster up to date with changes of objects, and wakes the pods in the queue that they may help."""
+
+    def __init__(self, cluster: Cluster, queue: SchedulingQueue, cap: DisruptionCap, room: Room) -> None:
+        self._cluster = cluster
+        self._queue = queue
+        self._cap = cap
+        self._room = room
+
+    def changed(self, changed: Kubernetes, now: int) -> None:
+        """An object was added or changed."""
+        if isinstance(changed, Node):
+            self._node_changed(changed, now)
+            return
+        if isinstance(changed, DisruptionPolicy):
+            self._cap.observe(changed)
+        old = self._cluster.storage.find(changed) if isinstance(changed, StorageObject) else None
+        self._cluster.put(changed)
+        event = object_event(old, changed)
+        if event is not None:
+            self._queue.move(event, now)
+
+    def gone(self, gone: Kubernetes, now: int) -> list[Action]:
+        """An object is no more; nominations to a node go with it."""
+        if isinstance(gone, DisruptionPolicy):
+            self._cap.observe(None)
+        if not isinstance(gone, Node):
+            self._cluster.remove(gone)
+            event = object_event(gone, None)
+            if event is not None:
+                self._queue.move(event, now)
+            return []
+        name = gone.metadata.name
+        if name not in self._cluster.nodes.row_of:
+            return []
+        self._cluster.remove_node(name)
+        self._queue.move(ClusterEvent(Resource.NODE, Change.DELETE, gone, None, "NodeDelete"), now)
+        return self._room.taken(name, _EVERY_PRIORITY, f"node {name} is gone", now)
+
+    def _node_changed(self, node: Node, now: int) -> None:
+        row = self._cluster.nodes.row_of.get(node.metadata.name)
+        old = None if row is None else self._cluster.nodes.node(row)
+        changes = Change.ADD if old is None else node_changes(old, node)
+        if changes or (old is not None and _avoid_list(old) != _avoid_list(node)):
+            self._cluster.put_node(node)
+        if changes:
+            label = "NodeAdd" if old is None else "NodeUpdate"
+            self._queue.move(ClusterEvent(Resource.NODE, changes, old, node, label), now)
+
+
+def _avoid_list(node: Node) -> str:
+    return node.metadata.annotations.get(PREFER_AVOID_PODS, "")
