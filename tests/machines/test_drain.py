@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from podium.api.meta import Raw
+from podium.api.policy import POLICY_ANNOTATION
 from podium.machines.actions import Action, Evict
 from podium.machines.disruption.drain import Drain, DrainSettings, DrainState
 from podium.machines.observations import Problem
@@ -121,6 +122,15 @@ def test_force_evicts_pods_without_a_controller() -> None:
     rig.rest()
 
     assert state(rig) == "drained"
+
+
+def test_pods_that_are_never_preempted_are_drained_as_others_are() -> None:
+    lasting = pod("web-1", node="n1", annotations={POLICY_ANNOTATION: "NonPreemptible"})
+    rig = draining(lasting)
+    rig.rest()
+
+    assert state(rig) == "drained"
+    assert standing(rig) == {"web-1": "gone"}
 
 
 def test_data_on_the_node_is_kept_unless_it_may_go() -> None:

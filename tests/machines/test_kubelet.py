@@ -304,6 +304,14 @@ def test_b8_an_evicted_pod_fails_with_the_condition_of_a_disruption() -> None:
 
 
 @pytest.mark.upstream(60)
+def test_pods_that_are_never_preempted_are_evicted_as_others_are() -> None:
+    rig = Rig(node("n1", memory="1Gi"))
+
+    rig.show(pod("a", annotations={"memory-usage": "2Gi", "preemption-policy": "NonPreemptible"}))
+
+    assert rig.told[-1] == "0 Evicted a"
+
+
 def test_b8_critical_and_terminating_pods_are_not_evicted() -> None:
     rig = Rig(node("n1", memory="1Gi"))
     rig.show(pod("ending", annotations={"memory-usage": "1Gi"}))
