@@ -5,7 +5,7 @@ The rules of the first two are those of pkg/apis/policy/validation and pkg/apis/
 
 from __future__ import annotations
 
-from podium.api.checks import check, check_count, check_not_negative, check_one_of, check_time
+from podium.api.checks import check, check_count, check_one_of, check_share, check_time
 from podium.api.disruption_policy import POLICY_NAME, Cap, DefaultBudget, DisruptionPolicy
 from podium.api.disruption_rate import MAX_DISRUPTIONS, parse_rate
 from podium.api.errors import InputError, field_path, shown
@@ -25,8 +25,8 @@ def check_budget(budget: PodDisruptionBudget) -> None:
     spec, status = budget.spec, budget.status
     if spec.min_available is not None and spec.max_unavailable is not None:
         raise InputError("minAvailable and maxUnavailable cannot be both set; remove one", path=".spec")
-    _check_pods(spec.min_available, ".spec.minAvailable")
-    _check_pods(spec.max_unavailable, ".spec.maxUnavailable")
+    check_share(spec.min_available, ".spec.minAvailable")
+    check_share(spec.max_unavailable, ".spec.maxUnavailable")
     check_label_selector(spec.selector, ".spec.selector")
     for name, time in status.disrupted_pods.items():
         check_time(time, field_path(".status.disruptedPods", name))
@@ -85,8 +85,8 @@ def _check_default_budgets(budgets: tuple[DefaultBudget, ...], path: str) -> Non
         place = f"{path}[{index}]"
         if (one.max_unavailable is None) == (one.min_available is None):
             raise InputError("needs either maxUnavailable or minAvailable, and not both", path=place)
-        _check_pods(one.max_unavailable, f"{place}.maxUnavailable")
-        _check_pods(one.min_available, f"{place}.minAvailable")
+        check_share(one.max_unavailable, f"{place}.maxUnavailable")
+        check_share(one.min_available, f"{place}.minAvailable")
         above = budgets[index - 1].min_priority if index else _MAX_INT32 + 1
         if above is None:
             problem = "is missing; only the last entry stands for any priority"
@@ -124,14 +124,3 @@ def _check_period(text: str, path: str) -> None:
         raise InputError(str(error), path=path) from None
     if period <= 0:
         raise InputError(f'{shown(text)} is not longer than 0s; write it as in "1h"', path=path)
-
-
-def _check_pods(amount: int | str | None, path: str) -> None:
-    """A number of pods, or a percentage of them."""
-    if isinstance(amount, int):
-        check_not_negative(amount, path)
-    elif amount is not None:
-        digits = amount.removesuffix("%")
-        percent = digits != amount and len(digits) <= 16 and digits.isascii() and digits.isdigit()
-        if not percent or int(digits) > 100:
-            raise InputError(f'{shown(amount)} is neither a number nor a percentage up to "100%"', path=path)
