@@ -157,11 +157,16 @@ class TestBoundPods:
         driver.wait(1)
         assert the(ClearNomination, driver.tick()) == clear
 
-    def test_a_nomination_that_an_older_api_server_has_left_on_a_bound_pod_stays(self) -> None:
+    def test_so_is_one_that_an_earlier_life_of_the_scheduler_has_written(self) -> None:
         driver = Driver(N1)
-        old = nominated(on(A, "n1"), "n1")
 
-        assert not all_of(ClearNomination, driver.see(old) + driver.see(old))
+        assert the(ClearNomination, driver.see(nominated(on(A, "n1"), "n1"))).pod == "default/a"
+
+    def test_the_nominations_of_others_pods_are_theirs_to_clear(self) -> None:
+        driver = Driver(N1)
+        foreign = pod("foreign", scheduler="another")
+
+        assert not all_of(ClearNomination, driver.see(nominated(on(foreign, "n1"), "n1")))
 
     def test_the_labels_that_a_pod_gets_on_its_way_to_its_node_count_at_once(self) -> None:
         """[invariant C9]"""

@@ -55,7 +55,6 @@ from podium.machines.scheduling.preemptions import Ended, Preemptions
 from podium.machines.scheduling.queue import SchedulingQueue
 from podium.machines.scheduling.queued_pod import Place, QueuedPod, QueueSettings
 from podium.machines.scheduling.room import Room
-from podium.machines.scheduling.stray_nominations import StrayNominations
 from podium.machines.scheduling.surroundings import Surroundings
 from podium.plugins.registry import IN_TREE
 
@@ -99,7 +98,6 @@ class Scheduler:
         # Every pod that the API shows, by uid, and the uid of each key.
         self._pods: dict[str, PodRecord] = {}
         self._uid_of: dict[str, str] = {}
-        self._strays = StrayNominations()
 
     def handle(self, observation: Observation, now: int) -> list[Action]:
         """Take in an observation at ``now`` (nanoseconds) and say what to do."""
@@ -154,13 +152,12 @@ class Scheduler:
                 self.futile.rejected(self._pods[uid], pod.spec.node_name)
             self._pod_gone(uid, now)
             return []
-        is_new = uid not in self._pods
         record = self._pods[uid] = self.cluster.read(pod)
         self._uid_of[record.key] = uid
         if record.node_name:
             if pod.status.phase == "Running":
                 self.futile.runs(record, now)
-            return [*self._clear_stray(record, is_new=is_new), *self._assigned(record, now)]
+            return [*self._clear_stray(record), *self._assigned(record, now)]
         if record.scheduler_name in self.runners and not record.terminating:
             self._pending(record, now)
         else:
@@ -216,10 +213,12 @@ class Scheduler:
             changes = pod_changes(before, changed)
             self.queue.move(ClusterEvent(Resource.ASSIGNED_POD, changes, before, changed, "AssignedPodUpdate"), now)
 
-    def _clear_stray(self, record: PodRecord, *, is_new: bool) -> list[Action]:
-        """Clear the nomination of a pod that is bound, if it was written after that."""
-        is_stray = self._strays.observe(record.uid, record.nominated_node_name, is_new=is_new)
-        if not is_stray or record.scheduler_name not in self.runners:
+    def _clear_stray(self, record: PodRecord) -> list[Action]:
+        """Clear the nomination of a pod of ours that is bound.
+
+        The binding has cleared it, so it was written by us before we knew of the binding, or by our predecessor.
+        """
+        if not record.nominated_node_name or record.scheduler_name not in self.runners:
             return []
         return [ClearNomination(record.key, record.uid, record.scheduler_name)]
 
@@ -227,7 +226,6 @@ class Scheduler:
         record = self._pods.pop(uid, None)
         if record is None:
             return
-        self._strays.forget(uid)
         if self._uid_of.get(record.key) == uid:
             del self._uid_of[record.key]
         self._withdraw(record, now)
