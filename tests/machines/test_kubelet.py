@@ -304,6 +304,18 @@ def test_b8_an_evicted_pod_fails_with_the_condition_of_a_disruption() -> None:
 
 
 @pytest.mark.upstream(60)
+def test_a_deleted_pod_that_a_finalizer_keeps_shows_that_it_runs_no_more() -> None:
+    """[invariant B5]"""
+    rig = Rig(node("n1", cpu=2))
+    kept = pod("a", cpu=2)
+    rig.show(replace(kept, metadata=replace(kept.metadata, finalizers=("example.com/keep",))))
+
+    rig.delete("a", grace=5)
+    rig.pass_to(5)
+
+    assert rig.told[-2:] == ["5 Failed a", "5 gone a"]
+
+
 def test_pods_that_are_never_preempted_are_evicted_as_others_are() -> None:
     rig = Rig(node("n1", memory="1Gi"))
 

@@ -63,6 +63,12 @@ def failed(run: PodRun, exit_: Raw) -> ReportPodStatus:
     return _report(run, "Failed", not_ready, message=message, statuses=statuses)
 
 
+def killed(run: PodRun) -> ReportPodStatus:
+    """Its containers were killed because it was deleted."""
+    not_ready = PodCondition(type=READY, status="False", reason="PodFailed")
+    return _report(run, "Failed", not_ready, statuses=_restarted(run, terminated(KILLED)))
+
+
 def rejected(run: PodRun, refusal: Refusal) -> ReportPodStatus:
     """The node does not take it."""
     return _failed(run, refusal.reason, refusal.message)

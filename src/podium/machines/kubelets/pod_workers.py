@@ -160,6 +160,9 @@ class PodWorkers:
     def _stopped(self, run: PodRun) -> None:
         if run.outcome is not None:
             self.end(run, run.outcome)
+        elif run.pod.metadata.finalizers:
+            # It stays in the API for others to see, and must not look as if it still ran.
+            self.end(run, reports.killed(run))
         else:
             self._gone(run)
             self._finish_deletion(run, "")
