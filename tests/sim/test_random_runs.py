@@ -14,6 +14,7 @@ import pytest
 from podium.sim.faults import Fault
 from podium.sim.history import SimEvent
 from tests.fuzzing import FUZZ_RUNS, FUZZ_SEED
+from tests.sim.preemption_rounds import unjustified_rounds
 from tests.sim.random_run import RandomRun
 from tests.sim.shortest_story import play_or_tell
 
@@ -41,6 +42,8 @@ def test_the_invariants_hold_in_every_story(seed: int) -> None:
 
     # B2: nothing but the scheduler binds, so the kubelets turn nothing away.
     assert not turned_away(run)
+    # E8
+    assert not unjustified_rounds(run.simulation.history.events)
 
 
 def test_the_invariants_hold_whatever_fails_and_every_fault_comes_up() -> None:
