@@ -91,12 +91,10 @@ class Disruptions:
 
     def _covering(self, pod: Pod) -> list[tuple[Stored, PodDisruptionBudget]]:
         """The budgets over the pod, by key: the empty selector selects its whole namespace, none selects nothing."""
-        prefix, labels = f"{pod.metadata.namespace}/", pod.metadata.labels
-        budgets = self._revisions.of("PodDisruptionBudget")
-        near = (budgets[key] for key in sorted(key for key in budgets if key.startswith(prefix)))
+        labels = pod.metadata.labels
         return [
             (stored, stored.object)
-            for stored in near
+            for stored in self._revisions.in_namespace("PodDisruptionBudget", pod.metadata.namespace)
             if isinstance(stored.object, PodDisruptionBudget)
             and compile_label_selector(stored.object.spec.selector).matches(labels)
         ]

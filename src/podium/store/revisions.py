@@ -34,6 +34,8 @@ class Revisions:
         self.identities = identities
         self._record = record
         self._objects: dict[str, dict[str, Stored]] = {}
+        # By kind and namespace, the keys of the objects; of the kinds that were asked for by namespace.
+        self._namespaces: dict[str, dict[str, set[str]]] = {}
         # The writes of the transaction under way.
         self._staged: list[WatchEvent] = []
         self._depth = 0
@@ -46,6 +48,15 @@ class Revisions:
     def of(self, resource: str) -> Mapping[str, Stored]:
         """The objects of a kind by key, in no order that means anything."""
         return self._objects.get(resource, {})
+
+    def in_namespace(self, resource: str, namespace: str) -> list[Stored]:
+        """The objects of a kind in a namespace, by key. The first call looks at all of them, later ones do not."""
+        objects = self.of(resource)
+        if resource not in self._namespaces:
+            self._namespaces[resource] = {}
+            for key in objects:
+                self._note(resource, key, is_there=True)
+        return [objects[key] for key in sorted(self._namespaces[resource].get(namespace, ()))]
 
     def kinds(self) -> list[str]:
         """The kinds of which there are objects, or were."""
@@ -61,7 +72,7 @@ class Revisions:
 
     def put(self, stored: Stored) -> None:
         """Take in an object that was there before the log begins."""
-        self._objects.setdefault(stored.resource.name, {})[stored.key] = stored
+        self._set(stored.resource.name, stored.key, stored)
 
     def replay(self, event: WatchEvent) -> None:
         """Take in a write that was recorded before."""
@@ -112,12 +123,23 @@ class Revisions:
     def _undo(self, mark: int) -> None:
         while len(self._staged) > mark:
             event = self._staged.pop()
-            _put(self._objects[event.stored.resource.name], event.stored.key, event.previous)
+            self._set(event.stored.resource.name, event.stored.key, event.previous)
 
     def _apply(self, event: WatchEvent) -> None:
         stored = event.stored
-        objects = self._objects.setdefault(stored.resource.name, {})
-        _put(objects, stored.key, None if event.type == "DELETED" else stored)
+        self._set(stored.resource.name, stored.key, None if event.type == "DELETED" else stored)
+
+    def _set(self, resource: str, key: str, stored: Stored | None) -> None:
+        _put(self._objects.setdefault(resource, {}), key, stored)
+        if resource in self._namespaces:
+            self._note(resource, key, is_there=stored is not None)
+
+    def _note(self, resource: str, key: str, *, is_there: bool) -> None:
+        keys = self._namespaces[resource].setdefault(key.rpartition("/")[0], set())
+        if is_there:
+            keys.add(key)
+        else:
+            keys.discard(key)
 
 
 def at_version(version: int, resource: Resource, raw: Raw, object_: Kubernetes) -> Stored:

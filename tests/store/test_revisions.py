@@ -1,0 +1,37 @@
+"""What the store's revisions know of namespaces."""
+
+from podium.store.store import Store
+from tests.store.objects import budget, pod
+
+
+def keys(store: Store, namespace: str) -> list[str]:
+    return [one.key for one in store._revisions.in_namespace("PodDisruptionBudget", namespace)]
+
+
+def test_the_objects_of_a_namespace_are_found_by_key_whatever_became_of_others() -> None:
+    store = Store()
+    for namespace in ("a", "ab", "default"):
+        for name in ("y", "x"):
+            raw = budget(name)
+            store.create({**raw, "metadata": {**raw["metadata"], "namespace": namespace}}, now=0)
+    assert keys(store, "a") == ["a/x", "a/y"]
+
+    store.delete("PodDisruptionBudget", "a/x", now=0)
+    store.create({**budget("z"), "metadata": {"name": "z", "namespace": "a"}}, now=0)
+    store.create(pod("x", namespace="a"), now=0)
+
+    assert keys(store, "a") == ["a/y", "a/z"]
+    assert keys(store, "nowhere") == []
+
+
+def test_what_a_transaction_takes_back_was_never_there() -> None:
+    store = Store()
+    store.create(budget("a"), now=0)
+    assert keys(store, "default") == ["default/a"]
+
+    with store.transaction(dry_run=True):
+        store.delete("PodDisruptionBudget", "default/a", now=0)
+        store.create(budget("b"), now=0)
+        assert keys(store, "default") == ["default/b"]
+
+    assert keys(store, "default") == ["default/a"]
