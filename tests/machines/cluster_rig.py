@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 
 from podium.api.pod import PodCondition
-from podium.api.times import format_time, parse_time
+from podium.api.times import parse_time
 from podium.machines.actions import (
     Action,
     DeleteObject,
@@ -27,14 +27,13 @@ from podium.machines.machine import Machine
 from podium.machines.observations import (
     Answered,
     Changed,
-    Gone,
     NodeHeard,
     NodeSilent,
     Observation,
     Problem,
     Tick,
 )
-from podium.store.conditions import with_condition
+from podium.sim.requests import carry_out, observation_of, problem_of
 from podium.store.errors import StoreError
 from podium.store.store import Store
 from podium.store.watch_log import WatchEvent
@@ -101,7 +100,8 @@ class Rig:
 
     def condition(self, node: str, type_: str, status: str) -> None:
         """Somebody sets a condition of a node."""
-        self._set_condition(node, PodCondition(type=type_, status=status))
+        uid, condition = self.store.get("Node", node).uid, PodCondition(type=type_, status=status)
+        carry_out(self.store, ReportNodeCondition(node, uid, condition, "somebody"), self.now)
         self.settle()
 
     def delete(self, kind: str, name: str, *, grace: int | None = None) -> None:
@@ -181,7 +181,7 @@ class Rig:
             if place.inbox:
                 observation = place.inbox.popleft()
             elif shown:
-                observation = _seen(place.unseen[shown].popleft())
+                observation = observation_of(place.unseen[shown].popleft())
             else:
                 observation = Tick()
             self._do(place, place.machine.handle(observation, self.now))
@@ -262,56 +262,12 @@ class Rig:
     def _try(self, action: Action) -> Problem | None:
         version = self.store.version
         try:
-            self._carry_out(action)
+            carry_out(self.store, action, self.now)
         except StoreError as error:
-            return Problem(error.code, error.reason, error.message)
+            return problem_of(error)
         if self.store.version != version:
             self.told.append(f"{self.seconds} {_what(action)}")
         return None
-
-    def _carry_out(self, action: Action) -> None:
-        store, now = self.store, self.now
-        match action:
-            case ReportPodStatus():
-                store.patch_pod_status(action.pod, _fields(action), _conditions(action), now=now, uid=action.uid)
-            case FinishDeletion():
-                store.delete("Pod", action.pod, now=now, grace_seconds=0, uid=action.uid)
-            case ReportNodeCondition():
-                self._set_condition(action.node, action.condition)
-            case MarkDisruption():
-                target = {"type": "DisruptionTarget", "status": "True", "reason": action.reason}
-                store.patch_pod_status(action.pod, {}, [target], now=now, uid=action.uid)
-            case DeletePod():
-                store.delete("Pod", action.pod, now=now, uid=action.uid)
-            case DeleteObject():
-                store.delete(action.kind, action.key, now=now, grace_seconds=action.grace_seconds, uid=action.uid)
-            case PatchObject():
-                patch = {**action.patch, "metadata": {**action.patch.get("metadata", {}), "uid": action.uid}}
-                store.patch(action.kind, action.key, patch, "merge", action.subresource)
-            case _:
-                raise AssertionError(f"nobody here asks for {action}")
-
-    def _set_condition(self, node: str, condition: PodCondition) -> None:
-        raw = self.store.get("Node", node).raw
-        written = {"type": condition.type, "status": condition.status, "reason": condition.reason}
-        conditions = with_condition(raw["status"].get("conditions", []), written, self.now)
-        self.store.update_status({**raw, "status": {**raw["status"], "conditions": conditions}})
-
-
-def _fields(action: ReportPodStatus) -> Raw:
-    fields: Raw = {"phase": action.phase}
-    for name in ("reason", "message"):
-        if value := getattr(action, name):
-            fields[name] = value
-    if action.start_time_ns is not None:
-        fields["startTime"] = format_time(action.start_time_ns)
-    if action.container_statuses:
-        fields["containerStatuses"] = list(action.container_statuses)
-    return fields
-
-
-def _conditions(action: ReportPodStatus) -> list[Raw]:
-    return [{"type": one.type, "status": one.status, "reason": one.reason} for one in action.conditions]
 
 
 def _what(action: Action) -> str:
@@ -333,10 +289,6 @@ def _what(action: Action) -> str:
         case PatchObject():
             return f"{_name(action.key)}: {action.message.replace('node.kubernetes.io/', '')}"
     raise AssertionError(f"nobody here asks for {action}")
-
-
-def _seen(event: WatchEvent) -> Observation:
-    return Gone(event.stored.object) if event.type == "DELETED" else Changed(event.stored.object, event.stored.raw)
 
 
 def _condition(raw: Raw, type_: str) -> Raw:

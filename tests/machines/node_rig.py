@@ -14,21 +14,17 @@ from podium.decide.node_groups import GROUP_LABEL
 from podium.machines.actions import (
     Action,
     Bind,
-    ClearNomination,
     CreateObject,
     DeleteObject,
-    DeletePod,
     Evict,
-    MarkDisruption,
     PatchObject,
     Record,
-    ReportUnschedulable,
 )
 from podium.machines.machine import Machine
-from podium.machines.observations import Answered, Changed, Gone, Observation, Problem, Tick
+from podium.machines.observations import Answered, Changed, Observation, Problem, Tick
+from podium.sim.requests import carry_out, observation_of, problem_of
 from podium.store.errors import StoreError
 from podium.store.store import Store
-from podium.store.watch_log import WatchEvent
 from tests.store import objects
 
 SECOND = objects.SECOND
@@ -179,7 +175,7 @@ class Rig:
         for event in self.store.events_since(self._version):
             self._version = event.version
             for inbox in self._inboxes:
-                inbox.append(_observation(event))
+                inbox.append(observation_of(event))
 
     def _show(self) -> bool:
         for index, inbox in enumerate(self._inboxes):
@@ -209,47 +205,16 @@ class Rig:
         try:
             self._do(action)
         except StoreError as error:
-            seconds = error.details.get("retryAfterSeconds")
-            return Problem(error.code, error.reason, error.message, seconds and seconds * SECOND)
+            return problem_of(error)
         return None
 
     def _do(self, action: Action) -> None:
-        store, now = self.store, self.now
-        match action:
-            case CreateObject():
-                store.create(action.raw, now=now, is_new=True)
-            case PatchObject():
-                patch = {**action.patch, "metadata": {**action.patch.get("metadata", {}), "uid": action.uid}}
-                store.patch(action.kind, action.key, patch, "merge", action.subresource)
-            case DeleteObject():
-                store.delete(action.kind, action.key, now=now, uid=action.uid, grace_seconds=action.grace_seconds)
-            case Evict():
-                grace = action.grace_seconds
-                store.evict(action.pod, now=now, uid=action.uid, component=action.component, grace_seconds=grace)
-            case Record():
-                self.events.append(f"{action.reason} {action.pod.removeprefix('default/')}: {action.message}")
-            case _:
-                self._do_for_a_scheduler(action)
-
-    def _do_for_a_scheduler(self, action: Action) -> None:
-        store, now = self.store, self.now
-        match action:
-            case Bind():
-                store.bind(action.pod, action.node_name, now=now, uid=action.uid)
-                store.patch_pod_status(action.pod, {"phase": "Running"}, [READY], now=now)
-            case ReportUnschedulable(nominated_node_name=nominated):
-                scheduled = {"type": "PodScheduled", "status": "False", "reason": action.reason}
-                fields = {} if nominated is None else {"nominatedNodeName": nominated or None}
-                store.patch_pod_status(action.pod, fields, [scheduled], now=now, uid=action.uid)
-            case ClearNomination():
-                store.patch_pod_status(action.pod, {"nominatedNodeName": None}, [], now=now, uid=action.uid)
-            case MarkDisruption():
-                target = {"type": "DisruptionTarget", "status": "True", "reason": action.reason}
-                store.patch_pod_status(action.pod, {}, [target], now=now, uid=action.uid)
-            case DeletePod():
-                store.delete("Pod", action.pod, now=now, uid=action.uid)
-            case _:
-                raise TypeError(f"the rig knows no {action}")
+        if isinstance(action, Record):
+            self.events.append(f"{action.reason} {action.pod.removeprefix('default/')}: {action.message}")
+            return
+        carry_out(self.store, action, self.now)
+        if isinstance(action, Bind):
+            self.store.patch_pod_status(action.pod, {"phase": "Running"}, [READY], now=self.now)
 
     def _tell(self, action: Action, problem: Problem | None) -> None:
         what = _told(action)
@@ -260,11 +225,6 @@ class Rig:
 def _end_ns(pod: Pod) -> int:
     """When a terminating pod is gone."""
     return parse_time(pod.metadata.deletion_timestamp or "")
-
-
-def _observation(event: WatchEvent) -> Observation:
-    stored = event.stored
-    return Gone(stored.object) if event.type == "DELETED" else Changed(stored.object, stored.raw)
 
 
 def _told(action: Action) -> str:

@@ -11,14 +11,11 @@ from typing import Any
 from podium.api.times import parse_time
 from podium.machines.actions import (
     Action,
-    CreateObject,
-    DeleteObject,
-    PatchObject,
     Record,
-    ReplaceStatus,
 )
 from podium.machines.machine import Machine
-from podium.machines.observations import Answered, Changed, Gone, Problem, Tick
+from podium.machines.observations import Answered, Changed, Problem, Tick
+from podium.sim.requests import carry_out, observation_of, problem_of
 from podium.store.errors import StoreError
 from podium.store.resource import Resource
 from podium.store.resources import Resources
@@ -173,9 +170,7 @@ class Rig:
 
     def _show(self, events: Iterable[WatchEvent]) -> None:
         for event in events:
-            object_ = event.stored.object
-            news = Gone(object_) if event.type == "DELETED" else Changed(object_, event.stored.raw)
-            self.carry_out(self.machine.handle(news, self.now))
+            self.carry_out(self.machine.handle(observation_of(event), self.now))
 
     def _write(self, action: Action) -> Problem | None:
         self.before_write()
@@ -183,21 +178,7 @@ class Rig:
         if problem is not None and not problem.is_ambiguous:
             return problem
         try:
-            self._apply(action)
+            carry_out(self.store, action, self.now)
         except StoreError as error:
-            return problem or Problem(error.code, error.reason, error.message)
+            return problem or problem_of(error)
         return problem
-
-    def _apply(self, action: Action) -> None:
-        match action:
-            case CreateObject():
-                self.store.create(action.raw, now=self.now, is_new=True)
-            case ReplaceStatus():
-                self.store.update_status(action.raw)
-            case PatchObject():
-                assert self.store.get(action.kind, action.key).uid == action.uid
-                self.store.patch(action.kind, action.key, action.patch, "merge", action.subresource)
-            case DeleteObject():
-                self.store.delete(action.kind, action.key, now=self.now, uid=action.uid)
-            case _:
-                raise AssertionError(f"no such action is expected: {action}")

@@ -8,9 +8,10 @@ from typing import Any
 
 from podium.api.meta import Raw
 from podium.api.pod import Pod
-from podium.machines.actions import Action, CreateObject, DeleteObject, PatchObject, ReplaceStatus
+from podium.machines.actions import Action, CreateObject, DeleteObject
 from podium.machines.machine import Machine
 from podium.machines.observations import Answered, Changed, Gone, Problem, Tick
+from podium.sim.requests import carry_out, observation_of, problem_of
 from podium.store.errors import StoreError
 from podium.store.garbage import GarbageCollector
 from podium.store.store import Store
@@ -258,11 +259,7 @@ class Rig:
                 kinds.setdefault(event.stored.kind, deque()).append(event)
 
     def _see(self, index: int, event: WatchEvent) -> None:
-        stored = event.stored
-        if event.type == "DELETED":
-            self._handle(index, Gone(stored.object))
-        else:
-            self._handle(index, Changed(stored.object, stored.raw))
+        self._handle(index, observation_of(event))
 
     def _handle(self, index: int, observation: Changed | Gone | Answered | Tick) -> None:
         for action in self.machines[index].handle(observation, self.now):
@@ -280,21 +277,9 @@ class Rig:
 
     def _carry_out(self, action: Action) -> Problem | None:
         try:
-            match action:
-                case CreateObject():
-                    self.store.create(action.raw, now=self.now, is_new=True)
-                case ReplaceStatus():
-                    self.store.update_status(action.raw)
-                case PatchObject():
-                    metadata = {**action.patch.get("metadata", {}), "uid": action.uid}
-                    patch = {**action.patch, "metadata": metadata}
-                    self.store.patch(action.kind, action.key, patch, "merge", action.subresource)
-                case DeleteObject():
-                    self.store.delete(action.kind, action.key, now=self.now, uid=action.uid)
-                case _:
-                    raise TypeError(f"no controller of workloads asks for {action}")
+            carry_out(self.store, action, self.now)
         except StoreError as error:
-            return Problem(error.code, error.reason, error.message)
+            return problem_of(error)
         return None
 
     def _tell(self, action: Action, problem: Problem | None) -> None:

@@ -11,8 +11,9 @@ import pytest
 
 from podium.api.pod import Pod
 from podium.machines.actions import Bind
-from podium.machines.observations import Changed, Gone, Problem
+from podium.machines.observations import Problem
 from podium.machines.scheduling.queued_pod import Place
+from podium.sim.requests import observation_of
 from podium.store.errors import StoreError
 from podium.store.store import Store
 from tests.builders import node
@@ -35,7 +36,7 @@ class Cluster:
         """Tell the scheduler of all that it has not heard of."""
         for event in self.store.events_since(self.told):
             self.told = event.version
-            self.driver.tell((Gone if event.type == "DELETED" else Changed)(event.stored.object))
+            self.driver.tell(observation_of(event))
 
     def bind(self, bind: Bind) -> Problem | None:
         """Carry a binding out; the answer reaches the scheduler."""

@@ -5,32 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from podium.api.pod import Pod
-from podium.machines.actions import (
-    Action,
-    BindClaim,
-    CreateObject,
-    DeleteObject,
-    Evict,
-    FinishDeletion,
-    PatchObject,
-    Record,
-    ReplaceStatus,
-    ReportNodeCondition,
-    ReportPodStatus,
-)
+from podium.machines.actions import Action, DeleteObject, FinishDeletion, PatchObject, Record, ReportNodeCondition
 from podium.machines.observations import Problem
 from podium.sim.history import History
-from podium.sim.object_writes import carry_out_write
-from podium.sim.pod_writes import carry_out_pod_write
-from podium.sim.reports import carry_out_report
-from podium.sim.volumes import bind_claim
+from podium.sim.requests import carry_out, problem_of
 from podium.store.errors import StoreError
 from podium.store.garbage import GarbageCollector
 from podium.store.store import Store
 from podium.store.watch_log import WatchEvent
 
 _COLLECTOR = "garbage-collector"
-_SECOND = 10**9
 
 
 class APIServer:
@@ -56,7 +40,7 @@ class APIServer:
         try:
             self._act(action, by, now)
         except StoreError as error:
-            return _problem(error)
+            return problem_of(error)
         finally:
             self._hand_on(version, now, by, _told(action))
         return None
@@ -79,11 +63,8 @@ class APIServer:
 
     def scheduler_of(self, action: Action) -> str:
         """The scheduler that is responsible for the action's pod, "" where there is none."""
-        if isinstance(
-            action, BindClaim | ReportNodeCondition | CreateObject | ReplaceStatus | PatchObject | DeleteObject
-        ):
-            return ""
-        stored = self.store.find("Pod", action.pod)
+        pod = getattr(action, "pod", "")
+        stored = self.store.find("Pod", pod) if pod else None
         return stored.object.spec.scheduler_name if stored and isinstance(stored.object, Pod) else ""
 
     def _hand_on(self, version: int, now: int, by: str, message: str) -> None:
@@ -92,17 +73,10 @@ class APIServer:
                 self._on_event(event, now, by, message)
 
     def _act(self, action: Action, by: str, now: int) -> None:
-        match action:
-            case Record():
-                self._history.record(action, by, now)
-            case BindClaim():
-                bind_claim(self.store, action, now)
-            case ReportPodStatus() | FinishDeletion() | ReportNodeCondition():
-                carry_out_report(self.store, action, now)
-            case CreateObject() | ReplaceStatus() | PatchObject() | DeleteObject() | Evict():
-                carry_out_write(self.store, action, now)
-            case _:
-                carry_out_pod_write(self.store, action, now)
+        if isinstance(action, Record):
+            self._history.record(action, by, now)
+        else:
+            carry_out(self.store, action, now)
 
 
 def _told(action: Action) -> str:
@@ -110,8 +84,3 @@ def _told(action: Action) -> str:
     if isinstance(action, ReportNodeCondition):
         return f"{action.condition.type} is {action.condition.status}"
     return action.message if isinstance(action, FinishDeletion | PatchObject | DeleteObject) else ""
-
-
-def _problem(error: StoreError) -> Problem:
-    seconds = error.details.get("retryAfterSeconds")
-    return Problem(error.code, error.reason, error.message, None if seconds is None else int(seconds) * _SECOND)

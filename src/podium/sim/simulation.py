@@ -11,7 +11,7 @@ from podium.api.errors import PodiumError
 from podium.api.node import Node
 from podium.machines.actions import Action, Bind
 from podium.machines.agenda import Agenda
-from podium.machines.observations import Answered, Changed, Gone, Observation, Tick
+from podium.machines.observations import Answered, Changed, Observation, Tick
 from podium.sim.api_server import APIServer
 from podium.sim.component import Component
 from podium.sim.control_plane import ControlPlane
@@ -20,6 +20,7 @@ from podium.sim.history import History
 from podium.sim.informer import Informer
 from podium.sim.initial import check_objects, create_objects
 from podium.sim.playing import Player
+from podium.sim.requests import observation_of
 from podium.sim.scenario import Scenario
 from podium.sim.steps import Step
 from podium.sim.usage import Usage
@@ -272,8 +273,7 @@ class Simulation:
         """Something was written: tell everybody."""
         self.history.observe(event, now, by, message)
         self.usage.observe(event, now)
-        stored = event.stored
-        observation = Gone(stored.object) if event.type == "DELETED" else Changed(stored.object, stored.raw)
+        observation = observation_of(event)
         for component in self.components:
             if component.informer is not None:
                 component.informer.see(event, now)
