@@ -38,30 +38,7 @@ from tests.machines.driving import (
     uids,
     with_plugins,
 )
-
-N1 = node("n1", cpu=10)
-N2 = node("n2", cpu=10)
-A = pod("a", cpu=5, priority=100, on="n1")
-B = pod("b", cpu=5, priority=50, on="n1")
-HIGH = pod("high", cpu=10, priority=1000)
-LOW = pod("low", cpu=2, priority=10)
-
-
-def preempting(*others: Pod, preemptor: Pod = HIGH, driver: Driver | None = None) -> tuple[Driver, list[Action]]:
-    """A full node, and a preemptor that has just been attempted there; nothing is answered yet."""
-    driver = driver or Driver(N1, A, B, *others)
-    driver.see(preemptor)
-    actions = driver.tick()
-    driver.see(nominated(preemptor, driver.nominated(preemptor)))
-    return driver, actions
-
-
-def preempted(*others: Pod, preemptor: Pod = HIGH) -> Driver:
-    """The same once all victims terminate."""
-    driver, actions = preempting(*others, preemptor=preemptor)
-    driver.carry_out(actions)
-    driver.see(terminating(A), terminating(B))
-    return driver
+from tests.machines.preempting import HIGH, LOW, N1, N2, A, B, preempted, preempting
 
 
 class TestDeleting:

@@ -11,7 +11,7 @@ from podium.machines.observations import Problem
 from podium.machines.scheduling.queued_pod import Place
 from tests.builders import node, pod
 from tests.machines.driving import CONFLICT, NO_ANSWER, NOT_FOUND, REFUSED, Driver, all_of, nominated, on, terminating
-from tests.proof.preempting import HIGH, N1, A, B
+from tests.machines.preempting import HIGH, N1, A, B
 
 OTHERS = [pod(f"other-{number:02}", cpu=1, priority=500) for number in range(20)]
 MOMENTS = 11

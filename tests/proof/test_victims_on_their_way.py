@@ -25,7 +25,7 @@ from tests.machines.driving import (
     the,
     with_plugins,
 )
-from tests.proof.preempting import HIGH, N1
+from tests.machines.preempting import HIGH, N1
 
 VICTIM = pod("victim", cpu=8, priority=1)
 CLAIM = ClaimBinding("default/data", "claim-uid", "volume", "n1")

@@ -7,9 +7,7 @@ from collections import Counter
 from collections.abc import Sequence
 
 from podium.api.meta import Raw
-from podium.api.node import Node
 from podium.api.pod import Pod
-from podium.api.requests import node_allocatable, pod_requests
 from podium.api.times import parse_time
 from podium.machines.kubelets.pod_annotations import TERMINATION
 from podium.machines.scheduling.queued_pod import Place
@@ -19,8 +17,9 @@ from podium.store.watch_log import WatchEvent
 from tests.sim.api_invariants import Replay, check_requests
 from tests.sim.budget_invariants import DISRUPTIONS_COUNT_NS, BudgetChecker
 from tests.sim.fleet_stories import CALM, Feature
-from tests.sim.invariants import host_ports, is_ready
+from tests.sim.invariants import is_ready
 from tests.sim.judged_scheduler import JudgedScheduler, is_to_be_scheduled
+from tests.sim.room import check_room, is_running
 from tests.sim.writes import Writes
 
 CRITICAL = 2_000_000_000
@@ -48,7 +47,7 @@ class FleetChecker:
             if isinstance(event.stored.object, Pod):
                 self._check_kubelet(event)
         self.replay.check()
-        self._check_nodes()
+        check_room(self.store, filter(is_running, self.pods()))
         self._check_ordinals()
 
     def at_rest(self) -> None:
@@ -99,21 +98,6 @@ class FleetChecker:
             assert target is not None
             assert (target.status, target.reason) == ("True", "TerminationByKubelet")
             assert pod.priority < CRITICAL
-
-    def _check_nodes(self) -> None:
-        """B1, B3: what runs on a node fits there beside the rest."""
-        running: dict[str, list[Pod]] = {}
-        for pod in self.pods():
-            if pod.spec.node_name and pod.status.phase == "Running":
-                running.setdefault(pod.spec.node_name, []).append(pod)
-        for stored in self.store.objects("Node"):
-            assert isinstance(stored.object, Node)
-            pods, offered = running.get(stored.key, []), node_allocatable(stored.object.status)
-            held: Counter[str] = sum((Counter(pod_requests(pod.spec)) for pod in pods), Counter())
-            assert all(amount <= offered.get(name, 0) for name, amount in held.items()), stored.key
-            assert len(pods) <= offered["pods"], stored.key
-            ports = [port for pod in pods for port in host_ports(pod)]
-            assert len(ports) == len(set(ports)), stored.key
 
     # Workloads
 

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from enum import StrEnum
 from random import Random
 
+from tests.sim.drawn_story import DrawnStory
 from tests.sim.objects import scenario
 from tests.store.objects import Raw, node, pod, priority_class
 
@@ -40,7 +41,7 @@ CALM = frozenset(
 """Where there is nothing else, pods are disrupted by evictions alone: all are equally important, and nothing fails."""
 
 
-class FleetStory:
+class FleetStory(DrawnStory):
     """Draws one story. ``objects`` are there from the start; ``steps`` come in the order of their time."""
 
     def __init__(self, seed: int, features: frozenset[Feature]) -> None:
@@ -66,15 +67,6 @@ class FleetStory:
         if Feature.PRESSURE in self.features:
             spec["kubelets"] = {"memoryThreshold": "256Mi", "pressureTransition": "30s"}
         return [*self.objects, scenario(*self.steps, **spec)]
-
-    def without(self, objects: frozenset[int], steps: frozenset[int]) -> "FleetStory":
-        """The same story but for some objects and steps, by their number."""
-        self.objects = [one for number, one in enumerate(self.objects) if number not in objects]
-        self.steps = [one for number, one in enumerate(self.steps) if number not in steps]
-        return self
-
-    def chance(self, share: float) -> bool:
-        return self.random.random() < share
 
     # The beginning
 

@@ -3,15 +3,13 @@
 The letters are those of the list of invariants that the project holds to.
 """
 
-from collections import Counter
 from random import Random
 
 from msgspec.structs import replace
 
 from podium.api.node import Node
-from podium.api.pod import NOMINATED_NODE_ANNOTATION, ContainerPort, Pod
+from podium.api.pod import NOMINATED_NODE_ANNOTATION, Pod
 from podium.api.policy import NEVER_PREEMPTS, PodDisruptionBudget
-from podium.api.requests import node_allocatable, pod_requests
 from podium.api.selectors import compile_label_selector
 from podium.api.workloads import Deployment, ReplicaSet
 from podium.app.explain import Explainer, explain_decision
@@ -22,6 +20,7 @@ from podium.sim.component import Component
 from podium.sim.simulation import Simulation
 from tests.sim.judged_scheduler import JudgedScheduler, is_to_be_scheduled
 from tests.sim.oracle import Sight, policy_of
+from tests.sim.room import check_room, is_running
 from tests.sim.writes import Writes
 
 LONGEST_WAIT_NS = 330 * 10**9
@@ -98,22 +97,9 @@ class InvariantChecker:
     # Nodes
 
     def _check_nodes(self) -> None:
-        on_node: dict[str, list[Pod]] = {}
-        for pod in self.pods():
-            # A scheduler that has crashed may have bound more than there is room for; the kubelet sees to that.
-            has_place = pod.status.phase == "Running" or (self.component.life == 1 and not pod.is_terminal)
-            if pod.spec.node_name and has_place:
-                on_node.setdefault(pod.spec.node_name, []).append(pod)
-        for stored in self.store.objects("Node"):
-            assert isinstance(stored.object, Node)
-            pods, offered = on_node.get(stored.key, []), node_allocatable(stored.object.status)
-            # B1
-            held: Counter[str] = sum((Counter(pod_requests(pod.spec)) for pod in pods), Counter())
-            assert all(amount <= offered.get(name, 0) for name, amount in held.items()), stored.key
-            assert len(pods) <= offered["pods"], stored.key
-            # B3
-            ports = [port for pod in pods for port in host_ports(pod)]
-            assert len(ports) == len(set(ports)), stored.key
+        # A scheduler that has crashed may have bound more than there is room for; the kubelet sees to that.
+        is_first = self.component.life == 1
+        check_room(self.store, [pod for pod in self.pods() if is_running(pod) or (is_first and not pod.is_terminal)])
 
     # At rest
 
@@ -214,12 +200,6 @@ class InvariantChecker:
         found = [self.store.get("Deployment", f"default/{name}").object for name in sorted(deployments)]
         assert all(isinstance(one, ReplicaSet) for one in sets)
         return sum(one.spec.replicas for one in found if isinstance(one, Deployment))
-
-
-def host_ports(pod: Pod) -> list[tuple[int, str]]:
-    """The host ports that a pod holds, on all addresses."""
-    ports: list[ContainerPort] = [port for one in pod.spec.containers for port in one.ports]
-    return [(port.host_port, port.protocol) for port in ports if port.host_port]
 
 
 def is_ready(pod: Pod) -> bool:

@@ -8,6 +8,7 @@ from random import Random
 from typing import Any
 
 from podium.api.pod import NOMINATED_NODE_ANNOTATION
+from tests.sim.drawn_story import DrawnStory
 from tests.sim.holding import HELD
 from tests.sim.objects import budget, scenario, workload
 from tests.store.objects import Raw, node, pod
@@ -25,7 +26,7 @@ STORAGE_CLASS: Raw = {
 }
 
 
-class Story:
+class Story(DrawnStory):
     """Draws one story. ``objects`` are there from the start; ``steps`` come in the order of their time."""
 
     def __init__(self, seed: int) -> None:
@@ -44,15 +45,6 @@ class Story:
     def files(self) -> list[Raw]:
         """Everything, the scenario included."""
         return [*self.objects, scenario(*self.steps)]
-
-    def without(self, objects: frozenset[int], steps: frozenset[int]) -> "Story":
-        """The same story but for some objects and steps, by their number."""
-        self.objects = [one for number, one in enumerate(self.objects) if number not in objects]
-        self.steps = [one for number, one in enumerate(self.steps) if number not in steps]
-        return self
-
-    def chance(self, share: float) -> bool:
-        return self.random.random() < share
 
     def _beginning(self) -> list[Raw]:
         for _ in range(self.random.randint(2, 5)):

@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from heapq import heappop, heappush
 from typing import Generic, TypeVar
 
 Key = TypeVar("Key")
+
+
+def earliest(times: Iterable[int | None]) -> int | None:
+    """The first of some times, None where there is none; None among them stands for never."""
+    return min((time for time in times if time is not None), default=None)
 
 
 class Deadlines(Generic[Key]):

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
+from podium.machines.deadlines import earliest
 from podium.machines.machine import Machine
 from podium.sim.informer import Informer
 
@@ -36,10 +37,7 @@ class Component:
         if self.machine is None:
             return None
         arrival = self.informer.next_time() if self.informer else None
-        deadline = self.machine.next_deadline()
-        if arrival is None or deadline is None:
-            return deadline if arrival is None else arrival
-        return min(arrival, deadline)
+        return earliest((arrival, self.machine.next_deadline()))
 
     def is_settled(self) -> bool:
         """Whether nothing is on its way to it, and its machine is settled."""

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from podium.api.node import Node
+from podium.api.node_health import READY, condition_status
 from podium.machines.disruption.avoid_lists import AvoidLists
 from podium.machines.disruption.default_budgets import DefaultBudgets
 from podium.machines.disruption.disruption_controller import DisruptionController
@@ -36,7 +37,9 @@ class ControlPlane:
     def __init__(self, scenario: Scenario, start_delay_ns: int, given: Mapping[str, Node], start_ns: int) -> None:
         self._kubelets = replace(scenario.kubelets, start_delay_ns=start_delay_ns)
         # By the name of each node that is down, since when. One whose state is unknown was down before.
-        self._down = {node.metadata.name: start_ns for node in given.values() if _is_unknown(node)}
+        self._down = {
+            node.metadata.name: start_ns for node in given.values() if condition_status(node, READY) == "Unknown"
+        }
         self._kubelet = Component("kubelet", self._make_kubelet)
         self._lifecycle = Component("node-lifecycle-controller", lambda: NodeLifecycle(scenario.node_lifecycle, given))
         self.components = [
@@ -95,9 +98,3 @@ class ControlPlane:
         for node, since_ns in self._down.items():
             kubelet.fail_node(node, since_ns)
         return kubelet
-
-
-def _is_unknown(node: Node) -> bool:
-    """Whether nobody has heard from the node for long."""
-    ready = next((one for one in node.status.conditions if one.type == "Ready"), None)
-    return ready is not None and ready.status == "Unknown"

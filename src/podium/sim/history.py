@@ -10,6 +10,7 @@ from podium.api.node import Node
 from podium.api.pod import Pod
 from podium.api.times import parse_time
 from podium.machines.actions import Record
+from podium.machines.kubelets.container_statuses import read_restarts
 from podium.store.watch_log import WatchEvent
 
 # What the store's own log tells better: it also knows of bindings whose answer was lost.
@@ -147,8 +148,8 @@ class History:
             cleared = not pod.nominated_node_name
             reason = "NominationCleared" if cleared else "Nominated"
             self.add(now, reason, pod.key, pod.nominated_node_name or old.nominated_node_name, by)
-        restarts = _restarts(event.stored.raw)
-        if event.previous is not None and restarts > _restarts(event.previous.raw):
+        restarts = read_restarts(event.stored.raw).count
+        if event.previous is not None and restarts > read_restarts(event.previous.raw).count:
             self.add(now, "Restarted", pod.key, node, by, f"restart {restarts}")
         grace = pod.metadata.deletion_grace_period_seconds
         if pod.is_terminating and grace != old.metadata.deletion_grace_period_seconds:
@@ -174,12 +175,6 @@ class History:
         if not pod.is_terminal:
             story.phase, story.ended_ns = "Terminated", now
         self.add(now, "Terminated" if was_alive else "Deleted", pod.key, pod.spec.node_name, by, message)
-
-
-def _restarts(raw: Raw) -> int:
-    """How often the pod's containers have been started again; 0 where nobody has written that."""
-    statuses = raw["status"].get("containerStatuses")
-    return max((one.get("restartCount", 0) for one in statuses), default=0) if statuses else 0
 
 
 def _is_preempted(pod: Pod) -> bool:

@@ -11,6 +11,7 @@ from podium.api.errors import PodiumError
 from podium.api.node import Node
 from podium.machines.actions import Action, Bind
 from podium.machines.agenda import Agenda
+from podium.machines.deadlines import earliest
 from podium.machines.observations import Answered, Changed, Observation, Tick
 from podium.sim.api_server import APIServer
 from podium.sim.component import Component
@@ -196,7 +197,7 @@ class Simulation:
         if not (is_over and all(component.is_settled() for component in self.components)):
             times += [component.next_deadline() for component in self.components]
         end = None if until_ns is None else self.settings.start_ns + until_ns
-        next_ns = min((time for time in times if time is not None), default=None)
+        next_ns = earliest(times)
         if next_ns is None or (end is not None and next_ns > end):
             self.now = self.now if end is None else end
             self.usage.pass_time(self.now)

@@ -30,8 +30,8 @@ from tests.machines.driving import (
     the,
     with_plugins,
 )
+from tests.machines.preempting import HIGH, N1, A, B, preempted, preempting
 from tests.proof.failures.bugs import Right, caught, instead, none_of_it, nothing
-from tests.proof.preempting import HIGH, N1, A, B, preempted, preempting
 
 
 @pytest.mark.failure(3)

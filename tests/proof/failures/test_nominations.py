@@ -18,8 +18,8 @@ from podium.machines.scheduling.scheduler import Scheduler
 from podium.plugins import default_preemption
 from tests.builders import node, pod
 from tests.machines.driving import Driver, all_of, deletions, nominated, terminating, the
+from tests.machines.preempting import HIGH, LOW, N1, N2, A, B, preempted, preempting
 from tests.proof.failures.bugs import Right, caught, instead, none_of_it, nothing
-from tests.proof.preempting import HIGH, LOW, N1, N2, A, B, preempted, preempting
 
 # It keeps its nomination and is not attempted.
 GATED = pod("gated", cpu=10, priority=1000, gates=["wait"])

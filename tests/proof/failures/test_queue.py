@@ -17,8 +17,8 @@ from podium.machines.scheduling.queued_pod import Place, QueuedPod, QueueSetting
 from podium.machines.scheduling.scheduler import Scheduler
 from tests.builders import node, pod
 from tests.machines.driving import SECOND, Driver, all_of, terminating, with_plugins
+from tests.machines.preempting import HIGH, LOW, N1, preempting
 from tests.proof.failures.bugs import Right, caught, instead, nothing
-from tests.proof.preempting import HIGH, LOW, N1, preempting
 
 A = pod("a", cpu=4)
 

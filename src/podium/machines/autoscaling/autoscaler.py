@@ -34,6 +34,7 @@ from podium.machines.autoscaling.cluster_picture import ClusterPicture
 from podium.machines.autoscaling.node_removals import NodeRemovals, RemovalSettings
 from podium.machines.autoscaling.node_start_ups import NodeStartUps
 from podium.machines.autoscaling.scale_up_reports import ScaleUpReports
+from podium.machines.deadlines import earliest
 from podium.machines.observations import Answered, Changed, Gone, Observation, Problem, Tick
 from podium.plugins.registry import IN_TREE
 
@@ -118,7 +119,7 @@ class Autoscaler:
     def next_deadline(self) -> int | None:
         """When the autoscaler next wants a `Tick`."""
         times = (self._scan_ns, self._start_ups.next_deadline(), self._removals.next_deadline())
-        return min((time for time in times if time is not None), default=None)
+        return earliest(times)
 
     def is_settled(self) -> bool:
         """Whether nothing is on its way, and what there is to wait for was tried in vain several times."""

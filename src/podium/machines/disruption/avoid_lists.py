@@ -15,7 +15,7 @@ from podium.api.meta import Kubernetes
 from podium.api.node import Node
 from podium.api.workloads import DaemonSet, Deployment, Job, ReplicaSet, ReplicationController, StatefulSet
 from podium.machines.actions import Action, PatchObject
-from podium.machines.deadlines import Deadlines
+from podium.machines.deadlines import Deadlines, earliest
 from podium.machines.observations import Answered, Changed, Gone, Observation, Problem, Tick
 from podium.machines.work_queue import WorkQueue
 
@@ -89,7 +89,7 @@ class AvoidLists:
     def next_deadline(self) -> int | None:
         """When there is a list to look at."""
         times = (self._queue.next_time(), self._expiries.next_time())
-        return min((time for time in times if time is not None), default=None)
+        return earliest(times)
 
     def is_settled(self) -> bool:
         """Whether no list is to be looked at but those whose entries run out one day, which moves no pod."""
@@ -193,7 +193,7 @@ class AvoidLists:
         """When one of the entries runs out, or its controller has not been seen for too long."""
         unseen = [one for one in entries if _is_knowable(one) and one.controller.uid not in self._alive]
         times = (next_expiry_ns(entries, self._expire_after_ns), next_expiry_ns(unseen, _UNSEEN_NS))
-        return min((time for time in times if time is not None), default=None)
+        return earliest(times)
 
 
 def _is_knowable(entry: AvoidEntry) -> bool:

@@ -11,7 +11,7 @@ from podium.api.meta import Kubernetes
 from podium.api.pod import Pod
 from podium.api.policy import PodDisruptionBudget
 from podium.machines.actions import Action, ReplaceStatus
-from podium.machines.deadlines import Deadlines
+from podium.machines.deadlines import Deadlines, earliest
 from podium.machines.disruption.budget import Budget
 from podium.machines.disruption.coverage import Coverage
 from podium.machines.disruption.scales import Scales
@@ -143,4 +143,4 @@ class DisruptionController:
 def _next_upkeep_ns(budget: Budget, now: int) -> int | None:
     """When the status has something else to say by itself, on which no limit depends; None for never."""
     times = [budget.next_expiry_ns(now, counts=False), budget.next_token_ns(now)]
-    return min((time for time in times if time is not None), default=None)
+    return earliest(times)

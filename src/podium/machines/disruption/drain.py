@@ -17,6 +17,7 @@ from podium.api.workloads import DaemonSet
 from podium.decide.drain import DrainOptions, DrainPlan, Fate, PodFate, PodOnNode, plan_drain
 from podium.decide.local_storage import has_empty_dir
 from podium.machines.actions import Action, PatchObject
+from podium.machines.deadlines import earliest
 from podium.machines.disruption.evictions import STUCK_AFTER, Evictions, EvictionSettings
 from podium.machines.observations import Answered, Changed, Gone, Observation, Problem, Tick
 
@@ -241,7 +242,7 @@ class Drain:
             times.append(self._cordon_ns)
         else:
             times += [self._evictions.of(one.pod.metadata.uid).next_ns for one in self._plan.of("evict")]
-        return min((time for time in times if time is not None), default=None)
+        return earliest(times)
 
     def _was_let_go(self, one: PodFate) -> bool:
         """Whether an eviction is on its way or granted, so that only its effect is to be seen."""

@@ -11,7 +11,7 @@ from podium.api.meta import Raw
 from podium.api.pod import Pod
 from podium.api.times import parse_time
 from podium.machines.actions import Action, ReplaceStatus
-from podium.machines.deadlines import Deadlines
+from podium.machines.deadlines import Deadlines, earliest
 from podium.machines.observations import Problem
 from podium.machines.retry_queue import RetryQueue
 from podium.store.conditions import with_condition
@@ -88,7 +88,7 @@ class StaleDisruptions:
     def next_time(self) -> int | None:
         """When there is something to write; None for never."""
         times = (self._deadlines.next_time(), self._queue.next_time())
-        return min((time for time in times if time is not None), default=None)
+        return earliest(times)
 
     def is_settled(self) -> bool:
         """Whether nothing is to be written but what is refused."""

@@ -8,6 +8,7 @@ from podium.api.meta import Raw
 from podium.api.pod import Pod
 from podium.decide.kubelet_admission import Holding
 from podium.machines.actions import FinishDeletion, ReportPodStatus
+from podium.machines.deadlines import earliest
 from podium.machines.kubelets.crash_backoff import CrashBackOff
 from podium.machines.kubelets.pod_annotations import (
     CRASH_AFTER,
@@ -83,7 +84,7 @@ class PodRun:
         if self.is_ended:
             return None
         of_containers = (self.start_ns,) if self.started_ns is None else (self.exit_ns, self.crash_ns, self.ready_ns)
-        return min((time for time in (self.stopped_ns, *of_containers) if time is not None), default=None)
+        return earliest((self.stopped_ns, *of_containers))
 
     def begin(self, started_ns: int) -> None:
         """Its containers have started."""

@@ -13,7 +13,7 @@ from podium.api.node import Node
 from podium.api.node_health import NODE_NOT_READY, is_ready, unknown_conditions
 from podium.api.pod import Pod
 from podium.machines.actions import Action, PatchObject
-from podium.machines.deadlines import Deadlines
+from podium.machines.deadlines import Deadlines, earliest
 from podium.machines.nodes.bound_pods import BoundPod, BoundPods
 from podium.machines.nodes.node_taints import EVICTING, TaintName, changed_taints, present_taints, wanted_taints
 from podium.machines.nodes.zone_disruption import ZoneDisruption
@@ -98,7 +98,7 @@ class NodeLifecycle:
     def next_deadline(self) -> int | None:
         """When a node is to be looked at."""
         times = (self._queue.next_time(), self._deadlines.next_time())
-        return min((time for time in times if time is not None), default=None)
+        return earliest(times)
 
     def is_settled(self) -> bool:
         """Whether nothing is to happen to any node."""

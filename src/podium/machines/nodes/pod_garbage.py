@@ -10,7 +10,7 @@ from podium.api.node import Node
 from podium.api.node_health import is_ready
 from podium.api.pod import Pod, PodCondition
 from podium.machines.actions import Action, DeleteObject, ReportPodStatus
-from podium.machines.deadlines import Deadlines
+from podium.machines.deadlines import Deadlines, earliest
 from podium.machines.nodes.bound_pods import BoundPods
 from podium.machines.nodes.node_taints import OUT_OF_SERVICE
 from podium.machines.nodes.pod_deletions import PodDeletions
@@ -69,7 +69,7 @@ class PodGarbageCollector:
     def next_deadline(self) -> int | None:
         """When pods are to be looked at."""
         times = (self._queue.next_time(), self._deadlines.next_time())
-        return min((time for time in times if time is not None), default=None)
+        return earliest(times)
 
     def is_settled(self) -> bool:
         """Whether no pod is to be collected, now or later."""

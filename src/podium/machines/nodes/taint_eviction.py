@@ -14,7 +14,7 @@ from podium.api.times import parse_time
 from podium.cluster.taints import tolerates
 from podium.decide.critical_pods import is_static
 from podium.machines.actions import Action, DeletePod, MarkDisruption
-from podium.machines.deadlines import Deadlines
+from podium.machines.deadlines import Deadlines, earliest
 from podium.machines.nodes.bound_pods import BoundPods
 from podium.machines.nodes.pod_deletions import PodDeletions
 from podium.machines.observations import Answered, Changed, Gone, Observation, Tick
@@ -77,7 +77,7 @@ class TaintEviction:
     def next_deadline(self) -> int | None:
         """When a pod is to be looked at."""
         times = (self._queue.next_time(), self._deadlines.next_time())
-        return min((time for time in times if time is not None), default=None)
+        return earliest(times)
 
     def is_settled(self) -> bool:
         """Whether no pod is to go, now or later."""

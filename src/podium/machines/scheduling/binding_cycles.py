@@ -19,6 +19,7 @@ from podium.framework.runner import Runner
 from podium.framework.status import SUCCESS, Code, Status
 from podium.framework.waiting_pods import WaitingPod, WaitingPods
 from podium.machines.actions import Action, Bind, BindClaim, Nominate, Record
+from podium.machines.deadlines import earliest
 from podium.machines.observations import Problem
 from podium.machines.scheduling.queued_pod import SECOND_NS, QueuedPod
 
@@ -193,7 +194,7 @@ class BindingCycles:
         """When a wait at Permit or for claims ends, or a binding is to be sent again; None where none of that is."""
         times = [time for cycle in self._cycles.values() for time in (cycle.retry_ns, cycle.claims_deadline_ns)]
         times.append(self._waiting.next_deadline())
-        return min((time for time in times if time is not None), default=None)
+        return earliest(times)
 
     def _guarded(self, cycle: BindingCycle, step: Callable[[], StepResult]) -> StepResult:
         """Take a step; a plugin that raises fails the cycle, as one that answers with an error does."""

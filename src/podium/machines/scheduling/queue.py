@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from podium.cluster.pods import PodRecord
 from podium.framework.events import Action, ClusterEvent, Resource
 from podium.framework.status import Status
+from podium.machines.deadlines import earliest
 from podium.machines.scheduling.pod_changes import pod_changes
 from podium.machines.scheduling.queue_backoff import BackoffPods
 from podium.machines.scheduling.queue_heap import Item, PodHeap
@@ -278,7 +279,7 @@ class SchedulingQueue:
     def next_deadline(self) -> int | None:
         """When `flush` next has something to do; None if only a call can change anything."""
         deadlines = (self._backoff.next_deadline(), self._waiting.next_deadline())
-        return min((deadline for deadline in deadlines if deadline is not None), default=None)
+        return earliest(deadlines)
 
     def check(self) -> None:
         """Raise AssertionError if a pod is in two places or none, or if what is kept about pods in flight is wrong."""

@@ -35,6 +35,7 @@ from podium.machines.actions import (
     Record,
     ReportUnschedulable,
 )
+from podium.machines.deadlines import earliest
 from podium.machines.observations import (
     Answered,
     Changed,
@@ -132,7 +133,7 @@ class Scheduler:
             return 0
         parts = (self.queue, self.bindings, self.reports, self.futile, self.cap)
         deadlines = (part.next_deadline() for part in parts)
-        return min((deadline for deadline in deadlines if deadline is not None), default=None)
+        return earliest(deadlines)
 
     def is_settled(self) -> bool:
         """Whether no pod is about to be attempted or bound, but for those whose attempts end in errors each time."""

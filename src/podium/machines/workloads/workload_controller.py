@@ -9,7 +9,7 @@ from podium.api.meta import Kubernetes, Raw
 from podium.api.pod import Pod
 from podium.api.quota import ResourceQuota
 from podium.machines.actions import Action, CreateObject, DeleteObject, PatchObject, ReplaceStatus
-from podium.machines.deadlines import Deadlines
+from podium.machines.deadlines import Deadlines, earliest
 from podium.machines.observations import Answered, Changed, Gone, Observation, Problem, Tick
 from podium.machines.work_queue import WorkQueue
 from podium.machines.workloads.creation_waits import CreationWaits
@@ -69,7 +69,7 @@ class WorkloadController(ABC, Generic[Kind]):
         """When there is something to look at; 0 for at once."""
         sources = (self._queue, self._timers, self._retries, self._expectations)
         times = (source.next_time() for source in sources)
-        return min((time for time in times if time is not None), default=None)
+        return earliest(times)
 
     def is_settled(self) -> bool:
         """Whether all that is left to do is to try again what was refused, or ended at once, each time."""

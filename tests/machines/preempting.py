@@ -14,9 +14,9 @@ HIGH = pod("high", cpu=10, priority=1000)
 LOW = pod("low", cpu=2, priority=10)
 
 
-def preempting(*others: Kubernetes, preemptor: Pod = HIGH) -> tuple[Driver, list[Action]]:
+def preempting(*others: Kubernetes, preemptor: Pod = HIGH, driver: Driver | None = None) -> tuple[Driver, list[Action]]:
     """n1 is full of a and b, and the preemptor has been attempted; nothing of what it asked for is answered yet."""
-    driver = Driver(N1, A, B, *others)
+    driver = driver or Driver(N1, A, B, *others)
     driver.see(preemptor)
     actions = driver.tick()
     driver.see(nominated(preemptor, driver.nominated(preemptor)))
