@@ -6,8 +6,8 @@ disk has them (WAL with synchronous=FULL). After a crash the file holds everythi
 some of what came after; never a part of a transaction.
 
 While the journal is open, the file `PATH-acknowledged` says up to where it was acknowledged. What a damaged disk
-changed, dropped or cut off is found when the journal is opened or loaded, and so is the loss of a file beside it. What is not
-found: that all files together were put back to an earlier time.
+changed, dropped or cut off is found when the journal is opened or loaded, and so is the loss of a file beside it. What
+is not found: that all files together were put back to an earlier time.
 """
 
 from __future__ import annotations
