@@ -16,6 +16,7 @@ from podium.api.meta import Kubernetes
 from podium.app.explain import Explainer, Explanation
 from podium.framework.configuration import Configuration, load_configuration
 from podium.framework.feature_gates import FeatureGates, read_feature_gates
+from podium.sim.limits import Limits
 from podium.sim.result import Result
 from podium.sim.run import Duration, Progress
 from podium.sim.run import simulate as run_simulation
@@ -50,6 +51,7 @@ def simulate(
     bind_delay: Duration = 0,
     configuration: Configuration | FileName | None = None,
     feature_gates: FeatureGates | str = "",
+    limits: Limits | None = None,
     progress: Progress | None = None,
 ) -> Result:
     """Play what happens to the objects in virtual time; a Scenario may be among them. See `podium.sim.simulate`."""
@@ -62,6 +64,7 @@ def simulate(
         bind_delay=bind_delay,
         configuration=_configuration(configuration),
         feature_gates=_feature_gates(feature_gates),
+        limits=limits,
         progress=progress,
     )
 

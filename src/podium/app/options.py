@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
+
+Decorated = TypeVar("Decorated", bound=Callable[..., Any])
 
 if TYPE_CHECKING:
     from podium.framework.feature_gates import FeatureGates
@@ -96,3 +99,25 @@ feature_gates_option = click.option(
     default="",
     help="What is switched off: NonPreemptingPriority=false lets no preemption policy count.",
 )
+
+
+def limit_options(command: Decorated) -> Decorated:
+    """The limits of a simulation (`podium.sim.limits`), each an option that raises it."""
+    from podium.sim.limits import Limits
+
+    limits = Limits()
+    for name, help_text in (
+        ("calls", "How often components may be called upon."),
+        ("events", "How many events may happen."),
+        ("objects", "How many objects made in the run may exist at once."),
+    ):
+        option = click.option(
+            f"--max-{name}",
+            type=click.IntRange(min=1),
+            default=getattr(limits, name),
+            show_default=True,
+            metavar="N",
+            help=help_text,
+        )
+        command = option(command)
+    return command

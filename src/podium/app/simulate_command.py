@@ -8,7 +8,15 @@ from typing import TYPE_CHECKING
 import click
 
 from podium.app.command import Command
-from podium.app.options import Duration, Time, config_option, feature_gates_option, files_option, output_option
+from podium.app.options import (
+    Duration,
+    Time,
+    config_option,
+    feature_gates_option,
+    files_option,
+    limit_options,
+    output_option,
+)
 
 if TYPE_CHECKING:
     from podium.framework.feature_gates import FeatureGates
@@ -30,6 +38,7 @@ Example: four pods that want one node, for two minutes
 @click.option("--bind-delay", type=Duration(), default=0, help="How long a binding takes.")
 @config_option
 @feature_gates_option
+@limit_options
 @output_option
 @click.option("--events", "every_event", is_flag=True, help="List every event, however many there are.")
 def simulate(
@@ -42,6 +51,9 @@ def simulate(
     bind_delay: int,
     config: str | None,
     feature_gates: FeatureGates,
+    max_objects: int,
+    max_events: int,
+    max_calls: int,
     form: str,
     every_event: bool,
 ) -> None:
@@ -54,6 +66,7 @@ def simulate(
     from podium.app.output import new_page, show, show_page
     from podium.app.simulation_text import write_simulation
     from podium.framework.configuration import load_configuration
+    from podium.sim.limits import Limits
     from podium.sim.result import result_of
     from podium.sim.run import RunOptions, simulation_of
 
@@ -67,6 +80,7 @@ def simulate(
         bind_delay_ns=bind_delay,
         configuration=load_configuration(config) if config else None,
         feature_gates=feature_gates,
+        limits=Limits(max_objects, max_events, max_calls),
     )
     simulation = simulation_of(load_files(files), options)
     _play(simulation)

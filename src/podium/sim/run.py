@@ -19,6 +19,7 @@ from podium.machines.autoscaling.autoscaler import Autoscaler
 from podium.machines.scheduling.scheduler import Scheduler
 from podium.sim.component import Component
 from podium.sim.initial import start_time
+from podium.sim.limits import Limits
 from podium.sim.result import Result, result_of
 from podium.sim.scenario import Scenario, split_documents
 from podium.sim.simulation import Settings, Simulation
@@ -45,6 +46,7 @@ class RunOptions:
     bind_delay_ns: int = 0
     configuration: Configuration | None = None
     feature_gates: FeatureGates = field(default_factory=FeatureGates)
+    limits: Limits = field(default_factory=Limits)
 
 
 def simulate(  # noqa: PLR0913 - each is an option that people set on its own
@@ -57,6 +59,7 @@ def simulate(  # noqa: PLR0913 - each is an option that people set on its own
     bind_delay: Duration = 0,
     configuration: Configuration | None = None,
     feature_gates: FeatureGates | None = None,
+    limits: Limits | None = None,
     progress: Progress | None = None,
 ) -> Result:
     """Play what happens to a cluster in virtual time.
@@ -65,7 +68,7 @@ def simulate(  # noqa: PLR0913 - each is an option that people set on its own
     among them. The run starts at `start` (RFC 3339), or the newest time in the objects. It ends `until` after the
     start, which overrides the scenario's, or when nothing is left to happen. A pod starts `start_delay` after it is
     bound, and a binding takes `bind_delay`. The same arguments give the same result. Raises InputError for what is
-    wrong with them.
+    wrong with them, and LimitError for a run that takes more than `limits` allow.
     """
     options = RunOptions(
         seed=seed,
@@ -75,6 +78,7 @@ def simulate(  # noqa: PLR0913 - each is an option that people set on its own
         bind_delay_ns=_duration("bind_delay", bind_delay),
         configuration=configuration,
         feature_gates=feature_gates or FeatureGates(),
+        limits=limits or Limits(),
     )
     with _collector_paused():
         simulation = simulation_of(_documents(objects), options)
@@ -93,6 +97,7 @@ def simulation_of(documents: Sequence[Document], options: RunOptions) -> Simulat
         until_ns=scenario.until_ns if options.until_ns is None else options.until_ns,
         start_delay_ns=options.start_delay_ns,
         bind_delay_ns=options.bind_delay_ns,
+        limits=options.limits,
     )
     components = [*schedulers_of(scenario, options), *autoscalers_of(scenario, options)]
     return Simulation(objects, scenario, settings=settings, components=components)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter, deque
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from podium.api.codec import Document
 from podium.api.errors import PodiumError
@@ -20,6 +20,7 @@ from podium.sim.faults import CARRIED_OUT, Faults
 from podium.sim.history import History
 from podium.sim.informer import Informer
 from podium.sim.initial import check_objects, create_objects
+from podium.sim.limits import Limits, Meter
 from podium.sim.playing import Player
 from podium.sim.requests import observation_of
 from podium.sim.scenario import Scenario
@@ -43,6 +44,7 @@ class Settings:
     until_ns: int | None = None
     start_delay_ns: int = 0
     bind_delay_ns: int = 0
+    limits: Limits = field(default_factory=Limits)
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,6 +103,7 @@ class Simulation:
         self.bind_attempts = 0
         self.steps_played = 0
         self._faults = faults
+        self._meter = Meter(settings.limits)
         self.server = APIServer(self.store, self.history, self._note)
         self._agenda: Agenda[Step | _CarryOut | _Hear | _Restart] = Agenda()
         self._inbox: deque[tuple[Component, int, Observation]] = deque()
@@ -137,6 +140,7 @@ class Simulation:
     def _begin(self) -> None:
         for event in self.store.events_since(0):
             self.history.begin(event, self.now)
+            self._meter.wanted(event.stored.object, self.elapsed_ns)
             self.usage.observe(event, self.now)
         for component in self.components:
             self._start(component)
@@ -183,6 +187,7 @@ class Simulation:
         """Let a component do what is due."""
         if component.machine is None:
             return
+        self._call(component)
         actions = component.machine.handle(Tick(), self.now)
         self._vain[component.name] += not actions
         if self._vain[component.name] > _MOST_TICKS_IN_VAIN:
@@ -213,6 +218,7 @@ class Simulation:
             while self._inbox:
                 component, life, observation = self._inbox.popleft()
                 if component.machine is not None and component.life == life:
+                    self._call(component)
                     self._perform(component, component.machine.handle(observation, self.now))
             if self.server.collect_garbage(self.now) or self._receive():
                 continue
@@ -272,6 +278,7 @@ class Simulation:
 
     def _note(self, event: WatchEvent, now: int, by: str, message: str) -> None:
         """Something was written: tell everybody."""
+        self._measure(event, by)
         self.history.observe(event, now, by, message)
         self.usage.observe(event, now)
         observation = observation_of(event)
@@ -280,3 +287,16 @@ class Simulation:
                 component.informer.see(event, now)
             elif component.machine is not None:
                 self._inbox.append((component, component.life, observation))
+
+    def _measure(self, event: WatchEvent, by: str) -> None:
+        """See to it that what is made, and what has happened before, stays within the limits."""
+        stored = event.stored
+        if event.type != "DELETED":
+            self._meter.wanted(stored.object, self.elapsed_ns)
+        if event.type == "ADDED":
+            self._meter.made(stored.uid, f"{stored.kind} {stored.key}", by, self.elapsed_ns)
+        elif event.type == "DELETED":
+            self._meter.gone(stored.uid)
+
+    def _call(self, component: Component) -> None:
+        self._meter.called(component.name, len(self.history.events), self.elapsed_ns)
