@@ -456,7 +456,7 @@ def test_a_report_is_not_sent_again_once_there_is_a_newer_one() -> None:
     rig.problem = None
     rig.pass_to(10)
 
-    assert rig.told == ["1.5 Succeeded a"]
+    assert rig.told == ["1 Succeeded a"]
 
 
 def test_a_report_is_sent_again_when_the_server_says() -> None:
@@ -470,14 +470,27 @@ def test_a_report_is_sent_again_when_the_server_says() -> None:
     assert rig.told == ["5 Running ready a"]
 
 
-@pytest.mark.parametrize("code", [404, 422])
-def test_what_is_refused_for_good_is_not_sent_again(code: int) -> None:
+def test_a_pod_that_is_gone_needs_no_report() -> None:
     rig = Rig(node("n1"))
-    rig.problem = Problem(code, "", "")
+    rig.problem = Problem(404, "", "")
 
     rig.show(pod("a"))
 
     assert rig.kubelet.next_deadline() is None
+
+
+@pytest.mark.parametrize("code", [400, 403, 422])
+def test_what_is_refused_is_sent_again_and_is_nothing_to_wait_for(code: int) -> None:
+    rig = Rig(node("n1"))
+    rig.problem = Problem(code, "", "")
+
+    rig.show(pod("a"))
+    rig.pass_to(2)
+    assert rig.kubelet.is_settled()
+    rig.problem = None
+    rig.pass_to(100)
+
+    assert rig.told == ["3 Running ready a"]
 
 
 def test_the_end_of_a_deletion_is_sent_until_it_is_seen() -> None:

@@ -11,7 +11,7 @@ from podium.api.meta import Raw
 from podium.api.times import format_time
 from podium.api.workloads import Job
 from podium.machines.actions import Action, CreateObject, PatchObject
-from podium.machines.observations import Problem
+from podium.machines.observations import Answered
 from podium.machines.workloads.completion_indexes import read_indexes
 from podium.machines.workloads.failure_waits import FailureWaits
 from podium.machines.workloads.job_conditions import (
@@ -95,18 +95,18 @@ class Jobs(WorkloadController[Job]):
     def _is_replaced_at_once(self, pod: OwnedPod) -> bool:
         return not is_tracked(pod)
 
-    def _take_answer(self, action: Write, problem: Problem | None, now: int) -> None:
+    def _take_answer(self, action: Write, answered: Answered, now: int) -> None:
         if not isinstance(action, PatchObject):
-            super()._take_answer(action, problem, now)
+            super()._take_answer(action, answered, now)
             return
         known = self._pods.named(action.key)
         owner = known.pod.metadata.controller if known is not None and known.uid == action.uid else None
         if owner is None:
             return
         pods = self._job_pods[owner.uid]
-        if problem is not None:
+        if answered.problem is not None:
             pods.asked.pop(action.uid, None)
-            self._queue.fail(owner.uid, now)
+            self._queue.answer(owner.uid, answered, now)
         elif is_check(action):
             pods.check(action.uid)
             self._queue.add(owner.uid)
