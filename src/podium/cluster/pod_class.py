@@ -18,6 +18,7 @@ from podium.api.meta import ObjectMeta
 from podium.api.pod import Container, Pod, PodAffinity, PodSpec
 from podium.api.qos import qos_class
 from podium.api.requests import nonzero_requests, pod_requests
+from podium.api.resize import effective_spec
 from podium.cluster.affinity_term import AffinityTerm, compile_term
 from podium.cluster.arrays import Int64s
 from podium.cluster.nodes import NodeColumns
@@ -105,14 +106,20 @@ class PodClasses:
         )
         claims = _claims(pod.metadata, spec)
         owner_key = (group_of(owner.api_version), owner.kind, owner.name) if owner else None
-        key = self._encoder.encode((pod.metadata.namespace, pod.metadata.labels, owner_key, claims, shared))
+        # A pod that waits for a node is counted by its spec, whatever its status says.
+        counted = effective_spec(pod) if spec.node_name else spec
+        resized = None if counted is spec else (counted.containers, counted.init_containers, counted.resources)
+        key = self._encoder.encode((pod.metadata.namespace, pod.metadata.labels, owner_key, claims, shared, resized))
         known = self._by_key.get(key)
         if known is None:
-            known = self._by_key[key] = self._compile(pod.metadata, shared, owner_key, claims)
+            known = self._by_key[key] = self._compile(pod.metadata, shared, counted, owner_key, claims)
         return known
 
-    def _compile(self, meta: ObjectMeta, spec: PodSpec, owner: Owner | None, claims: tuple[str, ...]) -> PodClass:
-        requests = pod_requests(spec)
+    def _compile(
+        self, meta: ObjectMeta, spec: PodSpec, counted: PodSpec, owner: Owner | None, claims: tuple[str, ...]
+    ) -> PodClass:
+        """The class of pods with a spec; ``counted`` is the spec with the requests that count."""
+        requests = pod_requests(counted)
         affinity = spec.affinity
         near = affinity.pod_affinity if affinity and affinity.pod_affinity else PodAffinity()
         far = affinity.pod_anti_affinity if affinity and affinity.pod_anti_affinity else PodAffinity()
@@ -124,8 +131,8 @@ class PodClasses:
             spec=spec,
             owner=owner,
             requests={self._columns.resource(name): amount for name, amount in requests.items() if amount},
-            nonzero=nonzero_requests(spec),
-            nonzero_of_containers=nonzero_requests(msgspec.structs.replace(spec, resources=None)),
+            nonzero=nonzero_requests(counted),
+            nonzero_of_containers=nonzero_requests(msgspec.structs.replace(counted, resources=None)),
             qos=qos_class(spec),
             host_ports=host_ports(spec),
             claims=claims,

@@ -120,13 +120,16 @@ class ArrayFilterPlugin(Plugin, Protocol):
 class PostFilterResult:
     """What a PostFilter proposes. ``plan`` is a value that says everything, None for plugins that make none.
 
-    ``nominated_node`` None leaves the pod's nomination as it is, "" clears it.
+    ``nominated_node`` None leaves the pod's nomination as it is, "" clears it. A plugin answers SUCCESS when it found a
+    way out, UNSCHEDULABLE when the next one may try, UNSCHEDULABLE_AND_UNRESOLVABLE when none need try, and ERROR when
+    it cannot tell. ``answers`` is filled in by `decide.post_filter`: what each plugin that was asked said.
     """
 
     status: Status
     nominated_node: str | None = None
     victims: tuple[PodRecord, ...] = ()
     plan: Any = None
+    answers: tuple[Status, ...] = ()
 
 
 @runtime_checkable

@@ -15,11 +15,12 @@ from podium.decide.placement import Placement, place
 from podium.decide.post_filter import ask_post_filters
 from podium.framework.configuration import Configuration, default_configuration
 from podium.framework.errors import Calling, PluginError
-from podium.framework.events import EVERY_EVENT, ClusterEvent, EventToRegister, Resource
 from podium.framework.events import Action as Change
+from podium.framework.events import ClusterEvent, Resource
 from podium.framework.feature_gates import FeatureGates
-from podium.framework.plugin import EnqueuePlugin, PostFilterResult
+from podium.framework.plugin import PostFilterResult
 from podium.framework.profile_builder import build_profiles
+from podium.framework.registrations import registrations
 from podium.framework.registry import Registry
 from podium.framework.runner import Runner
 from podium.framework.status import SUCCESS, Code, Status, unresolvable, unschedulable
@@ -86,7 +87,7 @@ class Scheduler:
         self.queue = SchedulingQueue(
             {name: runner.sort_key for name, runner in self.runners.items()},
             self._pre_enqueue,
-            {name: _registrations(runner) for name, runner in self.runners.items()},
+            {name: registrations(profile) for name, profile in profiles.items()},
             QueueSettings(configuration.pod_initial_backoff_ns, configuration.pod_max_backoff_ns),
         )
         self.bindings = BindingCycles(self.cluster, self.waiting_pods)
@@ -413,10 +414,3 @@ class Scheduler:
         if pod.uid in self.preemptions:
             return unresolvable("waiting for the preemption for this pod to be finished").by(PREEMPTION_GATE)
         return SUCCESS
-
-
-def _registrations(runner: Runner) -> dict[str, tuple[EventToRegister, ...]]:
-    return {
-        plugin.name: tuple(plugin.events_to_register()) if isinstance(plugin, EnqueuePlugin) else EVERY_EVENT
-        for plugin in runner.profile.plugins()
-    }
