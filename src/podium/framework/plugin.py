@@ -120,13 +120,15 @@ class ArrayFilterPlugin(Plugin, Protocol):
 class PostFilterResult:
     """What a PostFilter proposes. ``plan`` is a value that says everything, None for plugins that make none.
 
-    ``nominated_node`` None leaves the pod's nomination as it is, "" clears it.
+    ``nominated_node`` None leaves the pod's nomination as it is, "" clears it. ``retry_ns`` is when the pod is worth
+    another attempt though nothing else may have happened, None where time alone will not help.
     """
 
     status: Status
     nominated_node: str | None = None
     victims: tuple[PodRecord, ...] = ()
     plan: Any = None
+    retry_ns: int | None = None
 
 
 @runtime_checkable
