@@ -250,6 +250,7 @@ def _pods(draw: st.DrawFn, name: str, on: str, traits: Traits, *, nominated: str
         memory=memory,
         labels=draw(st.sampled_from(LABELS)),
         started=draw(st.sampled_from((None, 0, 1, 2))) if on else None,
+        ready=bool(on) and traits.budgets and draw(st.booleans()),
         terminating=bool(life),
         preempted=life == "preempted",
         ports=draw(st.sampled_from(PORTS)) if traits.ports else (),
@@ -319,13 +320,16 @@ def _weighted_node_terms() -> st.SearchStrategy[list[tuple[int, NodeSelectorTerm
 
 @st.composite
 def budgets(draw: st.DrawFn) -> PodDisruptionBudget:
-    """A budget that covers some pods and allows few disruptions."""
+    """A budget that covers some pods and allows few disruptions, sometimes at a low rate."""
+    rate, used = draw(st.sampled_from((("", 0), ("", 0), ("2/2s", 0), ("2/2s", 1), ("1/3s", 1))))
     return budget(
         draw(st.sampled_from(("one", "two"))),
         draw(st.sampled_from((*SELECTORS, None))),
         draw(st.integers(0, 2)),
         disrupted=draw(st.sampled_from(((), (), ("pod-0", "pod-1")))),
         namespace=draw(st.sampled_from(NAMESPACES)),
+        rate=rate,
+        used=used,
     )
 
 

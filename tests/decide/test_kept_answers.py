@@ -43,6 +43,7 @@ class DecidingCluster(ChangingCluster):
     @invariant()
     def a_new_scheduler_would_decide_the_same(self) -> None:
         cluster = cluster_of(*self.objects)
+        cluster.pass_time(self.now)
         runner = self.runner_on(cluster)
         for target in self.targets:
             assert answers(self.runner, self.cluster.read(target)) == answers(runner, cluster.read(target))

@@ -28,6 +28,7 @@ from podium.framework.runner import Runner
 from podium.framework.status import Status
 from podium.plugins.default_preemption import DefaultPreemption
 from podium.plugins.registry import IN_TREE
+from podium.sim.initial import newest_time
 
 OutcomeName = Literal["schedulable", "preempts", "unschedulable", "not-eligible"]
 
@@ -75,8 +76,14 @@ class Explainer:
         objects: Iterable[Kubernetes],
         configuration: Configuration | None = None,
         feature_gates: FeatureGates = FeatureGates(),  # noqa: B008 - an immutable value
+        *,
+        now_ns: int | None = None,
     ) -> None:
-        """Load the objects. Raises PodiumError for a pod that no API server would have taken."""
+        """Load the objects, as they are at ``now_ns``; None is the newest time in them.
+
+        Raises PodiumError for a pod that no API server would have taken.
+        """
+        objects = list(objects)
         self.cluster = Cluster(honors_policy=feature_gates.non_preempting_priority)
         self._pending: dict[str, PodRecord] = {}
         pods, classes, policies = [], dict[str, PriorityClass](), []
@@ -87,8 +94,10 @@ class Explainer:
                 classes[item.metadata.name] = item
             elif isinstance(item, DisruptionPolicy):
                 policies.append(item)
+                self.cluster.put(item)
             else:
                 self.cluster.put(item)
+        self.cluster.pass_time(newest_time(objects) if now_ns is None else now_ns)
         for policy in policies:
             classes |= with_levels(policy, classes)
         for pod in sorted(pods, key=lambda pod: pod.key):

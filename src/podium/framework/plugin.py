@@ -122,7 +122,8 @@ class PostFilterResult:
 
     ``nominated_node`` None leaves the pod's nomination as it is, "" clears it. A plugin answers SUCCESS when it found a
     way out, UNSCHEDULABLE when the next one may try, UNSCHEDULABLE_AND_UNRESOLVABLE when none need try, and ERROR when
-    it cannot tell. ``answers`` is filled in by `decide.post_filter`: what each plugin that was asked said.
+    it cannot tell. ``answers`` is filled in by `decide.post_filter`: what each plugin that was asked said. ``retry_ns``
+    is when the pod is worth another attempt though nothing else may have happened, None where time alone will not help.
     """
 
     status: Status
@@ -130,6 +131,7 @@ class PostFilterResult:
     victims: tuple[PodRecord, ...] = ()
     plan: Any = None
     answers: tuple[Status, ...] = ()
+    retry_ns: int | None = None
 
 
 @runtime_checkable

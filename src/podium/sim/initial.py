@@ -59,6 +59,11 @@ def start_time(documents: Iterable[Document]) -> int:
     return max(times, default=DEFAULT_START_NS)
 
 
+def newest_time(objects: Iterable[Kubernetes]) -> int:
+    """As `start_time`, of objects that are typed already."""
+    return start_time(Document("", 0, {}, one) for one in objects)
+
+
 def check_objects(documents: Iterable[Document], scenario: Scenario, has_end: bool) -> None:
     """Raise InputError for what no simulation can play: annotations that cannot be read, pods replaced for ever."""
     for document in documents:

@@ -48,7 +48,7 @@ from podium.machines.observations import (
     Tick,
 )
 from podium.machines.scheduling.binding_cycles import BindingCycles, Failure, Stage
-from podium.machines.scheduling.disruption_cap import DisruptionCap
+from podium.machines.scheduling.cap_waits import CapWaits
 from podium.machines.scheduling.fit_error import fit_error, rejecting_plugins
 from podium.machines.scheduling.futile_preemptions import FutilePreemptions
 from podium.machines.scheduling.pod_changes import pod_changes
@@ -93,7 +93,7 @@ class Scheduler:
         self.bindings = BindingCycles(self.cluster, self.waiting_pods)
         self.preemptions = Preemptions(self.cluster)
         self.futile = FutilePreemptions(self.cluster, configuration.max_futile_preemptions)
-        self.cap = DisruptionCap(self.cluster.budgets)
+        self.cap = CapWaits(self.cluster)
         self.reports = PodReports()
         self._room = Room(self.cluster, self.runners, self.queue, self.reports)
         self._surroundings = Surroundings(self.cluster, self.queue, self.cap, self._room)
@@ -301,6 +301,7 @@ class Scheduler:
     def _attempt(self, queued: QueuedPod, now: int) -> list[Action]:
         pod = queued.record
         runner = self.runners[pod.scheduler_name]
+        self.cluster.pass_time(now)
         try:
             placement = place(runner, pod, self.seed)
             if placement.row is None:
@@ -343,7 +344,9 @@ class Scheduler:
         reason = self.futile.wait(pod, now)
         if not reason:
             result = ask_post_filters(runner, placement)
-            reason = self.cap.take(pod, result.victims, now)
+            if result.retry_ns is not None:
+                self.cap.wait(pod, result.retry_ns)
+            reason = self.cap.take(pod, result.victims)
             if not reason:
                 return result
         return PostFilterResult(unschedulable(f"preemption: {reason}"), nominated_node="")
