@@ -6,6 +6,7 @@ from collections import Counter
 from dataclasses import dataclass
 from typing import Any
 
+from podium.api.basis import Caveat
 from podium.machines.disruption.drain import DrainReport
 from podium.sim.history import PodStory, SimEvent, seconds
 from podium.sim.simulation import Simulation
@@ -15,6 +16,8 @@ from podium.sim.simulation import Simulation
 class Result:
     """The events in their order, the pods by key and creation, those that are gone included, and the sums.
 
+    `rests_on` says what the run could not know or did not do.
+
     `pods` entries have `pod, uid, priority, phase, node, nominatedNode, createdAt, scheduledAt, startedAt, endedAt`:
     the times in seconds from the start (negative before it), null where it has not happened or is not known.
     """
@@ -22,14 +25,20 @@ class Result:
     events: list[SimEvent]
     pods: list[dict[str, Any]]
     summary: dict[str, Any]
+    rests_on: tuple[Caveat, ...] = ()
 
     def to_dict(self) -> dict[str, Any]:
         """The result as JSON shows it."""
-        return {"events": [event.to_dict() for event in self.events], "pods": self.pods, "summary": self.summary}
+        return {
+            "events": [event.to_dict() for event in self.events],
+            "pods": self.pods,
+            "summary": self.summary,
+            "restsOn": [caveat.to_dict() for caveat in self.rests_on],
+        }
 
 
-def result_of(simulation: Simulation) -> Result:
-    """The result of a simulation as far as it has come."""
+def result_of(simulation: Simulation, rests_on: tuple[Caveat, ...] = ()) -> Result:
+    """The result of a simulation as far as it has come, and what it rests on."""
     start_ns = simulation.settings.start_ns
     stories = list(simulation.history.stories.values())
     in_order = sorted(enumerate(stories), key=lambda one: (one[1].pod, one[0]))
@@ -37,6 +46,7 @@ def result_of(simulation: Simulation) -> Result:
         events=simulation.history.events,
         pods=[_pod(story, start_ns) for _, story in in_order],
         summary=_summary(simulation, stories),
+        rests_on=rests_on,
     )
 
 
