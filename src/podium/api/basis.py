@@ -109,7 +109,8 @@ def _budgets_without_status(basis: Basis) -> Iterator[Caveat]:
     """A decision goes by the budget's status; a simulation's controller computes it in any case."""
     keys = [one.object.key for one in basis.documents if lacks_status(one) and one.object is not None]
     if keys and not basis.simulates:
-        message = f"{_counted(keys, 'budget')} without a status: what they allow is computed from the pods"
+        what = "it allows" if len(keys) == 1 else "they allow"
+        message = f"{_counted(keys, 'budget')} without a status: what {what} is computed from the pods"
         yield _caveat("budgets-without-status", message, keys)
 
 

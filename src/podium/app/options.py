@@ -102,7 +102,7 @@ feature_gates_option = click.option(
 
 
 def limit_options(command: Decorated) -> Decorated:
-    """The limits of a simulation (`podium.sim.limits`), each an option that raises it; None stands for the usual one."""
+    """The limits of a simulation (`podium.sim.limits`), each an option that raises it; None is for the usual one."""
     for name, what in (
         ("calls", "How often components may be called upon"),
         ("events", "How many events may happen"),
