@@ -64,6 +64,7 @@ def test_json_and_yaml_are_the_explanation_of_the_function(file: str) -> None:
         "scores",
         "totals",
         "best",
+        "restsOn",
     ]
 
 

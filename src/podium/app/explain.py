@@ -8,6 +8,7 @@ from typing import Any, Literal
 
 import numpy as np
 
+from podium.api.basis import Caveat
 from podium.api.disruption_policy import DisruptionPolicy
 from podium.api.errors import PodiumError
 from podium.api.meta import Kubernetes
@@ -41,6 +42,7 @@ class Explanation:
     verdict, ``scores`` the weighted scores by node and plugin where several nodes fit or one does, ``best`` those with
     the highest total. ``plan`` is None unless no node fits. ``pre_filter`` is a rejection before any node was looked
     at. ``record`` and ``runner`` are the pod and what decided about it: the live cluster, which may go on to change.
+    ``rests_on`` is what the decision could not know.
     """
 
     pod: str
@@ -54,6 +56,7 @@ class Explanation:
     plan: PreemptionPlan | None
     record: PodRecord = field(repr=False, compare=False)
     runner: Runner = field(repr=False, compare=False)
+    rests_on: tuple[Caveat, ...] = ()
 
     def to_dict(self) -> dict[str, Any]:
         """The decision as plain values, in the form of the conformance cases."""
@@ -65,6 +68,7 @@ class Explanation:
             found |= {"scores": dict(self.scores), "totals": dict(self.totals), "best": list(self.best)}
         if self.plan is not None:
             found["preemption"] = _plan(self.plan)
+        found["restsOn"] = [caveat.to_dict() for caveat in self.rests_on]
         return found
 
 
@@ -126,6 +130,11 @@ class Explainer:
             known = ", ".join(sorted(self._runners))
             raise PodiumError(f"pod {pod} is for scheduler {wanted}, which is not configured; there is: {known}")
         return explain_decision(runner, record)
+
+    @property
+    def schedulers(self) -> list[str]:
+        """The names of the profiles that decide."""
+        return sorted(self._runners)
 
     @property
     def pending(self) -> list[str]:

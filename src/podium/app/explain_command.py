@@ -45,15 +45,14 @@ def explain(
     the scores of those that fit, whom the pod would preempt and why there, and what would have to change.
     """
     from podium.api.codec import load_files
-    from podium.app.explain import Explainer
     from podium.app.explain_text import write_explanation
+    from podium.app.library import explanation_of
     from podium.app.output import new_page, show, show_page
     from podium.framework.configuration import load_configuration
 
     configuration = load_configuration(config) if config else None
-    objects = [document.object for document in load_files(files) if document.object is not None]
-    explainer = Explainer(objects, configuration, feature_gates)
-    explanation = explainer.explain(pod if "/" in pod else f"{namespace}/{pod}", scheduler)
+    wanted = pod if "/" in pod else f"{namespace}/{pod}"
+    explanation = explanation_of(load_files(files), wanted, configuration, feature_gates, scheduler)
     if form != "text":
         show(explanation.to_dict(), form)
         return

@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator
 
 from podium.api.quantity import format_quantity
+from podium.app.basis_text import write_basis
 from podium.app.explain import Explanation
 from podium.app.obstacles import find_obstacles
 from podium.app.page import Cell, Page, Part, fitted, listed, shortened
@@ -21,6 +22,11 @@ _WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z0-9]+|[^A-Za-z0-9]+")
 
 def write_explanation(page: Page, explanation: Explanation) -> None:
     """Write the whole explanation."""
+    _write_decision(page, explanation)
+    write_basis(page, explanation.rests_on)
+
+
+def _write_decision(page: Page, explanation: Explanation) -> None:
     page.paragraph(Cell(_headline(explanation), _STYLES[explanation.outcome]), hanging=2)
     for fact in _facts(explanation):
         page.paragraph(fact, indent=2, hanging=2)

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import msgspec
 
+from podium.api.basis import Basis
 from podium.api.codec import Document, load_files, load_text
 from podium.api.errors import InputError
 from podium.api.files import FileName
 from podium.api.kinds import KIND_OF
 from podium.api.meta import Kubernetes
+from podium.app.budget_statuses import with_budget_statuses
 from podium.app.explain import Explainer, Explanation
 from podium.framework.configuration import Configuration, load_configuration
 from podium.framework.feature_gates import FeatureGates, read_feature_gates
@@ -36,9 +39,25 @@ def explain(
     `configuration` is a KubeSchedulerConfiguration or its file, `feature_gates` such as "NonPreemptingPriority=false".
     Raises PodiumError for what is wrong with any of them.
     """
-    typed = [one.object for one in documents(objects) if one.object is not None]
-    explainer = Explainer(typed, _configuration(configuration), _feature_gates(feature_gates))
-    return explainer.explain(pod if "/" in pod else f"default/{pod}")
+    wanted = pod if "/" in pod else f"default/{pod}"
+    return explanation_of(documents(objects), wanted, _configuration(configuration), _feature_gates(feature_gates))
+
+
+def explanation_of(
+    found: Sequence[Document],
+    pod: str,
+    configuration: Configuration | None,
+    feature_gates: FeatureGates,
+    scheduler: str = "",
+) -> Explanation:
+    """The decision about the pending pod `namespace/name` of the documents, and what it rests on.
+
+    `scheduler` names the profile that decides, "" for the one that the pod asks for. Raises PodiumError as
+    `Explainer.explain` does.
+    """
+    explainer = Explainer(with_budget_statuses(found), configuration, feature_gates)
+    explanation = explainer.explain(pod, scheduler)
+    return replace(explanation, rests_on=Basis(found, explainer.schedulers, simulates=False).caveats())
 
 
 def simulate(

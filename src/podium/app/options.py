@@ -102,22 +102,14 @@ feature_gates_option = click.option(
 
 
 def limit_options(command: Decorated) -> Decorated:
-    """The limits of a simulation (`podium.sim.limits`), each an option that raises it."""
-    from podium.sim.limits import Limits
-
-    limits = Limits()
-    for name, help_text in (
-        ("calls", "How often components may be called upon."),
-        ("events", "How many events may happen."),
-        ("objects", "How many objects made in the run may exist at once."),
+    """The limits of a simulation (`podium.sim.limits`), each an option that raises it; None is for the usual one."""
+    for name, what in (
+        ("calls", "How often components may be called upon"),
+        ("events", "How many events may happen"),
+        ("objects", "How many objects made in the run may exist at once"),
     ):
         option = click.option(
-            f"--max-{name}",
-            type=click.IntRange(min=1),
-            default=getattr(limits, name),
-            show_default=True,
-            metavar="N",
-            help=help_text,
+            f"--max-{name}", type=click.IntRange(min=1), metavar="N", help=f"{what}, if not as usual."
         )
         command = option(command)
     return command

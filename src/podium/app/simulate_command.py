@@ -51,9 +51,9 @@ def simulate(
     bind_delay: int,
     config: str | None,
     feature_gates: FeatureGates,
-    max_objects: int,
-    max_events: int,
-    max_calls: int,
+    max_objects: int | None,
+    max_events: int | None,
+    max_calls: int | None,
     form: str,
     every_event: bool,
 ) -> None:
@@ -68,7 +68,7 @@ def simulate(
     from podium.framework.configuration import load_configuration
     from podium.sim.limits import Limits
     from podium.sim.result import result_of
-    from podium.sim.run import RunOptions, simulation_of
+    from podium.sim.run import RunOptions, rests_on, simulation_of
 
     # This process makes many objects, hardly any cycles, and then ends.
     gc.disable()
@@ -80,11 +80,12 @@ def simulate(
         bind_delay_ns=bind_delay,
         configuration=load_configuration(config) if config else None,
         feature_gates=feature_gates,
-        limits=Limits(max_objects, max_events, max_calls),
+        limits=Limits.raised(max_objects, max_events, max_calls),
     )
-    simulation = simulation_of(load_files(files), options)
+    documents = load_files(files)
+    simulation = simulation_of(documents, options)
     _play(simulation)
-    result = result_of(simulation)
+    result = result_of(simulation, rests_on(documents, simulation.scenario, options))
     if form != "text":
         show(result.to_dict(), form)
         return

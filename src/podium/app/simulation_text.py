@@ -5,9 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 from podium.api.times import format_duration, format_time
+from podium.app.basis_text import write_basis
 from podium.app.page import Cell, Page, Part, counted, listed, shortened
 from podium.app.placement_text import write_placement
 from podium.app.timeline import MOST_LINES, folded, since, whole_reason, write_digest, write_timeline
+from podium.sim.pod_states import NodeStates
 from podium.sim.result import Result
 from podium.sim.simulation import Simulation
 
@@ -26,10 +28,11 @@ def write_simulation(page: Page, simulation: Simulation, result: Result, *, ever
         write_timeline(page, lines)
     else:
         write_digest(page, result.events)
-    write_placement(page, simulation.store)
+    write_placement(page, simulation.store, NodeStates(simulation.store, simulation.control_plane.is_down))
     _write_waiting(page, result)
     _write_drains(page, summary["drains"])
     _write_summary(page, summary)
+    write_basis(page, result.rests_on)
 
 
 def _headline(simulation: Simulation, summary: dict[str, Any]) -> str:

@@ -63,7 +63,7 @@ def create_objects(store: Store, documents: Iterable[Document], now: int) -> Non
     for document in sorted(documents, key=_place):
         if document.object is None:
             raise TypeError(f"{document.raw.get('kind')} is not of a kind that Podium reads")
-        raw = _placed(document.raw, document.object, now)
+        raw = as_running(document.raw, document.object, now)
         try:
             store.create(raw, now=now, reading=reread(document.object, document.raw, raw))
         except StoreError as error:
@@ -76,7 +76,7 @@ def _place(document: Document) -> tuple[int, str, str]:
     return _RANK[type(object_)], object_.metadata.creation_timestamp or "~", object_.key
 
 
-def _placed(raw: Raw, object_: Kubernetes, now: int) -> Raw:
+def as_running(raw: Raw, object_: Kubernetes, now: int) -> Raw:
     """A pod with a node runs there, ready, since `now`, unless its status says otherwise."""
     if not isinstance(object_, Pod) or not object_.spec.node_name:
         return raw

@@ -26,6 +26,12 @@ class Limits:
     events: int = 5_000_000
     calls: int = 100_000_000
 
+    @classmethod
+    def raised(cls, objects: int | None, events: int | None, calls: int | None) -> Limits:
+        """The usual limits with those that are given in their place. Raises LimitError for one below 1."""
+        given = {"objects": objects, "events": events, "calls": calls}
+        return cls(**{name: most for name, most in given.items() if most is not None})
+
     def __post_init__(self) -> None:
         for field in fields(self):
             if getattr(self, field.name) < 1:

@@ -10,6 +10,7 @@ from typing import Any
 
 import msgspec
 
+from podium.api.basis import Basis, Caveat
 from podium.api.codec import Document, load_text
 from podium.api.errors import InputError
 from podium.api.times import parse_duration, parse_time
@@ -81,11 +82,12 @@ def simulate(  # noqa: PLR0913 - each is an option that people set on its own
         limits=limits or Limits(),
     )
     with _collector_paused():
-        simulation = simulation_of(_documents(objects), options)
+        documents = _documents(objects)
+        simulation = simulation_of(documents, options)
         while simulation.step():
             if progress is not None:
                 progress(share_done(simulation), simulation.elapsed_ns)
-        return result_of(simulation)
+        return result_of(simulation, rests_on(documents, simulation.scenario, options))
 
 
 def simulation_of(documents: Sequence[Document], options: RunOptions) -> Simulation:
@@ -101,6 +103,13 @@ def simulation_of(documents: Sequence[Document], options: RunOptions) -> Simulat
     )
     components = [*schedulers_of(scenario, options), *autoscalers_of(scenario, options)]
     return Simulation(objects, scenario, settings=settings, components=components)
+
+
+def rests_on(documents: Sequence[Document], scenario: Scenario, options: RunOptions) -> tuple[Caveat, ...]:
+    """What a run of the documents cannot know or does not do."""
+    profiles = (options.configuration or default_configuration()).profiles
+    names = [one.name for one in scenario.schedulers] or [profile.scheduler_name for profile in profiles]
+    return Basis(documents, names, simulates=True).caveats()
 
 
 def schedulers_of(scenario: Scenario, options: RunOptions) -> list[Component]:
