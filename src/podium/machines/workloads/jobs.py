@@ -208,12 +208,12 @@ class Jobs(WorkloadController[Job]):
 
     def _manage(self, workload: Workload[Job], pods: JobPods, progress: Progress, now: int) -> list[Action]:
         job, uid = workload.object, workload.uid
-        active = list(self._pods.of(uid).active.values())
+        active = self._pods.of(uid).active
         wanted = wanted_pods(workload, progress, len(active))
-        if surplus := surplus_pods(job, active, wanted, now):
+        if surplus := surplus_pods(job, active.values(), wanted, now):
             return self._give_up(workload, surplus, now)
-        others = [*active, *(pods.terminating.values() if waits_for_failure(job.spec) else ())]
-        missing = wanted - len(others)
+        ending = pods.terminating if waits_for_failure(job.spec) else {}
+        missing = wanted - len(active) - len(ending)
         if missing <= 0:
             return []
         until = self._failures.until(uid)
@@ -223,7 +223,7 @@ class Jobs(WorkloadController[Job]):
         if not self._may_create(workload, now):
             return []
         count = 1 if self._waits.is_refused(uid, job.metadata.namespace) else missing
-        indexes = new_indexes(job, progress, others, count)
+        indexes = new_indexes(job, progress, (*active.values(), *ending.values()), count)
         self._expectations.expect_creations(uid, len(indexes), now)
         return [CreateObject(new_job_pod(workload, index), workload.label) for index in indexes]
 
