@@ -153,6 +153,21 @@ def test_a_job_that_says_nothing_runs_one_pod_once() -> None:
     ]
 
 
+@pytest.mark.parametrize("limit", [0, 1, 2])
+def test_a_job_whose_containers_are_started_again_fails_when_they_were_so_often_enough(limit: int) -> None:
+    metadata = {"annotations": {"podium.dev/crash-after": "5s"}}
+    inner = {"metadata": metadata, "spec": {**TEMPLATE["spec"], "restartPolicy": "OnFailure"}}
+
+    simulation = played(node("n1"), job("sum", template=inner, backoffLimit=limit), until_ns=10**12)
+
+    conditions = simulation.store.get("Job", "default/sum").raw["status"]["conditions"]
+    failed = next(one for one in conditions if one["type"] == "Failed")
+    assert failed["reason"] == "BackoffLimitExceeded"
+    restarts = max(limit, 1)
+    assert failed["message"] == f"containers were restarted {restarts} times; backoffLimit is {limit}"
+    assert alive(simulation) == []
+
+
 def test_a_job_without_completions_starts_nothing_after_the_first_success() -> None:
     step = {"at": "4s", "delete": {"kind": "Pod", "name": "early"}}
     work = {**lasting(10, parallelism=2), "metadata": {"name": "sum", "uid": "job"}}

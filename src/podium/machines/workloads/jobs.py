@@ -35,6 +35,7 @@ from podium.machines.workloads.job_pods import (
 from podium.machines.workloads.job_progress import Progress, progress_of
 from podium.machines.workloads.job_scale import completions_of, new_indexes, surplus_pods, wanted_pods
 from podium.machines.workloads.owned_pods import OwnedPod, Sighting
+from podium.machines.workloads.pod_failures import restarts_of
 from podium.machines.workloads.statuses import status_with
 from podium.machines.workloads.workload import Workload
 from podium.machines.workloads.workload_controller import WorkloadController, Write
@@ -145,7 +146,7 @@ class Jobs(WorkloadController[Job]):
         actions = self._release(uid, progress.released, workload.label)
         if progress.doubtful:
             return actions + [check_patch(pod, workload.label) for pod in progress.doubtful if pods.ask(pod)]
-        target = target or failure_of(job, progress, now)
+        target = target or failure_of(job, progress, self._restarts(job, uid), now)
         if self._expectations.are_met(uid):
             actions += self._end_all(workload, now) if target else self._manage(workload, pods, progress, now)
         actions += self._track(uid, pods.untracked.values(), workload.label)
@@ -173,6 +174,11 @@ class Jobs(WorkloadController[Job]):
             older_than_ns=self._begin_ns or 0,
             missing=frozenset(uid for uid, time in due.items() if time <= now),
         )
+
+    def _restarts(self, job: Job, uid: str) -> int:
+        """The restarts that count towards the limit of failures: those of pods whose containers are started again."""
+        is_counted = job.spec.template.spec.restart_policy == "OnFailure"
+        return restarts_of(self._pods.of(uid).all.values()) if is_counted else 0
 
     def _completed(self, workload: Workload[Job]) -> frozenset[int]:
         """The indexes that the Job's status has."""
