@@ -215,3 +215,19 @@ def test_a_suspended_job_gives_up_its_pods() -> None:
 def test_the_status_of_a_job_is_read_strictly() -> None:
     with pytest.raises(InputError, match=r"Job default/sum, \.status\.succeeded: \"many\" is not a whole number"):
         played(job("sum", status={"succeeded": "many"}))
+
+
+def test_a_namespace_that_is_deleted_is_emptied_though_controllers_would_fill_it_again() -> None:
+    shop = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "shop"}}
+    web = workload("Deployment", "web", 3)
+    web["metadata"]["namespace"] = "shop"
+    work = lasting(100, completions=2)
+    work["metadata"]["namespace"] = "shop"
+
+    simulation = played(node("n1"), shop, web, work, pod("other"), scenario(delete("5s", "Namespace", "shop")))
+
+    assert [one.key for kind in simulation.store.resources.all() for one in simulation.store.objects(kind.name)] == [
+        "n1",
+        "default/other",
+    ]
+    assert simulation.elapsed_ns == 35 * 10**9
