@@ -23,7 +23,7 @@ from podium.store.eviction import marked
 from podium.store.immutable import check_update
 from podium.store.journal import Journal, revisions_of
 from podium.store.listing import ListOptions, Page, list_page
-from podium.store.namespaces import check_mortal, check_namespace
+from podium.store.namespaces import check_mortal, check_namespace, is_held, terminating
 from podium.store.patching import PatchType, patched
 from podium.store.priority_classes import check_default_class, check_priority_class
 from podium.store.priority_levels import missing_classes
@@ -131,8 +131,8 @@ class Store:
             named = with_metadata(as_new(raw, resource) if is_new else raw, resource, now, self._free_name)
             object_ = decoded(resource, named) if reading is None else rereading(resource, reading, raw, named)
             key, uid = object_.key, object_.metadata.uid
-            if self._require_namespaces:
-                check_namespace(self._revisions, resource, object_.metadata.namespace, key)
+            namespace, must_exist = object_.metadata.namespace, self._require_namespaces
+            check_namespace(self._revisions, resource, namespace, key, must_exist=must_exist)
             if self.find(resource.name, key) is not None:
                 raise already_exists(resource, key)
             admitted = self._admitted(resource, named, object_)
@@ -228,9 +228,10 @@ class Store:
         403 for a namespace that every cluster has.
         """
         previous = self._expect(kind, key, uid, resource_version)
-        if self._require_namespaces:
-            check_mortal(previous)
+        check_mortal(previous)
         raw = {**previous.raw, "metadata": with_propagation(previous.raw["metadata"], propagation)}
+        if previous.kind == "Namespace":
+            raw = terminating(raw, is_empty=self._is_empty(previous.key))
         if not isinstance(previous.object, Pod):
             return self._terminate(previous, raw, grace_seconds, now)
         with self.transaction():
@@ -311,6 +312,10 @@ class Store:
         committed = self._commit(previous.resource, previous, after, object_)
         return self.find(previous.kind, previous.key) and committed
 
+    def _is_empty(self, namespace: str) -> bool:
+        kinds = (one.name for one in self.resources.all() if one.namespaced)
+        return not any(one.object.metadata.namespace == namespace for kind in kinds for one in self.objects(kind))
+
     def _update_policy(self, previous: Stored, before: DisruptionPolicy, raw: Raw, policy: DisruptionPolicy) -> Stored:
         """Write a DisruptionPolicy and the PriorityClasses that it lacks; what was used of its caps still counts."""
         if before.status.caps:
@@ -363,7 +368,7 @@ class Store:
 
     def _commit(self, resource: Resource, previous: Stored | None, raw: Raw, object_: Kubernetes) -> Stored:
         """Write `raw`, whose reading is `object_`, at the next version; the previous object when nothing changes."""
-        is_gone = previous is not None and is_due(raw["metadata"])
+        is_gone = previous is not None and is_due(raw["metadata"]) and not is_held(resource, raw)
         if isinstance(object_, ResourceQuota) and not is_gone:
             counted = self._quotas.counted(Stored(raw, object_, 0, resource), object_)
             raw, object_ = counted, rereading(resource, object_, raw, counted)

@@ -40,8 +40,8 @@ class TaintEviction:
 
     A pod without toleration goes at once; one that tolerates a taint for some seconds goes when these are over, unless
     the taint goes before. The seconds count from when the taint was added, so that a machine that starts anew goes on
-    counting. Pods of DaemonSets stay because of the tolerations that they come with. Static pods, and those that have
-    ended, are left alone.
+    counting. Pods of DaemonSets stay because of the tolerations that they come with. Static pods are left alone;
+    those that have ended go as others do.
     """
 
     def __init__(self) -> None:
@@ -129,7 +129,7 @@ class TaintEviction:
 
     def _due_ns(self, pod: Pod) -> int | None:
         """When the pod has to go; None for never."""
-        if pod.is_terminating or pod.is_terminal or is_static(pod):
+        if pod.is_terminating or is_static(pod):
             return None
         times = []
         for driving in self._taints.get(pod.spec.node_name, ()):
