@@ -156,7 +156,7 @@ class NodeColumns:
         return self.count - 1
 
     def _grow(self, capacity: int) -> None:
-        for field in (
+        for column_name in (
             "present",
             "allocatable",
             "requested",
@@ -167,7 +167,7 @@ class NodeColumns:
             "taint_group",
             "name_hash",
         ):
-            setattr(self, field, grown(getattr(self, field), capacity))
+            setattr(self, column_name, grown(getattr(self, column_name), capacity))
         for column in self._labels.values():
             column.codes = grown(column.codes, capacity)
         self.capacity = capacity

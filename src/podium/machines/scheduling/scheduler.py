@@ -14,7 +14,7 @@ from podium.cluster.pods import PodRecord
 from podium.decide.placement import Placement, place
 from podium.decide.post_filter import ask_post_filters
 from podium.framework.configuration import Configuration, default_configuration
-from podium.framework.errors import Calling, PluginError
+from podium.framework.errors import PluginError
 from podium.framework.events import Action as Change
 from podium.framework.events import ClusterEvent, Resource
 from podium.framework.feature_gates import FeatureGates
@@ -198,13 +198,21 @@ class Scheduler:
         if uid in self.bindings:
             self._assumed_changed(record, now)
         else:
-            if wanted:
+            if wanted and self._holds_place(record):
                 self.cluster.nominations.put(record, wanted)
             elif known:
                 self.cluster.nominations.remove(uid)
             if known and known != wanted:
                 self._room.opened(record, now)
         self.queue.update(record, now)
+
+    def _holds_place(self, record: PodRecord) -> bool:
+        """Whether a nomination of the pod counts; one that is gated when it is first seen has none until it changes.
+
+        kube-scheduler notes a new pod's nomination when the pod enters the active queue, and that of a pod which it
+        knows with every update (backend/queue/scheduling_queue.go, moveToActiveQ and Update).
+        """
+        return self.queue.find(record.uid) is not None or self.runners[record.scheduler_name].pre_enqueue(record).is_success
 
     def _assumed_changed(self, record: PodRecord, now: int) -> None:
         """A pod on its way to its node may get other labels, which others look at."""
@@ -406,14 +414,9 @@ class Scheduler:
         return left, actions
 
     def _pre_enqueue(self, pod: PodRecord) -> Status:
-        for plugin in self.runners[pod.scheduler_name].profile.pre_enqueue:
-            try:
-                with Calling(plugin.name, "PreEnqueue", pod):
-                    status = plugin.pre_enqueue(pod)
-            except PluginError as error:
-                status = unresolvable(str(error))
-            if not status.is_success:
-                return status.by(plugin.name)
+        status = self.runners[pod.scheduler_name].pre_enqueue(pod)
+        if not status.is_success:
+            return status
         if pod.uid in self.preemptions:
             return unresolvable("waiting for the preemption for this pod to be finished").by(PREEMPTION_GATE)
         return SUCCESS
