@@ -129,7 +129,7 @@ class TaintEviction:
 
     def _due_ns(self, pod: Pod) -> int | None:
         """When the pod has to go; None for never."""
-        if pod.is_terminating or pod.is_terminal or is_static(pod):
+        if pod.is_terminating or is_static(pod):
             return None
         times = []
         for driving in self._taints.get(pod.spec.node_name, ()):

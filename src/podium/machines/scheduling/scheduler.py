@@ -94,7 +94,7 @@ class Scheduler:
         self.futile = FutilePreemptions(self.cluster, configuration.max_futile_preemptions)
         self.cap = DisruptionCap(self.cluster.budgets)
         self.reports = PodReports()
-        self._room = Room(self.cluster, self.runners, self.queue, self.reports)
+        self._room = Room(self.cluster, self.runners, self.queue, self.reports, configuration.nomination_clearing)
         self._surroundings = Surroundings(self.cluster, self.queue, self.cap, self._room)
         # Every pod that the API shows, by uid, and the uid of each key.
         self._pods: dict[str, PodRecord] = {}
@@ -201,9 +201,9 @@ class Scheduler:
                 self.cluster.nominations.put(record, wanted)
             elif known:
                 self.cluster.nominations.remove(uid)
-            if known and known != wanted:
-                self._room.opened(record, now)
         self.queue.update(record, now)
+        if known and uid not in self.bindings and known != wanted:
+            self._room.given_up(record, known, now)
 
     def _assumed_changed(self, record: PodRecord, now: int) -> None:
         """A pod on its way to its node may get other labels, which others look at."""
@@ -234,16 +234,16 @@ class Scheduler:
     def _withdraw(self, record: PodRecord, now: int) -> None:
         """A pod neither takes nor wants room: it is gone, or without a node and deleted or another scheduler's."""
         uid, placed = record.uid, self.cluster.placed.get(record.uid)
-        node_name = "" if placed is None else placed.node_name
-        had_room = placed is not None or uid in self.cluster.nominations
+        nominated = self.cluster.nominations.node_of(uid)
         self.bindings.withdraw(uid)
         self._forget_pending(uid)
         self.futile.forget(record)
         if uid in self.cluster.placed:
             self.cluster.remove_pod(uid)
-        if had_room:
-            self._room.opened(placed or record, now)
-            self._room.left(node_name, record, now)
+        if placed is not None:
+            self._room.opened(placed, now)
+        elif nominated:
+            self._room.given_up(record, nominated, now)
 
     def _forget_pending(self, uid: str) -> None:
         self.queue.delete(uid)
@@ -275,12 +275,14 @@ class Scheduler:
     def _preemption_ended(self, ended: Ended, now: int) -> None:
         """Open the preemptor's gate.
 
-        It is tried again at once if something failed, or happened meanwhile that would have woken it; otherwise it
-        waits for its victims to go.
+        It is tried again if something failed, or if the end of its last victim was missed behind the gate; otherwise
+        it waits for its victims to go.
         """
-        queued = self.queue.find(ended.preemptor.uid)
-        if queued is not None and (ended.failed or queued.place is Place.GATED):
-            self.queue.activate([ended.preemptor.uid], now)
+        uid = ended.preemptor.uid
+        if ended.failed:
+            self.queue.activate([uid], now)
+        else:
+            self.queue.ask_gate_again(uid, now, is_worth_attempt=ended.all_gone)
 
     # Attempts
 
@@ -307,9 +309,7 @@ class Scheduler:
         except PluginError as error:
             return self._not_scheduled(queued, [], str(error), now, error=True)
         node_name = self.cluster.nodes.name(placement.row)
-        nominated = self.cluster.nominations.remove(pod.uid)
-        if nominated and nominated != node_name:
-            self._room.opened(pod, now)
+        self.cluster.nominations.remove(pod.uid)
         actions = self._went(self.bindings.start(queued, runner, placement.state, node_name, now), now)
         return actions + self._room.taken(node_name, pod.priority, pod.key, now)
 
@@ -319,21 +319,17 @@ class Scheduler:
         warnings = self.futile.judge(runner, pod, now)
         result = self._way_out(runner, placement, now)
         message = fit_error(placement, len(self.cluster.nodes), result.status.message)
-        before = pod.nominated_node_name
         if result.nominated_node:
             self.cluster.nominations.put(pod, result.nominated_node)
         elif result.nominated_node == "":
             self.cluster.nominations.remove(pod.uid)
-        if before and before != pod.nominated_node_name:
-            self._room.opened(pod, now)
         node_name = pod.nominated_node_name
         victims, called_back = self._call_back(pod, result.victims, now)
         self.futile.begin(pod, node_name, victims)
         deletions = self.preemptions.start(pod, node_name, victims)
         actions = [*self._not_scheduled(queued, rejecting_plugins(placement), message, now), *warnings]
         if result.nominated_node:
-            leaving = frozenset(victim.uid for victim in result.victims)
-            actions += self._room.taken(node_name, pod.priority, pod.key, now, leaving)
+            actions += self._room.nominated(pod, result.victims, now)
         return actions + called_back + deletions
 
     def _way_out(self, runner: Runner, placement: Placement, now: int) -> PostFilterResult:
@@ -356,7 +352,11 @@ class Scheduler:
         self.queue.add_unschedulable(queued, plugins, (), now, error=error)
         actions: list[Action] = [Record(pod.key, pod.uid, "Warning", "FailedScheduling", message)]
         reason = "SchedulerError" if error else "Unschedulable"
-        return actions + self.reports.report(pod, reason, message)
+        nominated = self.reports.nominated(pod.uid)
+        actions += self.reports.report(pod, reason, message)
+        if nominated and nominated != pod.nominated_node_name:
+            self._room.given_up(pod, nominated, now)
+        return actions
 
     def _write_again(self, now: int) -> list[Action]:
         """Send writes that failed once more: about pods that still wait, and that end stray nominations."""
@@ -410,13 +410,25 @@ class Scheduler:
                 status = unresolvable(str(error))
             if not status.is_success:
                 return status.by(plugin.name)
-        if pod.uid in self.preemptions:
+        if self.preemptions.holds(pod.uid):
             return unresolvable("waiting for the preemption for this pod to be finished").by(PREEMPTION_GATE)
         return SUCCESS
 
 
 def _registrations(runner: Runner) -> dict[str, tuple[EventToRegister, ...]]:
-    return {
-        plugin.name: tuple(plugin.events_to_register()) if isinstance(plugin, EnqueuePlugin) else EVERY_EVENT
-        for plugin in runner.profile.plugins()
-    }
+    """The events that each plugin of a profile waits for.
+
+    Who waits for nodes to come waits for changes of taints as well, whatever the plugin's hint would say of them.
+
+    Source: pkg/scheduler/scheduler.go (buildQueueingHintMap).
+    """
+    registrations = {}
+    for plugin in runner.profile.plugins():
+        events = tuple(plugin.events_to_register()) if isinstance(plugin, EnqueuePlugin) else EVERY_EVENT
+        of_nodes = [event.action for event in events if event.resource is Resource.NODE]
+        if any(Change.ADD in action for action in of_nodes) and not any(
+            Change.UPDATE_NODE_TAINT in action for action in of_nodes
+        ):
+            events = (*events, EventToRegister(Resource.NODE, Change.UPDATE_NODE_TAINT))
+        registrations[plugin.name] = events
+    return registrations
