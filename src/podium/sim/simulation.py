@@ -125,11 +125,10 @@ class Simulation:
             # Somebody has asked the API server for something between two steps.
             self._settle()
             return True
-        item = self._agenda.take_due(self.now)
-        if item is not None:
-            self._happen(item)
-        elif (component := self._due(waits=True)) is not None:
+        if (component := self._due(waits=True)) is not None:
             self._wake(component)
+        elif (item := self._agenda.take_due(self.now)) is not None:
+            self._happen(item)
         elif not self._pass_time():
             return False
         self._settle()

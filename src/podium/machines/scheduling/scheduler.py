@@ -95,7 +95,7 @@ class Scheduler:
         self.futile = FutilePreemptions(self.cluster, configuration.max_futile_preemptions)
         self.cap = CapWaits(self.cluster)
         self.reports = PodReports()
-        self._room = Room(self.cluster, self.runners, self.queue, self.reports)
+        self._room = Room(self.cluster, self.runners, self.queue, self.reports, configuration.nomination_clearing)
         self._surroundings = Surroundings(self.cluster, self.queue, self.cap, self._room)
         # Every pod that the API shows, by uid, and the uid of each key.
         self._pods: dict[str, PodRecord] = {}
@@ -197,14 +197,13 @@ class Scheduler:
             return
         if uid in self.bindings:
             self._assumed_changed(record, now)
-        else:
-            if wanted and self._holds_place(record):
-                self.cluster.nominations.put(record, wanted)
-            elif known:
-                self.cluster.nominations.remove(uid)
-            if known and known != wanted:
-                self._room.opened(record, now)
+        elif wanted and self._holds_place(record):
+            self.cluster.nominations.put(record, wanted)
+        elif known:
+            self.cluster.nominations.remove(uid)
         self.queue.update(record, now)
+        if known and uid not in self.bindings and known != wanted:
+            self._room.given_up(record, known, now)
 
     def _holds_place(self, record: PodRecord) -> bool:
         """Whether a nomination of the pod counts; one that is gated when it is first seen has none until it changes.
@@ -243,16 +242,16 @@ class Scheduler:
     def _withdraw(self, record: PodRecord, now: int) -> None:
         """A pod neither takes nor wants room: it is gone, or without a node and deleted or another scheduler's."""
         uid, placed = record.uid, self.cluster.placed.get(record.uid)
-        node_name = "" if placed is None else placed.node_name
-        had_room = placed is not None or uid in self.cluster.nominations
+        nominated = self.cluster.nominations.node_of(uid)
         self.bindings.withdraw(uid)
         self._forget_pending(uid)
         self.futile.forget(record)
         if uid in self.cluster.placed:
             self.cluster.remove_pod(uid)
-        if had_room:
-            self._room.opened(placed or record, now)
-            self._room.left(node_name, record, now)
+        if placed is not None:
+            self._room.opened(placed, now)
+        elif nominated:
+            self._room.given_up(record, nominated, now)
 
     def _forget_pending(self, uid: str) -> None:
         self.queue.delete(uid)
@@ -284,12 +283,14 @@ class Scheduler:
     def _preemption_ended(self, ended: Ended, now: int) -> None:
         """Open the preemptor's gate.
 
-        It is tried again at once if something failed, or happened meanwhile that would have woken it; otherwise it
-        waits for its victims to go.
+        It is tried again if something failed, or if the end of its last victim was missed behind the gate; otherwise
+        it waits for its victims to go.
         """
-        queued = self.queue.find(ended.preemptor.uid)
-        if queued is not None and (ended.failed or queued.place is Place.GATED):
-            self.queue.activate([ended.preemptor.uid], now)
+        uid = ended.preemptor.uid
+        if ended.failed:
+            self.queue.activate([uid], now)
+        else:
+            self.queue.ask_gate_again(uid, now, is_worth_attempt=ended.all_gone)
 
     # Attempts
 
@@ -317,9 +318,7 @@ class Scheduler:
         except PluginError as error:
             return self._not_scheduled(queued, [], str(error), now, error=True)
         node_name = self.cluster.nodes.name(placement.row)
-        nominated = self.cluster.nominations.remove(pod.uid)
-        if nominated and nominated != node_name:
-            self._room.opened(pod, now)
+        self.cluster.nominations.remove(pod.uid)
         actions = self._went(self.bindings.start(queued, runner, placement.state, node_name, now), now)
         return actions + self._room.taken(node_name, pod.priority, pod.key, now)
 
@@ -329,21 +328,17 @@ class Scheduler:
         warnings = self.futile.judge(runner, pod, now)
         result = self._way_out(runner, placement, now)
         message = fit_error(placement, len(self.cluster.nodes), result.status.message)
-        before = pod.nominated_node_name
         if result.nominated_node:
             self.cluster.nominations.put(pod, result.nominated_node)
         elif result.nominated_node == "":
             self.cluster.nominations.remove(pod.uid)
-        if before and before != pod.nominated_node_name:
-            self._room.opened(pod, now)
         node_name = pod.nominated_node_name
         victims, called_back = self._call_back(pod, result.victims, now)
         self.futile.begin(pod, node_name, victims)
         deletions = self.preemptions.start(pod, node_name, victims)
         actions = [*self._not_scheduled(queued, rejecting_plugins(placement), message, now), *warnings]
         if result.nominated_node:
-            leaving = frozenset(victim.uid for victim in result.victims)
-            actions += self._room.taken(node_name, pod.priority, pod.key, now, leaving)
+            actions += self._room.nominated(pod, result.victims, now)
         return actions + called_back + deletions
 
     def _way_out(self, runner: Runner, placement: Placement, now: int) -> PostFilterResult:
@@ -368,7 +363,11 @@ class Scheduler:
         self.queue.add_unschedulable(queued, plugins, (), now, error=error)
         actions: list[Action] = [Record(pod.key, pod.uid, "Warning", "FailedScheduling", message)]
         reason = "SchedulerError" if error else "Unschedulable"
-        return actions + self.reports.report(pod, reason, message)
+        nominated = self.reports.nominated(pod.uid)
+        actions += self.reports.report(pod, reason, message)
+        if nominated and nominated != pod.nominated_node_name:
+            self._room.given_up(pod, nominated, now)
+        return actions
 
     def _write_again(self, now: int) -> list[Action]:
         """Send writes that failed once more: about pods that still wait, and that end stray nominations."""
@@ -417,6 +416,6 @@ class Scheduler:
         status = self.runners[pod.scheduler_name].pre_enqueue(pod)
         if not status.is_success:
             return status
-        if pod.uid in self.preemptions:
+        if self.preemptions.holds(pod.uid):
             return unresolvable("waiting for the preemption for this pod to be finished").by(PREEMPTION_GATE)
         return SUCCESS
