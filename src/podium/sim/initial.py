@@ -7,6 +7,7 @@ from typing import Any
 
 from podium.api.codec import Document
 from podium.api.errors import InputError
+from podium.api.kinds import KIND_OF
 from podium.api.meta import Kubernetes, Raw
 from podium.api.node import Node
 from podium.api.pod import Pod
@@ -22,32 +23,7 @@ DEFAULT_START_NS = parse_time("2026-01-01T00:00:00Z")
 """When a simulation starts whose input has no timestamp."""
 
 _SECOND = 10**9
-# What others refer to comes first.
-_ORDER = (
-    "PriorityClass",
-    # Makes the classes of its levels that are not there.
-    "DisruptionPolicy",
-    "Namespace",
-    "StorageClass",
-    "CSIDriver",
-    "Node",
-    "CSINode",
-    "CSIStorageCapacity",
-    "PersistentVolume",
-    "PersistentVolumeClaim",
-    "Service",
-    "Deployment",
-    "StatefulSet",
-    "DaemonSet",
-    "ReplicationController",
-    "ReplicaSet",
-    "Job",
-    "PodDisruptionBudget",
-    "Pod",
-    # A quota counts what is there; it may have been lowered since.
-    "ResourceQuota",
-)
-_RANK = {kind: rank for rank, kind in enumerate(_ORDER)}
+_RANK = {kind: rank for rank, kind in enumerate(KIND_OF)}
 
 
 def start_time(documents: Iterable[Document]) -> int:
@@ -92,7 +68,7 @@ def create_objects(store: Store, documents: Iterable[Document], now: int) -> Non
 def _place(document: Document) -> tuple[int, str, str]:
     object_ = document.object or Kubernetes()
     # Of a kind the older come first, as they came to the cluster; those without a time come last.
-    return _RANK[object_.kind], object_.metadata.creation_timestamp or "~", object_.key
+    return _RANK[type(object_)], object_.metadata.creation_timestamp or "~", object_.key
 
 
 def as_running(raw: Raw, object_: Kubernetes, now: int) -> Raw:
