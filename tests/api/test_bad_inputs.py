@@ -85,9 +85,10 @@ def test_b06_keys_given_twice_are_refused() -> None:
     assert 'the key "kind" is given twice' in refused("kind: Pod\nkind: Node")
 
 
-def test_b06_unknown_fields_are_kept_as_written_and_not_read() -> None:
-    (document,) = load_text(pod(nodeNaem="n1"), "in.yaml")
+def test_b06_fields_that_there_are_not_are_refused_or_kept_as_written_and_not_read() -> None:
+    (document,) = load_text(pod(nodeNaem="n1"), "in.yaml", "warn")
 
+    assert ".spec.nodeNaem: there is no such field; did you mean nodeName?" in refused(pod(nodeNaem="n1"))
     assert document.raw["spec"] == {"nodeNaem": "n1"}
 
 
@@ -162,8 +163,11 @@ def test_b20_invalid_namespaces_and_labels_are_refused() -> None:
     assert ".metadata.labels.a: " in refused(named("web", labels={"a": "x" * 64}))
 
 
-def test_b20_a_generated_name_does_not_stand_in_for_a_name() -> None:
-    assert "generateName is not enough" in refused(named("", generateName="web-"))
+def test_b20_a_generated_name_is_at_most_as_long_as_a_name() -> None:
+    name = the_one(load_text(named("", generateName="w" * 300), "in.yaml")).metadata.name
+
+    assert (name[:58], len(name)) == ("w" * 58, 63)
+    assert ".metadata.name: " in refused(named("", generateName="../"))
 
 
 @pytest.mark.parametrize(

@@ -91,7 +91,7 @@ class _Composer:
             return self._aliased(event, depth)
         if not isinstance(event, _Valued):
             raise TypeError(f"unexpected YAML event {event}")
-        return self._value(event, depth) if event.anchor is None else self._anchored(event, depth)
+        return self._value(event, depth) if event.anchor is None else self._anchored(event, event.anchor, depth)
 
     def _value(self, event: _Valued, depth: int) -> Any:
         if event.tag is not None:
@@ -105,13 +105,13 @@ class _Composer:
             return self._sequence(depth + 1)
         return self._mapping(depth + 1)
 
-    def _anchored(self, event: _Valued, depth: int) -> Any:
+    def _anchored(self, event: _Valued, anchor: str, depth: int) -> Any:
         """The value, which is kept for the aliases that name it."""
-        self._anchors[event.anchor] = None
+        self._anchors[anchor] = None
         size, deepest = self._size, self._deepest
         self._deepest = depth
         value = self._value(event, depth)
-        self._anchors[event.anchor] = _Anchored(value, self._size - size, self._deepest - depth)
+        self._anchors[anchor] = _Anchored(value, self._size - size, self._deepest - depth)
         self._deepest = max(deepest, self._deepest)
         return value
 

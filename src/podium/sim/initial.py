@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from typing import Any
 
 from podium.api.codec import Document
 from podium.api.errors import InputError
@@ -102,16 +101,8 @@ def _times(document: Document) -> Iterator[int]:
         yield parse_time(object_.status.start_time)
     if isinstance(object_, Pod | Node):
         for condition in document.raw.get("status", {}).get("conditions", ()):
-            for name in ("lastTransitionTime", "lastHeartbeatTime"):
-                yield from _time(condition.get(name))
-
-
-def _time(text: Any) -> list[int]:
-    """The time; none where nobody validated it and it is none."""
-    try:
-        return [parse_time(text)] if isinstance(text, str) else []
-    except ValueError:
-        return []
+            times = (condition.get(name) for name in ("lastTransitionTime", "lastHeartbeatTime"))
+            yield from (parse_time(time) for time in times if time)
 
 
 def _located(error: InputError, document: Document) -> InputError:

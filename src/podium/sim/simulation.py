@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 
 from podium.api.codec import Document
 from podium.api.node import Node
+from podium.api.times import MAX_TIME_NS
 from podium.machines.actions import Action, Bind
 from podium.machines.agenda import Agenda
 from podium.machines.deadlines import earliest
@@ -197,7 +198,7 @@ class Simulation:
             times += [component.next_deadline() for component in self.components]
         end = None if until_ns is None else self.settings.start_ns + until_ns
         next_ns = earliest(times)
-        if next_ns is None or (end is not None and next_ns > end):
+        if next_ns is None or next_ns > (MAX_TIME_NS if end is None else end):
             self.now = self.now if end is None else end
             self.usage.pass_time(self.now)
             return False

@@ -35,7 +35,7 @@ DeviceClaim
 DeviceClaimConfiguration
   requests:[str] opaque:OpaqueDeviceConfiguration
 DeviceClass
-  metadata:ObjectMeta spec:DeviceClassSpec
+  apiVersion kind metadata:ObjectMeta spec:DeviceClassSpec
 DeviceClassConfiguration
   opaque:OpaqueDeviceConfiguration
 DeviceClassSpec
@@ -57,7 +57,7 @@ DeviceSubRequest
 DeviceTaint
   key value effect timeAdded:time
 DeviceTaintRule
-  metadata:ObjectMeta spec:DeviceTaintRuleSpec status:DeviceTaintRuleStatus
+  apiVersion kind metadata:ObjectMeta spec:DeviceTaintRuleSpec status:DeviceTaintRuleStatus
 DeviceTaintRuleSpec
   deviceSelector:DeviceTaintSelector taint:DeviceTaint
 DeviceTaintRuleStatus
@@ -76,7 +76,7 @@ NodeAllocatableResourceMapping
 OpaqueDeviceConfiguration
   driver parameters:any
 ResourceClaim
-  metadata:ObjectMeta spec:ResourceClaimSpec status:ResourceClaimStatus
+  apiVersion kind metadata:ObjectMeta spec:ResourceClaimSpec status:ResourceClaimStatus
 ResourceClaimConsumerReference
   apiGroup resource name uid
 ResourceClaimSpec
@@ -84,13 +84,13 @@ ResourceClaimSpec
 ResourceClaimStatus
   allocation:AllocationResult reservedFor:[ResourceClaimConsumerReference]#uid devices:[AllocatedDeviceStatus]
 ResourceClaimTemplate
-  metadata:ObjectMeta spec:ResourceClaimTemplateSpec
+  apiVersion kind metadata:ObjectMeta spec:ResourceClaimTemplateSpec
 ResourceClaimTemplateSpec
   metadata:ObjectMeta spec:ResourceClaimSpec
 ResourcePool
   name generation:long resourceSliceCount:long
 ResourceSlice
-  metadata:ObjectMeta spec:ResourceSliceSpec
+  apiVersion kind metadata:ObjectMeta spec:ResourceSliceSpec
 ResourceSliceSpec
   driver pool:ResourcePool nodeName nodeSelector:NodeSelector allNodes:bool devices:[Device]
   perDeviceNodeSelection:bool sharedCounters:[CounterSet]

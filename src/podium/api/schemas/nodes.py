@@ -10,7 +10,7 @@ ContainerImage
 DaemonEndpoint
   Port:int
 Node
-  metadata:ObjectMeta spec:NodeSpec status:NodeStatus
+  apiVersion kind metadata:ObjectMeta spec:NodeSpec status:NodeStatus
 NodeAddress
   type address
 NodeCondition
@@ -42,7 +42,7 @@ NodeSystemInfo
 Overhead
   podFixed:{quantity}
 RuntimeClass
-  metadata:ObjectMeta handler overhead:Overhead scheduling:Scheduling
+  apiVersion kind metadata:ObjectMeta handler overhead:Overhead scheduling:Scheduling
 Scheduling
   nodeSelector:{str} tolerations:[Toleration]
 Taint

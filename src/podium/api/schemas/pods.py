@@ -95,7 +95,7 @@ NodeSelectorRequirement
 NodeSelectorTerm
   matchExpressions:[NodeSelectorRequirement] matchFields:[NodeSelectorRequirement]
 Pod
-  metadata:ObjectMeta spec:PodSpec status:PodStatus
+  apiVersion kind metadata:ObjectMeta spec:PodSpec status:PodStatus
 PodAffinity
   requiredDuringSchedulingIgnoredDuringExecution:[PodAffinityTerm]
   preferredDuringSchedulingIgnoredDuringExecution:[WeightedPodAffinityTerm]

@@ -1,10 +1,15 @@
-"""Namespaces, what limits and protects pods, and Services (core/v1, policy/v1, scheduling.k8s.io/v1)."""
+"""Namespaces, what limits and protects pods, and Services (core/v1, policy/v1, scheduling.k8s.io/v1).
+
+The `disruptionRate` of a budget's status is Podium's own.
+"""
 
 FIELDS = """
 ClientIPConfig
   timeoutSeconds:int
+DisruptionRateStatus
+  max available:int fullTime:time
 LimitRange
-  metadata:ObjectMeta spec:LimitRangeSpec
+  apiVersion kind metadata:ObjectMeta spec:LimitRangeSpec
 LimitRangeItem
   type max:{quantity} min:{quantity} default:{quantity} defaultRequest:{quantity} maxLimitRequestRatio:{quantity}
 LimitRangeSpec
@@ -14,7 +19,7 @@ LoadBalancerIngress
 LoadBalancerStatus
   ingress:[LoadBalancerIngress]
 Namespace
-  metadata:ObjectMeta spec:NamespaceSpec status:NamespaceStatus
+  apiVersion kind metadata:ObjectMeta spec:NamespaceSpec status:NamespaceStatus
 NamespaceCondition
   type status lastTransitionTime:time reason message
 NamespaceSpec
@@ -22,18 +27,18 @@ NamespaceSpec
 NamespaceStatus
   phase conditions:[NamespaceCondition]#type
 PodDisruptionBudget
-  metadata:ObjectMeta spec:PodDisruptionBudgetSpec status:PodDisruptionBudgetStatus
+  apiVersion kind metadata:ObjectMeta spec:PodDisruptionBudgetSpec status:PodDisruptionBudgetStatus
 PodDisruptionBudgetSpec
   minAvailable:share selector:LabelSelector! maxUnavailable:share unhealthyPodEvictionPolicy
 PodDisruptionBudgetStatus
   observedGeneration:long disruptedPods:{time} disruptionsAllowed:int currentHealthy:int desiredHealthy:int
-  expectedPods:int conditions:[Condition]#type
+  expectedPods:int conditions:[Condition]#type disruptionRate:DisruptionRateStatus
 PortStatus
   port:int protocol error
 PriorityClass
-  metadata:ObjectMeta value:int globalDefault:bool description preemptionPolicy
+  apiVersion kind metadata:ObjectMeta value:int globalDefault:bool description preemptionPolicy
 ResourceQuota
-  metadata:ObjectMeta spec:ResourceQuotaSpec status:ResourceQuotaStatus
+  apiVersion kind metadata:ObjectMeta spec:ResourceQuotaSpec status:ResourceQuotaStatus
 ResourceQuotaSpec
   hard:{quantity} scopes:[str] scopeSelector:ScopeSelector
 ResourceQuotaStatus
@@ -43,7 +48,7 @@ ScopeSelector
 ScopedResourceSelectorRequirement
   scopeName operator values:[str]
 Service
-  metadata:ObjectMeta spec:ServiceSpec status:ServiceStatus
+  apiVersion kind metadata:ObjectMeta spec:ServiceSpec status:ServiceStatus
 ServicePort
   name protocol appProtocol port:int targetPort:share nodePort:int
 ServiceSpec

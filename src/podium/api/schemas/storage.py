@@ -2,22 +2,23 @@
 
 FIELDS = """
 CSIDriver
-  metadata:ObjectMeta spec:CSIDriverSpec
+  apiVersion kind metadata:ObjectMeta spec:CSIDriverSpec
 CSIDriverSpec
   attachRequired:bool podInfoOnMount:bool volumeLifecycleModes:[str] storageCapacity:bool fsGroupPolicy
   tokenRequests:[TokenRequest] requiresRepublish:bool seLinuxMount:bool nodeAllocatableUpdatePeriodSeconds:long
   serviceAccountTokenInSecrets:bool preventPodSchedulingIfMissing:bool
 CSINode
-  metadata:ObjectMeta spec:CSINodeSpec
+  apiVersion kind metadata:ObjectMeta spec:CSINodeSpec
 CSINodeDriver
   name nodeID topologyKeys:[str] allocatable:VolumeNodeResources
 CSINodeSpec
   drivers:[CSINodeDriver]#name
 CSIStorageCapacity
-  metadata:ObjectMeta nodeTopology:LabelSelector storageClassName capacity:quantity maximumVolumeSize:quantity
+  apiVersion kind metadata:ObjectMeta nodeTopology:LabelSelector storageClassName capacity:quantity
+  maximumVolumeSize:quantity
 StorageClass
-  metadata:ObjectMeta provisioner parameters:{str} reclaimPolicy mountOptions:[str] allowVolumeExpansion:bool
-  volumeBindingMode allowedTopologies:[TopologySelectorTerm]
+  apiVersion kind metadata:ObjectMeta provisioner parameters:{str} reclaimPolicy mountOptions:[str]
+  allowVolumeExpansion:bool volumeBindingMode allowedTopologies:[TopologySelectorTerm]
 TokenRequest
   audience expirationSeconds:long
 TopologySelectorLabelRequirement
@@ -25,7 +26,7 @@ TopologySelectorLabelRequirement
 TopologySelectorTerm
   matchLabelExpressions:[TopologySelectorLabelRequirement]
 VolumeAttachment
-  metadata:ObjectMeta spec:VolumeAttachmentSpec status:VolumeAttachmentStatus
+  apiVersion kind metadata:ObjectMeta spec:VolumeAttachmentSpec status:VolumeAttachmentStatus
 VolumeAttachmentSource
   persistentVolumeName inlineVolumeSpec:PersistentVolumeSpec
 VolumeAttachmentSpec

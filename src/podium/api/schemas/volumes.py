@@ -76,9 +76,9 @@ NFSVolumeSource
 ObjectFieldSelector
   apiVersion fieldPath
 PersistentVolume
-  metadata:ObjectMeta spec:PersistentVolumeSpec status:PersistentVolumeStatus
+  apiVersion kind metadata:ObjectMeta spec:PersistentVolumeSpec status:PersistentVolumeStatus
 PersistentVolumeClaim
-  metadata:ObjectMeta spec:PersistentVolumeClaimSpec status:PersistentVolumeClaimStatus
+  apiVersion kind metadata:ObjectMeta spec:PersistentVolumeClaimSpec status:PersistentVolumeClaimStatus
 PersistentVolumeClaimCondition
   type status lastProbeTime:time lastTransitionTime:time reason message
 PersistentVolumeClaimSpec

@@ -2,16 +2,16 @@
 
 FIELDS = """
 ControllerRevision
-  metadata:ObjectMeta data:any revision:long
+  apiVersion kind metadata:ObjectMeta data:any revision:long
 CronJob
-  metadata:ObjectMeta spec:CronJobSpec status:CronJobStatus
+  apiVersion kind metadata:ObjectMeta spec:CronJobSpec status:CronJobStatus
 CronJobSpec
   schedule timeZone startingDeadlineSeconds:long concurrencyPolicy suspend:bool jobTemplate:JobTemplateSpec
   successfulJobsHistoryLimit:int failedJobsHistoryLimit:int
 CronJobStatus
   active:[ObjectReference] lastScheduleTime:time lastSuccessfulTime:time
 DaemonSet
-  metadata:ObjectMeta spec:DaemonSetSpec status:DaemonSetStatus
+  apiVersion kind metadata:ObjectMeta spec:DaemonSetSpec status:DaemonSetStatus
 DaemonSetCondition
   type status lastTransitionTime:time reason message
 DaemonSetSpec
@@ -24,7 +24,7 @@ DaemonSetStatus
 DaemonSetUpdateStrategy
   type rollingUpdate:RollingUpdateDaemonSet
 Deployment
-  metadata:ObjectMeta spec:DeploymentSpec status:DeploymentStatus
+  apiVersion kind metadata:ObjectMeta spec:DeploymentSpec status:DeploymentStatus
 DeploymentCondition
   type status lastUpdateTime:time lastTransitionTime:time reason message
 DeploymentSpec
@@ -36,7 +36,7 @@ DeploymentStatus
 DeploymentStrategy
   type rollingUpdate:RollingUpdateDeployment
 Job
-  metadata:ObjectMeta spec:JobSpec status:JobStatus
+  apiVersion kind metadata:ObjectMeta spec:JobSpec status:JobStatus
 JobCondition
   type status lastProbeTime:time lastTransitionTime:time reason message
 JobSpec
@@ -62,7 +62,7 @@ PodFailurePolicyRule
 PodTemplateSpec
   metadata:ObjectMeta spec:PodSpec
 ReplicaSet
-  metadata:ObjectMeta spec:ReplicaSetSpec status:ReplicaSetStatus
+  apiVersion kind metadata:ObjectMeta spec:ReplicaSetSpec status:ReplicaSetStatus
 ReplicaSetCondition
   type status lastTransitionTime:time reason message
 ReplicaSetSpec
@@ -71,7 +71,7 @@ ReplicaSetStatus
   replicas:int fullyLabeledReplicas:int readyReplicas:int availableReplicas:int terminatingReplicas:int
   observedGeneration:long conditions:[ReplicaSetCondition]#type
 ReplicationController
-  metadata:ObjectMeta spec:ReplicationControllerSpec status:ReplicationControllerStatus
+  apiVersion kind metadata:ObjectMeta spec:ReplicationControllerSpec status:ReplicationControllerStatus
 ReplicationControllerCondition
   type status lastTransitionTime:time reason message
 ReplicationControllerSpec
@@ -86,7 +86,7 @@ RollingUpdateDeployment
 RollingUpdateStatefulSetStrategy
   partition:int maxUnavailable:share
 StatefulSet
-  metadata:ObjectMeta spec:StatefulSetSpec status:StatefulSetStatus
+  apiVersion kind metadata:ObjectMeta spec:StatefulSetSpec status:StatefulSetStatus
 StatefulSetCondition
   type status lastTransitionTime:time reason message
 StatefulSetOrdinals
