@@ -13,14 +13,14 @@ def changed(raw: Raw, changes: dict[str, Any]) -> Raw:
     """The object with values at paths such as `spec.containers.0.image`; GONE takes the field away."""
     result = copy.deepcopy(raw)
     for path, value in changes.items():
-        *way, last = (int(step) if step.isdigit() else step for step in path.split("/" if "/" in path else "."))
+        *way, last = path.split("/" if "/" in path else ".")
         place: Any = result
         for step in way:
-            place = place[step] if isinstance(place, list) else place.setdefault(step, {})
-        if value is GONE:
+            place = place[int(step)] if isinstance(place, list) else place.setdefault(step, {})
+        if isinstance(place, list):
+            place[int(last) : int(last) + 1] = [value]
+        elif value is GONE:
             del place[last]
-        elif isinstance(place, list) and last == len(place):
-            place.append(value)
         else:
             place[last] = value
     return result

@@ -261,7 +261,9 @@ def test_every_built_in_kind_that_is_read_has_a_rule() -> None:
     assert {key for key in KINDS if key[0] not in others} <= set(RULES)
 
 
-JUNK = st.sampled_from([None, "", "x", -1, 0, 1.5, 10**30, True, [], ["x", 5], [[]], {}, {"x": "y"}, {"": {"a": []}}])
+JUNK: st.SearchStrategy[Any] = st.sampled_from(
+    [None, "", "x", -1, 0, 1.5, 10**30, True, [], ["x", 5], [[]], {}, {"x": "y"}, {"": {"a": []}}]
+)
 
 
 def paths_of(value: Any, path: str = "") -> list[str]:

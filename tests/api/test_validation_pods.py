@@ -165,7 +165,7 @@ REFUSED: list[tuple[dict[str, Any], str]] = [
         '.spec.resources.requests.cpu: Invalid value: "500m": must be greater than or equal to aggregate container',
     ),
     (
-        {"resources": {"limits": {"cpu": 2}, "requests": {"nvidia.com/gpu": 1}}},
+        {"resources": {"limits": {"cpu": 2, "nvidia.com/gpu": 1}}},
         '.spec.resources.limits["nvidia.com/gpu"]: Invalid value',
     ),
     # Where it runs.
