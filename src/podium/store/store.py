@@ -129,7 +129,10 @@ class Store:
         resource = self.resources.of(raw)
         with self.transaction():
             named = with_metadata(as_new(raw, resource) if is_new else raw, resource, now, self._free_name)
-            object_ = decoded(resource, named) if reading is None else rereading(resource, reading, raw, named)
+            if reading is None or is_new:
+                object_ = decoded(resource, named, is_new=is_new)
+            else:
+                object_ = rereading(resource, reading, raw, named)
             key, uid = object_.key, object_.metadata.uid
             if self._require_namespaces:
                 check_namespace(self._revisions, resource, object_.metadata.namespace, key)
@@ -153,7 +156,7 @@ class Store:
         """
         previous = self._precondition(raw)
         updated = replaced(previous, raw)
-        object_ = decoded(previous.resource, updated)
+        object_ = decoded(previous.resource, updated, previous.raw)
         check_update(previous, updated, object_)
         if isinstance(object_, PriorityClass):
             check_default_class(previous.resource, object_, self._priority_classes().values())
