@@ -188,6 +188,7 @@ class PodSpec(Narrow, frozen=True, kw_only=True):
     termination_grace_period_seconds: Int64 = 30
     restart_policy: str = "Always"
     host_network: bool = False
+    runtime_class_name: str = ""
 
 
 class PodCondition(Narrow, frozen=True, kw_only=True):

@@ -13,7 +13,7 @@ from podium.api.errors import PodiumError
 from podium.api.meta import Kubernetes
 from podium.api.pod import Pod
 from podium.api.policy import PriorityClass
-from podium.app.admission import admitted, with_levels
+from podium.app.admission import PodDefaults, admitted, with_levels
 from podium.cluster.cluster import Cluster
 from podium.cluster.pods import PodRecord
 from podium.cluster.view import View
@@ -80,6 +80,7 @@ class Explainer:
         self.cluster = Cluster(honors_policy=feature_gates.non_preempting_priority)
         self._pending: dict[str, PodRecord] = {}
         pods, classes, policies = [], dict[str, PriorityClass](), []
+        defaults = PodDefaults()
         for item in objects:
             if isinstance(item, Pod):
                 pods.append(item)
@@ -88,11 +89,12 @@ class Explainer:
             elif isinstance(item, DisruptionPolicy):
                 policies.append(item)
             else:
+                defaults.take(item)
                 self.cluster.put(item)
         for policy in policies:
             classes |= with_levels(policy, classes)
         for pod in sorted(pods, key=lambda pod: pod.key):
-            self._take_in(admitted(pod, classes))
+            self._take_in(admitted(pod, classes, defaults))
         profiles = build_profiles(configuration or default_configuration(), Registry(IN_TREE), self.cluster)
         self._runners = {name: Runner(profile, self.cluster) for name, profile in profiles.items()}
         for profile in profiles.values():
