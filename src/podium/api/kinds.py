@@ -9,11 +9,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from podium.api.disruption_policy import DisruptionPolicy
+from podium.api.limit_range import LimitRange
 from podium.api.meta import Kubernetes
 from podium.api.node import CSINode, Namespace, Node
 from podium.api.pod import Pod
 from podium.api.policy import PodDisruptionBudget, PriorityClass
 from podium.api.quota import ResourceQuota
+from podium.api.runtime_class import RuntimeClass
 from podium.api.storage import (
     CSIDriver,
     CSIStorageCapacity,
@@ -69,6 +71,9 @@ _READ = (
     # Makes the classes of its levels that are not there.
     Kind("podium.dev", "DisruptionPolicy", False, DisruptionPolicy, "v1alpha1"),
     Kind("", "Namespace", False, Namespace),
+    # What pods get where they say nothing.
+    Kind("", "LimitRange", True, LimitRange, has_status=False),
+    Kind("node.k8s.io", "RuntimeClass", False, RuntimeClass, has_status=False),
     Kind("storage.k8s.io", "StorageClass", False, StorageClass, has_status=False),
     Kind("storage.k8s.io", "CSIDriver", False, CSIDriver, has_status=False),
     Kind("", "Node", False, Node),
@@ -114,7 +119,7 @@ KEPT_KINDS = (
 
 # Every other kind that Kubernetes v1.36 serves, or did since v1.21, by its group. None of their objects makes pods.
 _WITHOUT_PODS = {
-    "": "Binding ComponentStatus Endpoints LimitRange PodTemplate",
+    "": "Binding ComponentStatus Endpoints PodTemplate",
     "admissionregistration.k8s.io": "MutatingAdmissionPolicy MutatingAdmissionPolicyBinding "
     "MutatingWebhookConfiguration ValidatingAdmissionPolicy ValidatingAdmissionPolicyBinding "
     "ValidatingWebhookConfiguration",
@@ -127,7 +132,6 @@ _WITHOUT_PODS = {
     "internal.apiserver.k8s.io": "StorageVersion",
     "metrics.k8s.io": "NodeMetrics PodMetrics",
     "networking.k8s.io": "IPAddress Ingress IngressClass NetworkPolicy ServiceCIDR",
-    "node.k8s.io": "RuntimeClass",
     "policy": "PodSecurityPolicy",
     "rbac.authorization.k8s.io": "ClusterRole ClusterRoleBinding Role RoleBinding",
     "resource.k8s.io": "DeviceTaintRule PodSchedulingContext ResourceClass ResourcePoolStatusRequest",

@@ -196,6 +196,7 @@ class PodSpec(Narrow, frozen=True, kw_only=True):
     restart_policy: str = "Always"
     host_network: bool = False
     host_users: bool | None = None
+    runtime_class_name: str = ""
 
 
 class PodCondition(Narrow, frozen=True, kw_only=True):

@@ -14,7 +14,7 @@ from podium.api.errors import PodiumError
 from podium.api.meta import Kubernetes
 from podium.api.pod import Pod
 from podium.api.policy import PriorityClass
-from podium.app.admission import admitted, with_levels
+from podium.app.admission import PodDefaults, admitted, with_levels
 from podium.cluster.cluster import Cluster
 from podium.cluster.pods import PodRecord
 from podium.cluster.view import View
@@ -98,6 +98,7 @@ class Explainer:
         self.cluster = Cluster(honors_policy=feature_gates.non_preempting_priority)
         self._pending: dict[str, PodRecord] = {}
         pods, classes, policies = [], dict[str, PriorityClass](), []
+        defaults = PodDefaults()
         for item in objects:
             if isinstance(item, Pod):
                 pods.append(item)
@@ -107,6 +108,7 @@ class Explainer:
                 policies.append(item)
                 self.cluster.put(item)
             else:
+                defaults.take(item)
                 self.cluster.put(item)
         self.cluster.pass_time(newest_time(objects) if now_ns is None else now_ns)
         for policy in policies:
@@ -114,7 +116,7 @@ class Explainer:
         profiles = build_profiles(configuration or default_configuration(), Registry(IN_TREE), self.cluster)
         self._runners = {name: Runner(profile, self.cluster) for name, profile in profiles.items()}
         for pod in sorted(pods, key=lambda pod: pod.key):
-            self._take_in(admitted(pod, classes))
+            self._take_in(admitted(pod, classes, defaults))
         for profile in profiles.values():
             for plugin in profile.post_filter:
                 if isinstance(plugin, DefaultPreemption):

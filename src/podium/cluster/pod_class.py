@@ -183,13 +183,16 @@ def _claims(meta: ObjectMeta, spec: PodSpec) -> tuple[str, ...]:
 
 
 def host_ports(spec: PodSpec) -> tuple[HostPort, ...]:
-    """The host ports of containers and sidecars (pkg/scheduler/util GetHostPorts)."""
+    """The host ports of containers and sidecars (pkg/scheduler/util GetHostPorts).
+
+    On the node's network each port of a container is one of the node, as the API server fills in (defaults.go).
+    """
     sidecars = tuple(init for init in spec.init_containers if init.restart_policy == "Always")
     containers: tuple[Container, ...] = spec.containers + sidecars
     found = (
-        HostPort(port.host_ip or WILDCARD_IP, port.protocol or "TCP", port.host_port)
+        HostPort(port.host_ip or WILDCARD_IP, port.protocol or "TCP", number)
         for container in containers
         for port in container.ports
-        if port.host_port > 0
+        if (number := port.host_port or (port.container_port if spec.host_network else 0)) > 0
     )
     return tuple(dict.fromkeys(found))

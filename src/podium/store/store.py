@@ -7,10 +7,13 @@ from contextlib import AbstractContextManager
 from typing import Any, Literal
 
 from podium.api.disruption_policy import DisruptionPolicy
+from podium.api.limit_range import LimitRange
 from podium.api.meta import Kubernetes, Raw
 from podium.api.pod import Pod
 from podium.api.policy import PriorityClass
 from podium.api.quota import ResourceQuota
+from podium.api.runtime_class import RuntimeClass
+from podium.api.storage import PersistentVolumeClaim
 from podium.api.times import parse_time
 from podium.store.admission import admit_pod
 from podium.store.binding import bound, check_binding
@@ -22,6 +25,7 @@ from podium.store.errors import already_exists, invalid, not_found, unknown_kind
 from podium.store.eviction import marked
 from podium.store.immutable import check_update
 from podium.store.journal import Journal, revisions_of
+from podium.store.limit_ranges import check_claim_limits
 from podium.store.listing import ListOptions, Page, list_page
 from podium.store.namespaces import check_mortal, check_namespace, is_held, terminating
 from podium.store.patching import PatchType, patched
@@ -129,7 +133,10 @@ class Store:
         resource = self.resources.of(raw)
         with self.transaction():
             named = with_metadata(as_new(raw, resource) if is_new else raw, resource, now, self._free_name)
-            object_ = decoded(resource, named) if reading is None else rereading(resource, reading, raw, named)
+            if reading is None or is_new:
+                object_ = decoded(resource, named, is_new=is_new)
+            else:
+                object_ = rereading(resource, reading, raw, named)
             key, uid = object_.key, object_.metadata.uid
             namespace, must_exist = object_.metadata.namespace, self._require_namespaces
             check_namespace(self._revisions, resource, namespace, key, must_exist=must_exist)
@@ -153,7 +160,7 @@ class Store:
         """
         previous = self._precondition(raw)
         updated = replaced(previous, raw)
-        object_ = decoded(previous.resource, updated)
+        object_ = decoded(previous.resource, updated, previous.raw)
         check_update(previous, updated, object_)
         if isinstance(object_, PriorityClass):
             check_default_class(previous.resource, object_, self._priority_classes().values())
@@ -344,7 +351,11 @@ class Store:
 
     def _admitted(self, resource: Resource, raw: Raw, object_: Kubernetes) -> Raw:
         if resource.type is Pod:
-            return admit_pod(raw, object_.key, self._priority_classes())
+            ranges = self._limit_ranges(object_.metadata.namespace)
+            return admit_pod(raw, object_.key, self._priority_classes(), ranges, self._runtime_classes())
+        if isinstance(object_, PersistentVolumeClaim) and not object_.metadata.uid:
+            ranges = self._limit_ranges(object_.metadata.namespace)
+            check_claim_limits(resource, object_.key, object_.spec.resources.requests, ranges)
         if isinstance(object_, PriorityClass):
             check_priority_class(resource, object_)
             # A dump of a cluster may have several defaults.
@@ -355,6 +366,16 @@ class Store:
     def _priority_classes(self) -> Mapping[str, PriorityClass]:
         classes: dict[str, Any] = {name: stored.object for name, stored in self._revisions.of("PriorityClass").items()}
         return classes
+
+    def _runtime_classes(self) -> Mapping[str, RuntimeClass]:
+        classes: dict[str, Any] = {name: stored.object for name, stored in self._revisions.of("RuntimeClass").items()}
+        return classes
+
+    def _limit_ranges(self, namespace: str) -> list[LimitRange]:
+        if not self._revisions.of("LimitRange"):
+            return []
+        found = (stored.object for stored in self._revisions.in_namespace("LimitRange", namespace))
+        return [one for one in found if isinstance(one, LimitRange)]
 
     def _expect(self, kind: str, key: str, uid: str, resource_version: str = "") -> Stored:
         stored = self.get(kind, key)

@@ -42,7 +42,7 @@ class Surroundings:
 def check_containers(spec: Place, surroundings: Surroundings) -> None:
     """All containers of a pod: those that run side by side, those before them, and those that debug them."""
     containers, before = spec.objects("containers"), spec.objects("initContainers")
-    if not spec.entries("containers"):
+    if not spec.value.get("containers"):
         spec.required("containers")
     names: set[str] = set()
     for container in containers:

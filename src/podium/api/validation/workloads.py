@@ -94,7 +94,7 @@ def check_replication_controller(workload: Place) -> None:
     template = check_template(spec)
     labels = template.child_or_empty("metadata").text_mapping("labels")
     selector = spec.text_mapping("selector") or labels
-    if not selector:
+    if not selector and spec.has("template"):
         spec.required("selector")
     if any(labels.get(key) != value for key, value in selector.items()):
         _report_unselected(template)
