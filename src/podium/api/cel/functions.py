@@ -211,7 +211,11 @@ def _collections(table: _Table) -> None:
     table.add("max", ("list",), DYN, lambda items: _extreme(items, max), _of_items)
     table.add("indexOf", ("list", DYN), "int", lambda items, one: _place(items, one, range(len(items))), _of_items)
     table.add(
-        "lastIndexOf", ("list", DYN), "int", lambda items, one: _place(items, one, reversed(range(len(items)))), _of_items
+        "lastIndexOf",
+        ("list", DYN),
+        "int",
+        lambda items, one: _place(items, one, reversed(range(len(items)))),
+        _of_items,
     )
     pair = ("list", "list")
     table.add("sets.contains", pair, "bool", lambda a, b: all(_has(a, one) for one in b), _of_pairs)

@@ -137,7 +137,9 @@ def _loop(
             raise AssertionError("a loop without anything to go over")
         some, name = compiler.compile(call.target), _variable(compiler, call.args[0])
         if some.type not in ("list", "map", DYN):
-            problem = f"expression of type '{some.type}' cannot be range of a comprehension (must be list, map, or dynamic)"
+            problem = (
+                f"expression of type '{some.type}' cannot be range of a comprehension (must be list, map, or dynamic)"
+            )
             raise compiler.error(call, problem)
         bodies = [compiler.within(name, _ITEM, one).evaluate for one in call.args[1:]]
 
@@ -145,7 +147,9 @@ def _loop(
             def parts(item: Value) -> list[Value]:
                 # The condition to go on, and the variable that gathers the result.
                 scope.spend(steps)
-                return [_with(scope, name, item, bodies[0])] if len(bodies) == 1 else _guarded(scope, name, item, bodies)
+                return (
+                    [_with(scope, name, item, bodies[0])] if len(bodies) == 1 else _guarded(scope, name, item, bodies)
+                )
 
             return finish(scope, _items(some.evaluate(scope)), parts)
 

@@ -40,5 +40,3 @@ def compile_expression(text: str, variables: Mapping[str, Declaration]) -> Progr
     if compiled.type not in ("bool", DYN):
         raise CompileError(f"must evaluate to bool or the unknown type, not {compiled.type}")
     return Program(text, compiled)
-
-

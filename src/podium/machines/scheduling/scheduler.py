@@ -211,7 +211,10 @@ class Scheduler:
         kube-scheduler notes a new pod's nomination when the pod enters the active queue, and that of a pod which it
         knows with every update (backend/queue/scheduling_queue.go, moveToActiveQ and Update).
         """
-        return self.queue.find(record.uid) is not None or self.runners[record.scheduler_name].pre_enqueue(record).is_success
+        return (
+            self.queue.find(record.uid) is not None
+            or self.runners[record.scheduler_name].pre_enqueue(record).is_success
+        )
 
     def _assumed_changed(self, record: PodRecord, now: int) -> None:
         """A pod on its way to its node may get other labels, which others look at."""
