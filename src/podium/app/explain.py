@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Any, Literal
 
 import numpy as np
@@ -28,6 +29,7 @@ from podium.framework.runner import Runner
 from podium.framework.status import Status
 from podium.plugins.default_preemption import DefaultPreemption
 from podium.plugins.registry import IN_TREE
+from podium.sim.disruption_state import DisruptionState, disruption_state
 from podium.sim.initial import newest_time
 
 OutcomeName = Literal["schedulable", "preempts", "unschedulable", "not-eligible"]
@@ -41,6 +43,7 @@ class Explanation:
     verdict, ``scores`` the weighted scores by node and plugin where several nodes fit or one does, ``best`` those with
     the highest total. ``plan`` is None unless no node fits. ``pre_filter`` is a rejection before any node was looked
     at. ``record`` and ``runner`` are the pod and what decided about it: the live cluster, which may go on to change.
+    ``disruptions`` tells of the budgets, caps, quotas and avoid lists around it.
     """
 
     pod: str
@@ -54,6 +57,7 @@ class Explanation:
     plan: PreemptionPlan | None
     record: PodRecord = field(repr=False, compare=False)
     runner: Runner = field(repr=False, compare=False)
+    disruptions: DisruptionState = field(default_factory=DisruptionState, repr=False, compare=False)
 
     def to_dict(self) -> dict[str, Any]:
         """The decision as plain values, in the form of the conformance cases."""
@@ -65,6 +69,8 @@ class Explanation:
             found |= {"scores": dict(self.scores), "totals": dict(self.totals), "best": list(self.best)}
         if self.plan is not None:
             found["preemption"] = _plan(self.plan)
+        if self.disruptions:
+            found["disruptions"] = self.disruptions.to_dict()
         return found
 
 
@@ -83,11 +89,12 @@ class Explainer:
 
         Raises PodiumError for a pod that no API server would have taken.
         """
-        objects = list(objects)
+        self._objects = list(objects)
+        self._now_ns = newest_time(self._objects) if now_ns is None else now_ns
         self.cluster = Cluster(honors_policy=feature_gates.non_preempting_priority)
         self._pending: dict[str, PodRecord] = {}
         pods, classes, policies = [], dict[str, PriorityClass](), []
-        for item in objects:
+        for item in self._objects:
             if isinstance(item, Pod):
                 pods.append(item)
             elif isinstance(item, PriorityClass):
@@ -97,7 +104,7 @@ class Explainer:
                 self.cluster.put(item)
             else:
                 self.cluster.put(item)
-        self.cluster.pass_time(newest_time(objects) if now_ns is None else now_ns)
+        self.cluster.pass_time(self._now_ns)
         for policy in policies:
             classes |= with_levels(policy, classes)
         for pod in sorted(pods, key=lambda pod: pod.key):
@@ -125,7 +132,12 @@ class Explainer:
         if runner is None:
             known = ", ".join(sorted(self._runners))
             raise PodiumError(f"pod {pod} is for scheduler {wanted}, which is not configured; there is: {known}")
-        return explain_decision(runner, record)
+        return replace(explain_decision(runner, record), disruptions=self.disruptions)
+
+    @cached_property
+    def disruptions(self) -> DisruptionState:
+        """What holds for disruptions in the cluster: budgets, caps, quotas and avoid lists."""
+        return disruption_state(self._objects, self._now_ns)
 
     @property
     def pending(self) -> list[str]:
@@ -237,6 +249,8 @@ def _plan(plan: PreemptionPlan) -> dict[str, Any]:
     if plan.rejected:
         found["rejected"] = {name: _status(status) for name, status in sorted(plan.rejected.items())}
     found["selected"] = list(plan.selected)
+    if plan.put_off is not None:
+        found["putOff"] = plan.put_off.to_dict()
     return found
 
 

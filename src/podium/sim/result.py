@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass
+from collections.abc import Iterator
+from dataclasses import dataclass, field
 from typing import Any
 
+from podium.api.meta import Kubernetes
 from podium.machines.disruption.drain import DrainReport
+from podium.sim.disruption_state import DISRUPTION_KINDS, DisruptionState, disruption_state
 from podium.sim.history import PodStory, SimEvent, seconds
 from podium.sim.simulation import Simulation
 
@@ -17,15 +20,18 @@ class Result:
 
     `pods` entries have `pod, uid, priority, phase, node, nominatedNode, createdAt, scheduledAt, startedAt, endedAt`:
     the times in seconds from the start (negative before it), null where it has not happened or is not known.
+    `disruptions` tells of budgets, caps, quotas and avoid lists at the end; JSON leaves it out where there are none.
     """
 
     events: list[SimEvent]
     pods: list[dict[str, Any]]
     summary: dict[str, Any]
+    disruptions: DisruptionState = field(default_factory=DisruptionState)
 
     def to_dict(self) -> dict[str, Any]:
         """The result as JSON shows it."""
-        return {"events": [event.to_dict() for event in self.events], "pods": self.pods, "summary": self.summary}
+        found = {"events": [event.to_dict() for event in self.events], "pods": self.pods, "summary": self.summary}
+        return found | {"disruptions": self.disruptions.to_dict()} if self.disruptions else found
 
 
 def result_of(simulation: Simulation) -> Result:
@@ -37,7 +43,14 @@ def result_of(simulation: Simulation) -> Result:
         events=simulation.history.events,
         pods=[_pod(story, start_ns) for _, story in in_order],
         summary=_summary(simulation, stories),
+        disruptions=disruption_state(_objects(simulation), simulation.now, simulation.disruptions),
     )
+
+
+def _objects(simulation: Simulation) -> Iterator[Kubernetes]:
+    """What is there at the end that has to do with disruptions."""
+    for kind in DISRUPTION_KINDS:
+        yield from (stored.object for stored in simulation.store.objects(kind))
 
 
 def _pod(story: PodStory, start_ns: int) -> dict[str, Any]:
