@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
+from msgspec.structs import replace
+
 import podium
+from podium.api.pod import PodCondition
 from podium.app.explain import Explainer
 from tests.builders import budget as typed_budget
 from tests.builders import explain, scheduler_cap
@@ -128,12 +131,13 @@ def test_avoid_lists_tell_who_is_on_them_and_until_when() -> None:
 
 
 def test_an_explanation_tells_the_same_of_what_is_in_the_files() -> None:
+    crashed = typed_pod("t", on="n", labels={"app": "db"})
     there = [
         typed_node("n", cpu=1),
         typed_pod("q", on="n", cpu=1, labels={"app": "db"}, ready=True),
         typed_pod("r", labels={"app": "db"}),
         typed_pod("s", on="n", labels={"app": "db"}, terminating=True),
-        typed_pod("t", on="n", labels={"app": "db"}),
+        replace(crashed, status=replace(crashed.status, conditions=(PodCondition(type="Ready", status="False"),))),
         typed_budget("b", "app=db", 2, rate="2/1h", used=1),
         scheduler_cap("1/1h", used=1),
     ]

@@ -13,7 +13,7 @@ from typing import Any
 
 import msgspec
 
-from podium.api.avoid_list import PREFER_AVOID_PODS, avoid_entries
+from podium.api.avoid_list import PREFER_AVOID_PODS, AvoidEntry, avoid_entries
 from podium.api.budget_rate import full_ns, rate_of
 from podium.api.disruption_policy import POLICY_NAME, DisruptionPolicy
 from podium.api.disruption_rate import Rate
@@ -298,12 +298,21 @@ def _avoid_list(node: Node, policy: DisruptionPolicy) -> AvoidState:
             Avoided(
                 controller=f"{one.controller.kind} {one.controller.name}",
                 since=one.eviction_time,
-                until=None if one.eviction_ns is None else _time(one.eviction_ns + lifetime),
+                until=_until(one, lifetime),
                 reason=one.reason,
             )
             for one in entries
         ),
     )
+
+
+def _until(entry: AvoidEntry, lifetime_ns: int) -> str | None:
+    """A time, and the pod that it may end with before."""
+    expiry_ns, awaited = entry.expiry_ns(lifetime_ns), entry.until_scheduled
+    parts = [] if expiry_ns is None else [_time(expiry_ns)]
+    if awaited is not None:
+        parts.append(f"pod {awaited.namespace}/{awaited.name} is scheduled")
+    return " or ".join(parts) or None
 
 
 def _time(time_ns: int) -> str:
