@@ -84,7 +84,9 @@ def test_an_object_that_is_given_twice_is_refused() -> None:
     with pytest.raises(InputError) as caught:
         podium.explain([NODE, POD, pod("web")], "web")
 
-    assert str(caught.value) == "objects[2], Pod default/web: is given twice, first in objects[1]; remove one"
+    assert str(caught.value) == (
+        "objects[2], document 1, Pod default/web: is given twice, first in objects[1], document 1; remove one"
+    )
 
 
 def test_what_is_wrong_in_a_dictionary_is_told_with_its_number() -> None:

@@ -16,9 +16,11 @@ from podium.app.options import (
     files_option,
     limit_options,
     output_option,
+    validate_option,
 )
 
 if TYPE_CHECKING:
+    from podium.api.warnings import Validation
     from podium.framework.feature_gates import FeatureGates
     from podium.sim.simulation import Simulation
 
@@ -31,6 +33,7 @@ Example: four pods that want one node, for two minutes
 
 @click.command(cls=Command, epilog=_EPILOG)
 @files_option
+@validate_option
 @click.option("--until", type=Duration(), help="When to stop, after the start; not the scenario's own end.")
 @click.option("--start", type=Time(), help="The time of the start; without it, the newest time in the files.")
 @click.option("--seed", type=int, default=0, show_default=True, help="Chooses uids, and between equal nodes.")
@@ -44,6 +47,7 @@ Example: four pods that want one node, for two minutes
 def simulate(
     *,
     files: tuple[str, ...],
+    validation: Validation | None,
     until: int | None,
     start: int | None,
     seed: int,
@@ -62,7 +66,7 @@ def simulate(
     They are there from the start; a Scenario among them says what comes later. The answer tells the story: who is
     placed, preempted, started and ended when, where all are at the end, and who still waits and why.
     """
-    from podium.api.codec import load_files
+    from podium.api.codec import read_input
     from podium.app.output import new_page, show, show_page
     from podium.app.simulation_text import write_simulation
     from podium.framework.configuration import load_configuration
@@ -82,10 +86,10 @@ def simulate(
         feature_gates=feature_gates,
         limits=Limits.raised(max_objects, max_events, max_calls),
     )
-    documents = load_files(files)
-    simulation = simulation_of(documents, options)
+    found = read_input(files, validation)
+    simulation = simulation_of(found.documents, options)
     _play(simulation)
-    result = result_of(simulation, rests_on(documents, simulation.scenario, options))
+    result = result_of(simulation, rests_on(found, simulation.scenario, options))
     if form != "text":
         show(result.to_dict(), form)
         return

@@ -6,12 +6,13 @@ import gc
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
+from itertools import chain
 from typing import Any
 
 import msgspec
 
-from podium.api.basis import Basis, Caveat
-from podium.api.codec import Document, load_text
+from podium.api.basis import Caveat, basis_of
+from podium.api.codec import Document, Input, Reader
 from podium.api.errors import InputError
 from podium.api.times import MAX_TIME_NS, format_duration, format_exact_time, parse_duration, parse_time
 from podium.framework.configuration import Configuration, default_configuration
@@ -24,6 +25,7 @@ from podium.sim.limits import Limits
 from podium.sim.result import Result, result_of
 from podium.sim.scenario import Scenario, split_documents
 from podium.sim.simulation import Settings, Simulation
+from podium.sim.steps import Apply
 
 _HOUR = 3_600 * 10**9
 
@@ -53,7 +55,7 @@ class RunOptions:
 
 
 def simulate(  # noqa: PLR0913 - each is an option that people set on its own
-    objects: Sequence[Document] | Sequence[dict[str, Any]],
+    objects: Input | Sequence[Document] | Sequence[dict[str, Any]],
     *,
     until: Duration | None = None,
     seed: int = 0,
@@ -67,9 +69,9 @@ def simulate(  # noqa: PLR0913 - each is an option that people set on its own
 ) -> Result:
     """Play what happens to a cluster in virtual time.
 
-    `objects` are documents of `podium.api.codec`, or Kubernetes objects as dictionaries, with at most one Scenario
-    among them. The run starts at `start` (RFC 3339), or the newest time in the objects. It ends `until` after the
-    start, which overrides the scenario's, or when nothing is left to happen. A pod starts `start_delay` after it is
+    `objects` are an input or documents of `podium.api.codec`, or Kubernetes objects as dictionaries, with at most one
+    Scenario among them. The run starts at `start` (RFC 3339), or the newest time in the objects. It ends `until` after
+    the start, which overrides the scenario's, or when nothing is left to happen. A pod starts `start_delay` after it is
     bound, and a binding takes `bind_delay`. The same arguments give the same result. Raises InputError for what is
     wrong with them, and LimitError for a run that takes more than `limits` allow.
     """
@@ -84,12 +86,12 @@ def simulate(  # noqa: PLR0913 - each is an option that people set on its own
         limits=limits or Limits(),
     )
     with _collector_paused():
-        documents = _documents(objects)
-        simulation = simulation_of(documents, options)
+        found = objects if isinstance(objects, Input) else _input(objects)
+        simulation = simulation_of(found.documents, options)
         while simulation.step():
             if progress is not None:
                 progress(share_done(simulation), simulation.elapsed_ns)
-        return result_of(simulation, rests_on(documents, simulation.scenario, options))
+        return result_of(simulation, rests_on(found, simulation.scenario, options))
 
 
 def simulation_of(documents: Sequence[Document], options: RunOptions) -> Simulation:
@@ -108,11 +110,12 @@ def simulation_of(documents: Sequence[Document], options: RunOptions) -> Simulat
     return Simulation(objects, scenario, settings=settings, components=components)
 
 
-def rests_on(documents: Sequence[Document], scenario: Scenario, options: RunOptions) -> tuple[Caveat, ...]:
-    """What a run of the documents cannot know or does not do."""
+def rests_on(found: Input, scenario: Scenario, options: RunOptions) -> tuple[Caveat, ...]:
+    """What a run of the input cannot know or does not do."""
     profiles = (options.configuration or default_configuration()).profiles
     names = [one.name for one in scenario.schedulers] or [profile.scheduler_name for profile in profiles]
-    return Basis(documents, names, simulates=True).caveats()
+    applied = (step.change.warnings for step in scenario.steps if isinstance(step.change, Apply))
+    return basis_of(found, names, simulates=True, warnings=list(chain.from_iterable(applied))).caveats()
 
 
 def _check_end(settings: Settings) -> None:
@@ -176,14 +179,17 @@ def _scheduler(name: str, options: RunOptions) -> Component:
     return Component(name, make, waits=True)
 
 
-def _documents(objects: Sequence[Document] | Sequence[dict[str, Any]]) -> list[Document]:
-    documents = [one for one in objects if isinstance(one, Document)]
+def _input(objects: Sequence[Document] | Sequence[dict[str, Any]]) -> Input:
     plain = [one for one in objects if not isinstance(one, Document)]
-    if plain:
-        # Read as a file would be, so that the same mistakes are found.
-        text = msgspec.json.encode({"apiVersion": "v1", "kind": "List", "items": plain})
-        documents += load_text(text, "objects")
-    return documents
+    with Reader() as reader:
+        for one in objects:
+            if isinstance(one, Document):
+                reader.add(one)
+        if plain:
+            # Read as a file would be, so that the same mistakes are found.
+            text = msgspec.json.encode({"apiVersion": "v1", "kind": "List", "items": plain})
+            reader.read_text(text, "objects")
+        return reader.input()
 
 
 def _start(start: str) -> int:
