@@ -10,13 +10,15 @@ from podium.api.errors import InputError
 from podium.api.warnings import Validation
 
 Raw = dict[str, Any]
-POD = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "web"}, "spec": {"nodeSelectors": {}}}
-TEMPLATE = {"spec": {"containers": [], "hostPid": True}}
+CONTAINERS = [{"name": "a", "image": "b"}]
+SPEC = {"containers": CONTAINERS, "nodeSelectors": {}}
+POD = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "web"}, "spec": SPEC}
+TEMPLATE = {"metadata": {"labels": {"app": "web"}}, "spec": {"containers": CONTAINERS, "hostPid": True}}
 DEPLOYMENT = {
     "apiVersion": "apps/v1",
     "kind": "Deployment",
     "metadata": {"name": "web"},
-    "spec": {"selector": {}, "template": TEMPLATE},
+    "spec": {"selector": {"matchLabels": {"app": "web"}}, "template": TEMPLATE},
 }
 NODE = {"apiVersion": "v1", "kind": "Node", "metadata": {"name": "n1"}, "spec": {"unscheduleable": True}}
 
@@ -67,7 +69,7 @@ def test_strict_refuses_it_everywhere_warn_tells_it_everywhere_and_ignore_says_n
 
 
 def test_a_value_that_is_only_handed_on_may_be_wrong_unless_strict() -> None:
-    raw = {**POD, "spec": {"containers": [{"name": "a", "env": [{"name": "PORT", "value": 80}]}]}}
+    raw = {**POD, "spec": {"containers": [{"name": "a", "image": "b", "env": [{"name": "PORT", "value": 80}]}]}}
 
     (warning,) = read(raw).warnings
 
