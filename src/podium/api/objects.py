@@ -125,9 +125,8 @@ def _warnings(raw: Raw, typed: Kubernetes, validation: Validation | None) -> Ite
         return
     yield from (_warning(one, raw) for one in found)
     told = {one.path for one in found}
-    for problem in find_problems(raw):
-        if problem.path not in told:
-            yield InputWarning(problem.message, "invalid", object=label_of(raw), path=problem.path)
+    problems = (one for one in find_problems(raw) if one.path not in told)
+    yield from (InputWarning(one.message, "invalid", object=label_of(raw), path=one.path) for one in problems)
     yield from (InputWarning(message, "slip", object=label_of(raw), path=path) for path, message in slips(typed))
 
 
