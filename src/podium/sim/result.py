@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any
 
 from podium.api.basis import Caveat
@@ -11,6 +11,7 @@ from podium.api.pod import Pod
 from podium.machines.disruption.drain import DrainReport
 from podium.sim.history import PodStory, SimEvent, seconds
 from podium.sim.pod_states import POD_STATES, NodeStates, PodState
+from podium.sim.shortfalls import shortfalls
 from podium.sim.simulation import Simulation
 
 
@@ -98,6 +99,7 @@ def _summary(simulation: Simulation, stories: list[PodStory], states: Counter[Po
         "attempts": simulation.bind_attempts + failed_attempts,
         "waiting": _waiting(stories, simulation.settings.start_ns),
         "use": simulation.usage.shares(),
+        "short": [asdict(one) for one in shortfalls(simulation.store, simulation.history)],
         "drains": [_drain(report) for report in simulation.control_plane.drain_reports()],
     }
 
