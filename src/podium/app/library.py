@@ -17,7 +17,8 @@ from podium.api.kinds import KIND_OF
 from podium.api.meta import Kubernetes
 from podium.app.budget_statuses import with_budget_statuses
 from podium.app.explain import Explainer, Explanation
-from podium.framework.configuration import Configuration, load_configuration
+from podium.framework.configuration import Configuration, default_configuration, load_configuration, read_configuration
+from podium.framework.extenders import without_extenders
 from podium.framework.feature_gates import FeatureGates, read_feature_gates
 from podium.sim.limits import Limits
 from podium.sim.result import Result
@@ -31,16 +32,25 @@ Given = Kubernetes | dict[str, Any] | Document | FileName
 def explain(
     objects: FileName | Iterable[Given],
     pod: str,
-    configuration: Configuration | FileName | None = None,
+    configuration: Configuration | dict[str, Any] | FileName | None = None,
     feature_gates: FeatureGates | str = "",
+    *,
+    ignore_extenders: bool = False,
 ) -> Explanation:
     """Say what would happen to the pending pod `namespace/name` (or `name`, in `default`) among the objects, and why.
 
-    `configuration` is a KubeSchedulerConfiguration or its file, `feature_gates` such as "NonPreemptingPriority=false".
-    Raises PodiumError for what is wrong with any of them.
+    `configuration` is a KubeSchedulerConfiguration, as a dictionary too, or its file; one with extenders is refused
+    unless they are to be ignored. `feature_gates` are such as "NonPreemptingPriority=false". Raises PodiumError for
+    what is wrong with any of them.
     """
     wanted = pod if "/" in pod else f"default/{pod}"
-    return explanation_of(documents(objects), wanted, _configuration(configuration), _feature_gates(feature_gates))
+    return explanation_of(
+        documents(objects),
+        wanted,
+        _configuration(configuration),
+        _feature_gates(feature_gates),
+        ignore_extenders=ignore_extenders,
+    )
 
 
 def explanation_of(
@@ -49,15 +59,19 @@ def explanation_of(
     configuration: Configuration | None,
     feature_gates: FeatureGates,
     scheduler: str = "",
+    *,
+    ignore_extenders: bool = False,
 ) -> Explanation:
     """The decision about the pending pod `namespace/name` of the documents, and what it rests on.
 
     `scheduler` names the profile that decides, "" for the one that the pod asks for. Raises PodiumError as
-    `Explainer.explain` does.
+    `Explainer.explain` does, and for a configuration with extenders that are not to be ignored.
     """
+    settings = configuration or default_configuration()
+    further = without_extenders(settings.extenders, settings.source, ignore=ignore_extenders)
     explainer = Explainer(with_budget_statuses(found), configuration, feature_gates)
     explanation = explainer.explain(pod, scheduler)
-    return replace(explanation, rests_on=Basis(found, explainer.schedulers, simulates=False).caveats())
+    return replace(explanation, rests_on=Basis(found, explainer.schedulers, simulates=False, further=further).caveats())
 
 
 def simulate(
@@ -68,8 +82,9 @@ def simulate(
     start: str | None = None,
     start_delay: Duration = 0,
     bind_delay: Duration = 0,
-    configuration: Configuration | FileName | None = None,
+    configuration: Configuration | dict[str, Any] | FileName | None = None,
     feature_gates: FeatureGates | str = "",
+    ignore_extenders: bool = False,
     limits: Limits | None = None,
     progress: Progress | None = None,
 ) -> Result:
@@ -83,6 +98,7 @@ def simulate(
         bind_delay=bind_delay,
         configuration=_configuration(configuration),
         feature_gates=_feature_gates(feature_gates),
+        ignore_extenders=ignore_extenders,
         limits=limits,
         progress=progress,
     )
@@ -127,8 +143,24 @@ def _refuse_twice(found: list[Document]) -> None:
             )
 
 
-def _configuration(given: Configuration | FileName | None) -> Configuration | None:
-    return load_configuration(str(given)) if isinstance(given, str | Path) else given
+def _configuration(given: Configuration | dict[str, Any] | FileName | None) -> Configuration | None:
+    if isinstance(given, str | Path):
+        return load_configuration(str(given))
+    if isinstance(given, dict):
+        # Read as a file would be, so that the same mistakes are found.
+        return read_configuration(_as_read(given), "configuration")
+    return given
+
+
+def _as_read(given: dict[str, Any]) -> dict[str, Any]:
+    try:
+        text = msgspec.json.encode(given)
+    except (TypeError, ValueError, RecursionError) as error:
+        raise InputError(f"is no plain JSON: {error}", source="configuration") from None
+    documents = load_text(text, "configuration")
+    if len(documents) != 1:
+        raise InputError(f"holds {len(documents)} objects; one configuration is needed", source="configuration")
+    return documents[0].raw
 
 
 def _feature_gates(given: FeatureGates | str) -> FeatureGates:

@@ -14,6 +14,7 @@ from podium.app.options import (
     config_option,
     feature_gates_option,
     files_option,
+    ignore_extenders_option,
     limit_options,
     output_option,
 )
@@ -37,6 +38,7 @@ Example: four pods that want one node, for two minutes
 @click.option("--start-delay", type=Duration(), default=0, help="How long a bound pod takes to start.")
 @click.option("--bind-delay", type=Duration(), default=0, help="How long a binding takes.")
 @config_option
+@ignore_extenders_option
 @feature_gates_option
 @limit_options
 @output_option
@@ -50,6 +52,7 @@ def simulate(
     start_delay: int,
     bind_delay: int,
     config: str | None,
+    ignore_extenders: bool,
     feature_gates: FeatureGates,
     max_objects: int | None,
     max_events: int | None,
@@ -81,6 +84,7 @@ def simulate(
         configuration=load_configuration(config) if config else None,
         feature_gates=feature_gates,
         limits=Limits.raised(max_objects, max_events, max_calls),
+        ignore_extenders=ignore_extenders,
     )
     documents = load_files(files)
     simulation = simulation_of(documents, options)
