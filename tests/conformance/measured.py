@@ -20,7 +20,7 @@ from podium.framework.configuration import read_configuration
 
 HERE = Path(__file__).parent
 FIELDS = ("pod", "preEnqueue", "preFilter", "nodes", "scores", "totals", "best", "preemption")
-"""What was measured of every decision; a field that is not there was not decided. Podium says more, such as the node."""
+"""What was measured of every decision; a field that is not there was not decided. Podium says more."""
 
 
 @dataclass(frozen=True, slots=True)
