@@ -71,15 +71,24 @@ class Basis:
 
 
 def basis_of(
-    found: Input, schedulers: Collection[str], *, simulates: bool, warnings: Sequence[InputWarning] = ()
+    found: Input,
+    schedulers: Collection[str],
+    *,
+    simulates: bool,
+    warnings: Sequence[InputWarning] = (),
+    further: Sequence[Caveat] = (),
 ) -> Basis:
-    """What an answer from an input is made from; ``warnings`` are those about objects that come later."""
+    """What an answer from an input is made from.
+
+    ``warnings`` are those about objects that come later, ``further`` is what else there is to say.
+    """
     return Basis(
         found.documents,
         schedulers,
         simulates,
         passed_over=found.passed_over,
         warnings=[*found.warnings, *warnings],
+        further=further,
     )
 
 

@@ -7,7 +7,14 @@ from typing import TYPE_CHECKING
 import click
 
 from podium.app.command import Command
-from podium.app.options import config_option, feature_gates_option, files_option, output_option, validate_option
+from podium.app.options import (
+    config_option,
+    feature_gates_option,
+    files_option,
+    ignore_extenders_option,
+    output_option,
+    validate_option,
+)
 
 if TYPE_CHECKING:
     from podium.api.warnings import Validation
@@ -29,6 +36,7 @@ Example: what happens if the pod shop/web of web.yaml is created in the cluster 
 )
 @click.option("--scheduler", metavar="NAME", default="", help="The profile that decides, in place of the pod's own.")
 @config_option
+@ignore_extenders_option
 @feature_gates_option
 @output_option
 def explain(
@@ -39,6 +47,7 @@ def explain(
     namespace: str,
     scheduler: str,
     config: str | None,
+    ignore_extenders: bool,
     feature_gates: FeatureGates,
     form: str,
 ) -> None:
@@ -55,7 +64,10 @@ def explain(
 
     configuration = load_configuration(config) if config else None
     wanted = pod if "/" in pod else f"{namespace}/{pod}"
-    explanation = explanation_of(read_input(files, validation), wanted, configuration, feature_gates, scheduler)
+    found = read_input(files, validation)
+    explanation = explanation_of(
+        found, wanted, configuration, feature_gates, scheduler, ignore_extenders=ignore_extenders
+    )
     if form != "text":
         show(explanation.to_dict(), form)
         return

@@ -101,6 +101,12 @@ config_option = click.option(
     "--config", metavar="FILE", help="A KubeSchedulerConfiguration; without it, that of a default kube-scheduler."
 )
 
+ignore_extenders_option = click.option(
+    "--ignore-extenders",
+    is_flag=True,
+    help="Decide without the extenders of the configuration, which Podium does not call.",
+)
+
 feature_gates_option = click.option(
     "--feature-gates",
     metavar="GATES",

@@ -14,6 +14,7 @@ from podium.app.options import (
     config_option,
     feature_gates_option,
     files_option,
+    ignore_extenders_option,
     limit_options,
     output_option,
     validate_option,
@@ -40,6 +41,7 @@ Example: four pods that want one node, for two minutes
 @click.option("--start-delay", type=Duration(), default=0, help="How long a bound pod takes to start.")
 @click.option("--bind-delay", type=Duration(), default=0, help="How long a binding takes.")
 @config_option
+@ignore_extenders_option
 @feature_gates_option
 @limit_options
 @output_option
@@ -54,6 +56,7 @@ def simulate(
     start_delay: int,
     bind_delay: int,
     config: str | None,
+    ignore_extenders: bool,
     feature_gates: FeatureGates,
     max_objects: int | None,
     max_events: int | None,
@@ -85,6 +88,7 @@ def simulate(
         configuration=load_configuration(config) if config else None,
         feature_gates=feature_gates,
         limits=Limits.raised(max_objects, max_events, max_calls),
+        ignore_extenders=ignore_extenders,
     )
     found = read_input(files, validation)
     simulation = simulation_of(found.documents, options)

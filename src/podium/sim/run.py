@@ -16,6 +16,7 @@ from podium.api.codec import Document, Input, Reader
 from podium.api.errors import InputError
 from podium.api.times import MAX_TIME_NS, format_duration, format_exact_time, parse_duration, parse_time
 from podium.framework.configuration import Configuration, default_configuration
+from podium.framework.extenders import without_extenders
 from podium.framework.feature_gates import FeatureGates
 from podium.machines.autoscaling.autoscaler import Autoscaler
 from podium.machines.scheduling.scheduler import Scheduler
@@ -41,7 +42,8 @@ class RunOptions:
     """What a run is told beside its objects; times in nanoseconds.
 
     `start_ns` None stands for the newest time in the objects, `until_ns` None for the scenario's end, and
-    `configuration` None for that of a default kube-scheduler.
+    `configuration` None for that of a default kube-scheduler. A configuration with extenders is refused unless they
+    are to be ignored.
     """
 
     seed: int = 0
@@ -52,6 +54,7 @@ class RunOptions:
     configuration: Configuration | None = None
     feature_gates: FeatureGates = field(default_factory=FeatureGates)
     limits: Limits = field(default_factory=Limits)
+    ignore_extenders: bool = False
 
 
 def simulate(  # noqa: PLR0913 - each is an option that people set on its own
@@ -65,6 +68,7 @@ def simulate(  # noqa: PLR0913 - each is an option that people set on its own
     configuration: Configuration | None = None,
     feature_gates: FeatureGates | None = None,
     limits: Limits | None = None,
+    ignore_extenders: bool = False,
     progress: Progress | None = None,
 ) -> Result:
     """Play what happens to a cluster in virtual time.
@@ -84,6 +88,7 @@ def simulate(  # noqa: PLR0913 - each is an option that people set on its own
         configuration=configuration,
         feature_gates=feature_gates or FeatureGates(),
         limits=limits or Limits(),
+        ignore_extenders=ignore_extenders,
     )
     with _collector_paused():
         found = objects if isinstance(objects, Input) else _input(objects)
@@ -96,6 +101,7 @@ def simulate(  # noqa: PLR0913 - each is an option that people set on its own
 
 def simulation_of(documents: Sequence[Document], options: RunOptions) -> Simulation:
     """The simulation of documents, at its beginning. Raises InputError for what is wrong with them."""
+    _without_extenders(options)
     objects, scenario = split_documents(documents)
     settings = Settings(
         seed=options.seed,
@@ -114,8 +120,11 @@ def rests_on(found: Input, scenario: Scenario, options: RunOptions) -> tuple[Cav
     """What a run of the input cannot know or does not do."""
     profiles = (options.configuration or default_configuration()).profiles
     names = [one.name for one in scenario.schedulers] or [profile.scheduler_name for profile in profiles]
-    applied = (step.change.warnings for step in scenario.steps if isinstance(step.change, Apply))
-    return basis_of(found, names, simulates=True, warnings=list(chain.from_iterable(applied))).caveats()
+    applied = list(
+        chain.from_iterable(step.change.warnings for step in scenario.steps if isinstance(step.change, Apply))
+    )
+    further = _without_extenders(options)
+    return basis_of(found, names, simulates=True, warnings=applied, further=further).caveats()
 
 
 def _check_end(settings: Settings) -> None:
@@ -162,6 +171,12 @@ def configuration_of(name: str, configuration: Configuration | None) -> Configur
         problem = f'the scenario has a scheduler "{name}", and the configuration no profile of that name'
         raise InputError(problem, source=configuration.source)
     return replace(configuration, profiles=profiles)
+
+
+def _without_extenders(options: RunOptions) -> tuple[Caveat, ...]:
+    """What is to be said of a configuration's extenders. Raises InputError where they are not to be ignored."""
+    configuration = options.configuration or default_configuration()
+    return without_extenders(configuration.extenders, configuration.source, ignore=options.ignore_extenders)
 
 
 def share_done(simulation: Simulation) -> float:
