@@ -5,8 +5,9 @@ Source: pkg/scheduler (scheduler.go, schedule_one.go, eventhandlers.go); pod-pre
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
+from typing import Any
 
 from podium.api.pod import Pod
 from podium.cluster.cluster import Cluster
@@ -84,7 +85,7 @@ class Scheduler:
         )
         self.runners = {name: Runner(profile, self.cluster) for name, profile in profiles.items()}
         self.queue = SchedulingQueue(
-            {name: runner.sort_key for name, runner in self.runners.items()},
+            {name: _sort_key(runner) for name, runner in self.runners.items()},
             self._pre_enqueue,
             {name: _registrations(runner) for name, runner in self.runners.items()},
             QueueSettings(configuration.pod_initial_backoff_ns, configuration.pod_max_backoff_ns),
@@ -113,8 +114,7 @@ class Scheduler:
             case Changed(object=Pod() as pod):
                 return self._pod_changed(pod, now)
             case Gone(object=Pod() as pod):
-                self._pod_gone(pod.metadata.uid or pod.key, now)
-                return []
+                return self._pod_gone(pod.metadata.uid or pod.key, now)
             case Changed(object=changed):
                 self._surroundings.changed(changed, now)
                 return []
@@ -146,24 +146,23 @@ class Scheduler:
     def _pod_changed(self, pod: Pod, now: int) -> list[Action]:
         uid = pod.metadata.uid or pod.key
         namesake = self._uid_of.get(pod.key)
+        actions: list[Action] = []
         if namesake is not None and namesake != uid:
-            self._pod_gone(namesake, now)
+            actions += self._pod_gone(namesake, now)
         if pod.is_terminal:
             if pod.status.phase == "Failed" and uid in self._pods:
                 self.futile.rejected(self._pods[uid], pod.spec.node_name)
-            self._pod_gone(uid, now)
-            return []
+            return actions + self._pod_gone(uid, now)
         record = self._pods[uid] = self.cluster.read(pod)
         self._uid_of[record.key] = uid
         if record.node_name:
             if pod.status.phase == "Running":
                 self.futile.runs(record, now)
-            return [*self._clear_stray(record), *self._assigned(record, now)]
+            return [*actions, *self._clear_stray(record), *self._assigned(record, now)]
         if record.scheduler_name in self.runners and not record.terminating:
             self._pending(record, now)
-        else:
-            self._withdraw(record, now)
-        return []
+            return actions
+        return actions + self._withdraw(record, now)
 
     def _assigned(self, record: PodRecord, now: int) -> list[Action]:
         """A pod is on a node: newly seen, bound by us or by others, or changed there."""
@@ -196,11 +195,10 @@ class Scheduler:
             return
         if uid in self.bindings:
             self._assumed_changed(record, now)
-        else:
-            if wanted:
-                self.cluster.nominations.put(record, wanted)
-            elif known:
-                self.cluster.nominations.remove(uid)
+        elif wanted:
+            self.cluster.nominations.put(record, wanted)
+        elif known:
+            self.cluster.nominations.remove(uid)
         self.queue.update(record, now)
         if known and uid not in self.bindings and known != wanted:
             self._room.given_up(record, known, now)
@@ -223,19 +221,19 @@ class Scheduler:
             return []
         return [ClearNomination(record.key, record.uid, record.scheduler_name)]
 
-    def _pod_gone(self, uid: str, now: int) -> None:
+    def _pod_gone(self, uid: str, now: int) -> list[Action]:
         record = self._pods.pop(uid, None)
         if record is None:
-            return
+            return []
         if self._uid_of.get(record.key) == uid:
             del self._uid_of[record.key]
-        self._withdraw(record, now)
+        return self._withdraw(record, now)
 
-    def _withdraw(self, record: PodRecord, now: int) -> None:
+    def _withdraw(self, record: PodRecord, now: int) -> list[Action]:
         """A pod neither takes nor wants room: it is gone, or without a node and deleted or another scheduler's."""
         uid, placed = record.uid, self.cluster.placed.get(record.uid)
         nominated = self.cluster.nominations.node_of(uid)
-        self.bindings.withdraw(uid)
+        actions: list[Action] = [*self.bindings.withdraw(uid)]
         self._forget_pending(uid)
         self.futile.forget(record)
         if uid in self.cluster.placed:
@@ -244,6 +242,7 @@ class Scheduler:
             self._room.opened(placed, now)
         elif nominated:
             self._room.given_up(record, nominated, now)
+        return actions
 
     def _forget_pending(self, uid: str) -> None:
         self.queue.delete(uid)
@@ -344,7 +343,7 @@ class Scheduler:
         return PostFilterResult(unschedulable(f"preemption: {reason}"), nominated_node="")
 
     def _not_scheduled(
-        self, queued: QueuedPod, plugins: list[str], message: str, now: int, *, error: bool = False
+        self, queued: QueuedPod, plugins: Sequence[str], message: str, now: int, *, error: bool = False
     ) -> list[Action]:
         """Put a pod back after an attempt that came to nothing, and report what is new about it."""
         pod = queued.record
@@ -378,10 +377,13 @@ class Scheduler:
         return actions if failure is None else actions + self._put_back(failure, now)
 
     def _put_back(self, failure: Failure, now: int) -> list[Action]:
-        pod, status = failure.cycle.queued.record, failure.status
-        self._room.opened(pod, now)
-        plugins = [status.plugin] if status.is_rejected and status.plugin else []
-        return self._not_scheduled(failure.cycle.queued, plugins, status.message, now, error=not plugins)
+        """Put the pod of a binding cycle that came to nothing back; its room is there for others, not for itself."""
+        cycle, plugins = failure.cycle, failure.rejected_by
+        pod, message = cycle.queued.record, failure.status.message
+        actions = [*failure.records, *self._not_scheduled(cycle.queued, plugins, message, now, error=not plugins)]
+        if failure.frees_room:
+            self._room.opened(replace(pod, node_name=cycle.node_name), now)
+        return actions
 
     def _call_back(
         self, preemptor: PodRecord, victims: Iterable[PodRecord], now: int
@@ -413,6 +415,21 @@ class Scheduler:
         if self.preemptions.holds(pod.uid):
             return unresolvable("waiting for the preemption for this pod to be finished").by(PREEMPTION_GATE)
         return SUCCESS
+
+
+def _sort_key(runner: Runner) -> Callable[[PodRecord, int], tuple[int, ...]]:
+    """The order that the profile's QueueSort gives. It raises PluginError where that fails, or cannot be compared."""
+
+    def sort_key(pod: PodRecord, queued_ns: int) -> tuple[int, ...]:
+        plugin = runner.profile.queue_sort
+        name = "" if plugin is None else plugin.name
+        with Calling(name, "QueueSort", pod):
+            key: Any = runner.sort_key(pod, queued_ns)
+        if isinstance(key, tuple) and all(isinstance(part, int) for part in key):
+            return key
+        raise PluginError(f"plugin {name} answered at QueueSort for pod {pod.key} with {key!r}, not with integers")
+
+    return sort_key
 
 
 def _registrations(runner: Runner) -> dict[str, tuple[EventToRegister, ...]]:
