@@ -148,9 +148,17 @@ def test_pods_of_daemon_sets_stay_on_lost_nodes_for_their_tolerations() -> None:
     assert rig.told == ["300 DeletionByTaintManager a", "300 delete a"]
 
 
-def test_static_pods_and_those_that_have_ended_or_are_ending_are_left_alone() -> None:
+def test_pods_that_have_ended_are_deleted_as_well() -> None:
+    rig = rig_of({**tolerating("ended"), "status": {"phase": "Failed"}})
+
+    taint(rig, GONE)
+
+    assert rig.told == ["0 DeletionByTaintManager ended", "0 delete ended"]
+
+
+def test_static_pods_and_those_that_are_ending_are_left_alone() -> None:
     static = tolerating("static", annotations={"kubernetes.io/config.mirror": "x"})
-    rig = rig_of(static, {**tolerating("ended"), "status": {"phase": "Failed"}}, tolerating("ending"))
+    rig = rig_of(static, tolerating("ending"))
     rig.delete("Pod", "ending")
 
     taint(rig, GONE)

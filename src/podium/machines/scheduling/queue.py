@@ -315,6 +315,7 @@ class SchedulingQueue:
     def _requeue(self, queued: QueuedPod, wake: Wake, reason: str, now: int) -> None:
         """Give a pod that is nowhere its place."""
         if (wake or queued.gated_by) and not (status := self._gates(queued)).is_success:
+            queued.woken_by = reason if wake else queued.woken_by
             self._gate(queued, status, now)
             return
         if not wake:

@@ -56,7 +56,7 @@ from podium.machines.scheduling.pod_reports import PodReports
 from podium.machines.scheduling.preemptions import Ended, Preemptions
 from podium.machines.scheduling.queue import SchedulingQueue
 from podium.machines.scheduling.queued_pod import Place, QueuedPod, QueueSettings
-from podium.machines.scheduling.room import Room
+from podium.machines.scheduling.room import ASSIGNED_POD_DELETE, Room
 from podium.machines.scheduling.surroundings import Surroundings
 from podium.plugins.registry import IN_TREE
 
@@ -274,14 +274,15 @@ class Scheduler:
     def _preemption_ended(self, ended: Ended, now: int) -> None:
         """Open the preemptor's gate.
 
-        It is tried again if something failed, or if the end of its last victim was missed behind the gate; otherwise
-        it waits for its victims to go.
+        It is tried again if something failed, or happened meanwhile that would have woken it; but where only some of
+        its victims have ended, it waits for the others.
         """
-        uid = ended.preemptor.uid
-        if ended.failed:
-            self.queue.activate([uid], now)
-        else:
-            self.queue.ask_gate_again(uid, now, is_worth_attempt=ended.all_gone)
+        queued = self.queue.find(ended.preemptor.uid)
+        if queued is not None and ended.failed:
+            self.queue.activate([ended.preemptor.uid], now)
+        elif queued is not None:
+            is_worth_attempt = ended.all_gone or queued.woken_by != ASSIGNED_POD_DELETE
+            self.queue.ask_gate_again(ended.preemptor.uid, now, is_worth_attempt=is_worth_attempt)
 
     # Attempts
 
