@@ -9,6 +9,7 @@ import pytest
 
 from podium.api.pod import Pod
 from podium.cluster.nominations import Nominations
+from podium.framework.configuration import default_configuration
 from podium.framework.plugin import PermitResult
 from podium.framework.status import Code, Status
 from podium.machines.actions import Action, Bind, DeletePod, MarkDisruption, ReportUnschedulable
@@ -64,7 +65,8 @@ def test_one_scheduler_preempts_and_another_fills_the_room_without_end() -> None
         return pod(f"batch-{number}", cpu=10, priority=1, scheduler="another", on="n1")
 
     def story() -> None:
-        driver, rounds = Driver(N1, foreign(0), HIGH), 0
+        settings = replace(default_configuration(), max_futile_preemptions=3)
+        driver, rounds = Driver(N1, foreign(0), HIGH, settings=settings), 0
         for number in range(20):
             done = driver.carry_out(driver.tick())
             driver.see(nominated(HIGH, driver.nominated(HIGH)))
