@@ -42,7 +42,7 @@ def test_a_configuration_that_says_nothing_is_kube_schedulers_default() -> None:
         parallelism=16,
         pod_initial_backoff_ns=1 * SECOND_NS,
         pod_max_backoff_ns=10 * SECOND_NS,
-        max_futile_preemptions=3,
+        max_futile_preemptions=0,
         profiles=(ProfileConfiguration(scheduler_name="default-scheduler"),),
     )
     assert default_configuration().profiles == told().profiles
@@ -57,8 +57,8 @@ def test_backoff_is_read_as_nanoseconds() -> None:
     assert (read.pod_initial_backoff_ns, read.pod_max_backoff_ns) == (2 * SECOND_NS, 30 * SECOND_NS)
 
 
-def test_the_wait_after_futile_preemptions_can_be_switched_off_and_not_turned_round() -> None:
-    assert told(maxFutilePreemptions=0).max_futile_preemptions == 0
+def test_the_wait_after_futile_preemptions_can_be_switched_on_and_not_turned_round() -> None:
+    assert told(maxFutilePreemptions=3).max_futile_preemptions == 3
     assert refusal(maxFutilePreemptions=-1).startswith("scheduler.yaml, .maxFutilePreemptions: ")
 
 

@@ -23,7 +23,6 @@ from podium.framework.strict import Strict, read_strictly
 API_VERSION = "kubescheduler.config.k8s.io/v1"
 KIND = "KubeSchedulerConfiguration"
 DEFAULT_SCHEDULER_NAME = "default-scheduler"
-MAX_FUTILE_PREEMPTIONS = 3
 NominationClearing = Literal["AllLower", "Unfit"]
 """Which nominations end when a more important pod takes their node: see `Configuration`."""
 _FIT = "NodeResourcesFit"
@@ -58,7 +57,7 @@ class Configuration:
     """The settings of a scheduler. Every profile has a name of its own; ``source`` is the file, or "".
 
     ``parallelism`` is kept for those who show the configuration; no decision depends on it. After
-    ``max_futile_preemptions`` in a row a pod waits before it preempts again; 0 lets none wait.
+    ``max_futile_preemptions`` in a row a pod waits before it preempts again; with 0, as in kube-scheduler, none waits.
 
     ``nomination_clearing`` says which nominations end for a more important pod. AllLower is kube-scheduler's: who
     preempts clears all lower nominations of the node. Unfit looks at them whenever the node has less room for them,
@@ -71,7 +70,7 @@ class Configuration:
     pod_initial_backoff_ns: int
     pod_max_backoff_ns: int
     profiles: tuple[ProfileConfiguration, ...]
-    max_futile_preemptions: int = MAX_FUTILE_PREEMPTIONS
+    max_futile_preemptions: int = 0
     nomination_clearing: NominationClearing = "AllLower"
     extenders: tuple[Extender, ...] = ()
 
@@ -103,7 +102,7 @@ class _Written(Strict, frozen=True, kw_only=True):
     percentage_of_nodes_to_score: Percentage | None = None
     pod_initial_backoff_seconds: _BackoffSeconds = 1
     pod_max_backoff_seconds: _BackoffSeconds = 10
-    max_futile_preemptions: Annotated[int, Meta(ge=0, le=2**31 - 1)] = MAX_FUTILE_PREEMPTIONS
+    max_futile_preemptions: Annotated[int, Meta(ge=0, le=2**31 - 1)] = 0
     nomination_clearing: NominationClearing = "AllLower"
     profiles: tuple[ProfileConfiguration, ...] = ()
     extenders: tuple[Extender, ...] = ()

@@ -75,9 +75,9 @@ class _Restart:
 class Simulation:
     """Plays a scenario on a cluster.
 
-    At one instant, steps go first, then actions and answers that were on their way, each followed by what kubelets and
-    controllers make of it. Schedulers act when all else is quiet. Without faults, whatever is written reaches everyone
-    at once.
+    At one instant, steps go first, then actions and answers that were on their way. Each comes alone, as calls to an
+    API server do, which take longer than a scheduler's attempt: it is followed by what kubelets and controllers make of
+    it, and then by what schedulers do. Without faults, whatever is written reaches everyone at once.
     """
 
     def __init__(
