@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Literal
 
 from podium.api.meta import Int32, Int64, Kubernetes, Narrow
-from podium.api.pod import PodCondition
+from podium.api.pod import Pod, PodCondition
 from podium.api.selection import LabelSelector
 
 PREEMPTION_POLICIES = (
@@ -25,6 +25,12 @@ NEVER_PREEMPTED = ("NonPreemptible", "NonPreemptiblePreemptNever")
 
 POLICY_ANNOTATION = "podium.dev/preemption-policy"
 """Says a pod's policy, or that of a class's pods, on clusters whose API refuses the values that are not its own."""
+
+
+def preemption_policy(pod: Pod) -> str:
+    """A pod's policy: the annotation's, if it names one; otherwise the spec's."""
+    annotated = pod.metadata.annotations.get(POLICY_ANNOTATION, "")
+    return annotated if annotated in PREEMPTION_POLICIES else pod.spec.preemption_policy or PREEMPTION_POLICIES[0]
 
 
 class PodDisruptionBudgetSpec(Narrow, frozen=True, kw_only=True):

@@ -50,6 +50,7 @@ def simulate(
     bind_delay: Duration = 0,
     configuration: Configuration | FileName | None = None,
     feature_gates: FeatureGates | str = "",
+    priority_cutoff: int | None = None,
     progress: Progress | None = None,
 ) -> Result:
     """Play what happens to the objects in virtual time; a Scenario may be among them. See `podium.sim.simulate`."""
@@ -62,6 +63,7 @@ def simulate(
         bind_delay=bind_delay,
         configuration=_configuration(configuration),
         feature_gates=_feature_gates(feature_gates),
+        priority_cutoff=priority_cutoff,
         progress=progress,
     )
 

@@ -28,6 +28,13 @@ Example: four pods that want one node, for two minutes
 @click.option("--seed", type=int, default=0, show_default=True, help="Chooses uids, and between equal nodes.")
 @click.option("--start-delay", type=Duration(), default=0, help="How long a bound pod takes to start.")
 @click.option("--bind-delay", type=Duration(), default=0, help="How long a binding takes.")
+@click.option(
+    "--expendable-pods-priority-cutoff",
+    "priority_cutoff",
+    type=int,
+    metavar="N",
+    help="Below it pods neither get nodes from the autoscaler nor keep them; not the scenario's own cut-off.",
+)
 @config_option
 @feature_gates_option
 @output_option
@@ -40,6 +47,7 @@ def simulate(
     seed: int,
     start_delay: int,
     bind_delay: int,
+    priority_cutoff: int | None,
     config: str | None,
     feature_gates: FeatureGates,
     form: str,
@@ -67,6 +75,7 @@ def simulate(
         bind_delay_ns=bind_delay,
         configuration=load_configuration(config) if config else None,
         feature_gates=feature_gates,
+        priority_cutoff=priority_cutoff,
     )
     simulation = simulation_of(load_files(files), options)
     _play(simulation)

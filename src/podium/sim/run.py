@@ -34,8 +34,8 @@ Progress = Callable[[float, int], None]
 class RunOptions:
     """What a run is told beside its objects; times in nanoseconds.
 
-    `start_ns` None stands for the newest time in the objects, `until_ns` None for the scenario's end, and
-    `configuration` None for that of a default kube-scheduler.
+    `start_ns` None stands for the newest time in the objects, `until_ns` None for the scenario's end, `configuration`
+    None for that of a default kube-scheduler, and `priority_cutoff` None for that of the scenario's autoscaler.
     """
 
     seed: int = 0
@@ -45,6 +45,7 @@ class RunOptions:
     bind_delay_ns: int = 0
     configuration: Configuration | None = None
     feature_gates: FeatureGates = field(default_factory=FeatureGates)
+    priority_cutoff: int | None = None
 
 
 def simulate(  # noqa: PLR0913 - each is an option that people set on its own
@@ -57,6 +58,7 @@ def simulate(  # noqa: PLR0913 - each is an option that people set on its own
     bind_delay: Duration = 0,
     configuration: Configuration | None = None,
     feature_gates: FeatureGates | None = None,
+    priority_cutoff: int | None = None,
     progress: Progress | None = None,
 ) -> Result:
     """Play what happens to a cluster in virtual time.
@@ -64,8 +66,8 @@ def simulate(  # noqa: PLR0913 - each is an option that people set on its own
     `objects` are documents of `podium.api.codec`, or Kubernetes objects as dictionaries, with at most one Scenario
     among them. The run starts at `start` (RFC 3339), or the newest time in the objects. It ends `until` after the
     start, which overrides the scenario's, or when nothing is left to happen. A pod starts `start_delay` after it is
-    bound, and a binding takes `bind_delay`. The same arguments give the same result. Raises InputError for what is
-    wrong with them.
+    bound, and a binding takes `bind_delay`. To the scenario's autoscaler pods below `priority_cutoff` are nothing,
+    whatever the scenario says. The same arguments give the same result. Raises InputError for what is wrong with them.
     """
     options = RunOptions(
         seed=seed,
@@ -75,6 +77,7 @@ def simulate(  # noqa: PLR0913 - each is an option that people set on its own
         bind_delay_ns=_duration("bind_delay", bind_delay),
         configuration=configuration,
         feature_gates=feature_gates or FeatureGates(),
+        priority_cutoff=priority_cutoff,
     )
     with _collector_paused():
         simulation = simulation_of(_documents(objects), options)
@@ -93,6 +96,7 @@ def simulation_of(documents: Sequence[Document], options: RunOptions) -> Simulat
         until_ns=scenario.until_ns if options.until_ns is None else options.until_ns,
         start_delay_ns=options.start_delay_ns,
         bind_delay_ns=options.bind_delay_ns,
+        feature_gates=options.feature_gates,
     )
     components = [*schedulers_of(scenario, options), *autoscalers_of(scenario, options)]
     return Simulation(objects, scenario, settings=settings, components=components)
@@ -113,13 +117,16 @@ def schedulers_of(scenario: Scenario, options: RunOptions) -> list[Component]:
 
 
 def autoscalers_of(scenario: Scenario, options: RunOptions) -> list[Component]:
-    """The cluster autoscaler that a scenario asks for, if any."""
-    wanted = scenario.autoscaling
+    """The cluster autoscaler that a scenario asks for, if any. Raises InputError for a cut-off of none."""
+    wanted, cutoff = scenario.autoscaling, options.priority_cutoff
     if wanted is None:
+        if cutoff is not None:
+            raise InputError("a priority cut-off is given, and the scenario has no autoscaler")
         return []
+    settings = wanted.settings if cutoff is None else replace(wanted.settings, priority_cutoff=cutoff)
 
     def make() -> Autoscaler:
-        return Autoscaler(wanted.groups, wanted.settings, options.configuration, seed=options.seed)
+        return Autoscaler(wanted.groups, settings, options.configuration, seed=options.seed)
 
     return [Component("autoscaler", make)]
 

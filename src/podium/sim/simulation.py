@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from collections import Counter, deque
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from podium.api.codec import Document
 from podium.api.errors import PodiumError
 from podium.api.node import Node
+from podium.framework.feature_gates import FeatureGates
 from podium.machines.actions import Action, Bind
 from podium.machines.agenda import Agenda
 from podium.machines.deadlines import earliest
+from podium.machines.kubelets.kubelet import KubeletSettings
 from podium.machines.observations import Answered, Changed, Observation, Tick
 from podium.sim.api_server import APIServer
 from podium.sim.component import Component
@@ -44,6 +46,7 @@ class Settings:
     until_ns: int | None = None
     start_delay_ns: int = 0
     bind_delay_ns: int = 0
+    feature_gates: FeatureGates = FeatureGates()  # noqa: RUF009 - an immutable value
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,7 +113,7 @@ class Simulation:
         check_objects(documents, scenario, settings.until_ns is not None)
         create_objects(self.store, documents, self.now)
         nodes = {one.uid: one.object for one in self.store.objects("Node") if isinstance(one.object, Node)}
-        self.control_plane = ControlPlane(scenario, settings.start_delay_ns, nodes, self.now)
+        self.control_plane = ControlPlane(scenario, _kubelets(scenario, settings), nodes, self.now)
         self.components: list[Component] = [*self.control_plane.components, *components]
         self._player = Player(self.server, self.control_plane, self.history, self._add)
         self._begin()
@@ -284,3 +287,11 @@ class Simulation:
                 component.informer.see(event, now)
             elif component.machine is not None:
                 self._inbox.append((component, component.life, observation))
+
+
+def _kubelets(scenario: Scenario, settings: Settings) -> KubeletSettings:
+    return replace(
+        scenario.kubelets,
+        start_delay_ns=settings.start_delay_ns,
+        honors_policy=settings.feature_gates.non_preempting_priority,
+    )
