@@ -46,10 +46,12 @@ class DisruptionRateStatus(Narrow, frozen=True, kw_only=True):
     """How many more disruptions a budget's rate allows; `podium.api.budget_rate` computes it.
 
     The tokens of the rate `max` are in a bucket that is full again at `full_time`; without one, it is full. `available`
-    was right when the status was written.
+    was right when the status was written. `at_least` is the rate that the DisruptionPolicy wants at least, where the
+    budget's own is stricter.
     """
 
     max: str
+    at_least: str | None = None
     available: Int32 = 0
     full_time: str | None = None
 
