@@ -90,6 +90,7 @@ def simulate(
     feature_gates: FeatureGates | str = "",
     ignore_extenders: bool = False,
     limits: Limits | None = None,
+    priority_cutoff: int | None = None,
     progress: Progress | None = None,
     validation: Validation | None = None,
 ) -> Result:
@@ -105,6 +106,7 @@ def simulate(
         feature_gates=_feature_gates(feature_gates),
         ignore_extenders=ignore_extenders,
         limits=limits,
+        priority_cutoff=priority_cutoff,
         progress=progress,
     )
 

@@ -40,6 +40,13 @@ Example: four pods that want one node, for two minutes
 @click.option("--seed", type=int, default=0, show_default=True, help="Chooses uids, and between equal nodes.")
 @click.option("--start-delay", type=Duration(), default=0, help="How long a bound pod takes to start.")
 @click.option("--bind-delay", type=Duration(), default=0, help="How long a binding takes.")
+@click.option(
+    "--expendable-pods-priority-cutoff",
+    "priority_cutoff",
+    type=int,
+    metavar="N",
+    help="Below it pods neither get nodes from the autoscaler nor keep them; not the scenario's own cut-off.",
+)
 @config_option
 @ignore_extenders_option
 @feature_gates_option
@@ -55,6 +62,7 @@ def simulate(
     seed: int,
     start_delay: int,
     bind_delay: int,
+    priority_cutoff: int | None,
     config: str | None,
     ignore_extenders: bool,
     feature_gates: FeatureGates,
@@ -89,6 +97,7 @@ def simulate(
         feature_gates=feature_gates,
         limits=Limits.raised(max_objects, max_events, max_calls),
         ignore_extenders=ignore_extenders,
+        priority_cutoff=priority_cutoff,
     )
     found = read_input(files, validation)
     simulation = simulation_of(found.documents, options)

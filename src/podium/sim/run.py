@@ -41,9 +41,9 @@ Progress = Callable[[float, int], None]
 class RunOptions:
     """What a run is told beside its objects; times in nanoseconds.
 
-    `start_ns` None stands for the newest time in the objects, `until_ns` None for the scenario's end, and
-    `configuration` None for that of a default kube-scheduler. A configuration with extenders is refused unless they
-    are to be ignored.
+    `start_ns` None stands for the newest time in the objects, `until_ns` None for the scenario's end, `configuration`
+    None for that of a default kube-scheduler, and `priority_cutoff` None for that of the scenario's autoscaler. A
+    configuration with extenders is refused unless they are to be ignored.
     """
 
     seed: int = 0
@@ -55,6 +55,7 @@ class RunOptions:
     feature_gates: FeatureGates = field(default_factory=FeatureGates)
     limits: Limits = field(default_factory=Limits)
     ignore_extenders: bool = False
+    priority_cutoff: int | None = None
 
 
 def simulate(  # noqa: PLR0913 - each is an option that people set on its own
@@ -69,6 +70,7 @@ def simulate(  # noqa: PLR0913 - each is an option that people set on its own
     feature_gates: FeatureGates | None = None,
     limits: Limits | None = None,
     ignore_extenders: bool = False,
+    priority_cutoff: int | None = None,
     progress: Progress | None = None,
 ) -> Result:
     """Play what happens to a cluster in virtual time.
@@ -76,8 +78,9 @@ def simulate(  # noqa: PLR0913 - each is an option that people set on its own
     `objects` are an input or documents of `podium.api.codec`, or Kubernetes objects as dictionaries, with at most one
     Scenario among them. The run starts at `start` (RFC 3339), or the newest time in the objects. It ends `until` after
     the start, which overrides the scenario's, or when nothing is left to happen. A pod starts `start_delay` after it is
-    bound, and a binding takes `bind_delay`. The same arguments give the same result. Raises InputError for what is
-    wrong with them, and LimitError for a run that takes more than `limits` allow.
+    bound, and a binding takes `bind_delay`. To the scenario's autoscaler pods below `priority_cutoff` are nothing,
+    whatever the scenario says. The same arguments give the same result. Raises InputError for what is wrong with them,
+    and LimitError for a run that takes more than `limits` allow.
     """
     options = RunOptions(
         seed=seed,
@@ -89,6 +92,7 @@ def simulate(  # noqa: PLR0913 - each is an option that people set on its own
         feature_gates=feature_gates or FeatureGates(),
         limits=limits or Limits(),
         ignore_extenders=ignore_extenders,
+        priority_cutoff=priority_cutoff,
     )
     with _collector_paused():
         found = objects if isinstance(objects, Input) else _input(objects)
@@ -110,6 +114,7 @@ def simulation_of(documents: Sequence[Document], options: RunOptions) -> Simulat
         start_delay_ns=options.start_delay_ns,
         bind_delay_ns=options.bind_delay_ns,
         limits=options.limits,
+        feature_gates=options.feature_gates,
     )
     _check_end(settings)
     components = [*schedulers_of(scenario, options), *autoscalers_of(scenario, options)]
@@ -150,13 +155,16 @@ def schedulers_of(scenario: Scenario, options: RunOptions) -> list[Component]:
 
 
 def autoscalers_of(scenario: Scenario, options: RunOptions) -> list[Component]:
-    """The cluster autoscaler that a scenario asks for, if any."""
-    wanted = scenario.autoscaling
+    """The cluster autoscaler that a scenario asks for, if any. Raises InputError for a cut-off of none."""
+    wanted, cutoff = scenario.autoscaling, options.priority_cutoff
     if wanted is None:
+        if cutoff is not None:
+            raise InputError("a priority cut-off is given, and the scenario has no autoscaler")
         return []
+    settings = wanted.settings if cutoff is None else replace(wanted.settings, priority_cutoff=cutoff)
 
     def make() -> Autoscaler:
-        return Autoscaler(wanted.groups, wanted.settings, options.configuration, seed=options.seed)
+        return Autoscaler(wanted.groups, settings, options.configuration, seed=options.seed)
 
     return [Component("autoscaler", make)]
 

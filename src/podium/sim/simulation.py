@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from podium.api.codec import Document
 from podium.api.node import Node
 from podium.api.times import MAX_TIME_NS
+from podium.framework.feature_gates import FeatureGates
 from podium.machines.actions import Action, Bind
 from podium.machines.agenda import Agenda
 from podium.machines.deadlines import earliest
+from podium.machines.kubelets.kubelet import KubeletSettings
 from podium.machines.observations import Answered, Changed, Observation, Tick
 from podium.sim.api_server import APIServer
 from podium.sim.component import Component
@@ -45,6 +47,7 @@ class Settings:
     start_delay_ns: int = 0
     bind_delay_ns: int = 0
     limits: Limits = field(default_factory=Limits)
+    feature_gates: FeatureGates = FeatureGates()  # noqa: RUF009 - an immutable value
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,7 +115,7 @@ class Simulation:
         check_objects(documents, scenario, settings.until_ns is not None)
         create_objects(self.store, documents, self.now)
         nodes = {one.uid: one.object for one in self.store.objects("Node") if isinstance(one.object, Node)}
-        self.control_plane = ControlPlane(scenario, settings.start_delay_ns, nodes, self.now)
+        self.control_plane = ControlPlane(scenario, _kubelets(scenario, settings), nodes, self.now)
         self.components: list[Component] = [*self.control_plane.components, *components]
         self._player = Player(self.server, self.control_plane, self.history, self._add)
         self._begin()
@@ -306,3 +309,11 @@ class Simulation:
 
     def _call(self, component: Component) -> None:
         self._meter.called(component.name, len(self.history.events), self.elapsed_ns)
+
+
+def _kubelets(scenario: Scenario, settings: Settings) -> KubeletSettings:
+    return replace(
+        scenario.kubelets,
+        start_delay_ns=settings.start_delay_ns,
+        honors_policy=settings.feature_gates.non_preempting_priority,
+    )

@@ -15,7 +15,7 @@ from podium.cluster.pods import PodRecord
 from podium.decide.placement import Placement, place
 from podium.decide.post_filter import ask_post_filters
 from podium.framework.configuration import Configuration, default_configuration
-from podium.framework.errors import PluginError
+from podium.framework.errors import Calling, PluginError
 from podium.framework.events import Action as Change
 from podium.framework.events import ClusterEvent, Resource
 from podium.framework.feature_gates import FeatureGates
