@@ -11,7 +11,7 @@ from tests.api.test_validation_of_objects import REFUSED as REFUSED_OBJECTS
 from tests.api.test_validation_pods import REFUSED
 
 LABELS = {"app": "web"}
-NODES = [
+NODES: list[Raw] = [
     {
         "apiVersion": "v1",
         "kind": "Node",
@@ -23,7 +23,7 @@ NODES = [
     }
     for name in ("n1", "n2")
 ]
-CLASSES = [
+CLASSES: list[Raw] = [
     {"apiVersion": "scheduling.k8s.io/v1", "kind": "PriorityClass", "metadata": {"name": "high"}, "value": 5},
     {"apiVersion": "node.k8s.io/v1", "kind": "RuntimeClass", "metadata": {"name": "kata"}, "handler": "kata"},
 ]
