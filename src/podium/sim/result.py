@@ -117,7 +117,7 @@ def _summary(simulation: Simulation, stories: list[PodStory], states: Counter[Po
 
 
 def _drain(report: DrainReport) -> dict[str, Any]:
-    """How far a drain came: `state` is running, blocked, drained, refused or timed-out."""
+    """How far a drain came: `state` is running, blocked, drained, refused, timed-out or withdrawn."""
     pods = [
         {"pod": one.pod, "state": one.state, "reason": one.reason or None, "tries": one.tries} for one in report.pods
     ]
