@@ -31,6 +31,7 @@ from podium.api.validate_selection import (
     check_node_selector,
 )
 from podium.api.validate_workloads import (
+    check_cron_job,
     check_daemon_set,
     check_deployment,
     check_job,
@@ -39,6 +40,7 @@ from podium.api.validate_workloads import (
     check_stateful_set,
 )
 from podium.api.workloads import (
+    CronJob,
     DaemonSet,
     Deployment,
     Job,
@@ -154,6 +156,7 @@ _RULES: dict[type[Kubernetes], Callable[[Any], None]] = {
     DaemonSet: check_daemon_set,
     Deployment: check_deployment,
     DisruptionPolicy: check_disruption_policy,
+    CronJob: check_cron_job,
     Job: check_job,
     Node: _check_node,
     PersistentVolume: _check_volume,
