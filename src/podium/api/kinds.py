@@ -25,6 +25,7 @@ from podium.api.storage import (
 )
 from podium.api.workloads import (
     ControllerRevision,
+    CronJob,
     DaemonSet,
     Deployment,
     Job,
@@ -89,6 +90,7 @@ _READ = (
     Kind("apps", "ControllerRevision", True, ControllerRevision, has_status=False),
     Kind("", "ReplicationController", True, ReplicationController, has_scale=True),
     Kind("apps", "ReplicaSet", True, ReplicaSet, has_scale=True),
+    Kind("batch", "CronJob", True, CronJob),
     Kind("batch", "Job", True, Job),
     Kind("policy", "PodDisruptionBudget", True, PodDisruptionBudget),
     Kind("", "Pod", True, Pod),
@@ -107,7 +109,6 @@ KEPT_KINDS = (
     Kind("", "Secret", True, has_status=False),
     Kind("", "ServiceAccount", True, has_status=False),
     Kind("apiextensions.k8s.io", "CustomResourceDefinition", False),
-    Kind("batch", "CronJob", True),
     Kind("coordination.k8s.io", "Lease", True, has_status=False),
     Kind("resource.k8s.io", "DeviceClass", False, has_status=False),
     Kind("resource.k8s.io", "ResourceClaim", True),
@@ -140,7 +141,7 @@ _WITHOUT_PODS = {
     "storagemigration.k8s.io": "StorageVersionMigration",
 }
 # What makes pods, or has them made, beside the kinds that are read.
-_WITH_PODS = {"autoscaling": "HorizontalPodAutoscaler", "batch": "CronJob"}
+_WITH_PODS = {"autoscaling": "HorizontalPodAutoscaler"}
 
 _BUILT_IN = {
     *KINDS,

@@ -29,6 +29,7 @@ from podium.api.validate_quota import check_quota
 from podium.api.validate_resources import check_amounts, check_quantity, check_requirements
 from podium.api.validate_selection import check_label_selector, check_node_selector
 from podium.api.validate_workloads import (
+    check_cron_job,
     check_daemon_set,
     check_deployment,
     check_job,
@@ -37,6 +38,7 @@ from podium.api.validate_workloads import (
     check_stateful_set,
 )
 from podium.api.workloads import (
+    CronJob,
     DaemonSet,
     Deployment,
     Job,
@@ -139,6 +141,7 @@ _RULES: dict[type[Kubernetes], Callable[[Any], None]] = {
     DaemonSet: check_daemon_set,
     Deployment: check_deployment,
     DisruptionPolicy: check_disruption_policy,
+    CronJob: check_cron_job,
     Job: check_job,
     LimitRange: _check_limit_range,
     Node: _check_node,
