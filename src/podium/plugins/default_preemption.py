@@ -92,8 +92,6 @@ class DefaultPreemption:
         if plan.chosen is None:
             retry_ns = plan.put_off.next_ns if plan.put_off else None
             return PostFilterResult(unschedulable(plan.message), nominated_node="", plan=plan, retry_ns=retry_ns)
-        if self._exchanges is not None:
-            self._exchanges.begin(pod, plan.chosen.victims)
         victims = ", ".join(victim.key for victim in plan.chosen.victims)
         status = Status(reasons=(f"preemption: node {plan.chosen.node_name} is nominated; victims: {victims}",))
         return PostFilterResult(status, plan.chosen.node_name, plan.chosen.victims, plan)
