@@ -180,7 +180,7 @@ class Cluster:
             self._astray[record.node_name][record.uid] = record
         else:
             self._on_row[record.row][record.slot] = record
-            before, now = ((one.start_ns, one.is_preemptible, one.owner_uid) for one in (old, record))
+            before, now = ((one.start_ns, one.is_preemptible, one.is_mirror, one.owner_uid) for one in (old, record))
             if before != now or (old.ready != record.ready and self.budgets.counts(record.pod_class)):
                 self.nodes.changes.touch(record.row)
 

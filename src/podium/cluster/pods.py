@@ -79,11 +79,8 @@ class PodRecord:
 
     @property
     def is_preemptible(self) -> bool:
-        """Whether preemption may remove the pod at all; drain and pressure on the node may in any case.
-
-        A mirror pod may not: it comes back at once, since its kubelet runs it from a file.
-        """
-        return self.preemption_policy not in NEVER_PREEMPTED and not self.is_mirror
+        """Whether the pod's policy lets preemption remove it at all; drain and pressure on the node may in any case."""
+        return self.preemption_policy not in NEVER_PREEMPTED
 
     @property
     def is_mirror(self) -> bool:

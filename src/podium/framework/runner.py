@@ -79,8 +79,6 @@ class Runner:
         self.cluster = cluster
         self.cache = ClassCache(KEPT_CLASSES)
         self.scoring = Scoring(profile, cluster, self.cache)
-        # Where the next sample of nodes to score starts, when the profile asks for samples.
-        self.next_start = 0
         self._pod_change = [plugin for plugin in profile.pre_filter if isinstance(plugin, PodChangePlugin)]
         self._filters = [_Filter(index, plugin) for index, plugin in enumerate(profile.filter, 1)]
         self._simple = [one for one in self._filters if one.array is None]

@@ -80,6 +80,8 @@ class Scheduler:
         configuration = configuration or default_configuration()
         self.cluster = Cluster(honors_policy=feature_gates.non_preempting_priority)
         self.seed = seed
+        # Where the next sample of nodes to score starts, where profiles ask for samples; all profiles share it.
+        self._cursor = 0
         self.waiting_pods = WaitingPods()
         profiles = build_profiles(
             configuration, Registry(IN_TREE), self.cluster, waiting_pods=self.waiting_pods, seed=seed
@@ -316,7 +318,8 @@ class Scheduler:
         runner = self.runners[pod.scheduler_name]
         self.cluster.pass_time(now)
         try:
-            placement = place(runner, pod, self.seed)
+            placement = place(runner, pod, self.seed, cursor=self._cursor)
+            self._cursor = placement.cursor
             if placement.row is None:
                 return self._nowhere(queued, runner, placement, now)
         except PluginError as error:
@@ -333,7 +336,7 @@ class Scheduler:
         result = self._way_out(runner, placement, now)
         message = fit_error(placement, len(self.cluster.nodes), result.status.message)
         if result.nominated_node:
-            self.cluster.nominations.put(pod, result.nominated_node)
+            self.cluster.nominations.put(pod, result.nominated_node, (victim.uid for victim in result.victims))
         elif result.nominated_node == "":
             self.cluster.nominations.remove(pod.uid)
         node_name = pod.nominated_node_name
