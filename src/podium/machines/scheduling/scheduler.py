@@ -106,7 +106,7 @@ class Scheduler:
         actions = self._observe(observation, now)
         while settled := self.waiting_pods.settled(now):
             for waiting in settled:
-                actions += self._went(self.bindings.resume(waiting.pod.uid, now), now)
+                actions += self._on_its_way(waiting.pod.uid, self.bindings.resume(waiting.pod.uid, now), now)
         return actions
 
     def _observe(self, observation: Observation, now: int) -> list[Action]:
@@ -151,7 +151,7 @@ class Scheduler:
             actions += self._pod_gone(namesake, now)
         if pod.is_terminal:
             if pod.status.phase == "Failed" and uid in self._pods:
-                self.futile.rejected(self._pods[uid], pod.spec.node_name)
+                self.futile.rejected(self._pods[uid], pod.spec.node_name, now)
             return actions + self._pod_gone(uid, now)
         record = self._pods[uid] = self.cluster.read(pod)
         self._uid_of[record.key] = uid
@@ -310,7 +310,8 @@ class Scheduler:
             return self._not_scheduled(queued, [], str(error), now, error=True)
         node_name = self.cluster.nodes.name(placement.row)
         self.cluster.nominations.remove(pod.uid)
-        actions = self._went(self.bindings.start(queued, runner, placement.state, node_name, now), now)
+        started = self.bindings.start(queued, runner, placement.state, node_name, now)
+        actions = self._on_its_way(pod.uid, started, now)
         return actions + self._room.taken(node_name, pod.priority, pod.key, now)
 
     def _nowhere(self, queued: QueuedPod, runner: Runner, placement: Placement, now: int) -> list[Action]:
@@ -368,6 +369,13 @@ class Scheduler:
             elif isinstance(action, ClearNomination) and action.uid in self.cluster.placed:
                 actions.append(action)
         return actions
+
+    def _on_its_way(self, uid: str, result: tuple[list[Action], Failure | None], now: int) -> list[Action]:
+        """The actions of the steps to Permit, or from there."""
+        cycle = self.bindings.find(uid)
+        if cycle is not None and cycle.stage in (Stage.PRE_BIND, Stage.BIND):
+            self.queue.decide(uid)
+        return self._went(result, now)
 
     def _went(self, result: tuple[list[Action], Failure | None], now: int) -> list[Action]:
         """The actions of a binding cycle's step; a cycle that failed puts its pod back."""
