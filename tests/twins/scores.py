@@ -129,7 +129,7 @@ def _evenness(used_of: Sequence[tuple[int, int]]) -> int:
 
 
 def image_locality(cluster: PlainCluster, pod: Pod, feasible: Sequence[str]) -> Scores | None:
-    """The sizes of the pod's images on the node, each in proportion to the nodes that have it."""
+    """The sizes of the pod's images, as the first node tells them, each in proportion to the nodes that have it."""
     containers = [*pod.spec.init_containers, *pod.spec.containers]
     found = {}
     for name in feasible:
@@ -143,7 +143,7 @@ def image_locality(cluster: PlainCluster, pod: Pod, feasible: Sequence[str]) -> 
                 if image in one.names
             }
             if name in sizes:
-                total += int(sizes[name] * (len(sizes) / len(cluster.nodes)))
+                total += int(next(iter(sizes.values())) * (len(sizes) / len(cluster.nodes)))
         least, most = 23 * MEBIBYTE, 1000 * MEBIBYTE * len(containers)
         found[name] = 100 * (min(max(total, least), most) - least) // (most - least)
     return found
@@ -158,7 +158,9 @@ def inter_pod_affinity(cluster: PlainCluster, pod: Pod, feasible: Sequence[str])
     found = False
     for where, others in cluster.pods_on.items():
         for other in others:
-            liked = [(weight, term) for weight, term in _likes(pod) if cluster.selects(term, pod, other)]
+            liked = [
+                (weight, term) for weight, term in _likes(pod) if cluster.selects(term, pod, other, is_scheduled=True)
+            ]
             liked += [(weight, term) for weight, term in _likes(other) if cluster.selects(term, other, pod)]
             liked += [(1, term) for term in _required(other) if cluster.selects(term, other, pod)]
             for weight, term in liked:
@@ -227,7 +229,7 @@ def spread_scores(
 
 
 def node_prefer_avoid_pods(cluster: PlainCluster, pod: Pod, feasible: Sequence[str]) -> Scores | None:
-    """Nothing where the node's avoid list names the pod's controller, all elsewhere."""
+    """Nothing where the node's avoid list names the pod's controller, all elsewhere; or there are no such lists."""
     owners = {one.uid for one in pod.metadata.owner_references if one.controller}
     found = dict.fromkeys(feasible, 100)
     for name in feasible:
@@ -235,7 +237,7 @@ def node_prefer_avoid_pods(cluster: PlainCluster, pod: Pod, feasible: Sequence[s
         entries = json.loads(text)["preferAvoidPods"] if text else []
         if owners & {entry["podSignature"]["podController"]["uid"] for entry in entries}:
             found[name] = 0
-    return found
+    return found if 0 in found.values() else None
 
 
 SCORES: dict[str, Score] = {

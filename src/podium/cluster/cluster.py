@@ -5,6 +5,11 @@ There is no snapshot: a scheduling cycle is synchronous, so the live columns are
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
+import numpy as np
+
+from podium.api.disruption_policy import DisruptionPolicy
 from podium.api.meta import Kubernetes
 from podium.api.node import Namespace, Node
 from podium.api.pod import Pod
@@ -12,8 +17,9 @@ from podium.api.policy import PodDisruptionBudget
 from podium.api.workloads import ReplicaSet, ReplicationController, Service, StatefulSet
 from podium.cluster.affinity_term import NamespaceLabels
 from podium.cluster.arrays import Int64s
-from podium.cluster.budgets import Budgets
+from podium.cluster.budgets import Budget, Budgets
 from podium.cluster.carried_terms import CarriedTerms
+from podium.cluster.disruption_cap import DisruptionCap
 from podium.cluster.groups import Groups
 from podium.cluster.matchers import Matcher, Matchers, Predicate
 from podium.cluster.nodes import NodeColumns
@@ -43,6 +49,7 @@ class Cluster:
         self.claim_users: dict[str, int] = {}
         self.nominations = Nominations(self.nodes)
         self.budgets = Budgets()
+        self.cap = DisruptionCap()
         self.storage = Storage()
         self.groups = Groups()
         self._on_row: list[dict[int, PodRecord]] = []
@@ -65,6 +72,8 @@ class Cluster:
                 self.put_namespace(item)
             case PodDisruptionBudget():
                 self.budgets.put(item)
+            case DisruptionPolicy():
+                self.cap.observe(item)
             case Service() | ReplicationController() | ReplicaSet() | StatefulSet():
                 self.groups.put(item)
             case _ if isinstance(item, StorageObject):
@@ -79,10 +88,26 @@ class Cluster:
                 self._relabelled(self.namespaces.remove(item.metadata.name))
             case PodDisruptionBudget():
                 self.budgets.remove(item.key)
+            case DisruptionPolicy():
+                self.cap.observe(None)
             case Service() | ReplicationController() | ReplicaSet() | StatefulSet():
                 self.groups.remove(item)
             case _ if isinstance(item, StorageObject):
                 self.storage.remove(item)
+
+    def pass_time(self, now: int) -> None:
+        """What is left of rates is as of ``now`` (nanoseconds) from here on; nothing else depends on time."""
+        self.budgets.pass_time(now)
+        self.cap.now = now
+
+    def rows_of(self, budgets: Iterable[Budget]) -> Int64s:
+        """The rows with pods that some of the budgets count, ascending."""
+        classes = np.zeros(len(self.classes.all), dtype=np.bool_)
+        for budget in budgets:
+            classes[[one.id for one in self.classes.all if budget.counts(one)]] = True
+        count = self.pods.count
+        rows = self.pods.row[:count][classes[self.pods.pod_class[:count]]]
+        return np.unique(rows[rows != NO_ROW]).astype(np.int64)
 
     def put_namespace(self, namespace: Namespace) -> None:
         """Learn a namespace's labels."""
@@ -156,7 +181,7 @@ class Cluster:
         else:
             self._on_row[record.row][record.slot] = record
             before, now = ((one.start_ns, one.is_preemptible, one.owner_uid) for one in (old, record))
-            if before != now:
+            if before != now or (old.ready != record.ready and self.budgets.counts(record.pod_class)):
                 self.nodes.changes.touch(record.row)
 
     def pods_on(self, row: int) -> list[PodRecord]:

@@ -9,7 +9,7 @@ import numpy as np
 
 from podium.api.meta import OwnerReference
 from podium.api.pod import Pod, PodSpec
-from podium.api.policy import NEVER_PREEMPTED, POLICY_ANNOTATION, PREEMPTION_POLICIES
+from podium.api.policy import NEVER_PREEMPTED, preemption_policy
 from podium.api.times import parse_time
 from podium.cluster.arrays import Bools, Int32s, Int64s, grown
 from podium.cluster.pod_class import PodClass
@@ -73,6 +73,11 @@ class PodRecord:
         return self.pod_class.spec
 
     @property
+    def is_healthy(self) -> bool:
+        """Whether the pod's disruption would be one to its budgets' rates and to caps: ready, and not on its way."""
+        return self.ready and not self.terminating
+
+    @property
     def is_preemptible(self) -> bool:
         """Whether preemption may remove the pod at all; drain and pressure on the node may in any case.
 
@@ -99,7 +104,7 @@ def read_pod(pod: Pod, pod_class: PodClass, *, honors_policy: bool = True) -> Po
         uid=meta.uid or pod.key,
         pod_class=pod_class,
         priority=pod.priority,
-        preemption_policy=_policy(pod) if honors_policy else DEFAULT_POLICY,
+        preemption_policy=preemption_policy(pod) if honors_policy else DEFAULT_POLICY,
         created_ns=parse_time(meta.creation_timestamp) if meta.creation_timestamp else 0,
         start_ns=parse_time(status.start_time) if status.start_time else NOT_STARTED_NS,
         ready=readiness is not None and readiness.status == "True",
@@ -114,16 +119,11 @@ def read_pod(pod: Pod, pod_class: PodClass, *, honors_policy: bool = True) -> Po
     )
 
 
-def _policy(pod: Pod) -> str:
-    """The annotation's policy, if it names one; otherwise the spec's."""
-    annotated = pod.metadata.annotations.get(POLICY_ANNOTATION, "")
-    return annotated if annotated in PREEMPTION_POLICIES else pod.spec.preemption_policy or DEFAULT_POLICY
-
-
 class PodTable:
     """The pods that occupy a node (running, bound or assumed), as columns over slots.
 
-    ``row[slot]`` is `NO_ROW` for a free slot, and for a pod whose node is unknown.
+    ``row[slot]`` is `NO_ROW` for a free slot, and for a pod whose node is unknown. ``healthy``: ready, and not
+    terminating.
     """
 
     def __init__(self, capacity: int = 256) -> None:
@@ -132,6 +132,7 @@ class PodTable:
         self.priority: Int64s = np.zeros(capacity, dtype=np.int64)
         self.start_ns: Int64s = np.zeros(capacity, dtype=np.int64)
         self.terminating: Bools = np.zeros(capacity, dtype=np.bool_)
+        self.healthy: Bools = np.zeros(capacity, dtype=np.bool_)
         self.records: list[PodRecord | None] = []
         self._free: list[int] = []
 
@@ -163,11 +164,13 @@ class PodTable:
         self.priority[slot] = record.priority
         self.start_ns[slot] = record.start_ns
         self.terminating[slot] = record.terminating
+        self.healthy[slot] = record.is_healthy
 
     def replace(self, record: PodRecord) -> None:
         """Let ``record`` take over the slot that it names; class, priority and row are as they were."""
         self.records[record.slot] = record
         self.start_ns[record.slot] = record.start_ns
+        self.healthy[record.slot] = record.is_healthy
 
     def remove(self, record: PodRecord) -> None:
         """Free the slot of ``record``."""
@@ -181,6 +184,6 @@ class PodTable:
 
     def _grow(self, capacity: int) -> None:
         used = len(self.row)
-        for name in ("row", "pod_class", "priority", "start_ns", "terminating"):
+        for name in ("row", "pod_class", "priority", "start_ns", "terminating", "healthy"):
             setattr(self, name, grown(getattr(self, name), capacity))
         self.row[used:] = NO_ROW

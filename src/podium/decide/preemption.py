@@ -16,6 +16,7 @@ from podium.cluster.arrays import Int64s, stable_hash
 from podium.cluster.cluster import Cluster
 from podium.cluster.nodes import NodeColumns
 from podium.cluster.pods import PodRecord
+from podium.decide.cap import CappedTable, PutOff, within_cap, without_budgets
 from podium.decide.deferred import Deferred
 from podium.decide.fair_trials import FairTrials
 from podium.decide.ties import pick
@@ -24,6 +25,9 @@ from podium.framework.cycle_state import CycleState
 from podium.framework.runner import Runner
 from podium.framework.status import Code, Status
 from podium.framework.verdicts import Outcome
+
+_SUM = CRITERIA.index("smallest sum of victims' priorities")
+_NUMBER = CRITERIA.index("fewest victims")
 
 NOT_ELIGIBLE_TERMINATING = "not eligible due to a terminating pod on the nominated node."
 
@@ -55,9 +59,11 @@ class PreemptionPlan:
 
     ``reason`` says why the pod is not eligible. ``chosen`` is None where no candidate was found. ``selected`` names
     every node that the criteria leave tied with the chosen one, and ``criterion`` the last of `CRITERIA` that told
-    nodes apart ("" with a single candidate, or none). ``candidates`` and ``rejected`` are by node name; they are
+    nodes apart ("" with a single candidate, or none; the number of victims where the sum of their priorities does so
+    only because they are fewer). ``candidates`` and ``rejected`` are by node name; they are
     filled in only where the plan was asked for in detail. ``is_exchange``: among the victims are pods of the
-    preemptor's own priority, for the sake of fairer shares.
+    preemptor's own priority, for the sake of fairer shares. ``put_off`` says that preemption would work, and which cap
+    it has to wait for.
     """
 
     eligible: bool
@@ -69,6 +75,7 @@ class PreemptionPlan:
     rejected: Mapping[str, Status] = field(default_factory=dict)
     message: str = ""
     is_exchange: bool = False
+    put_off: PutOff | None = None
 
 
 def ineligible_reason(cluster: Cluster, pod: PodRecord, nominated_status: Status | None) -> str:
@@ -109,7 +116,14 @@ def plan_preemption(
     rows = resolvable_rows(outcome)
     if not len(rows):
         return PreemptionPlan(True, message=_message(len(runner.cluster.nodes), []))
-    return _planned(runner, pod, trials.on(runner, state, pod, rows, options.may_disrupt), options, detailed)
+    table = trials.on(runner, state, pod, rows, options.may_disrupt)
+    capped = within_cap(runner.cluster, table)
+    if capped.put_off is not None:
+        # Where no victims may have a budget, others may do.
+        sparing = trials.on(runner, state, pod, rows, without_budgets(runner.cluster, options.may_disrupt))
+        if len(sparing.candidates):
+            capped = CappedTable(sparing)
+    return _planned(runner, pod, capped, options, detailed)
 
 
 def plan_exchange(
@@ -127,21 +141,21 @@ def plan_exchange(
     table = trials.on(runner, state, pod, rows, options.may_disrupt) if len(rows) else None
     if table is None or not len(table.candidates):
         return None
-    return replace(_planned(runner, pod, table, options, detailed), is_exchange=True)
+    return replace(_planned(runner, pod, within_cap(runner.cluster, table), options, detailed), is_exchange=True)
 
 
 def _planned(
-    runner: Runner, pod: PodRecord, table: TrialTable, options: PreemptionOptions, detailed: bool
+    runner: Runner, pod: PodRecord, capped: CappedTable, options: PreemptionOptions, detailed: bool
 ) -> PreemptionPlan:
     """The plan that follows from the trials."""
-    nodes = runner.cluster.nodes
+    nodes, table, put_off = runner.cluster.nodes, capped.table, capped.put_off
     if options.minimum_candidates is not None:
         table = _limited(nodes, table, options.minimum_candidates, len(table.rows), f"{options.seed}/{pod.uid}")
     tied, criterion = _best(table)
-    candidates, rejected = _details(runner.cluster, table) if detailed else ({}, {})
+    candidates, rejected = _details(runner.cluster, capped, table) if detailed else ({}, {})
     if not len(tied):
-        message = _message(len(nodes), table.tally())
-        return PreemptionPlan(True, message=message, candidates=candidates, rejected=rejected)
+        message = f"preemption: {put_off}" if put_off is not None else _message(len(nodes), table.tally())
+        return PreemptionPlan(True, message=message, candidates=candidates, rejected=rejected, put_off=put_off)
     row = pick(nodes, table.rows[tied], pod.uid, options.seed)
     return PreemptionPlan(
         eligible=True,
@@ -171,8 +185,20 @@ def _best(table: TrialTable) -> tuple[Int64s, str]:
         found = values[left]
         best = left[found == found.min()]
         if len(best) < len(left):
-            left, deciding = best, name
+            others = np.setdiff1d(left, best, assume_unique=True)
+            left, deciding = best, _effective(name, table, best, others)
     return left, deciding
+
+
+def _effective(criterion: str, table: TrialTable, best: Int64s, others: Int64s) -> str:
+    """What people call the criterion that told the best candidates from others.
+
+    The sum of priorities is shifted so that it is smaller wherever there are fewer victims.
+    """
+    if criterion != CRITERIA[_SUM]:
+        return criterion
+    numbers = table.criteria[_NUMBER]
+    return CRITERIA[_NUMBER] if numbers[best].max() < numbers[others].min() else criterion
 
 
 def _limited(nodes: NodeColumns, table: TrialTable, minimum: tuple[int, int], examined: int, salt: str) -> TrialTable:
@@ -201,7 +227,9 @@ def _candidate(cluster: Cluster, table: TrialTable, position: int) -> Candidate:
     )
 
 
-def _details(cluster: Cluster, table: TrialTable) -> tuple[Mapping[str, Candidate], Mapping[str, Status]]:
+def _details(
+    cluster: Cluster, capped: CappedTable, table: TrialTable
+) -> tuple[Mapping[str, Candidate], Mapping[str, Status]]:
     """Every candidate, and every node that was tried and is none, by name."""
     names, records, table = cluster.nodes.names_by_row(), list(cluster.pods.records), table.frozen()
 
@@ -210,7 +238,8 @@ def _details(cluster: Cluster, table: TrialTable) -> tuple[Mapping[str, Candidat
         return Candidate(names[int(table.rows[position])], victims, int(table.criteria[0, position]))
 
     candidates = Deferred(lambda: {(found := candidate(i)).node_name: found for i in table.candidates.tolist()})
-    rejected = Deferred(lambda: {names[int(table.rows[i])]: table.status(i) for i in table.failures.tolist()})
+    held = capped.held_back(names)
+    rejected = Deferred(lambda: {names[int(table.rows[i])]: table.status(i) for i in table.failures.tolist()} | held)
     return candidates, rejected
 
 

@@ -124,11 +124,16 @@ def _default_plugins() -> Plugins:
         "DefaultPreemption": None,
         "NodeResourcesBalancedAllocation": 1,
         "ImageLocality": 1,
+        "NodePreferAvoidPods": USUAL_WEIGHTS["NodePreferAvoidPods"],
         "DefaultBinder": None,
+        "NodeDeclaredFeatures": None,
     }
     entries = tuple(PluginEntry(name=name, weight=weight) for name, weight in weights.items())
     return Plugins(multi_point=PluginSet(enabled=entries))
 
 
 DEFAULT_PLUGINS = _default_plugins()
-"""Those of v1.36, but for DynamicResources and GangScheduling, whose objects Podium does not read."""
+"""Those of v1.36, but for DynamicResources and GangScheduling, whose objects Podium does not read.
+
+NodePreferAvoidPods, which kube-scheduler has no more, has nothing to say where no node has an avoid list.
+"""

@@ -10,6 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
+from podium.api.avoid_list import AvoidFor
 from podium.api.meta import Raw
 from podium.api.pod import PodCondition
 
@@ -93,7 +94,7 @@ class BindClaim:
 
 @dataclass(frozen=True, slots=True)
 class Record:
-    """Record an Event about a pod.
+    """Record an Event about a pod; or, with "" for that, about the ``workload`` named as causes are.
 
     ``type`` is Normal or Warning, ``reason`` one such as Scheduled, FailedScheduling or Preempted.
     ``node_name`` and ``related`` (a pod's key) are "" where they do not apply.
@@ -106,6 +107,7 @@ class Record:
     message: str
     node_name: str = ""
     related: str = ""
+    workload: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -199,8 +201,8 @@ class Evict:
     """Delete a pod if the disruption budgets allow it (POST pods/eviction).
 
     ``component`` is whose cap on disruptions counts, such as drain or autoscaler. ``avoid_node`` asks that the pod's
-    controller be put on its node's avoid list. Refused with TooManyRequests where a budget, a rate or the cap is
-    exhausted; the Problem then says when to try again where that is known.
+    controller be put on its node's avoid list, ``avoid_for`` as long as that says. Refused with TooManyRequests where a
+    budget, a rate or the cap is exhausted; the Problem then says when to try again where that is known.
     """
 
     pod: str
@@ -209,6 +211,7 @@ class Evict:
     component: str
     grace_seconds: int | None = None
     avoid_node: bool = False
+    avoid_for: AvoidFor = AvoidFor()  # noqa: RUF009 - an immutable value
 
 
 Action = (

@@ -6,14 +6,20 @@ from collections.abc import Mapping
 from contextlib import AbstractContextManager
 from typing import Any, Literal
 
+from podium.api.avoid_list import AvoidFor
 from podium.api.disruption_policy import DisruptionPolicy
+from podium.api.disruption_rate import MAX_DISRUPTIONS
+from podium.api.limit_range import LimitRange
 from podium.api.meta import Kubernetes, Raw
 from podium.api.pod import Pod
-from podium.api.policy import PriorityClass
+from podium.api.policy import PodDisruptionBudget, PriorityClass
 from podium.api.quota import ResourceQuota
+from podium.api.runtime_class import RuntimeClass
+from podium.api.storage import PersistentVolumeClaim
 from podium.api.times import parse_time
 from podium.store.admission import admit_pod
 from podium.store.binding import bound, check_binding
+from podium.store.budget_bounds import check_bounds
 from podium.store.conditions import with_condition
 from podium.store.creation import as_new, with_metadata
 from podium.store.deletion import Propagation, check_preconditions, deletion_metadata, is_due, with_propagation
@@ -22,8 +28,9 @@ from podium.store.errors import already_exists, invalid, not_found, unknown_kind
 from podium.store.eviction import marked
 from podium.store.immutable import check_update
 from podium.store.journal import Journal, revisions_of
+from podium.store.limit_ranges import check_claim_limits
 from podium.store.listing import ListOptions, Page, list_page
-from podium.store.namespaces import check_mortal, check_namespace
+from podium.store.namespaces import check_mortal, check_namespace, is_held, terminating
 from podium.store.patching import PatchType, patched
 from podium.store.priority_classes import check_default_class, check_priority_class
 from podium.store.priority_levels import missing_classes
@@ -118,24 +125,38 @@ class Store:
         """
         return self._revisions.transaction(dry_run=dry_run)
 
-    def create(self, raw: Raw, *, now: int, reading: Kubernetes | None = None, is_new: bool = False) -> Stored:
+    def create(
+        self,
+        raw: Raw,
+        *,
+        now: int,
+        reading: Kubernetes | None = None,
+        is_new: bool = False,
+        was_there: bool = False,
+    ) -> Stored:
         """Add an object.
 
         Objects come from dumps too: a uid, times and a status that are given stay, but for one that `is_new`, as
-        clients of the API create them. `reading` is the typed reading of `raw` where the caller has it. A
+        clients of the API create them. One with a uid, or that `was_there`, was in a cluster before: budgets that are
+        stricter than they may be are let in then. `reading` is the typed reading of `raw` where the caller has it. A
         DisruptionPolicy brings along the PriorityClasses that its levels lack. Raises StoreError 409 for a key that is
         taken, and what admission and validation raise.
         """
         resource = self.resources.of(raw)
         with self.transaction():
             named = with_metadata(as_new(raw, resource) if is_new else raw, resource, now, self._free_name)
-            object_ = decoded(resource, named) if reading is None else rereading(resource, reading, raw, named)
+            if reading is None or is_new:
+                object_ = decoded(resource, named, is_new=is_new)
+            else:
+                object_ = rereading(resource, reading, raw, named)
             key, uid = object_.key, object_.metadata.uid
-            if self._require_namespaces:
-                check_namespace(self._revisions, resource, object_.metadata.namespace, key)
+            namespace, must_exist = object_.metadata.namespace, self._require_namespaces
+            check_namespace(self._revisions, resource, namespace, key, must_exist=must_exist)
             if self.find(resource.name, key) is not None:
                 raise already_exists(resource, key)
             admitted = self._admitted(resource, named, object_)
+            if not uid and not was_there and isinstance(object_, PodDisruptionBudget):
+                check_bounds(resource, object_, self._revisions, self._priority_classes())
             if not uid:
                 admitted = {**admitted, "metadata": {**admitted["metadata"], "uid": self._revisions.identities.uid()}}
             elif not self._revisions.identities.give(uid):
@@ -153,10 +174,12 @@ class Store:
         """
         previous = self._precondition(raw)
         updated = replaced(previous, raw)
-        object_ = decoded(previous.resource, updated)
+        object_ = decoded(previous.resource, updated, previous.raw)
         check_update(previous, updated, object_)
         if isinstance(object_, PriorityClass):
             check_default_class(previous.resource, object_, self._priority_classes().values())
+        if isinstance(object_, PodDisruptionBudget) and _is_tightened(previous.object, object_):
+            check_bounds(previous.resource, object_, self._revisions, self._priority_classes())
         if isinstance(object_, DisruptionPolicy) and isinstance(previous.object, DisruptionPolicy):
             return self._update_policy(previous, previous.object, updated, object_)
         return self._commit(previous.resource, previous, updated, object_)
@@ -228,9 +251,10 @@ class Store:
         403 for a namespace that every cluster has.
         """
         previous = self._expect(kind, key, uid, resource_version)
-        if self._require_namespaces:
-            check_mortal(previous)
+        check_mortal(previous)
         raw = {**previous.raw, "metadata": with_propagation(previous.raw["metadata"], propagation)}
+        if previous.kind == "Namespace":
+            raw = terminating(raw, is_empty=self._is_empty(previous.key))
         if not isinstance(previous.object, Pod):
             return self._terminate(previous, raw, grace_seconds, now)
         with self.transaction():
@@ -247,12 +271,14 @@ class Store:
         grace_seconds: int | None = None,
         component: str = "",
         avoid_node: bool = False,
+        avoid_for: AvoidFor = AvoidFor(),  # noqa: B008 - an immutable value
         dry_run: bool = False,
     ) -> Stored | None:
         """Delete a pod if the budgets over it allow it, and debit them (POST pods/eviction); returns as `delete` does.
 
         `component` is whose cap on disruptions counts, "" for none. `avoid_node` puts the pod's controller on the avoid
-        list of its node. All of that takes place together, or nothing does; a dry run leaves no trace.
+        list of its node, `avoid_for` as long as that says. All of that takes place together, or nothing does; a dry run
+        leaves no trace.
 
         Raises StoreError: 404; 409 for a precondition that is not met; 429 for a budget, a rate or a cap that is used
         up, with the seconds to wait in `details["retryAfterSeconds"]`; 403 for a budget whose status is out of hand;
@@ -263,7 +289,7 @@ class Store:
             pod = _pod(previous)
             self._disruptions.grant(pod, component, now)
             if avoid_node:
-                self._disruptions.avoid(pod, component, now)
+                self._disruptions.avoid(pod, component, avoid_for, now)
             return self._terminate(previous, marked(previous.raw, pod, now), grace_seconds, now)
 
     def delete_collection(
@@ -311,6 +337,10 @@ class Store:
         committed = self._commit(previous.resource, previous, after, object_)
         return self.find(previous.kind, previous.key) and committed
 
+    def _is_empty(self, namespace: str) -> bool:
+        kinds = (one.name for one in self.resources.all() if one.namespaced)
+        return not any(one.object.metadata.namespace == namespace for kind in kinds for one in self.objects(kind))
+
     def _update_policy(self, previous: Stored, before: DisruptionPolicy, raw: Raw, policy: DisruptionPolicy) -> Stored:
         """Write a DisruptionPolicy and the PriorityClasses that it lacks; what was used of its caps still counts."""
         if before.status.caps:
@@ -339,7 +369,11 @@ class Store:
 
     def _admitted(self, resource: Resource, raw: Raw, object_: Kubernetes) -> Raw:
         if resource.type is Pod:
-            return admit_pod(raw, object_.key, self._priority_classes())
+            ranges = self._limit_ranges(object_.metadata.namespace)
+            return admit_pod(raw, object_.key, self._priority_classes(), ranges, self._runtime_classes())
+        if isinstance(object_, PersistentVolumeClaim) and not object_.metadata.uid:
+            ranges = self._limit_ranges(object_.metadata.namespace)
+            check_claim_limits(resource, object_.key, object_.spec.resources.requests, ranges)
         if isinstance(object_, PriorityClass):
             check_priority_class(resource, object_)
             # A dump of a cluster may have several defaults.
@@ -350,6 +384,16 @@ class Store:
     def _priority_classes(self) -> Mapping[str, PriorityClass]:
         classes: dict[str, Any] = {name: stored.object for name, stored in self._revisions.of("PriorityClass").items()}
         return classes
+
+    def _runtime_classes(self) -> Mapping[str, RuntimeClass]:
+        classes: dict[str, Any] = {name: stored.object for name, stored in self._revisions.of("RuntimeClass").items()}
+        return classes
+
+    def _limit_ranges(self, namespace: str) -> list[LimitRange]:
+        if not self._revisions.of("LimitRange"):
+            return []
+        found = (stored.object for stored in self._revisions.in_namespace("LimitRange", namespace))
+        return [one for one in found if isinstance(one, LimitRange)]
 
     def _expect(self, kind: str, key: str, uid: str, resource_version: str = "") -> Stored:
         stored = self.get(kind, key)
@@ -363,7 +407,7 @@ class Store:
 
     def _commit(self, resource: Resource, previous: Stored | None, raw: Raw, object_: Kubernetes) -> Stored:
         """Write `raw`, whose reading is `object_`, at the next version; the previous object when nothing changes."""
-        is_gone = previous is not None and is_due(raw["metadata"])
+        is_gone = previous is not None and is_due(raw["metadata"]) and not is_held(resource, raw)
         if isinstance(object_, ResourceQuota) and not is_gone:
             counted = self._quotas.counted(Stored(raw, object_, 0, resource), object_)
             raw, object_ = counted, rereading(resource, object_, raw, counted)
@@ -374,6 +418,14 @@ class Store:
         with self.transaction():
             self._quotas.charge(previous, None if is_gone else Stored(raw, object_, 0, resource))
             return self._revisions.write(resource, previous, raw, object_, is_gone=is_gone)
+
+
+def _is_tightened(before: Kubernetes, after: PodDisruptionBudget) -> bool:
+    """Whether a budget may have become stricter: it asks for something else than before."""
+    if not isinstance(before, PodDisruptionBudget):
+        return True
+    old, new = ((one.spec, one.metadata.annotations.get(MAX_DISRUPTIONS)) for one in (before, after))
+    return old != new
 
 
 def _pod(stored: Stored) -> Pod:

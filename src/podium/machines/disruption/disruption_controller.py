@@ -7,7 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from podium.api.meta import Kubernetes
+from podium.api.disruption_policy import DisruptionPolicy, DisruptionPolicySpec
+from podium.api.meta import Kubernetes, Raw
 from podium.api.pod import Pod
 from podium.api.policy import PodDisruptionBudget
 from podium.machines.actions import Action, ReplaceStatus
@@ -16,8 +17,8 @@ from podium.machines.disruption.budget import Budget
 from podium.machines.disruption.coverage import Coverage
 from podium.machines.disruption.scales import Scales
 from podium.machines.disruption.stale_disruptions import StaleDisruptions
-from podium.machines.observations import Answered, Changed, Gone, Observation, Problem, Tick
-from podium.machines.retry_queue import RetryQueue
+from podium.machines.observations import Answered, Changed, Gone, Observation, Tick
+from podium.machines.work_queue import WorkQueue
 
 _CAUSE = "disruption-controller"
 
@@ -39,9 +40,10 @@ class DisruptionController:
     def __init__(self) -> None:
         self._coverage: dict[str, Coverage] = {}
         self._scales = Scales()
+        self._policy = DisruptionPolicySpec()
         self._stale = StaleDisruptions(_CAUSE)
         # Budgets, by namespace and name, whose status may be out of date.
-        self._queue: RetryQueue[_Key] = RetryQueue()
+        self._queue: WorkQueue[_Key] = WorkQueue()
         # When the next disruption of each that counts runs out; when other notes run out, or its rate has more to show.
         self._expiries: Deadlines[_Key] = Deadlines()
         self._upkeep: Deadlines[_Key] = Deadlines()
@@ -64,11 +66,11 @@ class DisruptionController:
                 self._in(budget).remove_budget(budget)
                 self._touch(budget.metadata.namespace, [budget.metadata.name])
             case Changed(object=other, raw=raw):
-                self._scales_changed(other, self._scales.put(other, raw))
+                self._other_changed(other, raw)
             case Gone(object=other):
-                self._scales_changed(other, self._scales.remove(other))
-            case Answered(action=ReplaceStatus() as action, problem=problem):
-                self._answered(action, problem, now)
+                self._other_changed(other, None)
+            case Answered(action=ReplaceStatus() as action):
+                self._answered(action, observation, now)
             case Tick():
                 return self._act(now)
         return []
@@ -89,20 +91,34 @@ class DisruptionController:
         for name in budgets:
             self._queue.add((namespace, name))
 
+    def _other_changed(self, other: Kubernetes, raw: Raw | None) -> None:
+        """Take in an object of another kind; ``raw`` None: it is gone."""
+        if isinstance(other, DisruptionPolicy):
+            self._see_policy(DisruptionPolicySpec() if raw is None else other.spec)
+        else:
+            self._scales_changed(other, self._scales.remove(other) if raw is None else self._scales.put(other, raw))
+
+    def _see_policy(self, policy: DisruptionPolicySpec) -> None:
+        """Take in the policy; with other bounds, all budgets are looked at again."""
+        before, self._policy = self._policy, policy
+        if before.budget_bounds != policy.budget_bounds:
+            for namespace, coverage in self._coverage.items():
+                self._touch(namespace, coverage.budgets)
+
     def _scales_changed(self, object_: Kubernetes, uids: list[str]) -> None:
         for uid in uids:
             self._touch(object_.metadata.namespace, self._in(object_).change_scale(uid))
 
-    def _answered(self, action: ReplaceStatus, problem: Problem | None, now: int) -> None:
+    def _answered(self, action: ReplaceStatus, answered: Answered, now: int) -> None:
         if action.raw["kind"] == "Pod":
-            self._stale.answered(action, problem, now)
+            self._stale.answered(action, answered, now)
             return
         metadata = action.raw["metadata"]
         key = metadata["namespace"], metadata["name"]
         if self._written.get(key) != metadata["resourceVersion"]:
             return
-        self._queue.answer(key, problem, now)
-        if problem is not None:
+        self._queue.answer(key, answered, now)
+        if answered.problem is not None:
             del self._written[key]
 
     def _act(self, now: int) -> list[Action]:
@@ -119,11 +135,11 @@ class DisruptionController:
         return actions + self._stale.due(now)
 
     def _sync(self, key: _Key, budget: Budget, now: int) -> list[Action]:
-        status = budget.status(self._scales, now)
+        status = budget.status(self._scales, now, self._policy)
         self._expiries.set(key, budget.next_expiry_ns(now, counts=True))
         self._upkeep.set(key, _next_upkeep_ns(budget, now))
         if status == budget.raw.get("status"):
-            self._queue.succeed(key)
+            self._queue.forget(key)
             return []
         if self._written.get(key) == budget.version:
             return []
@@ -137,7 +153,7 @@ class DisruptionController:
         self._written.pop(key, None)
         self._expiries.set(key, None)
         self._upkeep.set(key, None)
-        self._queue.succeed(key)
+        self._queue.forget(key)
 
 
 def _next_upkeep_ns(budget: Budget, now: int) -> int | None:

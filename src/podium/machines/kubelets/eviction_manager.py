@@ -5,20 +5,24 @@ Source: pkg/kubelet/eviction/eviction_manager.go.
 
 from __future__ import annotations
 
-from podium.decide.pressure import eviction_message, memory_ranking
+from podium.decide.pressure import EvictionOrder, eviction_message, memory_ranking
 from podium.machines.kubelets import kubelet_reports as reports
 from podium.machines.kubelets.node_memory import NodeMemory
 from podium.machines.kubelets.node_runs import NodeRuns
 from podium.machines.kubelets.pod_workers import PodWorkers
 
+# How long a pod gets to end when a threshold is crossed that leaves no time (immediateEvictionGracePeriodSeconds).
+_GRACE_SECONDS = 1
+
 
 class EvictionManager:
     """Looks at the memory of one node; ``due_ns`` is when it has to look again, though nothing changes."""
 
-    def __init__(self, memory: NodeMemory, there: NodeRuns, workers: PodWorkers) -> None:
+    def __init__(self, memory: NodeMemory, there: NodeRuns, workers: PodWorkers, order: EvictionOrder) -> None:
         self._memory = memory
         self._there = there
         self._workers = workers
+        self._order = order
         self.due_ns: int | None = None
 
     @property
@@ -40,11 +44,11 @@ class EvictionManager:
         return has_changed
 
     def _evict(self, available: int, now: int) -> None:
-        ranking = memory_ranking(self._there.memory_uses())
+        ranking = memory_ranking(self._there.memory_uses(), self._order)
         if not ranking:
             return
         self._memory.evict(now)
         run = self._there.runs[ranking[0].pod.metadata.uid]
         message = eviction_message(ranking[0], self._memory.threshold_bytes, max(0, available))
         run.outcome = reports.evicted(run, message)
-        self._workers.stop(run, now, 0)
+        self._workers.stop(run, now, _GRACE_SECONDS)

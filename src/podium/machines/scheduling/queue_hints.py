@@ -11,6 +11,7 @@ from enum import IntEnum
 from weakref import WeakValueDictionary
 
 from podium.cluster.pods import PodRecord
+from podium.framework.errors import is_failure
 from podium.framework.events import Action, ClusterEvent, EventToRegister, QueueingHint, Resource
 from podium.machines.scheduling.queued_pod import QueuedPod
 
@@ -51,7 +52,9 @@ def _wakes(hint: QueueingHint | None, pod: PodRecord, event: ClusterEvent) -> bo
     """What a hint says. One that raises wakes the pod: an attempt in vain is better than a pod that hangs."""
     try:
         return hint is None or hint(pod, event)
-    except Exception:
+    except BaseException as error:
+        if not is_failure(error):
+            raise
         return True
 
 

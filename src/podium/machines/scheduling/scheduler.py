@@ -16,11 +16,12 @@ from podium.decide.placement import Placement, place
 from podium.decide.post_filter import ask_post_filters
 from podium.framework.configuration import Configuration, default_configuration
 from podium.framework.errors import Calling, PluginError
-from podium.framework.events import EVERY_EVENT, ClusterEvent, EventToRegister, Resource
 from podium.framework.events import Action as Change
+from podium.framework.events import ClusterEvent, Resource
 from podium.framework.feature_gates import FeatureGates
-from podium.framework.plugin import EnqueuePlugin, PostFilterResult
+from podium.framework.plugin import PostFilterResult
 from podium.framework.profile_builder import build_profiles
+from podium.framework.registrations import registrations
 from podium.framework.registry import Registry
 from podium.framework.runner import Runner
 from podium.framework.status import SUCCESS, Code, Status, unresolvable, unschedulable
@@ -48,7 +49,7 @@ from podium.machines.observations import (
     Tick,
 )
 from podium.machines.scheduling.binding_cycles import BindingCycles, Failure, Stage
-from podium.machines.scheduling.disruption_cap import DisruptionCap
+from podium.machines.scheduling.cap_waits import CapWaits
 from podium.machines.scheduling.fit_error import fit_error, rejecting_plugins
 from podium.machines.scheduling.futile_preemptions import FutilePreemptions
 from podium.machines.scheduling.pod_changes import pod_changes
@@ -87,13 +88,13 @@ class Scheduler:
         self.queue = SchedulingQueue(
             {name: _sort_key(runner) for name, runner in self.runners.items()},
             self._pre_enqueue,
-            {name: _registrations(runner) for name, runner in self.runners.items()},
+            {name: registrations(profile) for name, profile in profiles.items()},
             QueueSettings(configuration.pod_initial_backoff_ns, configuration.pod_max_backoff_ns),
         )
         self.bindings = BindingCycles(self.cluster, self.waiting_pods)
         self.preemptions = Preemptions(self.cluster)
         self.futile = FutilePreemptions(self.cluster, configuration.max_futile_preemptions)
-        self.cap = DisruptionCap(self.cluster.budgets)
+        self.cap = CapWaits(self.cluster)
         self.reports = PodReports()
         self._room = Room(self.cluster, self.runners, self.queue, self.reports, configuration.nomination_clearing)
         self._surroundings = Surroundings(self.cluster, self.queue, self.cap, self._room)
@@ -195,13 +196,24 @@ class Scheduler:
             return
         if uid in self.bindings:
             self._assumed_changed(record, now)
-        elif wanted:
+        elif wanted and self._holds_place(record):
             self.cluster.nominations.put(record, wanted)
         elif known:
             self.cluster.nominations.remove(uid)
         self.queue.update(record, now)
         if known and uid not in self.bindings and known != wanted:
             self._room.given_up(record, known, now)
+
+    def _holds_place(self, record: PodRecord) -> bool:
+        """Whether a nomination of the pod counts; one that is gated when it is first seen has none until it changes.
+
+        kube-scheduler notes a new pod's nomination when the pod enters the active queue, and that of a pod which it
+        knows with every update (backend/queue/scheduling_queue.go, moveToActiveQ and Update).
+        """
+        return (
+            self.queue.find(record.uid) is not None
+            or self.runners[record.scheduler_name].pre_enqueue(record).is_success
+        )
 
     def _assumed_changed(self, record: PodRecord, now: int) -> None:
         """A pod on its way to its node may get other labels, which others look at."""
@@ -302,6 +314,7 @@ class Scheduler:
     def _attempt(self, queued: QueuedPod, now: int) -> list[Action]:
         pod = queued.record
         runner = self.runners[pod.scheduler_name]
+        self.cluster.pass_time(now)
         try:
             placement = place(runner, pod, self.seed)
             if placement.row is None:
@@ -339,7 +352,9 @@ class Scheduler:
         reason = self.futile.wait(pod, now)
         if not reason:
             result = ask_post_filters(runner, placement)
-            reason = self.cap.take(pod, result.victims, now)
+            if result.retry_ns is not None:
+                self.cap.wait(pod, result.retry_ns)
+            reason = self.cap.take(pod, result.victims)
             if not reason:
                 return result
         return PostFilterResult(unschedulable(f"preemption: {reason}"), nominated_node="")
@@ -413,14 +428,9 @@ class Scheduler:
         return left, actions
 
     def _pre_enqueue(self, pod: PodRecord) -> Status:
-        for plugin in self.runners[pod.scheduler_name].profile.pre_enqueue:
-            try:
-                with Calling(plugin.name, "PreEnqueue", pod):
-                    status = plugin.pre_enqueue(pod)
-            except PluginError as error:
-                status = unresolvable(str(error))
-            if not status.is_success:
-                return status.by(plugin.name)
+        status = self.runners[pod.scheduler_name].pre_enqueue(pod)
+        if not status.is_success:
+            return status
         if self.preemptions.holds(pod.uid):
             return unresolvable("waiting for the preemption for this pod to be finished").by(PREEMPTION_GATE)
         return SUCCESS
@@ -439,22 +449,3 @@ def _sort_key(runner: Runner) -> Callable[[PodRecord, int], tuple[int, ...]]:
         raise PluginError(f"plugin {name} answered at QueueSort for pod {pod.key} with {key!r}, not with integers")
 
     return sort_key
-
-
-def _registrations(runner: Runner) -> dict[str, tuple[EventToRegister, ...]]:
-    """The events that each plugin of a profile waits for.
-
-    Who waits for nodes to come waits for changes of taints as well, whatever the plugin's hint would say of them.
-
-    Source: pkg/scheduler/scheduler.go (buildQueueingHintMap).
-    """
-    registrations = {}
-    for plugin in runner.profile.plugins():
-        events = tuple(plugin.events_to_register()) if isinstance(plugin, EnqueuePlugin) else EVERY_EVENT
-        of_nodes = [event.action for event in events if event.resource is Resource.NODE]
-        if any(Change.ADD in action for action in of_nodes) and not any(
-            Change.UPDATE_NODE_TAINT in action for action in of_nodes
-        ):
-            events = (*events, EventToRegister(Resource.NODE, Change.UPDATE_NODE_TAINT))
-        registrations[plugin.name] = events
-    return registrations
