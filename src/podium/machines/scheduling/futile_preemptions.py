@@ -70,6 +70,10 @@ class FutilePreemptions:
     def __len__(self) -> int:
         return len(self._histories)
 
+    def knows(self, pod: PodRecord) -> bool:
+        """Whether preemptions for the pod's owner are judged."""
+        return pod.owner_uid in self._histories
+
     def begin(self, pod: PodRecord, node_name: str, victims: Iterable[PodRecord]) -> None:
         """Victims are being deleted for a pod; whatever was begun for it before is not judged any more."""
         uids = frozenset(victim.uid for victim in victims)

@@ -52,6 +52,7 @@ from podium.machines.scheduling.binding_cycles import BindingCycles, Failure, St
 from podium.machines.scheduling.cap_waits import CapWaits
 from podium.machines.scheduling.fit_error import fit_error, rejecting_plugins
 from podium.machines.scheduling.futile_preemptions import FutilePreemptions
+from podium.machines.scheduling.known_failures import KnownFailure, KnownFailures
 from podium.machines.scheduling.pod_changes import pod_changes
 from podium.machines.scheduling.pod_reports import PodReports
 from podium.machines.scheduling.preemptions import Ended, Preemptions
@@ -96,6 +97,7 @@ class Scheduler:
         self.futile = FutilePreemptions(self.cluster, configuration.max_futile_preemptions)
         self.cap = CapWaits(self.cluster)
         self.reports = PodReports()
+        self.known = KnownFailures(self.runners)
         self._room = Room(self.cluster, self.runners, self.queue, self.reports, configuration.nomination_clearing)
         self._surroundings = Surroundings(self.cluster, self.queue, self.cap, self._room)
         # Every pod that the API shows, by uid, and the uid of each key.
@@ -106,6 +108,7 @@ class Scheduler:
         """Take in an observation at ``now`` (nanoseconds) and say what to do."""
         actions = self._observe(observation, now)
         while settled := self.waiting_pods.settled(now):
+            self.known.forget()
             for waiting in settled:
                 actions += self._on_its_way(waiting.pod.uid, self.bindings.resume(waiting.pod.uid, now), now)
         return actions
@@ -117,9 +120,11 @@ class Scheduler:
             case Gone(object=Pod() as pod):
                 return self._pod_gone(pod.metadata.uid or pod.key, now)
             case Changed(object=changed):
+                self.known.forget()
                 self._surroundings.changed(changed, now)
                 return []
             case Gone(object=gone):
+                self.known.forget()
                 return self._surroundings.gone(gone, now)
             case Answered(action=action, problem=problem):
                 return self._answered(action, problem, now)
@@ -167,6 +172,7 @@ class Scheduler:
 
     def _assigned(self, record: PodRecord, now: int) -> list[Action]:
         """A pod is on a node: newly seen, bound by us or by others, or changed there."""
+        self.known.forget()
         uid, before = record.uid, self.cluster.placed.get(record.uid)
         is_new = before is None or self.bindings.is_assumed(uid)
         actions = self.bindings.seen(uid, record.node_name)
@@ -192,6 +198,8 @@ class Scheduler:
         known = self.cluster.nominations.node_of(uid)
         wanted = shown if self.reports.read(uid, shown) else known
         record.nominated_node_name = ""
+        if known or wanted or uid in self.bindings:
+            self.known.forget()
         if uid in self.bindings.unseen:
             return
         if uid in self.bindings:
@@ -245,6 +253,7 @@ class Scheduler:
         """A pod neither takes nor wants room: it is gone, or without a node and deleted or another scheduler's."""
         uid, placed = record.uid, self.cluster.placed.get(record.uid)
         nominated = self.cluster.nominations.node_of(uid)
+        self.known.forget()
         actions: list[Action] = [*self.bindings.withdraw(uid)]
         self._forget_pending(uid)
         self.futile.forget(record)
@@ -314,6 +323,9 @@ class Scheduler:
     def _attempt(self, queued: QueuedPod, now: int) -> list[Action]:
         pod = queued.record
         runner = self.runners[pod.scheduler_name]
+        known = self.known.find(pod, now)
+        if known is not None and not self.futile.knows(pod):
+            return self._not_scheduled(queued, known.plugins, known.message, now)
         self.cluster.pass_time(now)
         try:
             placement = place(runner, pod, self.seed)
@@ -321,6 +333,7 @@ class Scheduler:
                 return self._nowhere(queued, runner, placement, now)
         except PluginError as error:
             return self._not_scheduled(queued, [], str(error), now, error=True)
+        self.known.forget()
         node_name = self.cluster.nodes.name(placement.row)
         self.cluster.nominations.remove(pod.uid)
         started = self.bindings.start(queued, runner, placement.state, node_name, now)
@@ -333,6 +346,11 @@ class Scheduler:
         warnings = self.futile.judge(runner, pod, now)
         result = self._way_out(runner, placement, now)
         message = fit_error(placement, len(self.cluster.nodes), result.status.message)
+        plugins = rejecting_plugins(placement)
+        if pod.nominated_node_name or result.nominated_node or result.victims:
+            self.known.forget()
+        elif result.plan is not None and result.retry_ns is None and not self.futile.knows(pod):
+            self.known.keep(pod, KnownFailure(tuple(plugins), message), now)
         if result.nominated_node:
             self.cluster.nominations.put(pod, result.nominated_node)
         elif result.nominated_node == "":
@@ -341,7 +359,7 @@ class Scheduler:
         victims, called_back = self._call_back(pod, result.victims, now)
         self.futile.begin(pod, node_name, victims)
         deletions = self.preemptions.start(pod, node_name, victims)
-        actions = [*self._not_scheduled(queued, rejecting_plugins(placement), message, now), *warnings]
+        actions = [*self._not_scheduled(queued, plugins, message, now), *warnings]
         if result.nominated_node:
             actions += self._room.nominated(pod, result.victims, now)
         return actions + called_back + deletions
@@ -402,6 +420,7 @@ class Scheduler:
 
     def _put_back(self, failure: Failure, now: int) -> list[Action]:
         """Put the pod of a binding cycle that came to nothing back; its room is there for others, not for itself."""
+        self.known.forget()
         cycle, plugins = failure.cycle, failure.rejected_by
         pod, message = cycle.queued.record, failure.status.message
         actions = [*failure.records, *self._not_scheduled(cycle.queued, plugins, message, now, error=not plugins)]
