@@ -68,7 +68,8 @@ PREEMPTION_GATE = "DefaultPreemption"
 class Scheduler:
     """A scheduler with one or several profiles, as a machine.
 
-    Each `Tick` makes at most one scheduling attempt; while pods wait to be attempted, the next deadline is 0.
+    Each `Tick` makes at most one scheduling attempt, and those that are known to end as another one has. While pods
+    wait to be attempted, the next deadline is 0.
     """
 
     def __init__(
@@ -315,17 +316,27 @@ class Scheduler:
         actions = self.bindings.retries(now)
         for failure in self.bindings.give_up_claims(now):
             actions += self._put_back(failure, now)
-        queued = self.queue.pop(now)
-        if queued is not None:
-            actions += self._attempt(queued, now)
-        return actions + self._write_again(now)
+        return actions + self._attempts(now) + self._write_again(now)
+
+    def _attempts(self, now: int) -> list[Action]:
+        """Attempt the pod that goes first; then those behind it of which it is known that they fail as others did.
+
+        That ends with the first one of which there is something to write to the API, since others may react to that.
+        """
+        actions: list[Action] = []
+        while (queued := self.queue.pop(now)) is not None:
+            known = None if self.futile.knows(queued.record) else self.known.find(queued.record, now)
+            if known is None:
+                return actions + self._attempt(queued, now)
+            told = self._not_scheduled(queued, known.plugins, known.message, now)
+            actions += told
+            if not all(isinstance(one, Record) for one in told):
+                break
+        return actions
 
     def _attempt(self, queued: QueuedPod, now: int) -> list[Action]:
         pod = queued.record
         runner = self.runners[pod.scheduler_name]
-        known = self.known.find(pod, now)
-        if known is not None and not self.futile.knows(pod):
-            return self._not_scheduled(queued, known.plugins, known.message, now)
         self.cluster.pass_time(now)
         try:
             placement = place(runner, pod, self.seed)
