@@ -80,6 +80,11 @@ class DefaultPreemption:
         self._exchanges = FairTrials(context.cluster, self._trials) if args.equal_priority_preemption else None
         self._seed = context.seed
 
+    @property
+    def takes_from_equals(self) -> bool:
+        """Whether pods may take room from others of equal priority."""
+        return self._exchanges is not None
+
     def prepare(self) -> None:
         """Rank the pods of all nodes now, so that the first plan need not."""
         self._trials.ranking.refresh()
