@@ -105,8 +105,10 @@ class Explainer:
             else:
                 self.cluster.put(item)
         self.cluster.pass_time(self._now_ns)
+        given = set(classes)
         for policy in policies:
             classes |= with_levels(policy, classes)
+        self._levels = [one for name, one in classes.items() if name not in given]
         for pod in sorted(pods, key=lambda pod: pod.key):
             self._take_in(admitted(pod, classes))
         profiles = build_profiles(configuration or default_configuration(), Registry(IN_TREE), self.cluster)
@@ -137,7 +139,7 @@ class Explainer:
     @cached_property
     def disruptions(self) -> DisruptionState:
         """What holds for disruptions in the cluster: budgets, caps, quotas and avoid lists."""
-        return disruption_state(self._objects, self._now_ns)
+        return disruption_state([*self._objects, *self._levels], self._now_ns)
 
     @property
     def pending(self) -> list[str]:
