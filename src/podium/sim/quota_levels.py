@@ -29,8 +29,8 @@ _OFFERED = (CPU, MEMORY, EPHEMERAL_STORAGE, PODS)
 class QuotaLevel:
     """A priority class that quotas are limited to, and what those of this and of all higher classes add up to.
 
-    ``beyond`` is what of it is more than the nodes offer, by resource: what is asked and what there is. Where nothing is,
-    pods of these classes can all run, but for what does not go onto single nodes, and pods of namespaces without quotas.
+    ``beyond`` is what of it is more than the nodes offer, by resource: what is asked and what there is. Where nothing
+    is, pods of these classes can all run, but for what does not go onto single nodes, and where there are no quotas.
     """
 
     priority_class: str
