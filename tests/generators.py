@@ -97,6 +97,7 @@ WHERE: tuple[tuple[tuple[str, ...], str | None], ...] = (
     ((), "team=red"),
     ((), ""),
     (("shop",), "team!=red"),
+    ((), "!team"),
 )
 
 RARELY = st.sampled_from((False, False, False, True))
@@ -147,6 +148,7 @@ class Traits:
     nominated: bool = False
     budgets: bool = False
     images: bool = False
+    same_sizes: bool = False
     avoid_lists: bool = False
     equals: bool = False
     always_requests: bool = False
@@ -203,7 +205,7 @@ def nodes(draw: st.DrawFn, name: str, traits: Traits = EVERYTHING) -> Node:
         labels=labels,
         taints=draw(st.sampled_from(TAINTS)) if traits.tolerations else (),
         unschedulable=traits.tolerations and draw(ONCE_IN_A_WHILE),
-        images={_with_tag(image): draw(st.sampled_from((10, 300, 900))) * MEBIBYTE for image in held},
+        images={_with_tag(image): draw(_image_sizes(image, traits)) * MEBIBYTE for image in held},
         avoids=draw(st.lists(st.sampled_from(OWNERS), max_size=2)) if traits.avoid_lists else (),
         **extra,
     )
@@ -275,6 +277,8 @@ def _affinity(draw: st.DrawFn, traits: Traits, *, is_target: bool) -> dict[str, 
     for kind in draw(st.lists(st.sampled_from(kinds), min_size=int(is_target), max_size=1 + is_target)):
         one = draw(terms())
         found.setdefault(kind, []).append(one if kind in ("near", "apart") else (draw(st.integers(1, 5)), one))
+    if "near" in found and draw(RARELY):
+        found["near"].append(found["near"][0])
     return found
 
 
@@ -331,6 +335,12 @@ def budgets(draw: st.DrawFn) -> PodDisruptionBudget:
         rate=rate,
         used=used,
     )
+
+
+def _image_sizes(image: str, traits: Traits) -> st.SearchStrategy[int]:
+    """What a node says that an image takes, in megabytes: any node something else, or all the same."""
+    sizes = (10, 300, 900)
+    return st.just(sizes[IMAGES.index(image) % len(sizes)]) if traits.same_sizes else st.sampled_from(sizes)
 
 
 def _with_tag(image: str) -> str:

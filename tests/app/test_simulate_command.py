@@ -36,7 +36,7 @@ Still waiting  1 pod
   default/d  priority 50  since +0s  1 Insufficient cpu. preemption: 1 No preemption victims found
                                      for incoming pod
 
-Summary  4 pods: 1 running, 1 pending, 2 terminated
+Summary  4 pods: 1 ready, 1 pending, 2 terminated
   6 attempts, 1 binding, 2 preempted
 
 Waits  for a node, of the pods that got one

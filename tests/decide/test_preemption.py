@@ -418,7 +418,7 @@ def test_fewer_victims_weigh_less_even_where_priorities_are_negative() -> None:
         [pod("c", on="n2", priority=-5, cpu=4)],
     )
 
-    assert chosen(*nodes) == (("n2",), "smallest sum of victims' priorities")
+    assert chosen(*nodes) == (("n2",), "fewest victims")
 
 
 @pytest.mark.upstream(28)
@@ -637,3 +637,23 @@ def test_the_message_counts_each_reason_once_for_every_node_that_has_it() -> Non
         "preemption: 0/4 nodes are available: 1 Insufficient memory, 1 No preemption victims found for incoming pod, "
         "1 Preemption is not helpful for scheduling, 2 Insufficient cpu"
     )
+
+
+def test_where_there_are_fewer_victims_their_number_decides_and_not_the_sum_of_their_priorities() -> None:
+    """The sum is shifted so that fewer victims always weigh less: 8 against 8 + 1."""
+    nodes = candidates(
+        [pod("a", on="n1", priority=8, cpu=2), pod("b", on="n1", priority=1, cpu=2)],
+        [pod("c", on="n2", priority=8, cpu=4)],
+    )
+
+    assert chosen(*nodes) == (("n2",), "fewest victims")
+
+
+def test_where_others_have_as_many_victims_the_sum_of_priorities_decides() -> None:
+    nodes = candidates(
+        [pod("a", on="n1", priority=8, cpu=1), pod("b", on="n1", priority=1, cpu=1), pod("c", on="n1", cpu=2)],
+        [pod("d", on="n2", priority=8, cpu=2), pod("e", on="n2", priority=2, cpu=2)],
+        [pod("f", on="n3", priority=8, cpu=2), pod("g", on="n3", priority=1, cpu=2)],
+    )
+
+    assert chosen(*nodes) == (("n3",), "smallest sum of victims' priorities")

@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from podium.api.errors import InputError
+from podium.sim.result import result_of
 from podium.sim.simulation import Simulation
 from tests.sim.objects import TEMPLATE, job, owned, scenario, template, workload
 from tests.sim.played import played, pods, told
@@ -153,6 +154,21 @@ def test_a_job_that_says_nothing_runs_one_pod_once() -> None:
     ]
 
 
+@pytest.mark.parametrize("limit", [0, 1, 2])
+def test_a_job_whose_containers_are_started_again_fails_when_they_were_so_often_enough(limit: int) -> None:
+    metadata = {"annotations": {"podium.dev/crash-after": "5s"}}
+    inner = {"metadata": metadata, "spec": {**TEMPLATE["spec"], "restartPolicy": "OnFailure"}}
+
+    simulation = played(node("n1"), job("sum", template=inner, backoffLimit=limit), until_ns=10**12)
+
+    conditions = simulation.store.get("Job", "default/sum").raw["status"]["conditions"]
+    failed = next(one for one in conditions if one["type"] == "Failed")
+    assert failed["reason"] == "BackoffLimitExceeded"
+    restarts = max(limit, 1)
+    assert failed["message"] == f"containers were restarted {restarts} times; backoffLimit is {limit}"
+    assert alive(simulation) == []
+
+
 def test_a_job_without_completions_starts_nothing_after_the_first_success() -> None:
     step = {"at": "4s", "delete": {"kind": "Pod", "name": "early"}}
     work = {**lasting(10, parallelism=2), "metadata": {"name": "sum", "uid": "job"}}
@@ -200,3 +216,48 @@ def test_a_suspended_job_gives_up_its_pods() -> None:
 def test_the_status_of_a_job_is_read_strictly() -> None:
     with pytest.raises(InputError, match=r"Job default/sum, \.status\.succeeded: \"many\" is not a whole number"):
         played(job("sum", status={"succeeded": "many"}))
+
+
+def test_a_namespace_that_is_deleted_is_emptied_though_controllers_would_fill_it_again() -> None:
+    shop = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "shop"}}
+    web = workload("Deployment", "web", 3)
+    web["metadata"]["namespace"] = "shop"
+    work = lasting(100, completions=2)
+    work["metadata"]["namespace"] = "shop"
+
+    simulation = played(node("n1"), shop, web, work, pod("other"), scenario(delete("5s", "Namespace", "shop")))
+
+    assert [one.key for kind in simulation.store.resources.all() for one in simulation.store.objects(kind.name)] == [
+        "n1",
+        "default/other",
+    ]
+    assert simulation.elapsed_ns == 35 * 10**9
+
+
+def test_workloads_whose_pods_are_refused_are_named_with_the_reason() -> None:
+    inner = {**TEMPLATE, "spec": {**TEMPLATE["spec"], "priorityClassName": "high"}}
+    spec = {"hard": {"pods": "2"}}
+    quota = {"apiVersion": "v1", "kind": "ResourceQuota", "metadata": {"name": "small"}, "spec": spec}
+    high = workload("Deployment", "high", 3, template=inner)
+    low = workload("ReplicaSet", "low", 3)
+
+    result = result_of(played(node("n1"), quota, high, low, until_ns=10 * 10**9))
+
+    short = result.summary["short"]
+    assert [(one["wants"], one["has"]) for one in short] == [(3, 0), (3, 2)]
+    assert short[0]["workload"].startswith("ReplicaSet default/high-")
+    assert short[0]["reason"] == "no PriorityClass with name high was found"
+    assert short[1]["workload"] == "ReplicaSet default/low"
+    assert short[1]["reason"].startswith("exceeded quota: small")
+    refused = (one for one in result.events if one.reason == "FailedCreate" and one.by == short[1]["workload"])
+    assert [one.time for one in refused] == [0, 1, 3, 7]
+
+
+def test_a_workload_that_has_got_its_pods_in_the_end_is_not_short() -> None:
+    high = {"apiVersion": "scheduling.k8s.io/v1", "kind": "PriorityClass", "metadata": {"name": "high"}, "value": 5}
+    inner = {**TEMPLATE, "spec": {**TEMPLATE["spec"], "priorityClassName": "high"}}
+    web = workload("ReplicaSet", "web", 1, template=inner)
+
+    result = result_of(played(node("n1"), web, scenario({"at": "5s", "apply": [high]})))
+
+    assert result.summary["short"] == []

@@ -43,9 +43,9 @@ class Life:
                 shutil.copy(file, folder / file.name)
         return folder / "journal"
 
-    def check(self, path: Path, at_least: int) -> int:
+    def check(self, path: Path, at_least: int, *, accept_loss: bool = False) -> int:
         """A store that begins with these files must be what this one once was; returns its version."""
-        with closing(DurableJournal(str(path))) as journal:
+        with closing(DurableJournal(str(path), accept_loss=accept_loss)) as journal:
             store = Store(journal=journal)
         assert store.version >= at_least
         assert state(store) == self.states[store.version]

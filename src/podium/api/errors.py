@@ -42,6 +42,14 @@ def field_path(parent: str, key: str) -> str:
     return f"{parent}.{key}" if key.isidentifier() else f"{parent}[{shown(key)}]"
 
 
+def placed(source: str, document: int | None, object_: str, path: str, problem: str) -> str:
+    """A problem behind its place, on one line of bounded length; parts of the place that are not known are left out."""
+    parts = (source, "" if document is None else f"document {document}", object_, path)
+    place = ", ".join(escape(part, _MAX_PART) for part in parts if part)
+    problem = escape(problem, _MAX_PROBLEM)
+    return f"{place}: {problem}" if place else problem
+
+
 class PodiumError(Exception):
     """The base of all errors that are shown to people; the message stands for itself, without a traceback."""
 
@@ -87,15 +95,7 @@ class InputError(PodiumError):
         )
 
     def __str__(self) -> str:
-        parts = (
-            self.source,
-            "" if self.document is None else f"document {self.document}",
-            self.object,
-            self.path,
-        )
-        place = ", ".join(escape(part, _MAX_PART) for part in parts if part)
-        problem = escape(self.problem, _MAX_PROBLEM)
-        return f"{place}: {problem}" if place else problem
+        return placed(self.source, self.document, self.object, self.path, self.problem)
 
 
 class MalformedError(InputError):

@@ -9,19 +9,21 @@ from typing import Any, Literal
 
 import numpy as np
 
+from podium.api.basis import Caveat
 from podium.api.disruption_policy import DisruptionPolicy
 from podium.api.errors import PodiumError
 from podium.api.meta import Kubernetes
 from podium.api.pod import Pod
 from podium.api.policy import PriorityClass
-from podium.app.admission import admitted, with_levels
+from podium.app.admission import PodDefaults, admitted, with_levels
 from podium.cluster.cluster import Cluster
 from podium.cluster.pods import PodRecord
 from podium.cluster.view import View
 from podium.decide.deferred import Deferred
-from podium.decide.placement import Placement, full_outcome, left_out, place
+from podium.decide.placement import LEFT_OUT, Placement, full_outcome, left_out, place
 from podium.decide.preemption import PreemptionPlan
 from podium.framework.configuration import Configuration, default_configuration
+from podium.framework.errors import PluginError
 from podium.framework.feature_gates import FeatureGates
 from podium.framework.profile_builder import build_profiles
 from podium.framework.registry import Registry
@@ -32,7 +34,7 @@ from podium.plugins.registry import IN_TREE
 from podium.sim.disruption_state import DisruptionState, disruption_state
 from podium.sim.initial import newest_time
 
-OutcomeName = Literal["schedulable", "preempts", "unschedulable", "not-eligible"]
+OutcomeName = Literal["schedulable", "preempts", "unschedulable", "not-eligible", "gated", "error"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,8 +44,10 @@ class Explanation:
     ``outcome`` is what would happen, ``node`` the node taken or nominated ("" where none). ``nodes`` holds each node's
     verdict, ``scores`` the weighted scores by node and plugin where several nodes fit or one does, ``best`` those with
     the highest total. ``plan`` is None unless no node fits. ``pre_filter`` is a rejection before any node was looked
-    at. ``record`` and ``runner`` are the pod and what decided about it: the live cluster, which may go on to change.
-    ``disruptions`` tells of the budgets, caps, quotas and avoid lists around it.
+    at, ``pre_enqueue`` what keeps the pod out of the queue: nothing else is asked then. ``error`` says which plugin
+    failed, which ends the attempt. ``record`` and ``runner`` are the pod and what decided about it: the live cluster,
+    which may go on to change. ``rests_on`` is what the decision could not know, and ``disruptions`` tells of the
+    budgets, caps, quotas and avoid lists around it.
     """
 
     pod: str
@@ -57,20 +61,31 @@ class Explanation:
     plan: PreemptionPlan | None
     record: PodRecord = field(repr=False, compare=False)
     runner: Runner = field(repr=False, compare=False)
+    pre_enqueue: Status | None = None
+    rests_on: tuple[Caveat, ...] = ()
     disruptions: DisruptionState = field(default_factory=DisruptionState, repr=False, compare=False)
+    error: str = ""
 
     def to_dict(self) -> dict[str, Any]:
-        """The decision as plain values, in the form of the conformance cases."""
+        """The decision as plain values, in the form of the conformance cases.
+
+        Nodes that a PreFilter left out say so by the plugin's name, "PreFilter", and give no reason of their own.
+        """
         found: dict[str, Any] = {"pod": self.pod, "outcome": self.outcome, "node": self.node}
+        if self.pre_enqueue is not None:
+            found["preEnqueue"] = _status(self.pre_enqueue)
+        if self.error:
+            found["error"] = self.error
         if self.pre_filter is not None:
             found["preFilter"] = _status(self.pre_filter)
-        found["nodes"] = {name: _status(status) for name, status in self.nodes.items()}
+        found["nodes"] = {name: _verdict(status) for name, status in self.nodes.items()}
         if self.best:
             found |= {"scores": dict(self.scores), "totals": dict(self.totals), "best": list(self.best)}
         if self.plan is not None:
             found["preemption"] = _plan(self.plan)
         if self.disruptions:
             found["disruptions"] = self.disruptions.to_dict()
+        found["restsOn"] = [caveat.to_dict() for caveat in self.rests_on]
         return found
 
 
@@ -94,6 +109,7 @@ class Explainer:
         self.cluster = Cluster(honors_policy=feature_gates.non_preempting_priority)
         self._pending: dict[str, PodRecord] = {}
         pods, classes, policies = [], dict[str, PriorityClass](), []
+        defaults = PodDefaults()
         for item in self._objects:
             if isinstance(item, Pod):
                 pods.append(item)
@@ -103,16 +119,17 @@ class Explainer:
                 policies.append(item)
                 self.cluster.put(item)
             else:
+                defaults.take(item)
                 self.cluster.put(item)
         self.cluster.pass_time(self._now_ns)
         given = set(classes)
         for policy in policies:
             classes |= with_levels(policy, classes)
         self._levels = [one for name, one in classes.items() if name not in given]
-        for pod in sorted(pods, key=lambda pod: pod.key):
-            self._take_in(admitted(pod, classes))
         profiles = build_profiles(configuration or default_configuration(), Registry(IN_TREE), self.cluster)
         self._runners = {name: Runner(profile, self.cluster) for name, profile in profiles.items()}
+        for pod in sorted(pods, key=lambda pod: pod.key):
+            self._take_in(admitted(pod, classes, defaults))
         for profile in profiles.values():
             for plugin in profile.post_filter:
                 if isinstance(plugin, DefaultPreemption):
@@ -142,6 +159,11 @@ class Explainer:
         return disruption_state([*self._objects, *self._levels], self._now_ns)
 
     @property
+    def schedulers(self) -> list[str]:
+        """The names of the profiles that decide."""
+        return sorted(self._runners)
+
+    @property
     def pending(self) -> list[str]:
         """The keys of the pods that can be explained."""
         return sorted(self._pending)
@@ -154,12 +176,31 @@ class Explainer:
             self.cluster.add_pod(record)
             return
         self._pending[record.key] = record
-        if record.nominated_node_name:
+        if record.nominated_node_name and self._is_queued(record):
             self.cluster.nominations.put(record, record.nominated_node_name)
+
+    def _is_queued(self, record: PodRecord) -> bool:
+        """Whether the pod is in the queue, and not gated: the nominations of others are not known to the scheduler.
+
+        Source: pkg/scheduler/eventhandlers.go (addPod) and backend/queue/scheduling_queue.go (moveToActiveQ).
+        """
+        runner = self._runners.get(record.scheduler_name)
+        return runner is not None and runner.pre_enqueue(record).is_success
 
 
 def explain_decision(runner: Runner, pod: PodRecord) -> Explanation:
     """Decide about a pending pod, and keep everything that led to the decision."""
+    gate = runner.pre_enqueue(pod)
+    if not gate.is_success:
+        return Explanation(pod.key, "gated", "", None, {}, {}, {}, (), None, pod, runner, gate)
+    try:
+        return _attempted(runner, pod)
+    except PluginError as error:
+        return Explanation(pod.key, "error", "", None, {}, {}, {}, (), None, pod, runner, error=str(error))
+
+
+def _attempted(runner: Runner, pod: PodRecord) -> Explanation:
+    """What an attempt at the pod would come to. Raises PluginError where a plugin fails."""
     cluster = runner.cluster
     placement = place(runner, pod, nominated_first=False)
     nodes, rejection = _verdicts(cluster, placement)
@@ -205,7 +246,12 @@ def _ratings(
         return {}, {}, ()
     view = View(runner.cluster, placement.feasible)
     if placement.totals is None:
-        runner.scoring.prepare(placement.state, placement.pod, view)
+        try:
+            runner.scoring.prepare(placement.state, placement.pod, view)
+        except PluginError:
+            # The only node that fits is taken without being rated, whoever could not have rated it.
+            (row,) = placement.feasible.tolist()
+            return {}, {}, (runner.cluster.nodes.name(row),)
     by_plugin = dict(sorted(runner.scoring.scores(placement.state, placement.pod, view).items()))
     totals = np.zeros(len(view), dtype=np.int64) + sum(by_plugin.values())
     all_names = runner.cluster.nodes.names_by_row()
@@ -227,6 +273,10 @@ def _preemption(runner: Runner, placement: Placement) -> PreemptionPlan | None:
         return None
     outcome = full_outcome(runner.cluster, placement)
     return plugin.plan(placement.state, placement.pod, runner, outcome, detailed=True)
+
+
+def _verdict(status: Status) -> dict[str, Any]:
+    return _status(replace(status, reasons=()) if status.plugin == LEFT_OUT else status)
 
 
 def _status(status: Status) -> dict[str, Any]:

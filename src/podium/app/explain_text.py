@@ -6,6 +6,8 @@ import re
 from collections.abc import Iterator
 
 from podium.api.quantity import format_quantity
+from podium.app.basis_text import write_basis
+from podium.app.disruptions_text import write_disruptions
 from podium.app.explain import Explanation
 from podium.app.obstacles import find_obstacles
 from podium.app.page import Cell, Page, Part, fitted, listed, shortened
@@ -15,15 +17,36 @@ from podium.app.remedies_text import write_remedies
 
 _MOST_VICTIMS = 3
 _MOST_ROWS = 5
-_STYLES = {"schedulable": "good", "preempts": "warn", "unschedulable": "bad", "not-eligible": "bad"}
+_STYLES = {
+    "schedulable": "good",
+    "preempts": "warn",
+    "unschedulable": "bad",
+    "not-eligible": "bad",
+    "gated": "warn",
+    "error": "bad",
+}
 _WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z0-9]+|[^A-Za-z0-9]+")
 
 
 def write_explanation(page: Page, explanation: Explanation) -> None:
     """Write the whole explanation."""
+    _write_decision(page, explanation)
+    write_disruptions(page, explanation.disruptions)
+    write_basis(page, explanation.rests_on)
+
+
+def _write_decision(page: Page, explanation: Explanation) -> None:
     page.paragraph(Cell(_headline(explanation), _STYLES[explanation.outcome]), hanging=2)
     for fact in _facts(explanation):
         page.paragraph(fact, indent=2, hanging=2)
+    if explanation.pre_enqueue is not None:
+        page.title("Not in the queue", explanation.pre_enqueue.plugin)
+        page.paragraph(explanation.pre_enqueue.message, indent=2)
+        return
+    if explanation.error:
+        page.title("A plugin failed")
+        page.paragraph(explanation.error, indent=2)
+        return
     if explanation.pre_filter is not None:
         page.title("Before any node was looked at", explanation.pre_filter.plugin)
         page.paragraph(explanation.pre_filter.message, indent=2)
@@ -41,12 +64,18 @@ def write_explanation(page: Page, explanation: Explanation) -> None:
 
 def _headline(explanation: Explanation) -> str:
     pod, plan = explanation.pod, explanation.plan
+    if explanation.outcome == "gated":
+        return f"{pod} is gated: it is not attempted"
+    if explanation.outcome == "error":
+        return f"{pod} is not scheduled: the attempt fails"
     if explanation.outcome == "schedulable":
         return f"{pod} fits: node {explanation.node}"
     if plan is not None and plan.chosen is not None:
         victims = [victim.key for victim in plan.chosen.victims]
         noun = "victim" if len(victims) == 1 else "victims"
         return f"{pod} preempts on {explanation.node}: {noun} {listed(victims, _MOST_VICTIMS)}"
+    if plan is not None and plan.put_off is not None:
+        return f"{pod} is unschedulable for now: {plan.put_off}"
     if plan is not None and not plan.eligible:
         return f"{pod} is unschedulable, and {plan.reason.removesuffix('.')}"
     return f"{pod} is unschedulable"

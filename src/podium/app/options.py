@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
+
+Decorated = TypeVar("Decorated", bound=Callable[..., Any])
 
 if TYPE_CHECKING:
     from podium.framework.feature_gates import FeatureGates
@@ -72,7 +75,16 @@ files_option = click.option(
     metavar="FILE",
     multiple=True,
     required=True,
-    help="Manifests, YAML or JSON: a file, a directory of them, or - for standard input. May be repeated.",
+    help="Manifests, YAML or JSON, gzipped or not: a file, a directory with its folders, or - for standard input. "
+    "May be repeated.",
+)
+
+validate_option = click.option(
+    "--validate",
+    "validation",
+    type=click.Choice(["strict", "warn", "ignore"]),
+    help="What becomes of unknown fields, and of what kube-apiserver would refuse: errors, warnings, or nothing. "
+    "Without it, unknown fields are errors in pods and templates that no cluster has stored, and all else is told.",
 )
 
 output_option = click.option(
@@ -89,6 +101,12 @@ config_option = click.option(
     "--config", metavar="FILE", help="A KubeSchedulerConfiguration; without it, that of a default kube-scheduler."
 )
 
+ignore_extenders_option = click.option(
+    "--ignore-extenders",
+    is_flag=True,
+    help="Decide without the extenders of the configuration, which Podium does not call.",
+)
+
 feature_gates_option = click.option(
     "--feature-gates",
     metavar="GATES",
@@ -96,3 +114,17 @@ feature_gates_option = click.option(
     default="",
     help="What is switched off: NonPreemptingPriority=false lets no preemption policy count.",
 )
+
+
+def limit_options(command: Decorated) -> Decorated:
+    """The limits of a simulation (`podium.sim.limits`), each an option that raises it; None is for the usual one."""
+    for name, what in (
+        ("calls", "How often components may be called upon"),
+        ("events", "How many events may happen"),
+        ("objects", "How many objects made in the run may exist at once"),
+    ):
+        option = click.option(
+            f"--max-{name}", type=click.IntRange(min=1), metavar="N", help=f"{what}, if not as usual."
+        )
+        command = option(command)
+    return command

@@ -12,6 +12,7 @@ from podium.api.quantity import format_quantity
 from podium.api.requests import node_allocatable, pod_requests
 from podium.api.resources import CPU
 from podium.app.page import Cell, Page, Part, counted, shortened
+from podium.sim.pod_states import NodeStates, PodState
 from podium.store.store import Store
 
 _MOST_NODES = 20
@@ -41,8 +42,11 @@ class _Filled:
         return 100 * amount // offered if offered else 100 * bool(amount)
 
 
-def write_placement(page: Page, store: Store) -> None:
-    """Write each node with a bar of the cpu that is requested, and its pods; of many nodes, how full they are."""
+def write_placement(page: Page, store: Store, states: NodeStates) -> None:
+    """Write each node with a bar of the cpu that is requested, and its pods; of many nodes, how full they are.
+
+    What is unusual about a node or a pod stands behind its name.
+    """
     nodes = _filled(store)
     if len(nodes) > _MOST_NODES:
         page.title("At the end", f"{counted(len(nodes), 'node')}, by how much of their cpu is requested")
@@ -51,7 +55,7 @@ def write_placement(page: Page, store: Store) -> None:
     page.title("At the end", counted(len(nodes), "node"))
     rows: list[list[Part]] = [[Cell(heading, "dim") for heading in _HEADINGS]]
     for node in nodes:
-        rows += _rows(node, page.short_name_width)
+        rows += _rows(node, states, page.short_name_width)
     page.columns(rows, indent=2, right=(2, 4))
 
 
@@ -78,23 +82,28 @@ def _filled(store: Store) -> list[_Filled]:
     ]
 
 
-def _rows(node: _Filled, width: int) -> list[list[Part]]:
-    percent = node.cpu_percent
-    head: list[Part] = [shortened(node.name, width), bar(percent), f"{percent}%"]
-    pods = [_pod_cells(node, pod, width) for pod in node.pods[:_MOST_PODS]]
+def _rows(node: _Filled, states: NodeStates, width: int) -> list[list[Part]]:
+    percent, marks = node.cpu_percent, states.marks(node.name)
+    name = Cell(_marked(shortened(node.name, width), ", ".join(marks)), "warn" if marks else "")
+    head: list[Part] = [name, bar(percent), f"{percent}%"]
+    pods = [_pod_cells(node, pod, states.state_of(pod), width) for pod in node.pods[:_MOST_PODS]]
     if len(node.pods) > _MOST_PODS:
         pods.append([Cell(f"and {len(node.pods) - _MOST_PODS:,} more", "dim")])
     blank: list[Part] = ["", "", ""]
     return [[*(blank if number else head), *cells] for number, cells in enumerate(pods or [[]])]
 
 
-def _pod_cells(node: _Filled, pod: Pod, width: int) -> list[Part]:
+def _marked(name: str, mark: str) -> str:
+    return f"{name} ({mark})" if mark else name
+
+
+def _pod_cells(node: _Filled, pod: Pod, state: PodState, width: int) -> list[Part]:
     requests = sorted(pod_requests(pod.spec).items())
     amounts = (
         f"{format_quantity(amount, name)} {name} ({node.percent(name, amount)}%)" for name, amount in requests if amount
     )
-    ending = " (terminating)" if pod.is_terminating else ""
-    return [shortened(pod.key, width) + ending, str(pod.priority), ", ".join(amounts) or "nothing"]
+    name = _marked(shortened(pod.key, width), "" if state == "ready" else state)
+    return [name, str(pod.priority), ", ".join(amounts) or "nothing"]
 
 
 def _write_levels(page: Page, nodes: list[_Filled]) -> None:

@@ -8,9 +8,20 @@ from typing import TYPE_CHECKING
 import click
 
 from podium.app.command import Command
-from podium.app.options import Duration, Time, config_option, feature_gates_option, files_option, output_option
+from podium.app.options import (
+    Duration,
+    Time,
+    config_option,
+    feature_gates_option,
+    files_option,
+    ignore_extenders_option,
+    limit_options,
+    output_option,
+    validate_option,
+)
 
 if TYPE_CHECKING:
+    from podium.api.warnings import Validation
     from podium.framework.feature_gates import FeatureGates
     from podium.sim.simulation import Simulation
 
@@ -23,6 +34,7 @@ Example: four pods that want one node, for two minutes
 
 @click.command(cls=Command, epilog=_EPILOG)
 @files_option
+@validate_option
 @click.option("--until", type=Duration(), help="When to stop, after the start; not the scenario's own end.")
 @click.option("--start", type=Time(), help="The time of the start; without it, the newest time in the files.")
 @click.option("--seed", type=int, default=0, show_default=True, help="Chooses uids, and between equal nodes.")
@@ -36,12 +48,15 @@ Example: four pods that want one node, for two minutes
     help="Below it pods neither get nodes from the autoscaler nor keep them; not the scenario's own cut-off.",
 )
 @config_option
+@ignore_extenders_option
 @feature_gates_option
+@limit_options
 @output_option
 @click.option("--events", "every_event", is_flag=True, help="List every event, however many there are.")
 def simulate(
     *,
     files: tuple[str, ...],
+    validation: Validation | None,
     until: int | None,
     start: int | None,
     seed: int,
@@ -49,7 +64,11 @@ def simulate(
     bind_delay: int,
     priority_cutoff: int | None,
     config: str | None,
+    ignore_extenders: bool,
     feature_gates: FeatureGates,
+    max_objects: int | None,
+    max_events: int | None,
+    max_calls: int | None,
     form: str,
     every_event: bool,
 ) -> None:
@@ -58,12 +77,13 @@ def simulate(
     They are there from the start; a Scenario among them says what comes later. The answer tells the story: who is
     placed, preempted, started and ended when, where all are at the end, and who still waits and why.
     """
-    from podium.api.codec import load_files
+    from podium.api.codec import read_input
     from podium.app.output import new_page, show, show_page
     from podium.app.simulation_text import write_simulation
     from podium.framework.configuration import load_configuration
+    from podium.sim.limits import Limits
     from podium.sim.result import result_of
-    from podium.sim.run import RunOptions, simulation_of
+    from podium.sim.run import RunOptions, rests_on, simulation_of
 
     # This process makes many objects, hardly any cycles, and then ends.
     gc.disable()
@@ -75,11 +95,14 @@ def simulate(
         bind_delay_ns=bind_delay,
         configuration=load_configuration(config) if config else None,
         feature_gates=feature_gates,
+        limits=Limits.raised(max_objects, max_events, max_calls),
+        ignore_extenders=ignore_extenders,
         priority_cutoff=priority_cutoff,
     )
-    simulation = simulation_of(load_files(files), options)
+    found = read_input(files, validation)
+    simulation = simulation_of(found.documents, options)
     _play(simulation)
-    result = result_of(simulation)
+    result = result_of(simulation, rests_on(found, simulation.scenario, options))
     if form != "text":
         show(result.to_dict(), form)
         return

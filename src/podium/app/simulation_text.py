@@ -5,9 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 from podium.api.times import format_duration, format_time
+from podium.app.basis_text import write_basis
+from podium.app.disruptions_text import write_disruptions
 from podium.app.page import Cell, Page, Part, counted, listed, shortened
 from podium.app.placement_text import write_placement
 from podium.app.timeline import MOST_LINES, folded, since, whole_reason, write_digest, write_timeline
+from podium.sim.pod_states import NodeStates
 from podium.sim.result import Result
 from podium.sim.simulation import Simulation
 
@@ -26,10 +29,13 @@ def write_simulation(page: Page, simulation: Simulation, result: Result, *, ever
         write_timeline(page, lines)
     else:
         write_digest(page, result.events)
-    write_placement(page, simulation.store)
+    write_placement(page, simulation.store, NodeStates(simulation.store, simulation.control_plane.is_down))
     _write_waiting(page, result)
+    _write_short(page, summary["short"])
     _write_drains(page, summary["drains"])
+    write_disruptions(page, result.disruptions)
     _write_summary(page, summary)
+    write_basis(page, result.rests_on)
 
 
 def _headline(simulation: Simulation, summary: dict[str, Any]) -> str:
@@ -72,6 +78,23 @@ def _waiting_row(page: Page, pod: dict[str, Any], messages: dict[str | None, str
     reason = nominated + messages.get(pod["pod"], "not attempted")
     name = Cell(shortened(pod["pod"], page.name_width), "warn")
     return [name, f"priority {pod['priority']}", f"since {since(max(pod['createdAt'], 0))}", reason]
+
+
+def _write_short(page: Page, short: list[dict[str, Any]]) -> None:
+    """Write the workloads whose pods are refused."""
+    if not short:
+        return
+    page.title("Short of pods", counted(len(short), "workload"))
+    rows: list[list[Part]] = [
+        [
+            Cell(shortened(one["workload"], page.name_width), "warn"),
+            f"wants {one['wants']:,}, has {one['has']:,}: {one['reason']}",
+        ]
+        for one in short[:_MOST_WAITING]
+    ]
+    page.columns(rows, indent=2)
+    if len(short) > _MOST_WAITING:
+        page.line(Cell(f"and {counted(len(short) - _MOST_WAITING, 'more workload')}", "dim"), indent=2)
 
 
 def _write_drains(page: Page, drains: list[dict[str, Any]]) -> None:

@@ -6,6 +6,8 @@ Rows of removed nodes are used again. Shapes: ``[rows]``, or ``[resources, rows]
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field
+
 import numpy as np
 
 from podium.api.node import Node, Taint
@@ -154,7 +156,7 @@ class NodeColumns:
         return self.count - 1
 
     def _grow(self, capacity: int) -> None:
-        for field in (
+        for column_name in (
             "present",
             "allocatable",
             "requested",
@@ -165,7 +167,7 @@ class NodeColumns:
             "taint_group",
             "name_hash",
         ):
-            setattr(self, field, grown(getattr(self, field), capacity))
+            setattr(self, column_name, grown(getattr(self, column_name), capacity))
         for column in self._labels.values():
             column.codes = grown(column.codes, capacity)
         self.capacity = capacity
@@ -199,12 +201,33 @@ class NodeColumns:
         column.codes[row] = 0 if value is None else column.code(value)
 
 
+@dataclass(slots=True, eq=False)
+class Image:
+    """An image of some name: how large it is, and the rows that hold it."""
+
+    size_bytes: int
+    rows: set[int] = field(default_factory=set)
+
+
 class ImageTable:
-    """Which rows hold which image, and how large it is there."""
+    """Which rows hold which image.
+
+    An image has the size that the first node told of it, on every node, until no node holds it any more. So
+    kube-scheduler counts (backend/cache/cache.go, addNodeImageStates and removeNodeImageStates), though the nodes may
+    tell of different sizes, as those of several architectures do.
+    """
 
     def __init__(self) -> None:
-        self.rows_of: dict[str, dict[int, int]] = {}
+        self._images: dict[str, Image] = {}
         self._names_in: dict[int, list[str]] = {}
+
+    def find(self, name: str) -> Image | None:
+        """The image of that name, None where no node holds it."""
+        return self._images.get(name)
+
+    def names_in(self, row: int) -> tuple[str, ...]:
+        """The names of the images that a row holds."""
+        return tuple(self._names_in.get(row, ()))
 
     def put(self, row: int, node: Node) -> None:
         """Read a node's list of images."""
@@ -212,16 +235,19 @@ class ImageTable:
         if not node.status.images:
             return
         names = self._names_in[row] = []
-        for image in node.status.images:
-            for name in image.names:
-                self.rows_of.setdefault(name, {})[row] = image.size_bytes
+        for listed in node.status.images:
+            for name in listed.names:
+                image = self._images.get(name)
+                if image is None:
+                    image = self._images[name] = Image(listed.size_bytes)
+                image.rows.add(row)
                 names.append(name)
 
     def remove(self, row: int) -> None:
         """Forget the images of a row."""
         for name in self._names_in.pop(row, ()):
-            rows = self.rows_of.get(name)
-            if rows is not None:
-                rows.pop(row, None)
-                if not rows:
-                    del self.rows_of[name]
+            image = self._images.get(name)
+            if image is not None:
+                image.rows.discard(row)
+                if not image.rows:
+                    del self._images[name]

@@ -96,13 +96,13 @@ def _fate(one: PodOnNode, daemon_sets: Collection[str], options: DrainOptions, n
 def _refusal(one: PodOnNode, is_daemon: bool, is_orphan: bool, options: DrainOptions) -> str:
     """Why a running pod may not be evicted; "" if it may. An orphan's DaemonSet is no more: it is nobody's pod."""
     if is_daemon and not is_orphan:
-        return "it belongs to a DaemonSet; ignore_daemon_sets leaves it"
+        return "it belongs to a DaemonSet; ignoreDaemonSets: true leaves it"
     if is_daemon and not options.force:
-        return "its DaemonSet is not there to make it again; force allows that"
+        return "its DaemonSet is not there to make it again; force: true allows that"
     if one.has_empty_dir and not options.delete_empty_dir_data:
-        return "its emptyDir would be lost; delete_empty_dir_data allows that"
+        return "its emptyDir would be lost; deleteEmptyDirData: true allows that"
     if one.pod.metadata.controller is None and not options.force:
-        return "it has no controller to make it again; force allows that"
+        return "no controller makes it again; force: true allows that"
     return ""
 
 

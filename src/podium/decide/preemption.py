@@ -26,6 +26,9 @@ from podium.framework.runner import Runner
 from podium.framework.status import Code, Status
 from podium.framework.verdicts import Outcome
 
+_SUM = CRITERIA.index("smallest sum of victims' priorities")
+_NUMBER = CRITERIA.index("fewest victims")
+
 NOT_ELIGIBLE_TERMINATING = "not eligible due to a terminating pod on the nominated node."
 
 
@@ -56,7 +59,8 @@ class PreemptionPlan:
 
     ``reason`` says why the pod is not eligible. ``chosen`` is None where no candidate was found. ``selected`` names
     every node that the criteria leave tied with the chosen one, and ``criterion`` the last of `CRITERIA` that told
-    nodes apart ("" with a single candidate, or none). ``candidates`` and ``rejected`` are by node name; they are
+    nodes apart ("" with a single candidate, or none; the number of victims where the sum of their priorities does so
+    only because they are fewer). ``candidates`` and ``rejected`` are by node name; they are
     filled in only where the plan was asked for in detail. ``is_exchange``: among the victims are pods of the
     preemptor's own priority, for the sake of fairer shares. ``put_off`` says that preemption would work, and which cap
     it has to wait for.
@@ -181,8 +185,20 @@ def _best(table: TrialTable) -> tuple[Int64s, str]:
         found = values[left]
         best = left[found == found.min()]
         if len(best) < len(left):
-            left, deciding = best, name
+            others = np.setdiff1d(left, best, assume_unique=True)
+            left, deciding = best, _effective(name, table, best, others)
     return left, deciding
+
+
+def _effective(criterion: str, table: TrialTable, best: Int64s, others: Int64s) -> str:
+    """What people call the criterion that told the best candidates from others.
+
+    The sum of priorities is shifted so that it is smaller wherever there are fewer victims.
+    """
+    if criterion != CRITERIA[_SUM]:
+        return criterion
+    numbers = table.criteria[_NUMBER]
+    return CRITERIA[_NUMBER] if numbers[best].max() < numbers[others].min() else criterion
 
 
 def _limited(nodes: NodeColumns, table: TrialTable, minimum: tuple[int, int], examined: int, salt: str) -> TrialTable:

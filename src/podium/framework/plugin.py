@@ -120,14 +120,17 @@ class ArrayFilterPlugin(Plugin, Protocol):
 class PostFilterResult:
     """What a PostFilter proposes. ``plan`` is a value that says everything, None for plugins that make none.
 
-    ``nominated_node`` None leaves the pod's nomination as it is, "" clears it. ``retry_ns`` is when the pod is worth
-    another attempt though nothing else may have happened, None where time alone will not help.
+    ``nominated_node`` None leaves the pod's nomination as it is, "" clears it. A plugin answers SUCCESS when it found a
+    way out, UNSCHEDULABLE when the next one may try, UNSCHEDULABLE_AND_UNRESOLVABLE when none need try, and ERROR when
+    it cannot tell. ``answers`` is filled in by `decide.post_filter`: what each plugin that was asked said. ``retry_ns``
+    is when the pod is worth another attempt though nothing else may have happened, None where time alone will not help.
     """
 
     status: Status
     nominated_node: str | None = None
     victims: tuple[PodRecord, ...] = ()
     plan: Any = None
+    answers: tuple[Status, ...] = ()
     retry_ns: int | None = None
 
 
@@ -142,7 +145,11 @@ class PostFilterPlugin(Plugin, Protocol):
 
 @runtime_checkable
 class PreScorePlugin(Plugin, Protocol):
-    """Prepares Score once per attempt; ``feasible`` shows the nodes that passed."""
+    """Prepares Score once per attempt; ``feasible`` shows the nodes that passed.
+
+    A plugin with an attribute ``needs_pre_score`` that is true fails at Score in a profile that enables it there and
+    not at PreScore.
+    """
 
     def pre_score(self, state: CycleState, pod: PodRecord, feasible: View) -> Status: ...
 

@@ -126,6 +126,7 @@ def _default_plugins() -> Plugins:
         "ImageLocality": 1,
         "NodePreferAvoidPods": USUAL_WEIGHTS["NodePreferAvoidPods"],
         "DefaultBinder": None,
+        "NodeDeclaredFeatures": None,
     }
     entries = tuple(PluginEntry(name=name, weight=weight) for name, weight in weights.items())
     return Plugins(multi_point=PluginSet(enabled=entries))

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections import Counter, deque
+from collections import deque
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from podium.api.codec import Document
-from podium.api.errors import PodiumError
 from podium.api.node import Node
+from podium.api.times import MAX_TIME_NS
 from podium.framework.feature_gates import FeatureGates
 from podium.machines.actions import Action, Bind
 from podium.machines.agenda import Agenda
@@ -23,9 +23,11 @@ from podium.sim.faults import CARRIED_OUT, Faults
 from podium.sim.history import History
 from podium.sim.informer import Informer
 from podium.sim.initial import check_objects, create_objects
+from podium.sim.limits import Limits, Meter
 from podium.sim.playing import Player
 from podium.sim.requests import observation_of
 from podium.sim.scenario import Scenario
+from podium.sim.standstill import Standstill
 from podium.sim.steps import Step
 from podium.sim.usage import Usage
 from podium.store.store import Store
@@ -33,8 +35,6 @@ from podium.store.watch_log import WatchEvent
 
 # At one time, the scenario's steps go before what is on its way to or from the API server.
 _STEP, _ON_ITS_WAY = range(2)
-_MOST_TICKS_IN_VAIN = 5_000
-"""How often a component may want to do something at one instant, and then do nothing."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +46,7 @@ class Settings:
     until_ns: int | None = None
     start_delay_ns: int = 0
     bind_delay_ns: int = 0
+    limits: Limits = field(default_factory=Limits)
     feature_gates: FeatureGates = FeatureGates()  # noqa: RUF009 - an immutable value
 
 
@@ -77,9 +78,9 @@ class _Restart:
 class Simulation:
     """Plays a scenario on a cluster.
 
-    At one instant, steps go first, then actions and answers that were on their way, each followed by what kubelets and
-    controllers make of it. Schedulers act when all else is quiet. Without faults, whatever is written reaches everyone
-    at once.
+    At one instant, steps go first, then actions and answers that were on their way. Each comes alone, as calls to an
+    API server do, which take longer than a scheduler's attempt: it is followed by what kubelets and controllers make of
+    it, and then by what schedulers do. Without faults, whatever is written reaches everyone at once.
     """
 
     def __init__(
@@ -106,10 +107,11 @@ class Simulation:
         self.bind_attempts = 0
         self.steps_played = 0
         self._faults = faults
+        self._meter = Meter(settings.limits)
         self.server = APIServer(self.store, self.history, self._note)
         self._agenda: Agenda[Step | _CarryOut | _Hear | _Restart] = Agenda()
         self._inbox: deque[tuple[Component, int, Observation]] = deque()
-        self._vain: Counter[str] = Counter()
+        self._standstill = Standstill(self._count_objects)
         check_objects(documents, scenario, settings.until_ns is not None)
         create_objects(self.store, documents, self.now)
         nodes = {one.uid: one.object for one in self.store.objects("Node") if isinstance(one.object, Node)}
@@ -129,11 +131,10 @@ class Simulation:
             # Somebody has asked the API server for something between two steps.
             self._settle()
             return True
-        item = self._agenda.take_due(self.now)
-        if item is not None:
-            self._happen(item)
-        elif (component := self._due(waits=True)) is not None:
+        if (component := self._due(waits=True)) is not None:
             self._wake(component)
+        elif (item := self._agenda.take_due(self.now)) is not None:
+            self._happen(item)
         elif not self._pass_time():
             return False
         self._settle()
@@ -142,6 +143,7 @@ class Simulation:
     def _begin(self) -> None:
         for event in self.store.events_since(0):
             self.history.begin(event, self.now)
+            self._meter.wanted(event.stored.object, self.elapsed_ns)
             self.usage.observe(event, self.now)
             self.disruptions.observe(event, self.now)
         for component in self.components:
@@ -189,11 +191,9 @@ class Simulation:
         """Let a component do what is due."""
         if component.machine is None:
             return
-        actions = component.machine.handle(Tick(), self.now)
-        self._vain[component.name] += not actions
-        if self._vain[component.name] > _MOST_TICKS_IN_VAIN:
-            raise PodiumError(f"{component.name} goes on for ever at one instant, and does nothing")
-        self._perform(component, actions)
+        self._call(component)
+        self._standstill.act(component.name, self.store.version)
+        self._perform(component, component.machine.handle(Tick(), self.now))
 
     def _pass_time(self) -> bool:
         """Go on to the next time at which something happens; False when there is none, or it is after the end."""
@@ -204,13 +204,13 @@ class Simulation:
             times += [component.next_deadline() for component in self.components]
         end = None if until_ns is None else self.settings.start_ns + until_ns
         next_ns = earliest(times)
-        if next_ns is None or (end is not None and next_ns > end):
+        if next_ns is None or next_ns > (MAX_TIME_NS if end is None else end):
             self.now = self.now if end is None else end
             self.usage.pass_time(self.now)
             return False
         if next_ns > self.now:
             self.now = next_ns
-            self._vain.clear()
+            self._standstill.pass_time()
         return True
 
     def _settle(self) -> None:
@@ -219,6 +219,9 @@ class Simulation:
             while self._inbox:
                 component, life, observation = self._inbox.popleft()
                 if component.machine is not None and component.life == life:
+                    self._call(component)
+                    if not isinstance(observation, Answered):
+                        self._standstill.show(component.name)
                     self._perform(component, component.machine.handle(observation, self.now))
             if self.server.collect_garbage(self.now) or self._receive():
                 continue
@@ -268,7 +271,9 @@ class Simulation:
         self.bind_attempts += isinstance(action, Bind)
         # A scheduler goes by the name that its pods give it.
         by = "" if component.waits else component.name
+        version = self.store.version
         problems = [self.server.carry_out(action, self.now, by) for _ in range(fate.times)]
+        self._standstill.write(component.name, self.store.version - version)
         problem = fate.problem or next(iter(problems), None)
         answered = Answered(action, problem)
         if fate.delay_ns:
@@ -276,8 +281,12 @@ class Simulation:
         else:
             self._inbox.append((component, life, answered))
 
+    def _count_objects(self) -> int:
+        return sum(len(self.store.objects(kind.name)) for kind in self.store.resources.all())
+
     def _note(self, event: WatchEvent, now: int, by: str, message: str) -> None:
         """Something was written: tell everybody."""
+        self._measure(event, by)
         self.history.observe(event, now, by, message)
         self.usage.observe(event, now)
         self.disruptions.observe(event, now)
@@ -287,6 +296,19 @@ class Simulation:
                 component.informer.see(event, now)
             elif component.machine is not None:
                 self._inbox.append((component, component.life, observation))
+
+    def _measure(self, event: WatchEvent, by: str) -> None:
+        """See to it that what is made, and what has happened before, stays within the limits."""
+        stored = event.stored
+        if event.type != "DELETED":
+            self._meter.wanted(stored.object, self.elapsed_ns)
+        if event.type == "ADDED":
+            self._meter.made(stored.uid, f"{stored.kind} {stored.key}", by, self.elapsed_ns)
+        elif event.type == "DELETED":
+            self._meter.gone(stored.uid)
+
+    def _call(self, component: Component) -> None:
+        self._meter.called(component.name, len(self.history.events), self.elapsed_ns)
 
 
 def _kubelets(scenario: Scenario, settings: Settings) -> KubeletSettings:

@@ -19,13 +19,13 @@ from podium.decide.local_storage import has_empty_dir
 from podium.machines.actions import Action, PatchObject
 from podium.machines.deadlines import earliest
 from podium.machines.disruption.evictions import STUCK_AFTER, Evictions, EvictionSettings
-from podium.machines.observations import Answered, Changed, Gone, Observation, Problem, Tick
+from podium.machines.observations import Answered, Changed, Gone, Observation, Tick
 
 _DRAIN = "drain"
 _SECOND = 10**9
 _CORDON: Raw = {"spec": {"unschedulable": True}}
 
-DrainState = Literal["running", "blocked", "drained", "refused", "timed-out"]
+DrainState = Literal["running", "blocked", "drained", "refused", "timed-out", "withdrawn"]
 PodState = Literal["waiting", "terminating", "gone", "left", "refused"]
 
 _STATES: dict[Fate, PodState] = {"evict": "waiting", "wait": "terminating", "leave": "left", "refuse": "refused"}
@@ -71,15 +71,20 @@ class Drain:
 
     What it has to know stands in the API: started anew, it goes on with what it finds there. It is over when no pod is
     left that had to go, when some pod may not be evicted (then none is), or when its time is up; the node stays
-    cordoned in any case. Blocked is what it is while every pod left was refused several times; it goes on trying.
+    cordoned in any case. It is over, too, when somebody uncordons the node: whoever wants pods there is not fought, and
+    those that come are let be. Blocked is what it is while every pod left was refused several times; it goes on trying.
     """
 
     def __init__(self, node: str, settings: DrainSettings = DrainSettings()) -> None:
         self._name = node
         self._settings = settings
         self._node: Node | None = None
+        self._uid = ""
         self._was_seen = False
         self._is_cordoned = False
+        # Whether the API has shown the cordon, and whether it has shown the end of it after that.
+        self._was_cordoned = False
+        self._is_withdrawn = False
         self._cordon_ns: int | None = 0
         self._cordon_failures = 0
         self._pods: dict[str, PodOnNode] = {}
@@ -103,8 +108,8 @@ class Drain:
                 self._changed(object_, raw)
             case Gone(object=object_):
                 self._vanished(object_)
-            case Answered(action=action, problem=problem):
-                self._answered(action, problem, now)
+            case Answered():
+                self._answered(observation, now)
             case Tick() if self._end is None:
                 return self._work(now)
         return []
@@ -134,9 +139,7 @@ class Drain:
     def _changed(self, object_: Kubernetes, raw: Raw) -> None:
         match object_:
             case Node() if object_.metadata.name == self._name:
-                self._node, self._was_seen = object_, True
-                self._is_cordoned |= object_.spec.unschedulable
-                self._next_ns = 0
+                self._node_changed(object_)
             case Pod():
                 self._pod_changed(object_, raw)
             case PodDisruptionBudget():
@@ -157,6 +160,18 @@ class Drain:
             case DaemonSet():
                 self._daemon_sets.discard(object_.key)
                 self._next_ns = 0
+
+    def _node_changed(self, node: Node) -> None:
+        if node.metadata.uid != self._uid:
+            # Another machine has the name: nothing has been done about it yet.
+            self._uid, self._cordon_ns = node.metadata.uid, 0
+            self._is_cordoned = self._was_cordoned = False
+        self._node, self._was_seen = node, True
+        if node.spec.unschedulable:
+            self._is_cordoned = self._was_cordoned = True
+        elif self._was_cordoned:
+            self._is_withdrawn = True
+        self._next_ns = 0
 
     def _pod_changed(self, pod: Pod, raw: Raw) -> None:
         before = self._pods.get(pod.key)
@@ -186,14 +201,14 @@ class Drain:
         if self._namespaces[budget.metadata.namespace]:
             self._evictions.hope()
 
-    def _answered(self, action: Action, problem: Problem | None, now: int) -> None:
-        if isinstance(action, PatchObject):
-            if problem is None:
+    def _answered(self, answered: Answered, now: int) -> None:
+        if isinstance(answered.action, PatchObject):
+            if answered.problem is None:
                 self._is_cordoned = True
             else:
                 self._cordon_ns = now + self._settings.retry_ns
                 self._cordon_failures += 1
-        self._evictions.answered(action, problem, now)
+        self._evictions.answered(answered, now)
         self._next_ns = 0
 
     # What follows from it
@@ -219,6 +234,8 @@ class Drain:
     def _found_end(self) -> tuple[DrainState, str] | None:
         if not self._was_seen:
             return "refused", f"there is no node {self._name}"
+        if self._is_withdrawn:
+            return "withdrawn", "the node was uncordoned; drain it again to go on"
         if self._plan.is_refused:
             return "refused", "some pods may not be evicted"
         if not self._plan.of("evict") and not self._plan.of("wait"):

@@ -5,8 +5,9 @@ Source: pkg/scheduler (scheduler.go, schedule_one.go, eventhandlers.go); pod-pre
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
+from typing import Any
 
 from podium.api.pod import Pod
 from podium.cluster.cluster import Cluster
@@ -15,11 +16,12 @@ from podium.decide.placement import Placement, place
 from podium.decide.post_filter import ask_post_filters
 from podium.framework.configuration import Configuration, default_configuration
 from podium.framework.errors import Calling, PluginError
-from podium.framework.events import EVERY_EVENT, ClusterEvent, EventToRegister, Resource
 from podium.framework.events import Action as Change
+from podium.framework.events import ClusterEvent, Resource
 from podium.framework.feature_gates import FeatureGates
-from podium.framework.plugin import EnqueuePlugin, PostFilterResult
+from podium.framework.plugin import PostFilterResult
 from podium.framework.profile_builder import build_profiles
+from podium.framework.registrations import registrations
 from podium.framework.registry import Registry
 from podium.framework.runner import Runner
 from podium.framework.status import SUCCESS, Code, Status, unresolvable, unschedulable
@@ -55,7 +57,7 @@ from podium.machines.scheduling.pod_reports import PodReports
 from podium.machines.scheduling.preemptions import Ended, Preemptions
 from podium.machines.scheduling.queue import SchedulingQueue
 from podium.machines.scheduling.queued_pod import Place, QueuedPod, QueueSettings
-from podium.machines.scheduling.room import Room
+from podium.machines.scheduling.room import ASSIGNED_POD_DELETE, Room
 from podium.machines.scheduling.surroundings import Surroundings
 from podium.plugins.registry import IN_TREE
 
@@ -84,9 +86,9 @@ class Scheduler:
         )
         self.runners = {name: Runner(profile, self.cluster) for name, profile in profiles.items()}
         self.queue = SchedulingQueue(
-            {name: runner.sort_key for name, runner in self.runners.items()},
+            {name: _sort_key(runner) for name, runner in self.runners.items()},
             self._pre_enqueue,
-            {name: _registrations(runner) for name, runner in self.runners.items()},
+            {name: registrations(profile) for name, profile in profiles.items()},
             QueueSettings(configuration.pod_initial_backoff_ns, configuration.pod_max_backoff_ns),
         )
         self.bindings = BindingCycles(self.cluster, self.waiting_pods)
@@ -94,7 +96,7 @@ class Scheduler:
         self.futile = FutilePreemptions(self.cluster, configuration.max_futile_preemptions)
         self.cap = CapWaits(self.cluster)
         self.reports = PodReports()
-        self._room = Room(self.cluster, self.runners, self.queue, self.reports)
+        self._room = Room(self.cluster, self.runners, self.queue, self.reports, configuration.nomination_clearing)
         self._surroundings = Surroundings(self.cluster, self.queue, self.cap, self._room)
         # Every pod that the API shows, by uid, and the uid of each key.
         self._pods: dict[str, PodRecord] = {}
@@ -113,8 +115,7 @@ class Scheduler:
             case Changed(object=Pod() as pod):
                 return self._pod_changed(pod, now)
             case Gone(object=Pod() as pod):
-                self._pod_gone(pod.metadata.uid or pod.key, now)
-                return []
+                return self._pod_gone(pod.metadata.uid or pod.key, now)
             case Changed(object=changed):
                 self._surroundings.changed(changed, now)
                 return []
@@ -146,24 +147,23 @@ class Scheduler:
     def _pod_changed(self, pod: Pod, now: int) -> list[Action]:
         uid = pod.metadata.uid or pod.key
         namesake = self._uid_of.get(pod.key)
+        actions: list[Action] = []
         if namesake is not None and namesake != uid:
-            self._pod_gone(namesake, now)
+            actions += self._pod_gone(namesake, now)
         if pod.is_terminal:
             if pod.status.phase == "Failed" and uid in self._pods:
                 self.futile.rejected(self._pods[uid], pod.spec.node_name)
-            self._pod_gone(uid, now)
-            return []
+            return actions + self._pod_gone(uid, now)
         record = self._pods[uid] = self.cluster.read(pod)
         self._uid_of[record.key] = uid
         if record.node_name:
             if pod.status.phase == "Running":
                 self.futile.runs(record, now)
-            return [*self._clear_stray(record), *self._assigned(record, now)]
+            return [*actions, *self._clear_stray(record), *self._assigned(record, now)]
         if record.scheduler_name in self.runners and not record.terminating:
             self._pending(record, now)
-        else:
-            self._withdraw(record, now)
-        return []
+            return actions
+        return actions + self._withdraw(record, now)
 
     def _assigned(self, record: PodRecord, now: int) -> list[Action]:
         """A pod is on a node: newly seen, bound by us or by others, or changed there."""
@@ -196,14 +196,24 @@ class Scheduler:
             return
         if uid in self.bindings:
             self._assumed_changed(record, now)
-        else:
-            if wanted:
-                self.cluster.nominations.put(record, wanted)
-            elif known:
-                self.cluster.nominations.remove(uid)
-            if known and known != wanted:
-                self._room.opened(record, now)
+        elif wanted and self._holds_place(record):
+            self.cluster.nominations.put(record, wanted)
+        elif known:
+            self.cluster.nominations.remove(uid)
         self.queue.update(record, now)
+        if known and uid not in self.bindings and known != wanted:
+            self._room.given_up(record, known, now)
+
+    def _holds_place(self, record: PodRecord) -> bool:
+        """Whether a nomination of the pod counts; one that is gated when it is first seen has none until it changes.
+
+        kube-scheduler notes a new pod's nomination when the pod enters the active queue, and that of a pod which it
+        knows with every update (backend/queue/scheduling_queue.go, moveToActiveQ and Update).
+        """
+        return (
+            self.queue.find(record.uid) is not None
+            or self.runners[record.scheduler_name].pre_enqueue(record).is_success
+        )
 
     def _assumed_changed(self, record: PodRecord, now: int) -> None:
         """A pod on its way to its node may get other labels, which others look at."""
@@ -223,27 +233,28 @@ class Scheduler:
             return []
         return [ClearNomination(record.key, record.uid, record.scheduler_name)]
 
-    def _pod_gone(self, uid: str, now: int) -> None:
+    def _pod_gone(self, uid: str, now: int) -> list[Action]:
         record = self._pods.pop(uid, None)
         if record is None:
-            return
+            return []
         if self._uid_of.get(record.key) == uid:
             del self._uid_of[record.key]
-        self._withdraw(record, now)
+        return self._withdraw(record, now)
 
-    def _withdraw(self, record: PodRecord, now: int) -> None:
+    def _withdraw(self, record: PodRecord, now: int) -> list[Action]:
         """A pod neither takes nor wants room: it is gone, or without a node and deleted or another scheduler's."""
         uid, placed = record.uid, self.cluster.placed.get(record.uid)
-        node_name = "" if placed is None else placed.node_name
-        had_room = placed is not None or uid in self.cluster.nominations
-        self.bindings.withdraw(uid)
+        nominated = self.cluster.nominations.node_of(uid)
+        actions: list[Action] = [*self.bindings.withdraw(uid)]
         self._forget_pending(uid)
         self.futile.forget(record)
         if uid in self.cluster.placed:
             self.cluster.remove_pod(uid)
-        if had_room:
-            self._room.opened(placed or record, now)
-            self._room.left(node_name, record, now)
+        if placed is not None:
+            self._room.opened(placed, now)
+        elif nominated:
+            self._room.given_up(record, nominated, now)
+        return actions
 
     def _forget_pending(self, uid: str) -> None:
         self.queue.delete(uid)
@@ -275,12 +286,15 @@ class Scheduler:
     def _preemption_ended(self, ended: Ended, now: int) -> None:
         """Open the preemptor's gate.
 
-        It is tried again at once if something failed, or happened meanwhile that would have woken it; otherwise it
-        waits for its victims to go.
+        It is tried again if something failed, or happened meanwhile that would have woken it; but where only some of
+        its victims have ended, it waits for the others.
         """
         queued = self.queue.find(ended.preemptor.uid)
-        if queued is not None and (ended.failed or queued.place is Place.GATED):
+        if queued is not None and ended.failed:
             self.queue.activate([ended.preemptor.uid], now)
+        elif queued is not None:
+            is_worth_attempt = ended.all_gone or queued.woken_by != ASSIGNED_POD_DELETE
+            self.queue.ask_gate_again(ended.preemptor.uid, now, is_worth_attempt=is_worth_attempt)
 
     # Attempts
 
@@ -308,9 +322,7 @@ class Scheduler:
         except PluginError as error:
             return self._not_scheduled(queued, [], str(error), now, error=True)
         node_name = self.cluster.nodes.name(placement.row)
-        nominated = self.cluster.nominations.remove(pod.uid)
-        if nominated and nominated != node_name:
-            self._room.opened(pod, now)
+        self.cluster.nominations.remove(pod.uid)
         actions = self._went(self.bindings.start(queued, runner, placement.state, node_name, now), now)
         return actions + self._room.taken(node_name, pod.priority, pod.key, now)
 
@@ -320,21 +332,17 @@ class Scheduler:
         warnings = self.futile.judge(runner, pod, now)
         result = self._way_out(runner, placement, now)
         message = fit_error(placement, len(self.cluster.nodes), result.status.message)
-        before = pod.nominated_node_name
         if result.nominated_node:
             self.cluster.nominations.put(pod, result.nominated_node)
         elif result.nominated_node == "":
             self.cluster.nominations.remove(pod.uid)
-        if before and before != pod.nominated_node_name:
-            self._room.opened(pod, now)
         node_name = pod.nominated_node_name
         victims, called_back = self._call_back(pod, result.victims, now)
         self.futile.begin(pod, node_name, victims)
         deletions = self.preemptions.start(pod, node_name, victims)
         actions = [*self._not_scheduled(queued, rejecting_plugins(placement), message, now), *warnings]
         if result.nominated_node:
-            leaving = frozenset(victim.uid for victim in result.victims)
-            actions += self._room.taken(node_name, pod.priority, pod.key, now, leaving)
+            actions += self._room.nominated(pod, result.victims, now)
         return actions + called_back + deletions
 
     def _way_out(self, runner: Runner, placement: Placement, now: int) -> PostFilterResult:
@@ -351,7 +359,7 @@ class Scheduler:
         return PostFilterResult(unschedulable(f"preemption: {reason}"), nominated_node="")
 
     def _not_scheduled(
-        self, queued: QueuedPod, plugins: list[str], message: str, now: int, *, error: bool = False
+        self, queued: QueuedPod, plugins: Sequence[str], message: str, now: int, *, error: bool = False
     ) -> list[Action]:
         """Put a pod back after an attempt that came to nothing, and report what is new about it."""
         pod = queued.record
@@ -359,7 +367,11 @@ class Scheduler:
         self.queue.add_unschedulable(queued, plugins, (), now, error=error)
         actions: list[Action] = [Record(pod.key, pod.uid, "Warning", "FailedScheduling", message)]
         reason = "SchedulerError" if error else "Unschedulable"
-        return actions + self.reports.report(pod, reason, message)
+        nominated = self.reports.nominated(pod.uid)
+        actions += self.reports.report(pod, reason, message)
+        if nominated and nominated != pod.nominated_node_name:
+            self._room.given_up(pod, nominated, now)
+        return actions
 
     def _write_again(self, now: int) -> list[Action]:
         """Send writes that failed once more: about pods that still wait, and that end stray nominations."""
@@ -381,10 +393,13 @@ class Scheduler:
         return actions if failure is None else actions + self._put_back(failure, now)
 
     def _put_back(self, failure: Failure, now: int) -> list[Action]:
-        pod, status = failure.cycle.queued.record, failure.status
-        self._room.opened(pod, now)
-        plugins = [status.plugin] if status.is_rejected and status.plugin else []
-        return self._not_scheduled(failure.cycle.queued, plugins, status.message, now, error=not plugins)
+        """Put the pod of a binding cycle that came to nothing back; its room is there for others, not for itself."""
+        cycle, plugins = failure.cycle, failure.rejected_by
+        pod, message = cycle.queued.record, failure.status.message
+        actions = [*failure.records, *self._not_scheduled(cycle.queued, plugins, message, now, error=not plugins)]
+        if failure.frees_room:
+            self._room.opened(replace(pod, node_name=cycle.node_name), now)
+        return actions
 
     def _call_back(
         self, preemptor: PodRecord, victims: Iterable[PodRecord], now: int
@@ -405,21 +420,24 @@ class Scheduler:
         return left, actions
 
     def _pre_enqueue(self, pod: PodRecord) -> Status:
-        for plugin in self.runners[pod.scheduler_name].profile.pre_enqueue:
-            try:
-                with Calling(plugin.name, "PreEnqueue", pod):
-                    status = plugin.pre_enqueue(pod)
-            except PluginError as error:
-                status = unresolvable(str(error))
-            if not status.is_success:
-                return status.by(plugin.name)
-        if pod.uid in self.preemptions:
+        status = self.runners[pod.scheduler_name].pre_enqueue(pod)
+        if not status.is_success:
+            return status
+        if self.preemptions.holds(pod.uid):
             return unresolvable("waiting for the preemption for this pod to be finished").by(PREEMPTION_GATE)
         return SUCCESS
 
 
-def _registrations(runner: Runner) -> dict[str, tuple[EventToRegister, ...]]:
-    return {
-        plugin.name: tuple(plugin.events_to_register()) if isinstance(plugin, EnqueuePlugin) else EVERY_EVENT
-        for plugin in runner.profile.plugins()
-    }
+def _sort_key(runner: Runner) -> Callable[[PodRecord, int], tuple[int, ...]]:
+    """The order that the profile's QueueSort gives. It raises PluginError where that fails, or cannot be compared."""
+
+    def sort_key(pod: PodRecord, queued_ns: int) -> tuple[int, ...]:
+        plugin = runner.profile.queue_sort
+        name = "" if plugin is None else plugin.name
+        with Calling(name, "QueueSort", pod):
+            key: Any = runner.sort_key(pod, queued_ns)
+        if isinstance(key, tuple) and all(isinstance(part, int) for part in key):
+            return key
+        raise PluginError(f"plugin {name} answered at QueueSort for pod {pod.key} with {key!r}, not with integers")
+
+    return sort_key

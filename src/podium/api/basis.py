@@ -1,0 +1,237 @@
+"""What an answer rests on: where the input says less than a person may think.
+
+Each rule of this module looks at the objects of the input for one thing that an answer cannot know, and says so.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+from podium.api.codec import Document, Input
+from podium.api.meta import Kubernetes
+from podium.api.node import Namespace, Node
+from podium.api.node_health import is_ready
+from podium.api.pod import Pod, PodAffinity
+from podium.api.policy import PodDisruptionBudget
+from podium.api.warnings import InputWarning, PassedOver, Reason
+from podium.api.workloads import ReplicaSet
+
+Read = TypeVar("Read", bound=Kubernetes)
+
+MOST_NAMES = 20
+"""How many objects a caveat names."""
+
+_SHOWN = 3
+# The owner of a static pod's mirror is its node, whose kubelet makes it again.
+_NODE = "Node"
+
+
+@dataclass(frozen=True, slots=True)
+class Caveat:
+    """Something that an answer does not know or does not do.
+
+    ``about`` says what, in a word for programs; ``message`` is a sentence for people. ``names`` are the first of the
+    ``count`` objects that it concerns.
+    """
+
+    about: str
+    message: str
+    count: int
+    names: tuple[str, ...] = ()
+
+    def to_dict(self) -> dict[str, Any]:
+        """The caveat as plain values."""
+        return {"about": self.about, "message": self.message, "count": self.count, "names": list(self.names)}
+
+
+@dataclass(frozen=True, slots=True)
+class Basis:
+    """What an answer is made from.
+
+    ``schedulers`` are the names of those that take part. ``simulates`` says whether controllers act on the objects;
+    otherwise one decision is made. ``further`` is what else there is to say.
+    """
+
+    documents: Sequence[Document]
+    schedulers: Collection[str]
+    simulates: bool
+    passed_over: Sequence[PassedOver] = ()
+    warnings: Sequence[InputWarning] = ()
+    further: Sequence[Caveat] = ()
+
+    def caveats(self) -> tuple[Caveat, ...]:
+        """Everything that has to be said, in a fixed order; () where the input leaves nothing open."""
+        return (*(caveat for rule in _RULES for caveat in rule(self)), *self.further)
+
+    def objects(self, type_: type[Read]) -> Iterator[Read]:
+        """The objects of a type."""
+        return (one.object for one in self.documents if isinstance(one.object, type_))
+
+
+def basis_of(
+    found: Input,
+    schedulers: Collection[str],
+    *,
+    simulates: bool,
+    warnings: Sequence[InputWarning] = (),
+    further: Sequence[Caveat] = (),
+) -> Basis:
+    """What an answer from an input is made from.
+
+    ``warnings`` are those about objects that come later, ``further`` is what else there is to say.
+    """
+    return Basis(
+        found.documents,
+        schedulers,
+        simulates,
+        passed_over=found.passed_over,
+        warnings=[*found.warnings, *warnings],
+        further=further,
+    )
+
+
+def lacks_status(document: Document) -> bool:
+    """Whether the object is a budget of which nobody has said what it allows."""
+    status = document.raw.get("status", {})
+    return isinstance(document.object, PodDisruptionBudget) and "disruptionsAllowed" not in status
+
+
+def _kinds_passed_over(basis: Basis) -> Iterator[Caveat]:
+    """Objects of other kinds may make pods, which then are not in the answer."""
+    makers = [one for one in basis.passed_over if one.may_create_pods]
+    if makers:
+        kinds = sorted(f"{one.count:,} {one.kind} ({one.api_version})" for one in makers)
+        message = f"passed over, though they may make or change pods: {_listed(kinds)}"
+        yield Caveat("kinds-passed-over", message, sum(one.count for one in makers), tuple(kinds[:MOST_NAMES]))
+
+
+def _missing_owners(basis: Basis) -> Iterator[Caveat]:
+    """A pod is replaced by its controller, and a ReplicaSet scaled by its Deployment, which have to be there."""
+    if not basis.simulates:
+        return
+    there = {one.object.metadata.uid for one in basis.documents if one.object is not None}
+    orphans: dict[tuple[str, str], list[str]] = {}
+    for object_ in basis.objects(Kubernetes):
+        owner = object_.metadata.controller
+        if isinstance(object_, Pod | ReplicaSet) and owner is not None and owner.uid not in there:
+            has_ended = isinstance(object_, Pod) and object_.is_terminal
+            if owner.kind != _NODE and not has_ended:
+                orphans.setdefault((object_.kind, owner.kind), []).append(object_.key)
+    for (kind, owner_kind), keys in sorted(orphans.items()):
+        pods = kind == "Pod"
+        consequence = "nobody will replace them" if pods else "nobody will roll them out or scale them"
+        noun = f"{kind.lower() if pods else kind}{'' if len(keys) == 1 else 's'}"
+        message = f"{len(keys):,} {noun} of a {owner_kind} that is not in the input: {consequence}"
+        yield _caveat("owners-missing", message, keys)
+
+
+def _budgets_without_status(basis: Basis) -> Iterator[Caveat]:
+    """A decision goes by the budget's status; a simulation's controller computes it in any case."""
+    keys = [one.object.key for one in basis.documents if lacks_status(one) and one.object is not None]
+    if keys and not basis.simulates:
+        what = "it allows" if len(keys) == 1 else "they allow"
+        message = f"{_counted(keys, 'budget')} without a status: what {what} is computed from the pods"
+        yield _caveat("budgets-without-status", message, keys)
+
+
+def _nodes_not_ready(basis: Basis) -> Iterator[Caveat]:
+    names = [node.metadata.name for node in basis.objects(Node) if not is_ready(node)]
+    if names:
+        consequence = "pods there may be lost" if basis.simulates else "pods there still count"
+        yield _caveat("nodes-not-ready", f"{_counted(names, 'node')} not ready: {consequence}", names)
+
+
+def _pods_on_missing_nodes(basis: Basis) -> Iterator[Caveat]:
+    """Rooms, spreading and affinity know such a pod's node by name alone."""
+    nodes = {node.metadata.name for node in basis.objects(Node)}
+    keys = [
+        pod.key
+        for pod in basis.objects(Pod)
+        if pod.spec.node_name and pod.spec.node_name not in nodes and not pod.is_terminal
+    ]
+    if keys:
+        yield _caveat("nodes-missing", f"{_counted(keys, 'pod')} on nodes that are not in the input", keys)
+
+
+def _other_schedulers(basis: Basis) -> Iterator[Caveat]:
+    """Whoever is to place these pods takes no part."""
+    waiting: dict[str, list[str]] = {}
+    for pod in basis.objects(Pod):
+        name = pod.spec.scheduler_name
+        if not pod.spec.node_name and not pod.is_terminal and name not in basis.schedulers:
+            waiting.setdefault(name, []).append(pod.key)
+    for name, keys in sorted(waiting.items()):
+        message = f"{_counted(keys, 'pending pod')} for scheduler {name}, which takes no part: nobody places them"
+        yield _caveat("other-schedulers", message, keys)
+
+
+def _namespaces_missing(basis: Basis) -> Iterator[Caveat]:
+    """A namespaceSelector asks for labels, which stand in the Namespace object."""
+    known = {one.metadata.name for one in basis.objects(Namespace)}
+    pods = list(basis.objects(Pod))
+    if any(_selects_namespaces(pod) for pod in pods):
+        missing = sorted({pod.metadata.namespace for pod in pods} - known)
+        if missing:
+            message = f"{_counted(missing, 'namespace')} not in the input: for namespace selectors they have no labels"
+            yield _caveat("namespaces-missing", message, missing)
+
+
+def _input_warnings(basis: Basis) -> Iterator[Caveat]:
+    """What was read with reservations, by its reason."""
+    by_reason: dict[Reason, list[str]] = {}
+    for warning in basis.warnings:
+        by_reason.setdefault(warning.reason, []).append(str(warning))
+    for reason, messages in sorted(by_reason.items()):
+        yield Caveat(reason, f"{_WARNED[reason]}: {_told(messages)}", len(messages), tuple(messages[:MOST_NAMES]))
+
+
+_WARNED: dict[Reason, str] = {
+    "unknown-field": "fields that Kubernetes does not have are left aside",
+    "invalid": "kube-apiserver would refuse parts of the input",
+    "slip": "values look like slips",
+    "left-out": "files were left out",
+}
+_RULES: tuple[Callable[[Basis], Iterator[Caveat]], ...] = (
+    _kinds_passed_over,
+    _missing_owners,
+    _budgets_without_status,
+    _nodes_not_ready,
+    _pods_on_missing_nodes,
+    _other_schedulers,
+    _namespaces_missing,
+    _input_warnings,
+)
+
+
+def _selects_namespaces(pod: Pod) -> bool:
+    affinity = pod.spec.affinity
+    sides = (affinity.pod_affinity, affinity.pod_anti_affinity) if affinity is not None else ()
+    return any(_selects_by_label(side) for side in sides if side is not None)
+
+
+def _selects_by_label(side: PodAffinity) -> bool:
+    preferred = (weighted.pod_affinity_term for weighted in side.preferred)
+    terms = (*side.required, *preferred)
+    selectors = (term.namespace_selector for term in terms)
+    return any(one is not None and (one.match_labels or one.match_expressions) for one in selectors)
+
+
+def _caveat(about: str, message: str, names: Sequence[str]) -> Caveat:
+    """A caveat that names the first of the objects in its sentence too."""
+    return Caveat(about, f"{message} ({_listed(names)})", len(names), tuple(names[:MOST_NAMES]))
+
+
+def _told(messages: Sequence[str]) -> str:
+    rest = len(messages) - _SHOWN
+    return "; ".join(messages[:_SHOWN]) + (f"; and {rest:,} more" if rest > 0 else "")
+
+
+def _listed(names: Sequence[str]) -> str:
+    rest = len(names) - _SHOWN
+    return ", ".join(names[:_SHOWN]) + (f" and {rest:,} more" if rest > 0 else "")
+
+
+def _counted(names: Sequence[str], noun: str) -> str:
+    return f"{len(names):,} {noun}{'' if len(names) == 1 else 's'}"

@@ -1,0 +1,92 @@
+"""How much a simulation may take: objects, events and work, so that a small file does not exhaust the machine."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields
+
+from podium.api.errors import PodiumError
+from podium.api.meta import Kubernetes
+from podium.api.times import format_duration
+from podium.api.workloads import Deployment, Job, ReplicaSet, ReplicationController, StatefulSet
+
+
+class LimitError(PodiumError):
+    """A simulation has reached one of its limits."""
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """The limits of a simulation; each can be raised.
+
+    ``objects`` is how many objects made in the run may exist at once, ``events`` how many may happen, and ``calls`` how
+    often components may be called upon. An object takes some 7 kB, an event 200 bytes, a call some 10 microseconds.
+    """
+
+    objects: int = 500_000
+    events: int = 5_000_000
+    calls: int = 100_000_000
+
+    @classmethod
+    def raised(cls, objects: int | None, events: int | None, calls: int | None) -> Limits:
+        """The usual limits with those that are given in their place. Raises LimitError for one below 1."""
+        given = {"objects": objects, "events": events, "calls": calls}
+        return cls(**{name: most for name, most in given.items() if most is not None})
+
+    def __post_init__(self) -> None:
+        for field in fields(self):
+            if getattr(self, field.name) < 1:
+                raise LimitError(f"the limit of {field.name} is {getattr(self, field.name)}; it must be 1 or more")
+
+
+class Meter:
+    """What a simulation has taken so far. Each method raises LimitError where that is more than the limits allow."""
+
+    def __init__(self, limits: Limits) -> None:
+        self._limits = limits
+        self._objects: set[str] = set()
+        self._calls = 0
+
+    def wanted(self, object_: Kubernetes, elapsed_ns: int) -> None:
+        """An object was written that may ask for pods; more than may exist are not waited for."""
+        pods = pods_wanted(object_)
+        if pods > self._limits.objects:
+            what = f"{object_.kind} {object_.key} wants {pods:,} pods"
+            raise _reached("objects", self._limits.objects, what, elapsed_ns)
+
+    def made(self, uid: str, what: str, by: str, elapsed_ns: int) -> None:
+        """An object was made in the run; ``what`` is its kind and key, ``by`` who made it."""
+        self._objects.add(uid)
+        if len(self._objects) > self._limits.objects:
+            maker = by or "the scenario"
+            raise _reached("objects", self._limits.objects, f"{maker} makes {what}", elapsed_ns)
+
+    def gone(self, uid: str) -> None:
+        """An object is no more."""
+        self._objects.discard(uid)
+
+    def called(self, component: str, events: int, elapsed_ns: int) -> None:
+        """A component is called upon; so many events have happened before."""
+        self._calls += 1
+        if self._calls > self._limits.calls:
+            raise _reached("calls", self._limits.calls, f"{component} is called upon once more", elapsed_ns)
+        if events > self._limits.events:
+            raise _reached(
+                "events", self._limits.events, f"there is one more event before {component} acts", elapsed_ns
+            )
+
+
+def pods_wanted(object_: Kubernetes) -> int:
+    """How many pods a workload asks for at once; 0 for what asks for none, or for as many as there are nodes."""
+    if isinstance(object_, Job):
+        most = object_.spec.parallelism
+        return most if object_.spec.completions is None else min(most, object_.spec.completions)
+    if isinstance(object_, Deployment | ReplicaSet | ReplicationController | StatefulSet):
+        return object_.spec.replicas
+    return 0
+
+
+def _reached(limit: str, most: int, problem: str, elapsed_ns: int) -> LimitError:
+    return LimitError(
+        f"at +{format_duration(elapsed_ns)} {problem}, which is beyond the limit of {most:,} {limit}; "
+        f"--max-{limit} raises it, and an earlier end (--until) may do without"
+    )

@@ -1,0 +1,136 @@
+"""What an answer rests on is said where the input leaves something open, and nowhere else."""
+
+import json
+from typing import Any
+
+import pytest
+
+from podium.api.basis import MOST_NAMES, Basis, Caveat
+from podium.api.codec import load_text
+from podium.api.warnings import InputWarning, PassedOver
+
+Raw = dict[str, Any]
+CONTAINERS = [{"name": "c", "image": "i"}]
+
+
+def pod(name: str, *, owner: Raw | None = None, **spec: Any) -> Raw:
+    references = {} if owner is None else {"ownerReferences": [{"apiVersion": "v1", "controller": True, **owner}]}
+    return {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": {"name": name, **references},
+        "spec": {"containers": CONTAINERS, **spec},
+    }
+
+
+def node(name: str, ready: str = "True") -> Raw:
+    conditions = [{"type": "Ready", "status": ready}]
+    return {"apiVersion": "v1", "kind": "Node", "metadata": {"name": name}, "status": {"conditions": conditions}}
+
+
+def budget(**rest: Any) -> Raw:
+    spec = {"minAvailable": 1, "selector": {"matchLabels": {"app": "web"}}}
+    return {"apiVersion": "policy/v1", "kind": "PodDisruptionBudget", "metadata": {"name": "b"}, "spec": spec, **rest}
+
+
+def caveats(*raws: Raw, simulates: bool = True, **others: Any) -> dict[str, Caveat]:
+    documents = load_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": list(raws)}), "input")
+    found = Basis(documents, ["default-scheduler"], simulates, **others).caveats()
+    return {caveat.about: caveat for caveat in found}
+
+
+def test_of_a_whole_cluster_there_is_nothing_to_say() -> None:
+    owner = {"kind": "ReplicaSet", "name": "web", "uid": "r1"}
+    replica_set = {
+        "apiVersion": "apps/v1",
+        "kind": "ReplicaSet",
+        "metadata": {"name": "web", "uid": "r1"},
+        "spec": {
+            "selector": {"matchLabels": {"app": "web"}},
+            "template": {"metadata": {"labels": {"app": "web"}}, "spec": {"containers": CONTAINERS}},
+        },
+    }
+
+    objects = (node("n"), replica_set, pod("a", owner=owner, nodeName="n"), budget(status={"disruptionsAllowed": 0}))
+    for simulates in (True, False):
+        assert caveats(*objects, simulates=simulates) == {}
+
+
+def test_nobody_replaces_pods_whose_owner_is_not_there() -> None:
+    owner = {"kind": "ReplicaSet", "name": "web", "uid": "r1"}
+    found = caveats(*(pod(f"p{number}", owner=owner) for number in range(30)))
+
+    caveat = found["owners-missing"]
+    assert (caveat.count, len(caveat.names)) == (30, MOST_NAMES)
+    assert caveat.message == (
+        "30 pods of a ReplicaSet that is not in the input: nobody will replace them "
+        "(default/p0, default/p1, default/p2 and 27 more)"
+    )
+
+
+def test_a_mirror_of_a_static_pod_is_made_again_by_its_node() -> None:
+    assert caveats(node("n"), pod("p", owner={"kind": "Node", "name": "n", "uid": "x"}, nodeName="n")) == {}
+
+
+def test_one_decision_needs_no_owners() -> None:
+    assert caveats(pod("p", owner={"kind": "ReplicaSet", "name": "web", "uid": "r1"}), simulates=False) == {}
+
+
+@pytest.mark.parametrize("status", [{}, {"status": {}}, {"status": {"currentHealthy": 3}}])
+def test_budgets_without_a_status_are_told_where_one_decision_goes_by_it(status: Raw) -> None:
+    assert caveats(budget(**status), simulates=False)["budgets-without-status"].names == ("default/b",)
+    assert caveats(budget(**status)) == {}
+
+
+@pytest.mark.parametrize("ready", ["False", "Unknown"])
+def test_nodes_that_are_not_ready_are_told(ready: str) -> None:
+    assert caveats(node("a"), node("b", ready))["nodes-not-ready"].names == ("b",)
+
+
+def test_pods_on_nodes_that_are_not_there_are_told() -> None:
+    assert caveats(node("n"), pod("p", nodeName="gone"))["nodes-missing"].names == ("default/p",)
+
+
+def test_pending_pods_of_other_schedulers_are_told() -> None:
+    found = caveats(node("n"), pod("p", schedulerName="volcano"), pod("q", schedulerName="volcano", nodeName="n"))
+
+    assert found["other-schedulers"].message == (
+        "1 pending pod for scheduler volcano, which takes no part: nobody places them (default/p)"
+    )
+
+
+@pytest.mark.parametrize("rule", ["requiredDuringSchedulingIgnoredDuringExecution", "preferred"])
+def test_namespaces_whose_labels_are_selected_must_be_there(rule: str) -> None:
+    term = {"topologyKey": "zone", "namespaceSelector": {"matchLabels": {"team": "a"}}}
+    if rule == "preferred":
+        side: Raw = {
+            "preferredDuringSchedulingIgnoredDuringExecution": [{"weight": 1, "podAffinityTerm": term}],
+        }
+    else:
+        side = {rule: [term]}
+    asking = pod("p", affinity={"podAntiAffinity": side})
+    namespace = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "default"}}
+
+    assert caveats(asking)["namespaces-missing"].names == ("default",)
+    assert caveats(asking, namespace) == {}
+
+
+def test_kinds_that_may_make_pods_are_told_and_others_are_not() -> None:
+    jobs = PassedOver("RayCluster", "ray.io/v1", 3, True, ("a.yaml",))
+    maps = PassedOver("ConfigMap", "v1", 500, False, ("a.yaml",))
+
+    caveat = caveats(passed_over=[jobs, maps])["kinds-passed-over"]
+
+    assert caveat.count == 3
+    assert caveat.message == "passed over, though they may make or change pods: 3 RayCluster (ray.io/v1)"
+
+
+def test_warnings_are_summed_up_by_reason() -> None:
+    warnings = [InputWarning(f"no field x{number}", "unknown-field", source="a.yaml") for number in range(5)]
+    warnings.append(InputWarning("looks like a slip", "slip", path=".memory"))
+
+    found = caveats(warnings=warnings)
+
+    assert found["unknown-field"].count == 5
+    assert found["unknown-field"].message.endswith("a.yaml: no field x2; and 2 more")
+    assert found["slip"].names == (".memory: looks like a slip",)

@@ -1,0 +1,37 @@
+from typing import get_args
+
+from podium.api.warnings import InputWarning, PassedOver, Reason
+
+
+def test_a_warning_stands_behind_its_place() -> None:
+    warning = InputWarning("there is no such field", "unknown-field", object="Pod default/web", path=".spec.nodeNaem")
+
+    located = warning.located(source="web.yaml", document=2, object="another")
+
+    assert str(located) == "web.yaml, document 2, Pod default/web, .spec.nodeNaem: there is no such field"
+    assert str(located.as_error()) == str(located)
+
+
+def test_strict_refuses_what_kubernetes_does_not_take_and_nothing_else() -> None:
+    refused = {reason for reason in get_args(Reason) if InputWarning("", reason).is_refused_when_strict}
+
+    assert refused == {"unknown-field", "invalid"}
+
+
+def test_a_warning_is_told_on_one_line_that_cannot_act_on_a_terminal() -> None:
+    warning = InputWarning("\x1b[31mred\n", "slip", source="a\nb.yaml")
+
+    assert str(warning).isprintable()
+    assert warning.to_dict() == {"reason": "slip", "message": "\\x1b[31mred\\n", "source": "a\nb.yaml"}
+
+
+def test_what_was_passed_over_is_told_in_the_words_of_the_api() -> None:
+    one = PassedOver("CronJob", "batch/v1", 3, True, ("a.yaml",))
+
+    assert one.to_dict() == {
+        "kind": "CronJob",
+        "apiVersion": "batch/v1",
+        "count": 3,
+        "mayCreatePods": True,
+        "sources": ["a.yaml"],
+    }
