@@ -82,7 +82,7 @@ def check_amounts(amounts: Mapping[str, Quantity], path: str) -> None:
 
 
 def check_offers(amounts: Mapping[str, Quantity], path: str) -> None:
-    """Amounts by resource that a node offers: of any names, as cloud providers give them (attachable-volumes-aws-ebs)."""
+    """Amounts by resource that a node offers: of any name, as cloud providers give them."""
     for name, amount in amounts.items():
         problem = label_key_problem(name) or _amount_problem(name, amount)
         if problem is not None:
