@@ -111,7 +111,7 @@ class Simulation:
         self.server = APIServer(self.store, self.history, self._note)
         self._agenda: Agenda[Step | _CarryOut | _Hear | _Restart] = Agenda()
         self._inbox: deque[tuple[Component, int, Observation]] = deque()
-        self._standstill = Standstill(self._count_objects)
+        self._standstill = Standstill(self.store.count)
         check_objects(documents, scenario, settings.until_ns is not None)
         create_objects(self.store, documents, self.now)
         nodes = {one.uid: one.object for one in self.store.objects("Node") if isinstance(one.object, Node)}
@@ -280,9 +280,6 @@ class Simulation:
             self._agenda.add(self.now + fate.delay_ns, _Hear(component, life, answered), _ON_ITS_WAY)
         else:
             self._inbox.append((component, life, answered))
-
-    def _count_objects(self) -> int:
-        return sum(len(self.store.objects(kind.name)) for kind in self.store.resources.all())
 
     def _note(self, event: WatchEvent, now: int, by: str, message: str) -> None:
         """Something was written: tell everybody."""

@@ -102,6 +102,10 @@ class Store:
         self.resources.named(kind)
         return [stored for _, stored in sorted(self._revisions.of(kind).items())]
 
+    def count(self) -> int:
+        """How many objects there are, of all kinds."""
+        return sum(len(self._revisions.of(kind)) for kind in self._revisions.kinds())
+
     def page(self, kind: str, namespace: str = "", options: ListOptions = _EVERYTHING) -> Page:
         """A page of a kind's objects, of one namespace or for "" of all. Raises StoreError as `list_page` does."""
         return list_page(self._revisions, self._scope(kind, namespace, options), options)
