@@ -79,6 +79,19 @@ class TestAssuming:
         assert not driver.scheduler.bindings.is_assumed(A.metadata.uid)
         assert driver.scheduler.cluster.nodes.pod_count[0] == 1
 
+    def test_labels_that_an_assumed_pod_gets_count_for_others_at_once(self) -> None:
+        """It stays on the node that it is on its way to."""
+        driver, bind = binding(A, driver=Driver(node("n1", cpu=6, labels={HOSTNAME: "n1"})))
+
+        driver.see(pod("a", cpu=4, labels={"app": "web"}))
+
+        record = driver.scheduler.cluster.placed[A.metadata.uid]
+        assert (dict(record.labels), record.node_name) == ({"app": "web"}, "n1")
+        driver.see(pod("c", apart=[term("app=web", HOSTNAME)]))
+        assert all_of(Bind, driver.tick()) == []
+        driver.answer(bind)
+        assert driver.holds(A) == "n1"
+
     @pytest.mark.parametrize("answer_first", [True, False])
     def test_the_binding_is_recorded_once_whichever_comes_first_answer_or_watch(self, answer_first: bool) -> None:
         driver, bind = binding(A, driver=Driver(N1, settings=with_plugins("Spy")))

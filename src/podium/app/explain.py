@@ -122,8 +122,10 @@ class Explainer:
                 defaults.take(item)
                 self.cluster.put(item)
         self.cluster.pass_time(self._now_ns)
+        given = set(classes)
         for policy in policies:
             classes |= with_levels(policy, classes)
+        self._levels = [one for name, one in classes.items() if name not in given]
         profiles = build_profiles(configuration or default_configuration(), Registry(IN_TREE), self.cluster)
         self._runners = {name: Runner(profile, self.cluster) for name, profile in profiles.items()}
         for pod in sorted(pods, key=lambda pod: pod.key):
@@ -154,7 +156,7 @@ class Explainer:
     @cached_property
     def disruptions(self) -> DisruptionState:
         """What holds for disruptions in the cluster: budgets, caps, quotas and avoid lists."""
-        return disruption_state(self._objects, self._now_ns)
+        return disruption_state([*self._objects, *self._levels], self._now_ns)
 
     @property
     def schedulers(self) -> list[str]:
