@@ -32,7 +32,7 @@ class Placement:
 
     ``rows`` are the rows that were looked at, ``outcome`` the filters' answer for each of them. ``feasible`` are the
     rows where the pod fits, ``totals`` their scores (None where there was nothing to compare), and ``row`` the one
-    taken, None where there is none.
+    taken, None where there is none. ``error`` says what went wrong where a filter failed: then no node is taken.
     """
 
     pod: PodRecord
@@ -43,6 +43,7 @@ class Placement:
     feasible: Int64s
     totals: Int64s | None
     row: int | None
+    error: str = ""
 
     def status(self, nodes: NodeColumns, row: int) -> Status:
         """Why the node in ``row`` was refused, or success."""
@@ -95,6 +96,11 @@ def place(runner: Runner, pod: PodRecord, seed: int = 0, *, nominated_first: boo
             if outcome.refused[0] == 0:
                 return Placement(pod, state, pre_filter, rows, outcome, rows, None, row)
     outcome = runner.filter(state, pod, pre_filter.rows)
+    error = outcome.error()
+    if error is not None:
+        rows = nodes.all_rows() if pre_filter.rows is None else pre_filter.rows
+        nothing = np.empty(0, dtype=np.int64)
+        return Placement(pod, state, pre_filter, rows, outcome, nothing, None, None, error.message)
     if pre_filter.rows is None:
         rows, fitting = nodes.all_rows(), outcome.feasible
     else:
