@@ -90,7 +90,7 @@ def claim(name: str, *requests: Raw, status: Raw | None = None, **devices: Any) 
 
 
 def allocated(node: str, *devices: str, to: Sequence[str] = (), **result: Any) -> Raw:
-    """The status of a claim that has some of a node's devices; `to` are the pods that use it, whose uids are uid-NAME."""
+    """The status of a claim that has some of a node's devices; pods `to` whom it is given have the uids uid-NAME."""
     results = [{"request": "r", "driver": DRIVER, "pool": node, "device": one, **result} for one in devices]
     selector = {"matchFields": [{"key": "metadata.name", "operator": "In", "values": [node]}]}
     return {
@@ -104,7 +104,10 @@ def claim_template(name: str, *requests: Raw) -> Raw:
         "apiVersion": GROUP,
         "kind": "ResourceClaimTemplate",
         "metadata": {"name": name, "namespace": "default"},
-        "spec": {"metadata": {"labels": {"made": "yes"}}, "spec": {"devices": {"requests": list(requests or (request(),))}}},
+        "spec": {
+            "metadata": {"labels": {"made": "yes"}},
+            "spec": {"devices": {"requests": list(requests or (request(),))}},
+        },
     }
 
 

@@ -68,7 +68,9 @@ def test_a_claim_that_was_made_without_an_answer_is_not_made_again() -> None:
 
     rig.wait(60)
 
-    assert rig.get("Pod", "web")["status"]["resourceClaimStatuses"][0]["resourceClaimName"] in rig.names("ResourceClaim")
+    assert rig.get("Pod", "web")["status"]["resourceClaimStatuses"][0]["resourceClaimName"] in rig.names(
+        "ResourceClaim"
+    )
     assert len(rig.names("ResourceClaim")) == 1
 
 
@@ -152,7 +154,9 @@ def test_a_deleted_pod_without_a_node_will_not_run() -> None:
 
 
 def test_nothing_is_remembered_of_what_is_gone() -> None:
-    rig = rig_of(claim_template("gpu"), using(user("web", node="n1"), template="gpu"), user("a"), in_use("c", "n1", "a"))
+    rig = rig_of(
+        claim_template("gpu"), using(user("web", node="n1"), template="gpu"), user("a"), in_use("c", "n1", "a")
+    )
     for name in ("web", "a"):
         rig.delete("Pod", name)
     rig.settle()

@@ -175,7 +175,9 @@ def test_a_pod_waits_until_its_devices_are_ready() -> None:
 
     stored = simulation.store.get("ResourceClaim", "default/c")
     status = {**stored.raw["status"], "devices": [said]}
-    simulation.server.edit(lambda store: store.update_status({**stored.raw, "status": status}), "driver", simulation.now)
+    simulation.server.edit(
+        lambda store: store.update_status({**stored.raw, "status": status}), "driver", simulation.now
+    )
     while simulation.step():
         check(simulation)
 
@@ -186,9 +188,7 @@ def test_a_pod_waits_until_its_devices_are_ready() -> None:
 
 def test_devices_that_are_not_ready_in_time_are_taken_back_and_others_tried() -> None:
     slow = device("g", bindingConditions=["Ready"], bindingFailureConditions=[])
-    simulation = played(
-        node("n1"), devices_of("n1", slow), claim("c"), using(pod("a"), "c"), scenario(until="11m")
-    )
+    simulation = played(node("n1"), devices_of("n1", slow), claim("c"), using(pod("a"), "c"), scenario(until="11m"))
 
     assert "device binding timeout" in " ".join(event.message or "" for event in simulation.history.events)
     assert where(simulation)["a"] == ""
@@ -222,9 +222,7 @@ def test_a_taint_that_goes_wakes_who_waits_for_the_device() -> None:
 
 def test_a_claim_that_fails_in_every_node_is_an_error_that_is_tried_again() -> None:
     wrong = claim("c", request("r", 'device.attributes["none"].model == "a"'))
-    simulation = played(
-        node("n1"), devices_of("n1", device("g")), wrong, using(pod("a"), "c"), scenario(until="1m")
-    )
+    simulation = played(node("n1"), devices_of("n1", device("g")), wrong, using(pod("a"), "c"), scenario(until="1m"))
 
     failed = [event for event in simulation.history.events if event.reason == "FailedScheduling"]
     assert "CEL runtime error: no such key: model" in (failed[0].message or "")

@@ -14,7 +14,13 @@ import msgspec
 
 from podium.api.devices import Device, DeviceClass, DeviceTaintRule, ResourceSlice
 from podium.api.quantity import parse_quantity
-from podium.api.resource_claims import DELETE_PROTECTION, DEVICE_CLASS_PREFIX, AllocationResult, DeviceResult, ResourceClaim
+from podium.api.resource_claims import (
+    DELETE_PROTECTION,
+    DEVICE_CLASS_PREFIX,
+    AllocationResult,
+    DeviceResult,
+    ResourceClaim,
+)
 
 DeviceObject = ResourceClaim | ResourceSlice | DeviceClass | DeviceTaintRule
 DeviceID = tuple[str, str, str]

@@ -49,7 +49,10 @@ def found(*objects: Raw, on: str = "n1", most_steps: int = 50_000, labels: Raw |
     if results is None:
         return None
     return [
-        [f"{one.request}={one.device if one.pool == on else f'{one.pool}/{one.device}'}" for one in result.devices.results]
+        [
+            f"{one.request}={one.device if one.pool == on else f'{one.pool}/{one.device}'}"
+            for one in result.devices.results
+        ]
         for result in results
     ]
 
@@ -91,7 +94,7 @@ def test_all_of_an_incomplete_pool_is_an_error_and_one_of_it_is_not_to_be_had() 
     half = devices_of("n1", device("a"), count=2)
 
     assert found(half, claim("c")) is None
-    with pytest.raises(AllocationError, match="resource pool gpu.example.com/n1 is currently being updated"):
+    with pytest.raises(AllocationError, match=r"resource pool gpu.example.com/n1 is currently being updated"):
         found(half, claim("c", request(allocationMode="All")))
 
 
@@ -102,7 +105,14 @@ def test_slices_of_an_older_generation_count_for_nothing() -> None:
     assert found(old, new, claim("c")) == [["r=new"]]
     # The new one may be elsewhere.
     elsewhere = devices_of("n2", device("new"), name="new", pool="n1", generation=2)
-    assert found({**old, "spec": {**old["spec"], "pool": {**old["spec"]["pool"], "resourceSliceCount": 2}}}, elsewhere, claim("c")) is None
+    assert (
+        found(
+            {**old, "spec": {**old["spec"], "pool": {**old["spec"]["pool"], "resourceSliceCount": 2}}},
+            elsewhere,
+            claim("c"),
+        )
+        is None
+    )
 
 
 def test_a_pool_with_a_name_twice_is_invalid_and_says_so_where_nothing_else_will_do() -> None:
@@ -118,7 +128,9 @@ def test_devices_of_several_nodes_go_by_their_selectors() -> None:
     selector = {"nodeSelectorTerms": [{"matchExpressions": [{"key": "rack", "operator": "In", "values": ["a"]}]}]}
     rack = resource_slice("rack", device("switch"), nodeSelector=selector)
     everywhere = resource_slice("all", device("net"), allNodes=True)
-    each = resource_slice("each", device("mine", nodeName="n1"), device("yours", nodeName="n2"), perDeviceNodeSelection=True)
+    each = resource_slice(
+        "each", device("mine", nodeName="n1"), device("yours", nodeName="n2"), perDeviceNodeSelection=True
+    )
 
     assert found(rack, claim("c"), labels={"rack": "a"}) == [["r=rack/switch"]]
     assert found(rack, claim("c"), labels={"rack": "b"}) is None
@@ -154,35 +166,37 @@ def test_a_constraint_asks_for_one_value_or_for_different_ones() -> None:
         device("c", **attributes(numa=1)),
         device("d"),
     )
-    alike = {"constraints": [{"matchAttribute": f"{DRIVER}/numa"}]}
-    unlike = {"constraints": [{"distinctAttribute": f"{DRIVER}/numa", "requests": ["r", "s"]}]}
+    alike: Raw = {"constraints": [{"matchAttribute": f"{DRIVER}/numa"}]}
+    unlike: Raw = {"constraints": [{"distinctAttribute": f"{DRIVER}/numa", "requests": ["r", "s"]}]}
 
     assert found(offered, claim("x", request(count=2), **alike)) == [["r=b", "r=c"]]
     assert found(offered, claim("x", request(count=3), **alike)) is None
     assert found(offered, claim("x", request(), request("s"), **unlike)) == [["r=a", "s=b"]]
     assert found(offered, claim("x", request(), request("s"), request("t"), **unlike)) == [["r=a", "s=b", "t=c"]]
     everything = request(allocationMode="All")
-    with pytest.raises(AllocationError, match="cannot add device gpu.example.com/n1/b because a claim constraint"):
+    with pytest.raises(AllocationError, match=r"cannot add device gpu.example.com/n1/b because a claim constraint"):
         found(offered, claim("x", everything, **alike))
 
 
 def test_of_a_distinct_attribute_each_request_remembers_the_last_value_alone() -> None:
     """As kube-scheduler's distinctAttributeConstraint, which keeps values by the request's name."""
-    offered = devices_of("n1", *(device(name, **attributes(numa=numa)) for name, numa in (("a", 0), ("b", 1), ("c", 0))))
-    unlike = {"constraints": [{"distinctAttribute": f"{DRIVER}/numa"}]}
+    offered = devices_of(
+        "n1", *(device(name, **attributes(numa=numa)) for name, numa in (("a", 0), ("b", 1), ("c", 0)))
+    )
+    unlike: Raw = {"constraints": [{"distinctAttribute": f"{DRIVER}/numa"}]}
 
     assert found(offered, claim("x", request(count=3), **unlike)) == [["r=a", "r=b", "r=c"]]
     assert found(offered, claim("x", request("r"), request("s"), request("t"), **unlike)) is None
 
 
 def test_a_taint_keeps_a_device_from_those_who_do_not_tolerate_it() -> None:
-    broken = {"taints": [{"key": "broken", "value": "yes", "effect": "NoSchedule"}]}
+    broken: Raw = {"taints": [{"key": "broken", "value": "yes", "effect": "NoSchedule"}]}
     offered = devices_of("n1", device("a", **broken), device("b"))
     tolerating = request(tolerations=[{"key": "broken", "operator": "Exists"}])
 
     assert found(offered, claim("c")) == [["r=b"]]
     assert found(offered, claim("c", tolerating)) == [["r=a"]]
-    told = {"taints": [{"key": "broken", "effect": "None"}]}
+    told: Raw = {"taints": [{"key": "broken", "effect": "None"}]}
     assert found(devices_of("n1", device("a", **told)), claim("c")) == [["r=a"]]
 
 
@@ -210,7 +224,9 @@ def test_devices_that_share_counters_are_given_as_long_as_the_counters_reach() -
     counters = resource_slice(
         "counters", pool=pool, nodeName="n1", sharedCounters=[{"name": "gpu-0", "counters": {"slots": {"value": "4"}}}]
     )
-    parts = resource_slice("parts", counted("whole", 4), counted("half-1", 2), counted("half-2", 2), pool=pool, nodeName="n1")
+    parts = resource_slice(
+        "parts", counted("whole", 4), counted("half-1", 2), counted("half-2", 2), pool=pool, nodeName="n1"
+    )
 
     assert found(counters, parts, claim("c")) == [["r=whole"]]
     assert found(counters, parts, claim("c"), claim("d")) == [["r=half-1"], ["r=half-2"]]
@@ -253,7 +269,10 @@ def test_an_administrator_gets_devices_that_others_have() -> None:
     ("wanted", "error"),
     [
         (request("r", "device.attributes['x'].y"), "claim default/c: selector #0: CEL runtime error: no such key: y"),
-        (request("r", "device.nothing"), "claim default/c: selector #0: CEL compile error: .*undefined field 'nothing'"),
+        (
+            request("r", "device.nothing"),
+            "claim default/c: selector #0: CEL compile error: .*undefined field 'nothing'",
+        ),
         (request("r", of="none"), "could not retrieve device class none"),
         (request("r", allocationMode="Some"), "unsupported count mode Some"),
     ],
@@ -291,9 +310,7 @@ MODELS = st.sampled_from(["a", "b", "c"])
     st.lists(st.tuples(st.sampled_from(["a", "b", "c", "ab", "abc"]), st.integers(1, 2)), min_size=1, max_size=3),
     st.booleans(),
 )
-def test_a_solution_is_found_where_there_is_one(
-    models: list[str], wanted: list[tuple[str, int]], match: bool
-) -> None:
+def test_a_solution_is_found_where_there_is_one(models: list[str], wanted: list[tuple[str, int]], match: bool) -> None:
     """Against the plain way: every choice of devices for every request."""
     offered = devices_of("n1", *(device(f"d{i}", **attributes(model=model)) for i, model in enumerate(models)))
     requests = [

@@ -9,8 +9,8 @@ from podium.api.meta import Raw
 from podium.api.pod import Pod, PodResourceClaim
 from podium.api.resource_claims import DELETE_PROTECTION, POD_CLAIM_NAME, ResourceClaim, ResourceClaimTemplate
 from podium.machines.actions import Action, CreateObject, DeleteObject, PatchObject
-from podium.machines.observations import Answered, Changed, Gone, Observation, Problem, Tick
-from podium.machines.retry_queue import RetryQueue
+from podium.machines.observations import Answered, Changed, Gone, Observation, Tick
+from podium.machines.work_queue import WorkQueue
 
 _NAME = "resource-claim-controller"
 # How long a pod is waited for that a claim names: kinds may overtake one another on their way.
@@ -41,7 +41,7 @@ class ResourceClaims:
         # When a pod that a claim names was first missed, by claim and uid.
         self._missed: dict[tuple[str, str], int] = {}
         self._asked: dict[_Key, int] = {}
-        self._queue: RetryQueue[_Key] = RetryQueue()
+        self._queue: WorkQueue[_Key] = WorkQueue()
 
     def handle(self, observation: Observation, now: int) -> list[Action]:
         """Take in an observation at ``now``; on a Tick, say what to do."""
@@ -60,8 +60,8 @@ class ResourceClaims:
                     self._queue.add(("Pod", key))
             case Gone(object=ResourceClaimTemplate() as template):
                 self._templates.pop(template.key, None)
-            case Answered(action=CreateObject() | PatchObject() | DeleteObject() as action, problem=problem):
-                self._answered(action, problem, now)
+            case Answered(action=CreateObject() | PatchObject() | DeleteObject() as action):
+                self._answered(action, observation, now)
             case Tick():
                 return self._tick(now)
         return []
@@ -87,14 +87,24 @@ class ResourceClaims:
             self._pods[pod.key] = pod
             self._queue.add(("Pod", pod.key))
         else:
-            self._pods.pop(pod.key, None)
+            self._forget_pod(pod.key)
 
     def _pod_gone(self, pod: Pod) -> None:
         uid = pod.metadata.uid
-        self._pods.pop(pod.key, None)
+        self._forget_pod(pod.key)
         self._ended[uid] = self._gone[uid] = True
         self._look_at_claims_of(uid)
         self._forget_pods([uid])
+
+    def _forget_pod(self, key: str) -> None:
+        """No claims are to be made for a pod."""
+        pod = self._pods.pop(key, None)
+        if pod is None:
+            return
+        self._asked.pop(("Pod", key), None)
+        self._queue.forget(("Pod", key))
+        for one in pod.spec.resource_claims:
+            _drop(self._waiting, f"{pod.metadata.namespace}/{one.resource_claim_template_name}", key)
 
     def _look_at_claims_of(self, uid: str) -> None:
         for index in (self._used_by, self._made_for):
@@ -118,7 +128,7 @@ class ResourceClaims:
     def _forget_claim(self, key: str) -> None:
         before = self._take_out(key)
         self._asked.pop(("ResourceClaim", key), None)
-        self._queue.succeed(("ResourceClaim", key))
+        self._queue.forget(("ResourceClaim", key))
         self._forget_pods(before)
 
     def _take_out(self, key: str) -> list[str]:
@@ -146,15 +156,15 @@ class ResourceClaims:
 
     # What is done
 
-    def _answered(self, action: CreateObject | PatchObject | DeleteObject, problem: Problem | None, now: int) -> None:
+    def _answered(self, action: CreateObject | PatchObject | DeleteObject, answered: Answered, now: int) -> None:
         key = _key_of(action)
         left = self._asked.get(key, 0) - 1
         if left > 0:
             self._asked[key] = left
         else:
             self._asked.pop(key, None)
-        self._queue.answer(key, problem, now)
-        if problem is None:
+        self._queue.answer(key, answered, now)
+        if answered.problem is None:
             self._queue.add(key)
 
     def _tick(self, now: int) -> list[Action]:
