@@ -93,19 +93,20 @@ class Fitting:
         self._results: dict[int, Results] = {}
 
     def codes(self, view: View) -> Int64s:
-        """``[n]``: 0 where all claims can be served, else the number of the status.
+        """``[n]``: 0 where all claims can be served, and in rows without a node; else the number of the status.
 
         Pods that come and go do not change that, so that each row is looked at once.
         """
         rows = view.rows.tolist()
-        missing = [row for row in rows if row not in self._on_row]
+        present = self._cluster.nodes.present
+        missing = [row for row in rows if row not in self._on_row and present[row]]
         if missing:
             part = View(self._cluster, np.array(missing, dtype=np.int64))
             away = {number: ~matching_rows(part, terms) for number, terms in self._terms.items()}
             for position, row in enumerate(missing):
                 elsewhere = {number for number, refused in away.items() if refused[position]}
                 self._on_row[row] = self._code(self._status(row, elsewhere | self.asked.lost))
-        return np.array([self._on_row[row] for row in rows], dtype=np.int64)
+        return np.array([self._on_row.get(row, 0) for row in rows], dtype=np.int64)
 
     @property
     def has_errors(self) -> bool:
