@@ -75,7 +75,11 @@ behind a feature gate that is off, and DefaultPreemption's preEnqueue.
 """
 
 
-OURS = {"preFilter": ["NodeName"], "preScore": ["DynamicResources", "NodePreferAvoidPods"], "score": ["NodePreferAvoidPods"]}
+OURS = {
+    "preFilter": ["NodeName"],
+    "preScore": ["DynamicResources", "NodePreferAvoidPods"],
+    "score": ["NodePreferAvoidPods"],
+}
 """Where our plugins stand and kube-scheduler's do not: NodeName skips its filter for pods that name no node, and
 NodePreferAvoidPods its score where no node has a list of pods to avoid; DynamicResources skips its score for pods whose
 claims name no alternatives, as the measured decisions have it.

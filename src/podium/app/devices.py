@@ -8,6 +8,7 @@ from typing import Any
 
 from podium.api.meta import plain
 from podium.api.resource_claims import AllocationResult, ResourceClaim
+from podium.app.page import Part
 from podium.decide.deferred import Deferred
 from podium.decide.placement import Placement, full_outcome
 from podium.framework.runner import Runner
@@ -22,11 +23,13 @@ Claims = list[tuple[ResourceClaim, AllocationResult]]
 class DeviceFindings:
     """``claims`` are those that have no devices yet, with what they would get, by each node that fits.
 
-    ``post_filter`` is what DynamicResources says where none does; None for pods that name no claims.
+    ``post_filter`` is what DynamicResources says where none does; None for pods that name no claims. ``releases`` are
+    the claims that it then takes devices from.
     """
 
     claims: Mapping[str, Claims] = field(default_factory=dict)
     post_filter: Status | None = None
+    releases: tuple[str, ...] = ()
 
 
 NO_DEVICES = DeviceFindings()
@@ -48,7 +51,7 @@ def device_findings(runner: Runner, placement: Placement) -> DeviceFindings:
         return NO_DEVICES
     outcome = full_outcome(runner.cluster, placement)
     result = plugin.post_filter(placement.state, placement.pod, runner, runner.cluster, outcome)
-    return DeviceFindings(post_filter=result.status)
+    return DeviceFindings(post_filter=result.status, releases=tuple(one.claim for one in result.releases))
 
 
 def shown_claims(claims: Claims) -> dict[str, Any]:
@@ -64,11 +67,10 @@ def shown_claims(claims: Claims) -> dict[str, Any]:
     return found
 
 
-def shown_devices(claims: Claims) -> list[str]:
-    """What claims would get on one node, for people: a line for each claim."""
-    lines = []
+def shown_devices(claims: Claims) -> list[list[Part]]:
+    """What claims would get on one node, for people: a row for each device, with its claim, request, driver and pool."""
+    rows: list[list[Part]] = []
     for claim, allocation in claims:
-        name = "extended resources" if claim.metadata.name == IN_MEMORY else f"claim {claim.metadata.name}"
-        devices = ", ".join(f"{one.device} of {one.pool}" for one in allocation.devices.results)
-        lines.append(f"{name}: {devices}")
-    return lines
+        name = "extended resources" if claim.metadata.name == IN_MEMORY else claim.metadata.name
+        rows += [[name, one.request, one.device, f"of {one.driver}/{one.pool}"] for one in allocation.devices.results]
+    return rows

@@ -87,8 +87,6 @@ class Explanation:
         claims = {node: shown for node, some in self.devices.claims.items() if (shown := shown_claims(some))}
         if claims:
             found["claims"] = claims
-        if self.error:
-            found["error"] = self.error
         if self.plan is not None:
             found["preemption"] = _plan(self.plan)
         if self.devices.post_filter is not None:
@@ -216,8 +214,8 @@ def _attempted(runner: Runner, pod: PodRecord) -> Explanation:
     names, row_of = cluster.nodes, cluster.nodes.row_of
     devices = device_findings(runner, placement)
     if placement.error:
-        error = placement.error
-        return Explanation(pod.key, "error", "", None, nodes, {}, {}, (), None, pod, runner, error=error)
+        failed = placement.error
+        return Explanation(pod.key, "error", "", None, nodes, {}, {}, (), None, pod, runner, error=failed)
     if best:
         nominated = row_of.get(pod.nominated_node_name)
         row = nominated if nominated is not None and nominated in placement.feasible else placement.row
