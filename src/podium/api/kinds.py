@@ -42,7 +42,8 @@ class Kind:
     """A kind of object: its API group ("" is the core) and name, whether it has a namespace, its reading.
 
     `version` is what Podium writes where it names the kind. A kind without a status says all there is to say by itself;
-    one with a scale has a number of pods that others may set. One that `is_served` no cluster lacks unless it is old.
+    one with a scale has a number of pods that others may set. A kind that is not
+    `is_served` is off by default in v1.36.
     """
 
     group: str

@@ -68,7 +68,7 @@ def shown_claims(claims: Claims) -> dict[str, Any]:
 
 
 def shown_devices(claims: Claims) -> list[list[Part]]:
-    """What claims would get on one node, for people: a row for each device, with its claim, request, driver and pool."""
+    """What claims would get on one node, for people: a row for each device, with claim, request, driver and pool."""
     rows: list[list[Part]] = []
     for claim, allocation in claims:
         name = "extended resources" if claim.metadata.name == IN_MEMORY else claim.metadata.name
