@@ -266,10 +266,11 @@ class Devices:
         if item is None:
             return
         del self.slices[key]
-        self._pool_changed(pool_of(item))
         self._shared.pop(key, None)
         _drop(self._on_node, item.spec.node_name, key)
         _drop(self._in_pool, pool_of(item), key)
+        self._offers.pop(item.spec.node_name, None)
+        self._pool_changed(pool_of(item))
 
     def _taint_anew(self) -> None:
         for key, item in self._written.items():
