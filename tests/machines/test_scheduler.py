@@ -209,7 +209,8 @@ class TestWhatIsTold:
         record, report = the(Record, actions), the(ReportUnschedulable, actions)
         assert (record.type, record.reason) == ("Warning", "FailedScheduling")
         assert record.message.startswith(
-            "0/1 nodes are available: 1 Insufficient cpu. preemption: 0/1 nodes are available"
+            "0/1 nodes are available: 1 Insufficient cpu. no new claims to deallocate, "
+            "preemption: 0/1 nodes are available"
         )
         assert (report.reason, report.message, report.nominated_node_name) == ("Unschedulable", record.message, None)
 

@@ -32,7 +32,8 @@ class Placement:
 
     ``rows`` are the rows that were looked at, ``outcome`` the filters' answer for each of them. ``feasible`` are the
     rows where the pod fits, ``totals`` their scores (None where there was nothing to compare), and ``row`` the one
-    taken, None where there is none. ``cursor`` is where the next pod's sample of nodes starts.
+    taken, None where there is none. ``cursor`` is where the next pod's sample of nodes starts. ``error`` says what went
+    wrong where a filter failed: then no node is taken.
     """
 
     pod: PodRecord
@@ -44,6 +45,7 @@ class Placement:
     totals: Int64s | None
     row: int | None
     cursor: int = 0
+    error: str = ""
 
     def status(self, nodes: NodeColumns, row: int) -> Status:
         """Why the node in ``row`` was refused, or success."""
@@ -98,6 +100,11 @@ def place(runner: Runner, pod: PodRecord, seed: int = 0, *, nominated_first: boo
             if outcome.refused[0] == 0:
                 return Placement(pod, state, pre_filter, rows, outcome, rows, None, row, cursor)
     outcome = runner.filter(state, pod, pre_filter.rows)
+    error = outcome.error()
+    if error is not None:
+        rows = nodes.all_rows() if pre_filter.rows is None else pre_filter.rows
+        nothing = np.empty(0, dtype=np.int64)
+        return Placement(pod, state, pre_filter, rows, outcome, nothing, None, None, cursor, error.message)
     if pre_filter.rows is None:
         rows, fitting = nodes.all_rows(), outcome.feasible
     else:

@@ -31,7 +31,7 @@ from podium.framework.cycle_state import CycleState
 from podium.framework.events import EventToRegister
 from podium.framework.plugin import PluginContext, PostFilterResult
 from podium.framework.runner import Runner
-from podium.framework.status import Status, unschedulable
+from podium.framework.status import Code, Status, unschedulable
 from podium.framework.verdicts import Outcome
 
 
@@ -96,6 +96,8 @@ class DefaultPreemption:
         plan = self.plan(state, pod, runner, outcome)
         if not plan.eligible:
             return PostFilterResult(unschedulable(f"preemption: {plan.reason}"), plan=plan)
+        if plan.error:
+            return PostFilterResult(Status(Code.ERROR, (f"preemption: {plan.error}",)), plan=plan)
         if plan.chosen is None:
             retry_ns = plan.put_off.next_ns if plan.put_off else None
             return PostFilterResult(unschedulable(plan.message), nominated_node="", plan=plan, retry_ns=retry_ns)

@@ -69,7 +69,7 @@ def _is_trusted(plugin: Plugin) -> bool:
 
 def _is_unlike_others(pod: PodRecord) -> bool:
     """Whether a pod has what others of its class have not: a nomination, or resource claims of its own."""
-    return bool(pod.nominated_node_name) or bool(getattr(pod.spec, "resource_claims", ()))
+    return bool(pod.nominated_node_name) or bool(pod.spec.resource_claims)
 
 
 def _key(pod: PodRecord) -> _Key:

@@ -35,7 +35,9 @@ from podium.machines.actions import (
     MarkDisruption,
     Nominate,
     Record,
+    ReleaseClaim,
     ReportUnschedulable,
+    ReserveClaim,
 )
 from podium.machines.deadlines import earliest
 from podium.machines.observations import (
@@ -258,6 +260,7 @@ class Scheduler:
         nominated = self.cluster.nominations.node_of(uid)
         self.known.forget()
         actions: list[Action] = [*self.bindings.withdraw(uid)]
+        self.cluster.devices.forget_in_flight(uid)
         self._forget_pending(uid)
         self.futile.forget(record)
         if uid in self.cluster.placed:
@@ -284,8 +287,8 @@ class Scheduler:
                 if problem is None and action.uid in self.bindings.unseen:
                     self.queue.done(action.uid)
                 return actions
-            case BindClaim():
-                return self._went(self.bindings.claim_answered(action, problem), now)
+            case BindClaim() | ReserveClaim():
+                return self._went(self.bindings.claim_answered(action, problem, now), now)
             case MarkDisruption() | DeletePod():
                 actions, ended = self.preemptions.answered(action, problem)
                 if ended is not None:
@@ -318,6 +321,8 @@ class Scheduler:
         actions = self.bindings.retries(now)
         for failure in self.bindings.give_up_claims(now):
             actions += self._put_back(failure, now)
+        for result in self.bindings.look_again(now):
+            actions += self._went(result, now)
         return actions + self._attempts(now) + self._write_again(now)
 
     def _attempts(self, now: int) -> list[Action]:
@@ -343,6 +348,8 @@ class Scheduler:
         try:
             placement = place(runner, pod, self.seed, cursor=self._cursor)
             self._cursor = placement.cursor
+            if placement.error:
+                return self._not_scheduled(queued, [], placement.error, now, error=True)
             if placement.row is None:
                 return self._nowhere(queued, runner, placement, now)
         except PluginError as error:
@@ -374,6 +381,7 @@ class Scheduler:
         self.futile.begin(pod, node_name, victims)
         deletions = self.preemptions.start(pod, node_name, victims)
         actions = [*self._not_scheduled(queued, plugins, message, now), *warnings]
+        actions += [ReleaseClaim(one.claim, one.uid, pod.key, pod.uid, deallocate=True) for one in result.releases]
         if result.nominated_node:
             actions += self._room.nominated(pod, result.victims, now)
         return actions + called_back + deletions
@@ -437,7 +445,7 @@ class Scheduler:
         self.known.forget()
         cycle, plugins = failure.cycle, failure.rejected_by
         pod, message = cycle.queued.record, failure.status.message
-        actions = [*failure.records, *self._not_scheduled(cycle.queued, plugins, message, now, error=not plugins)]
+        actions = [*failure.aftermath, *self._not_scheduled(cycle.queued, plugins, message, now, error=not plugins)]
         if failure.frees_room:
             self._room.opened(replace(pod, node_name=cycle.node_name), now)
         return actions
