@@ -48,7 +48,7 @@ def odd_pods() -> list[Raw]:
         found.append({**pod(), "metadata": {"name": f"pending-{index}", "labels": LABELS}, "spec": spec})
         placed = {**spec, "nodeName": "n1"}
         found.append({**pod(), "metadata": {"name": f"placed-{index}", "labels": LABELS}, "spec": placed})
-    return [raw for raw in found if is_taken(raw)]
+    return [raw for raw in found if is_taken(raw) and raw["spec"].get("containers")]
 
 
 def test_pods_with_one_thing_wrong_are_explained() -> None:
