@@ -181,6 +181,7 @@ class Scheduler:
         uid, before = record.uid, self.cluster.placed.get(record.uid)
         is_new = before is None or self.bindings.is_assumed(uid)
         actions = self.bindings.seen(uid, record.node_name)
+        nominated = self.cluster.nominations.node_of(uid)
         self._forget_pending(uid)
         record.nominated_node_name = ""
         if before is None:
@@ -195,6 +196,8 @@ class Scheduler:
         self.queue.move(event, now)
         if before is not None and before.node_name != record.node_name:
             self._room.opened(before, now)
+        if nominated not in ("", record.node_name):
+            self._room.went_elsewhere(record, nominated, now)
         return actions + self._room.taken(record.node_name, record.priority, record.key, now)
 
     def _pending(self, record: PodRecord, now: int) -> None:
@@ -356,9 +359,11 @@ class Scheduler:
             return self._not_scheduled(queued, [], str(error), now, error=True)
         self.known.forget()
         node_name = self.cluster.nodes.name(placement.row)
-        self.cluster.nominations.remove(pod.uid)
+        nominated = self.cluster.nominations.remove(pod.uid)
         started = self.bindings.start(queued, runner, placement.state, node_name, now)
         actions = self._on_its_way(pod.uid, started, now)
+        if nominated not in ("", node_name):
+            self._room.went_elsewhere(pod, nominated, now)
         return actions + self._room.taken(node_name, pod.priority, pod.key, now)
 
     def _nowhere(self, queued: QueuedPod, runner: Runner, placement: Placement, now: int) -> list[Action]:
