@@ -7,6 +7,7 @@ registered the change, and its hint must wake the pod; or it would wait for minu
 from __future__ import annotations
 
 import msgspec
+import pytest
 from hypothesis import assume, event, given, settings
 from hypothesis import strategies as st
 
@@ -24,17 +25,31 @@ from podium.machines.scheduling.pod_changes import pod_changes
 from tests.builders import cluster_of, namespace, plain_runner
 from tests.generators import LABELS, TOLERATING, Objects, Traits, clusters, nodes, pods
 
-TRAITS = Traits(
-    affinity=True, spread=True, ports=True, node_affinity=True, tolerations=True, terminating=True, heavy_target=True
-)
+# What pods and nodes are about: one kind of plugin each, and all together.
+SUBJECTS = {
+    "affinity": Traits(affinity=True),
+    "spread": Traits(spread=True, tolerations=True),
+    "ports": Traits(ports=True),
+    "nodes": Traits(node_affinity=True, tolerations=True),
+    "resources": Traits(heavy_target=True),
+    "all": Traits(
+        affinity=True,
+        spread=True,
+        ports=True,
+        node_affinity=True,
+        tolerations=True,
+        terminating=True,
+        heavy_target=True,
+    ),
+}
 replace = msgspec.structs.replace
 
 
 class Change:
     """One change to a cluster with a waiting pod: what it does, and the event that tells of it."""
 
-    def __init__(self, objects: Objects, cluster: Cluster, waiting: PodRecord) -> None:
-        self.objects, self.cluster, self.waiting = objects, cluster, waiting
+    def __init__(self, objects: Objects, cluster: Cluster, waiting: PodRecord, traits: Traits) -> None:
+        self.objects, self.cluster, self.waiting, self.traits = objects, cluster, waiting, traits
 
     def drawn(self, data: st.DataObject) -> ClusterEvent | None:
         """Make a change, drawn; None where there is nothing to change in that way."""
@@ -48,7 +63,7 @@ class Change:
         if old is not None and data.draw(st.integers(0, 4)) == 0:
             self.cluster.remove_node(name)
             return ClusterEvent(Resource.NODE, Action.DELETE, old, None)
-        new: Node = data.draw(nodes(name, TRAITS))
+        new: Node = data.draw(nodes(name, self.traits))
         changes = Action.ADD if old is None else node_changes(old, new)
         if not changes:
             return None
@@ -78,7 +93,7 @@ class Change:
 
     def pod_comes(self, data: st.DataObject) -> ClusterEvent | None:
         names = [one.metadata.name for one in self.objects.nodes]
-        come: Pod = data.draw(pods("come", names, TRAITS, self.objects.pods))
+        come: Pod = data.draw(pods("come", names, self.traits, self.objects.pods))
         if not come.spec.node_name:
             return None
         record = self.cluster.read(come)
@@ -110,16 +125,19 @@ def wakes(runner: Runner, rejecting: list[str], waiting: PodRecord, happened: Cl
     return any(one.wakes(waiting, happened) for name in rejecting for one in registered[name])
 
 
-@settings(max_examples=400, deadline=None)
-@given(clusters(TRAITS, most_nodes=3), st.data())
-def test_a_change_that_makes_a_pod_fit_wakes_it(objects: Objects, data: st.DataObject) -> None:
+@pytest.mark.parametrize("subject", SUBJECTS)
+@settings(max_examples=80, deadline=None)
+@given(data=st.data())
+def test_a_change_that_makes_a_pod_fit_wakes_it(subject: str, data: st.DataObject) -> None:
+    traits = SUBJECTS[subject]
+    objects: Objects = data.draw(clusters(traits, most_nodes=3))
     cluster = cluster_of(*objects.surroundings)
     runner, waiting = plain_runner(cluster), cluster.read(objects.target)
     before = place(runner, waiting)
     assume(before.row is None)
     rejecting = rejecting_plugins(before)
 
-    change = Change(objects, cluster, waiting)
+    change = Change(objects, cluster, waiting, traits)
     happened = change.drawn(data)
     assume(happened is not None and happened.action)
     assert happened is not None

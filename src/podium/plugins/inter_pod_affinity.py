@@ -127,13 +127,15 @@ class InterPodAffinity:
         return (MAX_NODE_SCORE * ((scores - lowest) / (highest - lowest))).astype(np.int64)
 
     def events_to_register(self) -> Sequence[EventToRegister]:
-        """Pods that a term concerns may come, go or be relabelled; nodes may come or be relabelled."""
+        """Pods that a term concerns may come, go or be relabelled; nodes may come, go or be relabelled."""
         return (
             EventToRegister(
                 Resource.ASSIGNED_POD, Action.ADD | Action.UPDATE_POD_LABEL | Action.DELETE, self._concerns_pod
             ),
             EventToRegister(Resource.POD, Action.UPDATE_POD_LABEL),
-            EventToRegister(Resource.NODE, Action.ADD | Action.UPDATE_NODE_LABEL, _may_be_a_way_out),
+            EventToRegister(
+                Resource.NODE, Action.ADD | Action.DELETE | Action.UPDATE_NODE_LABEL, self._may_be_a_way_out
+            ),
             EventToRegister(Resource.NAMESPACE, Action.ADD | Action.UPDATE),
         )
 
@@ -151,7 +153,10 @@ class InterPodAffinity:
             yield weighted.weight, predicate, weighted.term.topology_key
 
     def _concerns_pod(self, pod: PodRecord, event: ClusterEvent) -> bool:
-        """A pod that affinity selects helps by coming; one that anti-affinity selects, or that carries it, by going."""
+        """A pod that affinity selects helps by coming; one that anti-affinity selects, or that carries it, by going.
+
+        One that affinity selects helps by going too, if it was the last, and the pod would be the first of its group.
+        """
         pod_class, old, new = pod.pod_class, event.old, event.new
         wanted, avoided = pod_class.required_affinity, pod_class.required_anti_affinity
         comes_near = bool(wanted) and new is not None and self._all_mean(wanted, new.pod_class)
@@ -159,6 +164,8 @@ class InterPodAffinity:
             return True
         if old is None:
             return False
+        if wanted and self._all_mean(wanted, old.pod_class) and self._all_mean(wanted, pod_class) and not comes_near:
+            return True
         if any(
             self._means(term, old.pod_class) and (new is None or not self._means(term, new.pod_class))
             for term in avoided
@@ -169,34 +176,28 @@ class InterPodAffinity:
             for term in old.pod_class.required_anti_affinity
         )
 
+    def _may_be_a_way_out(self, pod: PodRecord, event: ClusterEvent) -> bool:
+        """Whether the node is in another domain of a term of the pod's, or of one that keeps the pod off.
+
+        A node that gets a domain may have whom affinity selects in it; one that loses it, goes, or comes without it, is
+        free of whom anti-affinity selects, and leaves a pod that is to be the first of its group alone.
+        """
+        near, apart = pod.pod_class.required_affinity, pod.pod_class.required_anti_affinity
+        if event.new is None or not (near or apart):
+            return True
+        labels = event.new.metadata.labels
+        if event.old is None:
+            return bool(apart) or any(term.topology_key in labels for term in near)
+        before = event.old.metadata.labels
+        terms = (*near, *apart, *self._cluster.carried.anti_affinity(pod.pod_class))
+        return any(before.get(term.topology_key) != labels.get(term.topology_key) for term in terms)
+
     def _all_mean(self, terms: tuple[AffinityTerm, ...], pod_class: PodClass) -> bool:
         """Whether pods of a class are meant by all of the terms of a pod to be scheduled."""
         return all(self._means(term, pod_class) for term in terms)
 
     def _means(self, term: AffinityTerm, pod_class: PodClass) -> bool:
         return term.selects_for_owner(pod_class.namespace, pod_class.labels, self._cluster.namespaces)
-
-
-def _may_be_a_way_out(pod: PodRecord, event: ClusterEvent) -> bool:
-    """Whether the node is in another domain of one of the pod's terms, or the pod was refused for others' terms.
-
-    A node that gets a domain may have whom affinity selects in it; one that loses it, or comes without it, is free of
-    whom anti-affinity selects.
-    """
-    near, apart = pod.pod_class.required_affinity, pod.pod_class.required_anti_affinity
-    if not near and not apart:
-        return True
-    labels = event.new.metadata.labels
-    if event.old is None:
-        return bool(apart) or any(term.topology_key in labels for term in near)
-    before = event.old.metadata.labels
-
-    def moved(term: AffinityTerm) -> bool:
-        return bool(before.get(term.topology_key) != labels.get(term.topology_key))
-
-    return any(moved(term) and term.topology_key in labels for term in near) or any(
-        moved(term) and term.topology_key in before for term in apart
-    )
 
 
 def _is_found(cluster: Cluster, predicate: Predicate, key: str) -> bool:
