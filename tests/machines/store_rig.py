@@ -175,7 +175,7 @@ class Rig:
     def _write(self, action: Action) -> Problem | None:
         self.before_write()
         problem = self.problems.pop(0) if self.problems else None
-        if problem is not None and not problem.is_ambiguous:
+        if problem is not None and problem.code:
             return problem
         try:
             carry_out(self.store, action, self.now)

@@ -241,6 +241,36 @@ def test_pods_that_are_not_available_are_exchanged_in_any_case() -> None:
     assert rig.notes() == {"old": 1, "new": 2}
 
 
+def test_where_none_may_be_missing_pods_are_exchanged_one_by_one_all_the_same() -> None:
+    rig = DaemonRig(*NODES, log("old", unavailable=0), runs=False)
+    rig.run_all()
+    rig.settle()
+
+    rig.apply(log("new", unavailable=0))
+    assert len(rig.active()) == 2
+    for _ in range(6):
+        rig.run_all()
+        rig.settle()
+        assert len(rig.active()) >= 2
+
+    assert rig.notes() == {"new": 3}
+
+
+def test_pods_that_are_sent_to_another_node_than_they_were_made_for_are_replaced_more_and_more_slowly() -> None:
+    class Wrong(DaemonRig):
+        def run_all(self) -> None:
+            for name, pod in self.pods().items():
+                if pod.status.phase == "Pending" and not pod.is_terminating:
+                    self.start(name, "n1")
+                    self.store.patch_pod_status(pod.key, {"phase": "Failed"}, [], now=self.now)
+
+    rig = Wrong(node("n1"), node("n2"), log())
+    rig.pass_to(60)
+
+    made = [line for line in rig.told if "create log-" in line]
+    assert 4 <= len(made) <= 20
+
+
 def test_a_share_of_the_nodes_is_rounded_up() -> None:
     rig = DaemonRig(*NODES, log("old", unavailable="34%"), runs=False)
     for node_name in ("n1", "n2", "n3"):

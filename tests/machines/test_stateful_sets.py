@@ -283,6 +283,29 @@ def test_pods_before_the_partition_keep_their_template_even_when_they_come_back(
     assert (status["currentReplicas"], status["updatedReplicas"]) == (2, 1)
 
 
+def test_the_partition_counts_from_the_first_number() -> None:
+    given = {"updateStrategy": {"rollingUpdate": {"partition": 2}}, "ordinals": {"start": 5}}
+    rig = rig_of(db(3, note="old", **given))
+
+    rig.apply(db(3, note="new", **given))
+    assert notes(rig) == {"db-5": "old", "db-6": "old", "db-7": "new"}
+
+    rig.pass_to(5)
+    rig.end("db-6")
+    assert notes(rig) == {"db-5": "old", "db-6": "old", "db-7": "new"}
+
+
+def test_a_first_number_that_changes_moves_the_pods_from_the_highest_on() -> None:
+    rig = rig_of(db(3))
+
+    rig.apply(db(3, ordinals={"start": 2}))
+    assert rig.active() == ["db-2", "db-3", "db-4"]
+    assert told(rig) == ["create db-3", "create db-4", "delete db-1", "delete db-0"]
+
+    rig.apply(db(3, ordinals={"start": 1}))
+    assert rig.active() == ["db-1", "db-2", "db-3"]
+
+
 def test_on_delete_pods_get_the_new_template_when_they_come_back() -> None:
     update = {"updateStrategy": {"type": "OnDelete"}}
     rig = rig_of(db(2, note="old", **update))

@@ -43,11 +43,6 @@ class Problem:
     retry_after_ns: int | None = None
     cause: str = ""
 
-    @property
-    def is_ambiguous(self) -> bool:
-        """Whether the action may have been carried out all the same."""
-        return self.code == 0
-
 
 @dataclass(frozen=True, slots=True)
 class Answered:

@@ -103,7 +103,7 @@ def test_a_pod_whose_binding_got_no_answer_is_given_another_place() -> None:
     """
 
     def as_a_refusal(right: Right, cycles: BindingCycles, bind: Bind, problem: Problem | None, now: int) -> Any:
-        lost = problem is not None and problem.is_ambiguous
+        lost = problem is not None and not problem.code
         return right(cycles, bind, REFUSED if lost else problem, now)
 
     def story() -> None:

@@ -22,6 +22,11 @@ class Coverage:
         self._covering: dict[str, list[str]] = {}
         self._of_controller: dict[str, dict[str, None]] = {}
 
+    @property
+    def is_empty(self) -> bool:
+        """Whether there is neither a budget nor a pod."""
+        return not self.budgets and not self._pods
+
     def put_pod(self, pod: Pod) -> list[str]:
         """Take in a pod as it is now; the names of the budgets that this concerns."""
         name, labels = pod.metadata.name, pod.metadata.labels

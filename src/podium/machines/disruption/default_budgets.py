@@ -71,9 +71,11 @@ class DefaultBudgets:
         if isinstance(object_, PodDisruptionBudget):
             place = self._in(namespace)
             self._touch(namespace, place.remove_budget(object_) if is_gone else place.put_budget(object_))
+            self._drop_empty(namespace)
         elif isinstance(object_, Keeper):
             place = self._in(namespace)
             self._touch(namespace, place.remove_workload(object_) if is_gone else place.put_workload(object_))
+            self._drop_empty(namespace)
         elif isinstance(object_, DisruptionPolicy) and name == POLICY_NAME:
             self._see_policy(_NO_POLICY if is_gone else object_)
         elif isinstance(object_, PriorityClass):
@@ -104,15 +106,17 @@ class DefaultBudgets:
             owner = metadata["ownerReferences"][0]
             return metadata["namespace"], (owner["name"], owner["kind"])
         namespace, _, name = action.key.partition("/")
-        key = self._in(namespace).owner(name)
+        place = self._namespaces.get(namespace)
+        key = None if place is None else place.owner(name)
         return None if key is None else (namespace, key)
 
     def _act(self, now: int) -> list[Action]:
         actions: list[Action] = []
         while (key := self._queue.take(now)) is not None:
             namespace, workload = key
-            kept = self._in(namespace).workloads.get(workload)
-            wanted = [] if kept is None else self._sync(self._in(namespace), kept)
+            place = self._namespaces.get(namespace)
+            kept = None if place is None else place.workloads.get(workload)
+            wanted = [] if place is None or kept is None else self._sync(place, kept)
             if not wanted:
                 self._queue.forget(key)
             actions += wanted
@@ -150,6 +154,10 @@ class DefaultBudgets:
             if made is None and other.key < kept.key and self._entry(other) is not None:
                 return f"the default budget of {other.label}"
         return ""
+
+    def _drop_empty(self, namespace: str) -> None:
+        if self._namespaces[namespace].is_empty:
+            del self._namespaces[namespace]
 
     def _in(self, namespace: str) -> Protection:
         return self._namespaces.setdefault(namespace, Protection())

@@ -58,6 +58,7 @@ class DisruptionController:
                 self._stale.put(pod, raw)
             case Gone(object=Pod() as pod):
                 self._touch(pod.metadata.namespace, self._in(pod).remove_pod(pod))
+                self._drop_empty(pod.metadata.namespace)
                 self._stale.remove(pod)
             case Changed(object=PodDisruptionBudget() as budget, raw=raw):
                 self._in(budget).put_budget(budget, raw)
@@ -65,6 +66,7 @@ class DisruptionController:
             case Gone(object=PodDisruptionBudget() as budget):
                 self._in(budget).remove_budget(budget)
                 self._touch(budget.metadata.namespace, [budget.metadata.name])
+                self._drop_empty(budget.metadata.namespace)
             case Changed(object=other, raw=raw):
                 self._other_changed(other, raw)
             case Gone(object=other):
@@ -87,6 +89,10 @@ class DisruptionController:
     def _in(self, object_: Kubernetes) -> Coverage:
         return self._coverage.setdefault(object_.metadata.namespace, Coverage())
 
+    def _drop_empty(self, namespace: str) -> None:
+        if self._coverage[namespace].is_empty:
+            del self._coverage[namespace]
+
     def _touch(self, namespace: str, budgets: Iterable[str]) -> None:
         for name in budgets:
             self._queue.add((namespace, name))
@@ -106,8 +112,11 @@ class DisruptionController:
                 self._touch(namespace, coverage.budgets)
 
     def _scales_changed(self, object_: Kubernetes, uids: list[str]) -> None:
+        coverage = self._coverage.get(object_.metadata.namespace)
+        if coverage is None:
+            return
         for uid in uids:
-            self._touch(object_.metadata.namespace, self._in(object_).change_scale(uid))
+            self._touch(object_.metadata.namespace, coverage.change_scale(uid))
 
     def _answered(self, action: ReplaceStatus, answered: Answered, now: int) -> None:
         if action.raw["kind"] == "Pod":
@@ -127,7 +136,8 @@ class DisruptionController:
                 self._queue.add(due)
         actions: list[Action] = []
         while (key := self._queue.take(now)) is not None:
-            budget = self._coverage[key[0]].budgets.get(key[1])
+            coverage = self._coverage.get(key[0])
+            budget = None if coverage is None else coverage.budgets.get(key[1])
             if budget is None:
                 self._forget(key)
             else:

@@ -87,6 +87,11 @@ class Protection:
         # The names of the default budgets by the uid of their owner, who may be gone or not known yet.
         self._owned: dict[str, dict[str, None]] = {}
 
+    @property
+    def is_empty(self) -> bool:
+        """Whether there is neither a workload nor a budget."""
+        return not self.workloads and not self._budgets
+
     def put_workload(self, workload: Keeper) -> list[WorkloadKey]:
         """Take in a workload as it is now; the workloads that this concerns."""
         kept = _kept_pods(workload)

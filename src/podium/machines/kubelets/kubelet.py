@@ -186,3 +186,5 @@ class Kubelet:
         node = self._nodes[name]
         self._actions += node.take_actions()
         self._deadlines.set(name, node.next_time(), recurs=node.is_settled())
+        if node.is_idle:
+            del self._nodes[name]

@@ -82,6 +82,12 @@ class NodeKubelet:
             return evictions_ns if workers_ns is None else workers_ns
         return min(workers_ns, evictions_ns)
 
+    @property
+    def is_idle(self) -> bool:
+        """Whether there is no such node, and nothing of it to keep in mind."""
+        has_pods = bool(self._arrivals or self._there.runs or self._workers.ended)
+        return self._there.node is None and not self._is_down and not has_pods and not self._actions
+
     def is_settled(self) -> bool:
         """Whether no more is to happen than that containers fail over and over again."""
         if not self._is_up:

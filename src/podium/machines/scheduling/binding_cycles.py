@@ -22,8 +22,9 @@ from podium.framework.runner import Runner
 from podium.framework.status import SUCCESS, Code, Status
 from podium.framework.waiting_pods import WaitingPod, WaitingPods
 from podium.machines.actions import Action, Bind, BindClaim, Nominate, Record, ReleaseClaim, ReserveClaim
+from podium.machines.answers import Answer
 from podium.machines.deadlines import Deadlines, earliest
-from podium.machines.observations import Problem
+from podium.machines.observations import Answered, Problem
 from podium.machines.scheduling.queued_pod import SECOND_NS, QueuedPod
 
 # How long an unanswered binding is left alone before it is sent again; the server refuses what was carried out.
@@ -164,7 +165,7 @@ class BindingCycles:
         if cycle is None or action not in cycle.claims:
             return [], None
         if isinstance(action, ReserveClaim):
-            if problem is not None and problem.is_ambiguous:
+            if Answered(action, problem).answer is Answer.UNKNOWN:
                 self._retries.set(action.pod_uid, now + BIND_RETRY_NS)
                 return [], None
             if problem is None:
@@ -207,11 +208,12 @@ class BindingCycles:
             self._drop(cycle)
             self.unseen.add(action.uid)
             return _bound(cycle), None
-        if problem.is_ambiguous or (cycle.may_be_bound and problem.code not in (404, 409)):
+        answer = Answered(action, problem).answer
+        if answer is Answer.UNKNOWN or (cycle.may_be_bound and answer not in (Answer.GONE, Answer.STALE)):
             cycle.may_be_bound = True
             self._retries.set(action.uid, now + BIND_RETRY_NS)
             return [], None
-        if cycle.may_be_bound and problem.code == 409:
+        if cycle.may_be_bound and answer is Answer.STALE:
             return [], None
         return self._fail(cycle, _error(f"binding to {cycle.node_name}: {problem.message}"))
 

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from podium.cluster.pods import PodRecord
 from podium.machines.actions import Action, ClearNomination, Nominate, ReportUnschedulable
+from podium.machines.answers import Answer
 from podium.machines.deadlines import Deadlines
-from podium.machines.observations import Problem
+from podium.machines.observations import Answered, Problem
 from podium.machines.scheduling.queued_pod import SECOND_NS
 
 # How long after a write failed it is sent again.
 RETRY_NS = SECOND_NS
-_NOT_FOUND = 404
 
 
 class PodReports:
@@ -66,7 +66,7 @@ class PodReports:
         But not a nomination that comes before a binding: the binding ends it. A conflict may mean that another pod has
         the name now; then the API will show that, and nothing is sent any more.
         """
-        if problem.code != _NOT_FOUND:
+        if Answered(action, problem).answer is not Answer.GONE:
             self._written.pop(action.uid, None)
             self._messages.pop(action.uid, None)
             if not isinstance(action, Nominate):

@@ -15,9 +15,8 @@ from dataclasses import dataclass, field
 from podium.cluster.cluster import Cluster
 from podium.cluster.pods import PREEMPTED, PodRecord
 from podium.machines.actions import Action, DeletePod, MarkDisruption, Record
-from podium.machines.observations import Problem
-
-_NOT_FOUND, _CONFLICT = 404, 409
+from podium.machines.answers import Answer
+from podium.machines.observations import Answered, Problem
 
 
 @dataclass(slots=True, eq=False)
@@ -144,7 +143,7 @@ def _is_gone(action: MarkDisruption | DeletePod, problem: Problem) -> bool:
     A deletion conflicts only with its condition on the uid, so that a namesake has the victim's place. A mark conflicts
     with other writes to the pod as well: the victim may be alive, and the preemptor has to try again.
     """
-    return problem.code == _NOT_FOUND or (problem.code == _CONFLICT and isinstance(action, DeletePod))
+    return Answered(action, problem).answer in (Answer.GONE, Answer.REPLACED)
 
 
 def _preempted(preemption: Preemption, action: DeletePod) -> Record:

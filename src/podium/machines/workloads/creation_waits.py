@@ -34,7 +34,11 @@ class CreationWaits:
     def accept(self, uid: str, namespace: str) -> bool:
         """A creation was carried out; returns whether one had failed before it."""
         self._refusals.forget(uid)
-        return self._refused.get(namespace, {}).pop(uid, None) is not None
+        refused = self._refused.get(namespace, {})
+        had_failed = refused.pop(uid, None) is not None
+        if had_failed and not refused:
+            del self._refused[namespace]
+        return had_failed
 
     def end(self, uid: str, now: int) -> None:
         """Something that the workload made has ended at once."""

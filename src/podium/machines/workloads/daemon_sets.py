@@ -50,7 +50,8 @@ class DaemonSets(RevisionedController[DaemonSet]):
     """Makes pods for nodes that are fit and have none; deletes pods that have ended, and those of nodes not fit.
 
     A pod that has failed is deleted, and so made anew, after a back-off for its node: none at first, then 1 s, doubled
-    up to 15 minutes. Where a pod is gone as soon as it was made, the next one waits alike.
+    up to 15 minutes. Where a pod is gone as soon as it was made, or is bound to another node, the next one waits
+    alike.
     """
 
     def __init__(self) -> None:
@@ -90,7 +91,10 @@ class DaemonSets(RevisionedController[DaemonSet]):
         pod = sighting.after or sighting.before
         if sighting.before is None:
             self._expectations.see_creation(uid)
-        elif pod is not None and (sighting.after is None or not pod.is_active):
+        elif sighting.after is not None and target_node(sighting.before.pod) != target_node(sighting.after.pod):
+            # Its node still has none, and the next may be sent elsewhere too.
+            self._ends.fail((uid, target_node(sighting.before.pod)), now)
+        if sighting.before is not None and pod is not None and (sighting.after is None or not pod.is_active):
             was_asked_for = self._expectations.see(uid, pod.uid)
             has_failed = pod.pod.status.phase == "Failed"
             if sighting.has_stopped and not was_asked_for and not has_failed and is_new(pod, now):
