@@ -50,7 +50,11 @@ def test_every_type_that_a_schema_names_is_there(kind: Kind) -> None:
     assert "ObjectMeta" in seen
 
 
-@pytest.mark.parametrize("kind", KUBERNETES, ids=lambda kind: kind.name)
+# What these read includes fields of older versions, which are shaped otherwise.
+OF_ONE_SHAPE = [kind for kind in KUBERNETES if kind.group != "resource.k8s.io"]
+
+
+@pytest.mark.parametrize("kind", OF_ONE_SHAPE, ids=lambda kind: kind.name)
 def test_whatever_is_read_of_a_kind_is_in_its_schema(kind: Kind) -> None:
     assert list(missing(kind.type, Object(kind.name), kind.name)) == []
 

@@ -80,6 +80,7 @@ ANNOTATIONS = {
     "PodDisruptionBudget": {"podium.dev/max-disruptions": "1/1h"},
     "PriorityClass": {"podium.dev/preemption-policy": "Never"},
 }
+DEVICES = {"requests": [{"name": "gpu", "exactly": {"deviceClassName": "web", "count": 1}}]}
 BODIES: dict[str, Raw] = {
     "CSIDriver": {"spec": {"storageCapacity": True}},
     "CSINode": {
@@ -110,6 +111,23 @@ BODIES: dict[str, Raw] = {
             "progressDeadlineSeconds": 600,
         },
         "status": COUNTS,
+    },
+    "DeviceClass": {"spec": {"selectors": [{"cel": {"expression": "device.driver == 'a.com'"}}]}},
+    "DeviceTaintRule": {
+        "spec": {
+            "deviceSelector": {"driver": "b.com"},
+            "taint": {"key": "a", "effect": "NoSchedule", "timeAdded": TIME},
+        }
+    },
+    "ResourceClaim": {"spec": {"devices": DEVICES}},
+    "ResourceClaimTemplate": {"spec": {"spec": {"devices": DEVICES}}},
+    "ResourceSlice": {
+        "spec": {
+            "driver": "a.com",
+            "nodeName": "web",
+            "pool": {"name": "web", "generation": 1, "resourceSliceCount": 1},
+            "devices": [{"name": "a", "attributes": {"x": {"string": "y"}}, "capacity": {"memory": {"value": "1Gi"}}}],
+        }
     },
     "DisruptionPolicy": {
         "spec": {

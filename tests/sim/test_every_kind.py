@@ -19,6 +19,8 @@ NEEDED: dict[str, Raw] = {
     "CSIStorageCapacity": {"storageClassName": "fast"},
     "DaemonSet": {"spec": {"selector": SELECTOR, "template": TEMPLATE}},
     "Deployment": {"spec": WORKLOAD},
+    "DeviceTaintRule": {"spec": {"taint": {"key": "a", "effect": "NoSchedule"}}},
+    "ResourceSlice": {"spec": {"driver": "a.com", "nodeName": "web", "pool": {"name": "web", "resourceSliceCount": 1}}},
     "Job": {"spec": {"template": {**TEMPLATE, "spec": {**POD_SPEC, "restartPolicy": "Never"}}}},
     "Node": {"status": {"allocatable": {"cpu": "4", "pods": "10"}}},
     "Pod": {"spec": POD_SPEC},
