@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 from podium.api.pod import PodAffinityTerm
 from podium.api.selectors import NOTHING, Selector, compile_label_selector
+from podium.cluster.marks import NAMESPACE, Mark, selector_needs
 
 NAMESPACE_NAME_LABEL = "kubernetes.io/metadata.name"
 
@@ -57,6 +58,14 @@ class AffinityTerm:
         return (
             namespace in self.namespaces or self.namespace_selector.matches(namespaces[namespace])
         ) and self.selector.matches(labels)
+
+    @property
+    def needs(self) -> list[list[Mark]]:
+        """The marks without which no pod class is meant."""
+        groups = selector_needs(self.selector)
+        if self.namespace_selector == NOTHING:
+            groups.append([(NAMESPACE, name) for name in sorted(self.namespaces)])
+        return groups
 
 
 def compile_term(term: PodAffinityTerm, namespace: str) -> AffinityTerm:

@@ -6,30 +6,25 @@ Source: pkg/scheduler/framework/preemption/preemption.go (filterPodsWithPDBViola
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import numpy as np
 
 from podium.api.policy import PodDisruptionBudget
 from podium.api.selectors import NOTHING, Selector, compile_label_selector
-from podium.cluster.arrays import Bools, grown
-from podium.cluster.pod_class import PodClass
+from podium.cluster.arrays import Bools, Int32s
+from podium.cluster.pod_class import PodClass, PodClasses
 
 
 @dataclass(slots=True, eq=False)
 class Budget:
-    """One budget. ``disrupted`` names pods whose disruption it has accounted for already.
-
-    ``classes[id]`` tells which pod classes it covers, for the first ``known`` classes.
-    """
+    """One budget. ``disrupted`` names pods whose disruption it has accounted for already."""
 
     namespace: str
     name: str
     selector: Selector
     disruptions_allowed: int
     disrupted: frozenset[str]
-    classes: Bools = field(default_factory=lambda: np.zeros(64, dtype=np.bool_))
-    known: int = 0
 
     @property
     def key(self) -> str:
@@ -45,15 +40,13 @@ class Budget:
             and self.selector.matches(pod_class.labels)
         )
 
-    def covered(self, classes: list[PodClass]) -> Bools:
-        """``[classes]``: which of them the budget covers."""
-        if self.known < len(classes):
-            if len(self.classes) < len(classes):
-                self.classes = grown(self.classes, 2 * len(classes))
-            for pod_class in classes[self.known :]:
-                self.classes[pod_class.id] = self.covers(pod_class)
-            self.known = len(classes)
-        return self.classes
+    def covered(self, classes: PodClasses, ids: Int32s) -> Bools:
+        """``[n]``: which of some classes, given by their ids, the budget covers."""
+        table = np.zeros(classes.capacity, dtype=np.bool_)
+        for class_id in np.unique(ids).tolist():
+            table[class_id] = self.covers(classes[class_id])
+        found: Bools = table[ids]
+        return found
 
 
 class Budgets:

@@ -6,6 +6,9 @@ Rows of removed nodes are used again. Shapes: ``[rows]``, or ``[resources, rows]
 
 from __future__ import annotations
 
+from collections.abc import Hashable
+from typing import Generic, TypeVar
+
 import numpy as np
 
 from podium.api.node import Node, Taint
@@ -17,27 +20,72 @@ CPU, MEMORY, EPHEMERAL_STORAGE = 0, 1, 2
 FIRST_RESOURCES = ("cpu", "memory", "ephemeral-storage")
 # A pseudo label key under which a node's name can be selected (matchFields knows this field only).
 NAME_FIELD = "\0metadata.name"
+# How many label columns may come before those are dropped that nobody has asked for meanwhile.
+_AT_LEAST = 16
 
 
-class LabelColumn:
-    """The values of one label key, as codes: ``codes[row]`` is 0 where the node lacks the label."""
+Value = TypeVar("Value", bound=Hashable)
 
-    def __init__(self, capacity: int) -> None:
-        self.codes: Int32s = np.zeros(capacity, dtype=np.int32)
-        self.values: list[str | None] = [None]
-        self._code_of: dict[str, int] = {}
 
-    def find(self, value: str) -> int:
-        """The code of ``value``, 0 where it was never seen."""
+class Codes(Generic[Value]):
+    """Codes of the values that some rows have: ``values[code]``. A code that no row has any more is given again.
+
+    Code 0 stands for ``blank``, which is also what ``values`` holds for codes that are free.
+    """
+
+    def __init__(self, blank: Value) -> None:
+        self.values: list[Value] = [blank]
+        self._code_of: dict[Value, int] = {}
+        self._users: list[int] = [1]
+        self._free: list[int] = []
+
+    def find(self, value: Value) -> int:
+        """The code of ``value``, 0 where no row has it."""
         return self._code_of.get(value, 0)
 
-    def code(self, value: str) -> int:
-        """The code of ``value``, a new one where it was never seen."""
+    def take(self, value: Value) -> int:
+        """The code of ``value``, for one row more."""
+        if value == self.values[0]:
+            return 0
         code = self._code_of.get(value)
         if code is None:
-            code = self._code_of[value] = len(self.values)
-            self.values.append(value)
+            code = self._code_of[value] = self._free.pop() if self._free else len(self.values)
+            if code == len(self.values):
+                self.values.append(value)
+                self._users.append(0)
+            else:
+                self.values[code] = value
+        self._users[code] += 1
         return code
+
+    def give_back(self, code: int) -> None:
+        """A row has the value of ``code`` no more."""
+        if code == 0:
+            return
+        self._users[code] -= 1
+        if not self._users[code]:
+            del self._code_of[self.values[code]]
+            self.values[code] = self.values[0]
+            self._free.append(code)
+
+
+class LabelColumn(Codes[str | None]):
+    """The values of one label key: ``codes[row]`` is 0 where the node lacks the label.
+
+    ``asked``: somebody has asked for it lately. ``pins``: how many keep something by its codes.
+    """
+
+    def __init__(self, capacity: int) -> None:
+        super().__init__(None)
+        self.codes: Int32s = np.zeros(capacity, dtype=np.int32)
+        self.asked = True
+        self.pins = 0
+
+    def write(self, row: int, value: str | None) -> None:
+        """The node in ``row`` has this value."""
+        before = int(self.codes[row])
+        self.codes[row] = self.take(value)
+        self.give_back(before)
 
 
 class NodeColumns:
@@ -60,10 +108,10 @@ class NodeColumns:
         self.pod_count: Int64s = np.zeros(capacity, dtype=np.int64)
         self.unschedulable: Bools = np.zeros(capacity, dtype=np.bool_)
         self.taint_group: Int32s = np.zeros(capacity, dtype=np.int32)
-        self.taint_groups: list[tuple[Taint, ...]] = [()]
-        self._taint_group_of: dict[tuple[Taint, ...], int] = {(): 0}
+        self._taints: Codes[tuple[Taint, ...]] = Codes(())
         self.name_hash: UInt64s = np.zeros(capacity, dtype=np.uint64)
         self._labels: dict[str, LabelColumn] = {}
+        self._until_sweep = _AT_LEAST
         self._free: list[int] = []
         self.changes = ChangeLog()
         self.node_changes = ChangeLog()
@@ -108,14 +156,31 @@ class NodeColumns:
             self.requested = np.concatenate([self.requested, row])
         return index
 
+    @property
+    def taint_groups(self) -> list[tuple[Taint, ...]]:
+        """The taints of the nodes of each ``taint_group``."""
+        return self._taints.values
+
     def labels(self, key: str) -> LabelColumn:
-        """The column of a label key, made on first use."""
+        """The column of a label key, made on first use.
+
+        A column that nobody asks for is dropped when as many others have come as there were. It comes back with other
+        codes; who keeps something by codes either pins the column, or looks whether it is still the same.
+        """
         column = self._labels.get(key)
         if column is None:
+            if not self._until_sweep:
+                self._sweep()
+            self._until_sweep -= 1
             column = self._labels[key] = LabelColumn(self.capacity)
             for row in self.row_of.values():
-                self._write_label(key, column, row, self.node(row))
+                column.write(row, _label(key, self.node(row)))
+        column.asked = True
         return column
+
+    def pin(self, key: str, number: int) -> None:
+        """So many more (or fewer) keep something by the codes of a label key."""
+        self.labels(key).pins += number
 
     def put(self, node: Node) -> int:
         """Add a node or replace the one of its name; returns its row."""
@@ -135,6 +200,10 @@ class NodeColumns:
         if self.pod_count[row]:
             raise ValueError(f"node {name} still has pods")
         self.images.remove(row)
+        for column in self._labels.values():
+            column.write(row, None)
+        self._taints.give_back(int(self.taint_group[row]))
+        self.taint_group[row] = 0
         self.nodes[row] = None
         self._names[row] = ""
         self.present[row] = False
@@ -181,22 +250,24 @@ class NodeColumns:
         for index, amount in indices.items():
             self.allocatable[index, row] = amount
         self.unschedulable[row] = node.spec.unschedulable
-        self.taint_group[row] = self._taint_group(node.spec.taints)
+        before = int(self.taint_group[row])
+        self.taint_group[row] = self._taints.take(node.spec.taints)
+        self._taints.give_back(before)
         self.name_hash[row] = stable_hash(node.metadata.name)
         for key, column in self._labels.items():
-            self._write_label(key, column, row, node)
+            column.write(row, _label(key, node))
         self.images.put(row, node)
 
-    def _taint_group(self, taints: tuple[Taint, ...]) -> int:
-        group = self._taint_group_of.get(taints)
-        if group is None:
-            group = self._taint_group_of[taints] = len(self.taint_groups)
-            self.taint_groups.append(taints)
-        return group
+    def _sweep(self) -> None:
+        for key in [key for key, column in self._labels.items() if not (column.asked or column.pins)]:
+            del self._labels[key]
+        for column in self._labels.values():
+            column.asked = False
+        self._until_sweep = max(_AT_LEAST, len(self._labels))
 
-    def _write_label(self, key: str, column: LabelColumn, row: int, node: Node) -> None:
-        value = node.metadata.name if key == NAME_FIELD else node.metadata.labels.get(key)
-        column.codes[row] = 0 if value is None else column.code(value)
+
+def _label(key: str, node: Node) -> str | None:
+    return node.metadata.name if key == NAME_FIELD else node.metadata.labels.get(key)
 
 
 class ImageTable:

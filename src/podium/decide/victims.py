@@ -65,7 +65,7 @@ def with_budgets(cluster: Cluster, rows: Int64s, starts: Int64s, slots: Int64s) 
     classes = cluster.pods.pod_class[slots]
     before = np.repeat(starts[:-1], np.diff(starts))
     for budget in cluster.budgets.all():
-        taking = budget.covered(cluster.classes.all)[classes]
+        taking = budget.covered(cluster.classes, classes)
         if budget.disrupted:
             for index in np.flatnonzero(taking):
                 taking[index] = cluster.pods.record(int(slots[index])).name not in budget.disrupted
