@@ -156,7 +156,7 @@ class UsesClaim:
 
 
 # How many matchers may come before those are dropped that nobody has asked for meanwhile.
-_AT_LEAST = 64
+AT_LEAST = 64
 
 
 @dataclass(slots=True, eq=False)
@@ -206,8 +206,8 @@ class Matcher:
 class Matchers:
     """The matchers that are asked for, and which of them count a class.
 
-    One that nobody asked for is dropped: when its last class ends, or else when as many others have come as there were
-    matchers. It comes back, freshly counted, with the next question.
+    One that nobody asked for is dropped: when its last class ends, or else when half as many others have come as there
+    were matchers. It comes back, freshly counted, with the next question.
     """
 
     def __init__(self, columns: NodeColumns, namespaces: NamespaceLabels) -> None:
@@ -217,7 +217,7 @@ class Matchers:
         self._questions: Questions[Predicate] = Questions()
         # By class id.
         self._of_class: dict[int, list[Matcher]] = {}
-        self._until_sweep = _AT_LEAST
+        self._until_sweep = AT_LEAST
 
     def __iter__(self) -> Iterator[Matcher]:
         return iter(self._by_predicate.values())
@@ -297,7 +297,7 @@ class Matchers:
             self._drop(matcher)
         for matcher in self:
             matcher.asked = False
-        self._until_sweep = max(_AT_LEAST, len(self))
+        self._until_sweep = max(AT_LEAST, len(self) // 2)
 
     def _drop(self, matcher: Matcher) -> None:
         if self._by_predicate.pop(matcher.predicate, None) is None:

@@ -21,7 +21,7 @@ FIRST_RESOURCES = ("cpu", "memory", "ephemeral-storage")
 # A pseudo label key under which a node's name can be selected (matchFields knows this field only).
 NAME_FIELD = "\0metadata.name"
 # How many label columns may come before those are dropped that nobody has asked for meanwhile.
-_AT_LEAST = 16
+AT_LEAST = 16
 
 
 Value = TypeVar("Value", bound=Hashable)
@@ -111,7 +111,7 @@ class NodeColumns:
         self._taints: Codes[tuple[Taint, ...]] = Codes(())
         self.name_hash: UInt64s = np.zeros(capacity, dtype=np.uint64)
         self._labels: dict[str, LabelColumn] = {}
-        self._until_sweep = _AT_LEAST
+        self._until_sweep = AT_LEAST
         self._free: list[int] = []
         self.changes = ChangeLog()
         self.node_changes = ChangeLog()
@@ -164,8 +164,8 @@ class NodeColumns:
     def labels(self, key: str) -> LabelColumn:
         """The column of a label key, made on first use.
 
-        A column that nobody asks for is dropped when as many others have come as there were. It comes back with other
-        codes; who keeps something by codes either pins the column, or looks whether it is still the same.
+        A column that nobody asks for is dropped when half as many others have come as there were. It comes back with
+        other codes; who keeps something by codes either pins the column, or looks whether it is still the same.
         """
         column = self._labels.get(key)
         if column is None:
@@ -263,7 +263,7 @@ class NodeColumns:
             del self._labels[key]
         for column in self._labels.values():
             column.asked = False
-        self._until_sweep = max(_AT_LEAST, len(self._labels))
+        self._until_sweep = max(AT_LEAST, len(self._labels) // 2)
 
 
 def _label(key: str, node: Node) -> str | None:

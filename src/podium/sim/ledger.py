@@ -63,7 +63,10 @@ class Ledger:
         """Give back what a pod holds, if it is booked."""
         node_name, amounts = self._pods.pop(uid, ("", {}))
         if amounts:
-            self._held[node_name].subtract(amounts)
+            held = self._held[node_name]
+            held.subtract(amounts)
+            if not any(held.values()):
+                del self._held[node_name]
             if node_name in self._allocatable:
                 self.held.subtract(amounts)
 
