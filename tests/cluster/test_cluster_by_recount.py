@@ -11,41 +11,19 @@ from hypothesis.stateful import invariant, rule
 
 from podium.api.pod import Pod
 from podium.api.requests import nonzero_requests, pod_requests
-from podium.api.selectors import compile_label_selector
-from podium.cluster.affinity_term import AffinityTerm, compile_term
+from podium.cluster.affinity_term import AffinityTerm
 from podium.cluster.matchers import (
     CarriesAffinity,
     CarriesAntiAffinity,
     CarriesPreference,
-    HoldsHostPort,
-    InNamespace,
     Predicate,
-    Selected,
 )
-from podium.cluster.pod_class import HostPort
 from podium.cluster.pods import PodRecord
 from podium.cluster.ranking import Ranking
-from tests.builders import selector
-from tests.cluster.changing_cluster import ChangingCluster
+from tests.cluster.changing_cluster import ChangingCluster, predicates
 from tests.fuzzing import long_runs
-from tests.generators import KEYS, SELECTORS, terms
+from tests.generators import KEYS
 from tests.twins.victims import importance
-
-
-@st.composite
-def predicates(draw: st.DrawFn) -> Predicate:
-    term = compile_term(draw(terms()), "default")
-    namespace = draw(st.sampled_from(("default", "shop")))
-    found: list[Predicate] = [
-        Selected((term,)),
-        Selected((term, compile_term(draw(terms()), "shop"))),
-        InNamespace(namespace, compile_label_selector(selector(draw(st.sampled_from(SELECTORS))))),
-        CarriesAntiAffinity(term),
-        CarriesAffinity(term),
-        CarriesPreference(draw(st.integers(-5, 5)), term),
-        HoldsHostPort(HostPort("0.0.0.0", "TCP", draw(st.sampled_from((80, 81))))),
-    ]
-    return draw(st.sampled_from(found))
 
 
 class CountingCluster(ChangingCluster):
