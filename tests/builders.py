@@ -14,6 +14,16 @@ import msgspec
 from msgspec.structs import replace
 
 from podium.api.avoid_list import PREFER_AVOID_PODS, avoid_entry, written
+from podium.api.disruption_policy import (
+    POLICY_NAME,
+    SCHEDULER,
+    Cap,
+    CapStatus,
+    DisruptionPolicy,
+    DisruptionPolicySpec,
+    DisruptionPolicyStatus,
+)
+from podium.api.disruption_rate import MAX_DISRUPTIONS, parse_rate
 from podium.api.meta import Kubernetes, ObjectMeta, OwnerReference
 from podium.api.node import ContainerImage, Namespace, Node, NodeSpec, NodeStatus, Taint
 from podium.api.pod import (
@@ -34,7 +44,12 @@ from podium.api.pod import (
     TopologySpreadConstraint,
     WeightedPodAffinityTerm,
 )
-from podium.api.policy import PodDisruptionBudget, PodDisruptionBudgetSpec, PodDisruptionBudgetStatus
+from podium.api.policy import (
+    DisruptionRateStatus,
+    PodDisruptionBudget,
+    PodDisruptionBudgetSpec,
+    PodDisruptionBudgetStatus,
+)
 from podium.api.selection import (
     LabelSelector,
     LabelSelectorRequirement,
@@ -44,7 +59,7 @@ from podium.api.selection import (
     PreferredSchedulingTerm,
 )
 from podium.api.selectors import parse_label_selector
-from podium.api.times import format_time
+from podium.api.times import format_exact_time, format_time
 from podium.api.workloads import ReplicaSet, ReplicaSetSpec, Service, ServiceSpec
 from podium.app.explain import Explainer, Explanation
 from podium.cluster.cluster import Cluster
@@ -113,6 +128,7 @@ def pod(  # noqa: PLR0913 - one argument for each thing a test may want to say
     uid: str | None = None,
     created: int | None = None,
     started: int | None = None,
+    ready: bool = False,
     terminating: bool = False,
     preempted: bool = False,
     nominated: str = "",
@@ -180,11 +196,12 @@ def pod(  # noqa: PLR0913 - one argument for each thing a test may want to say
             phase="Running" if on else "Pending",
             nominated_node_name=nominated,
             start_time=None if started is None else at(started),
-            conditions=(PREEMPTED,) if preempted else (),
+            conditions=(*((READY,) if ready else ()), *((PREEMPTED,) if preempted else ())),
         ),
     )
 
 
+READY = PodCondition(type="Ready", status="True")
 PREEMPTED = PodCondition(type="DisruptionTarget", status="True", reason="PreemptionByScheduler")
 
 
@@ -268,13 +285,37 @@ def node_term(match: str = "", *, name: str | None = None) -> NodeSelectorTerm:
 
 
 def budget(
-    name: str, match: str | None, allowed: int, *, disrupted: Iterable[str] = (), namespace: str = "default"
+    name: str,
+    match: str | None,
+    allowed: int,
+    *,
+    disrupted: Iterable[str] = (),
+    namespace: str = "default",
+    rate: str = "",
+    used: int = 0,
 ) -> PodDisruptionBudget:
-    """A disruption budget that allows so many more disruptions; ``disrupted`` names pods it has counted already."""
+    """A disruption budget that allows so many more disruptions; ``disrupted`` names pods it has counted already.
+
+    With a ``rate``, such as "2/1h", so many of its tokens are ``used`` at time 0.
+    """
+    status = PodDisruptionBudgetStatus(disruptions_allowed=allowed, disrupted_pods={one: at(0) for one in disrupted})
+    if used:
+        full = format_exact_time(used * parse_rate(rate).interval_ns)
+        status = replace(status, disruption_rate=DisruptionRateStatus(max=rate, full_time=full))
     return PodDisruptionBudget(
-        metadata=ObjectMeta(name=name, namespace=namespace),
+        metadata=ObjectMeta(name=name, namespace=namespace, annotations={MAX_DISRUPTIONS: rate} if rate else {}),
         spec=PodDisruptionBudgetSpec(selector=None if match is None else selector(match)),
-        status=PodDisruptionBudgetStatus(disruptions_allowed=allowed, disrupted_pods={one: at(0) for one in disrupted}),
+        status=status,
+    )
+
+
+def scheduler_cap(rate: str, *, used: int = 0) -> DisruptionPolicy:
+    """A policy with a cap on schedulers, of whose tokens so many are used at time 0."""
+    full = format_exact_time(used * parse_rate(rate).interval_ns)
+    return DisruptionPolicy(
+        metadata=ObjectMeta(name=POLICY_NAME),
+        spec=DisruptionPolicySpec(caps=(Cap(component=SCHEDULER, max=rate),)),
+        status=DisruptionPolicyStatus(caps=(CapStatus(component=SCHEDULER, full_time=full),) if used else ()),
     )
 
 
@@ -371,10 +412,10 @@ def plain_runner(
 
 
 def explain(
-    objects: Iterable[Kubernetes], key: str = "default/p", settings: Configuration | None = None
+    objects: Iterable[Kubernetes], key: str = "default/p", settings: Configuration | None = None, now_ns: int = 0
 ) -> Explanation:
     """What the scheduler decides about one pending pod of the objects."""
-    return Explainer(objects, settings).explain(key)
+    return Explainer(objects, settings, now_ns=now_ns).explain(key)
 
 
 def _resources(named: Mapping[str, Quantity]) -> dict[str, Quantity]:

@@ -147,6 +147,7 @@ class Traits:
     nominated: bool = False
     budgets: bool = False
     images: bool = False
+    same_sizes: bool = False
     avoid_lists: bool = False
     equals: bool = False
     always_requests: bool = False
@@ -203,7 +204,7 @@ def nodes(draw: st.DrawFn, name: str, traits: Traits = EVERYTHING) -> Node:
         labels=labels,
         taints=draw(st.sampled_from(TAINTS)) if traits.tolerations else (),
         unschedulable=traits.tolerations and draw(ONCE_IN_A_WHILE),
-        images={_with_tag(image): draw(st.sampled_from((10, 300, 900))) * MEBIBYTE for image in held},
+        images={_with_tag(image): draw(_image_sizes(image, traits)) * MEBIBYTE for image in held},
         avoids=draw(st.lists(st.sampled_from(OWNERS), max_size=2)) if traits.avoid_lists else (),
         **extra,
     )
@@ -250,6 +251,7 @@ def _pods(draw: st.DrawFn, name: str, on: str, traits: Traits, *, nominated: str
         memory=memory,
         labels=draw(st.sampled_from(LABELS)),
         started=draw(st.sampled_from((None, 0, 1, 2))) if on else None,
+        ready=bool(on) and traits.budgets and draw(st.booleans()),
         terminating=bool(life),
         preempted=life == "preempted",
         ports=draw(st.sampled_from(PORTS)) if traits.ports else (),
@@ -319,14 +321,23 @@ def _weighted_node_terms() -> st.SearchStrategy[list[tuple[int, NodeSelectorTerm
 
 @st.composite
 def budgets(draw: st.DrawFn) -> PodDisruptionBudget:
-    """A budget that covers some pods and allows few disruptions."""
+    """A budget that covers some pods and allows few disruptions, sometimes at a low rate."""
+    rate, used = draw(st.sampled_from((("", 0), ("", 0), ("2/2s", 0), ("2/2s", 1), ("1/3s", 1))))
     return budget(
         draw(st.sampled_from(("one", "two"))),
         draw(st.sampled_from((*SELECTORS, None))),
         draw(st.integers(0, 2)),
         disrupted=draw(st.sampled_from(((), (), ("pod-0", "pod-1")))),
         namespace=draw(st.sampled_from(NAMESPACES)),
+        rate=rate,
+        used=used,
     )
+
+
+def _image_sizes(image: str, traits: Traits) -> st.SearchStrategy[int]:
+    """What a node says that an image takes, in megabytes: any node something else, or all the same."""
+    sizes = (10, 300, 900)
+    return st.just(sizes[IMAGES.index(image) % len(sizes)]) if traits.same_sizes else st.sampled_from(sizes)
 
 
 def _with_tag(image: str) -> str:

@@ -23,12 +23,12 @@ from weakref import ref
 import msgspec
 import numpy as np
 
-from podium.cluster.change_log import ChangeLog
+from podium.cluster.change_log import BoundedLog
 from podium.machines.disruption.drain import DrainReport
 from podium.sim.history import History
 from podium.sim.scenario import Scenario
 
-RECORDS = (History, Scenario, DrainReport, ChangeLog)
+RECORDS = (History, Scenario, DrainReport, BoundedLog)
 _VALUES = (
     str,
     bytes,

@@ -2,7 +2,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from podium.api.times import format_duration, format_exact_time, format_time, parse_duration, parse_time
+from podium.api.times import (
+    MAX_TIME_NS,
+    PLAIN_TIME,
+    format_duration,
+    format_exact_time,
+    format_time,
+    parse_duration,
+    parse_time,
+)
 
 SECOND = 10**9
 
@@ -16,7 +24,7 @@ SECOND = 10**9
         ("1970-01-01T00:00:00.123456789123Z", 123_456_789),
         ("1970-01-01T01:00:00+01:00", 0),
         ("1969-12-31T16:30:00-07:30", 0),
-        ("1969-12-31T23:59:59Z", -SECOND),
+        ("2262-04-11T23:47:16.854775807Z", MAX_TIME_NS),
     ],
 )
 def test_times_are_rfc_3339_with_fractions_and_offsets(text: str, ns: int) -> None:
@@ -50,15 +58,43 @@ def test_times_are_written_in_whole_seconds() -> None:
 
 def test_an_exact_time_has_a_fraction_where_it_needs_one() -> None:
     assert format_exact_time(90 * SECOND) == "1970-01-01T00:01:30Z"
-    assert format_exact_time(-1) == "1969-12-31T23:59:59.999999999Z"
+    assert format_exact_time(SECOND - 1) == "1970-01-01T00:00:00.999999999Z"
 
 
-@given(st.integers(-62_135_596_800 * SECOND, 253_402_300_800 * SECOND - 1))
+@pytest.mark.parametrize(
+    "text",
+    [
+        "1969-12-31T23:59:59Z",
+        "1970-01-01T00:00:00+00:01",
+        "2262-04-11T23:47:16.854775808Z",
+        "0001-01-01T00:00:00Z",
+        "1600-01-01T00:00:00Z",
+        "2300-01-01T00:00:00Z",
+        "9999-12-31T23:59:59Z",
+    ],
+)
+def test_times_are_from_1970_to_2262(text: str) -> None:
+    with pytest.raises(ValueError, match="is out of range; times are from 1970 to 2262"):
+        parse_time(text)
+
+
+@pytest.mark.parametrize(("ns", "text"), [(-1, "1970-01-01T00:00:00Z"), (10**30, "2262-04-11T23:47:16")])
+def test_what_lies_outside_of_all_times_is_written_as_the_first_or_the_last(ns: int, text: str) -> None:
+    assert format_time(ns).startswith(text)
+    assert format_exact_time(ns).startswith(text)
+
+
+@given(st.from_regex(PLAIN_TIME))
+def test_a_plain_time_is_a_time(text: str) -> None:
+    assert 0 <= parse_time(text) <= MAX_TIME_NS
+
+
+@given(st.integers(0, MAX_TIME_NS))
 def test_an_exact_time_reads_as_itself(ns: int) -> None:
     assert parse_time(format_exact_time(ns)) == ns
 
 
-@given(st.integers(-62_135_596_800, 253_402_300_799))
+@given(st.integers(0, MAX_TIME_NS // SECOND))
 def test_a_written_time_reads_as_itself(seconds: int) -> None:
     assert parse_time(format_time(seconds * SECOND)) == seconds * SECOND
 

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from podium.api.errors import InputError
-from podium.api.yaml import MAX_DEPTH, parse_documents
+from podium.api.yaml import MAX_DEPTH, MAX_UNFOLDED, parse_documents
 
 
 def only(text: str) -> Any:
@@ -62,10 +62,8 @@ def test_null_entries_are_left_out(text: str) -> None:
     assert only(f"a: {text}\nb: 1") == {"b": 1}
 
 
-def test_null_items_of_lists_are_refused() -> None:
-    assert error_of("a:\n- 1\n-\n") == (
-        "document 1: line 3, column 2: a list has an empty item; remove it or give it a value"
-    )
+def test_null_items_of_lists_stay() -> None:
+    assert only("a:\n- 1\n-\n") == {"a": [1, None]}
 
 
 def test_keys_that_are_numbers_or_booleans_become_their_text() -> None:
@@ -98,17 +96,60 @@ def test_numbers_too_large_or_too_long_are_refused() -> None:
 @pytest.mark.parametrize(
     ("text", "problem"),
     [
-        ("a: &x 1", "the anchor &x is not taken"),
-        ("a: *x", "the alias *x is not taken"),
-        ("*x : a", "the alias *x is not taken"),
         ("a: !!str 1", 'the tag "tag:yaml.org,2002:str" is not taken'),
         ("a: ! 1", 'the tag "!" is not taken'),
         ("a: !!map {b: c}", 'the tag "tag:yaml.org,2002:map" is not taken'),
-        ("<<: {a: b}", "the merge key << is not taken"),
     ],
 )
-def test_aliases_anchors_tags_and_merge_keys_are_refused(text: str, problem: str) -> None:
+def test_tags_are_refused(text: str, problem: str) -> None:
     assert problem in error_of(text)
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        ("a: &x 1\nb: *x", {"a": 1, "b": 1}),
+        ("a: &x {c: [1]}\nb: [*x, *x]", {"a": {"c": [1]}, "b": [{"c": [1]}, {"c": [1]}]}),
+        ("a: &x 1\nb: &x 2\nc: *x", {"a": 1, "b": 2, "c": 2}),
+        ("a: &x key\n*x : b", {"a": "key", "key": "b"}),
+        ("a: &x\nb: [*x]", {"b": [None]}),
+        ("a: &x {c: 1, d: 2}\nb: {<<: *x, d: 3}", {"a": {"c": 1, "d": 2}, "b": {"c": 1, "d": 3}}),
+        ("a: {<<: [{c: 1}, {c: 2, d: 2}], e: 3}", {"a": {"c": 1, "d": 2, "e": 3}}),
+    ],
+)
+def test_an_alias_stands_for_what_its_anchor_marks(text: str, value: Any) -> None:
+    assert only(text) == value
+
+
+@pytest.mark.parametrize(
+    ("text", "problem"),
+    [
+        ("a: *x", "line 1, column 4: the alias *x stands for nothing"),
+        ("a: &x 1\n---\nb: *x", "document 2: line 3, column 4: the alias *x stands for nothing"),
+        ("a: &x [*x]", "line 1, column 8: the alias *x stands within the value that it stands for"),
+        ("a: &x 1\nb: {<<: *x}", "the merge key << takes an object, or a list of objects"),
+        ("a: {<<: [1]}", "the merge key << takes an object, or a list of objects"),
+    ],
+)
+def test_an_alias_that_stands_for_nothing_is_refused(text: str, problem: str) -> None:
+    assert problem in error_of(text)
+
+
+def test_aliases_bring_in_values_up_to_a_number_in_a_text() -> None:
+    anchor = f"a: &x [{', '.join('x' * 99)}]\nb:\n"
+
+    assert len(only(anchor + "- *x\n" * (MAX_UNFOLDED // 100))["b"]) == MAX_UNFOLDED // 100
+    assert f"aliases bring in more than {MAX_UNFOLDED} values" in error_of(
+        anchor + "- *x\n" * (MAX_UNFOLDED // 100 + 1)
+    )
+
+
+def test_aliases_reach_no_deeper_than_what_is_written_out() -> None:
+    half = MAX_DEPTH // 2
+    text = f"- &x {'[' * half}1{']' * half}\n- {'[' * (half - 1)}*x{']' * (half - 1)}\n"
+
+    assert isinstance(only(text), list)
+    assert "nested too deep" in error_of(text.replace("*x", "[*x]"))
 
 
 def test_a_quoted_merge_key_is_a_key() -> None:

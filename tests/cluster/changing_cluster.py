@@ -67,6 +67,7 @@ class ChangingCluster(RuleBasedStateMachine):
         self.nodes: dict[str, Node] = {}
         self.namespaces: dict[str, Namespace] = {}
         self.budgets: dict[str, PodDisruptionBudget] = {}
+        self.now = 0
         self.placed: dict[str, Pod] = {}
         self.nominated: dict[str, Pod] = {}
         self._numbers: Iterator[int] = iter(range(10**6))
@@ -166,6 +167,11 @@ class ChangingCluster(RuleBasedStateMachine):
     def put_budget(self, budget: PodDisruptionBudget) -> None:
         self.budgets[budget.key] = budget
         self.cluster.put(budget)
+
+    @rule(seconds=st.integers(0, 3))
+    def pass_time(self, seconds: int) -> None:
+        self.now += seconds * 10**9
+        self.cluster.pass_time(self.now)
 
     @precondition(lambda self: self.budgets)
     @rule(choice=SOME_OBJECT)

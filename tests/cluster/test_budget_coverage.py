@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import numpy as np
 import pytest
 from msgspec.structs import replace
 
@@ -35,7 +34,6 @@ def test_a_budget_covers_labelled_pods_of_its_namespace(
 
     (one,) = cluster.budgets.all()
     assert one.covers(pod_class) is covered
-    assert one.covered(cluster.classes, np.array([pod_class.id], dtype=np.int32)).tolist() == [covered]
     assert cluster.budgets.covering([pod_class]) == ([one] if covered else [])
 
 
@@ -47,16 +45,30 @@ def test_a_selector_that_does_not_parse_covers_nobody() -> None:
     assert cluster.budgets.covering([cluster.read(pod("p", labels=WEB)).pod_class]) == []
 
 
+def test_budgets_and_classes_that_come_later_know_one_another() -> None:
+    cluster = cluster_of(budget("a", "app=web", 1))
+    early = cluster.read(pod("p", labels=WEB)).pod_class
+    assert [one.name for one in cluster.budgets.over(early)] == ["a"]
+
+    cluster.put(budget("b", "app", 1))
+    cluster.put(budget("a", "app=db", 1))
+    late = cluster.read(pod("p", labels={"app": "db"})).pod_class
+
+    assert [[one.name for one in cluster.budgets.over(each)] for each in (early, late)] == [["b"], ["a", "b"]]
+    cluster.budgets.remove("default/b")
+    assert [[one.name for one in cluster.budgets.over(each)] for each in (early, late)] == [[], ["a"]]
+
+
 def test_budgets_are_by_key_and_every_change_is_counted() -> None:
     budgets = Budgets()
     for name in ("b", "a"):
         budgets.put(budget(name, "app=web", 1))
     assert [one.key for one in budgets.all()] == ["default/a", "default/b"]
-    assert (len(budgets), budgets.generation) == (2, 2)
+    assert (len(budgets), budgets.position) == (2, 2)
 
     budgets.put(budget("a", "app=web", 5))
     budgets.remove("default/b")
     budgets.remove("default/b")
 
     assert [(one.key, one.disruptions_allowed) for one in budgets.all()] == [("default/a", 5)]
-    assert budgets.generation == 4
+    assert budgets.position == 4

@@ -103,15 +103,16 @@ def test_of_two_holders_the_last_change_decides_who_holds_a_port() -> None:
     assert worlds.is_held(port).tolist() == [True]
 
 
-def test_terminating_pods_are_no_change_to_those_that_count_the_living() -> None:
+def test_terminating_pods_that_leave_are_taken_off_a_count_that_never_had_them() -> None:
+    """As kube-scheduler does with the pods of topology spread constraints."""
     living = InNamespace("default", compile_label_selector(selector("app=web")))
     cluster = cluster_of(node("n", zone="a"), pod("q", on="n", labels={"app": "web"}, terminating=True))
     worlds = Worlds(cluster, rows(0))
     worlds.remove(rows(0), slots(cluster, "q"))
 
-    assert worlds.count(living).tolist() == [0]
-    assert worlds.change(living).tolist() == [0]
-    assert worlds.change(WEB).tolist() == [-1]
+    assert View(cluster).count(living).tolist() == [0]
+    assert worlds.count(living).tolist() == [-1]
+    assert worlds.change(living).tolist() == worlds.change(WEB).tolist() == [-1]
 
 
 @settings(max_examples=60)

@@ -77,6 +77,34 @@ def test_an_owner_takes_nothing_from_itself() -> None:
     assert victims(node("n", cpu=4), *theirs(4, owner=MINE), P) == {}
 
 
+def test_an_exchange_never_takes_more_than_a_budgets_rate_has_left() -> None:
+    """Not even what is on its way there already."""
+    there = theirs(4, labels={"app": "t"}, ready=True)
+    objects = [node("n", cpu=4), *there, P]
+
+    assert victims(*objects, budget("b", "app=t", 9, rate="2/1h", used=1)) == {"n": ["t3"]}
+    assert victims(*objects, budget("b", "app=t", 9, rate="2/1h", used=2)) == {}
+
+
+def test_what_exchanges_have_begun_counts_for_budgets_and_rates_before_the_api_shows_it() -> None:
+    there = theirs(4, labels={"app": "t"}, ready=True)
+    mine = [pod(f"m{number}", cpu=1, owner=f"ReplicaSet/mine-{number}") for number in range(2)]
+    for guard in (budget("b", "app=t", 9, rate="1/1h"), budget("b", "app=t", 1)):
+        cluster = cluster_of(node("n", cpu=4), *there, guard)
+        runner = runner_on(cluster, FAIR)
+        (plugin,) = (one for one in runner.profile.post_filter if isinstance(one, DefaultPreemption))
+        found = []
+        for one in mine:
+            record = cluster.read(one)
+            placement = place(runner, record)
+            result = plugin.post_filter(placement.state, record, runner, cluster, full_outcome(cluster, placement))
+            found.append([victim.name for victim in result.victims])
+            if result.nominated_node:
+                cluster.nominations.put(record, result.nominated_node)
+
+        assert found == [["t3"], []]
+
+
 def test_pods_without_a_controller_are_their_own_owners() -> None:
     assert victims(node("n", cpu=4), *theirs(4, owner=""), P) == {}
     assert victims(node("n", cpu=4), pod("big", on="n", cpu=4), pod("p", cpu=1)) == {}

@@ -15,6 +15,7 @@ from podium.api.meta import Kubernetes
 from podium.api.node import Node
 from podium.api.pod import Pod
 from podium.decide.preemption import PreemptionPlan
+from podium.decide.trials import CRITERIA
 from podium.framework.configuration import Configuration
 from podium.framework.status import Code
 from tests.builders import HOSTNAME, ZONE, budget, configuration, explain, node, pod, spread_over, term
@@ -309,6 +310,56 @@ def test_a_pod_that_a_budget_counts_as_disrupted_takes_nothing_from_it() -> None
 
     assert plan(*objects, budget("b", "app=db", 1)).candidates["n"].budget_violations == 1
     assert plan(*objects, budget("b", "app=db", 1, disrupted=["q0"])).candidates["n"].budget_violations == 0
+
+
+# Rates of budgets
+
+DB = {"app": "db"}
+
+
+def test_pods_whose_budgets_rate_is_used_up_are_given_back_first() -> None:
+    """Controlled rescheduling: budgets limit disruptions from all causes, preemption among them."""
+    running = [pod("free", on="n", cpu=1, started=0), pod("rated", on="n", cpu=1, labels=DB, started=9, ready=True)]
+    objects = [node("n", cpu=2), *running, pod("p", priority=5, cpu=1)]
+
+    assert victims(*objects, budget("b", "app=db", 9, rate="2/1h", used=1)) == {"n": ["rated"]}
+    assert victims(*objects, budget("b", "app=db", 9, rate="2/1h", used=2)) == {"n": ["free"]}
+
+
+def test_a_used_up_rate_decides_first_between_nodes_and_never_stops_preemption() -> None:
+    objects = candidates([pod("rated", on="n1", cpu=4, labels=DB, ready=True)], [pod("q", on="n2", priority=9, cpu=4)])
+    used_up = budget("b", "app=db", 9, rate="1/1h", used=1)
+
+    assert chosen(*objects, budget("b", "app=db", 9, rate="1/1h")) == (("n1",), CRITERIA[1])
+    assert chosen(*objects, used_up) == (("n2",), CRITERIA[0])
+    assert chosen(*objects[:2], used_up) == (("n1",), "")
+
+
+def test_a_rate_comes_back_with_time() -> None:
+    there = pod("rated", on="n", cpu=1, labels=DB, ready=True)
+    objects = [node("n", cpu=1), there, budget("b", "app=db", 9, rate="1/1h", used=1), pod("p", priority=5, cpu=1)]
+    hour = 3600 * 10**9
+
+    found = [explain(objects, now_ns=now).plan for now in (hour - 1, hour)]
+
+    assert [one and one.candidates["n"].budget_violations for one in found] == [1, 0]
+
+
+@pytest.mark.parametrize(
+    ("victim", "violations"),
+    [
+        (pod("q", on="n", cpu=1, labels=DB, ready=True), 1),
+        (pod("q", on="n", cpu=1, labels=DB), 0),
+        (pod("q", on="n", cpu=1, labels=DB, ready=True, terminating=True), 0),
+        (pod("q", on="n", cpu=1, labels={"app": "web"}, ready=True), 0),
+    ],
+)
+def test_a_rate_counts_what_the_api_server_counts_healthy_pods_whose_end_begins(victim: Pod, violations: int) -> None:
+    used_up = budget("b", "app=db", 9, rate="1/1h", used=1)
+
+    found = plan(node("n", cpu=1), victim, used_up, pod("p", priority=5, cpu=1))
+
+    assert found.candidates["n"].budget_violations == violations
 
 
 # Which node

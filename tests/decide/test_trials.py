@@ -11,6 +11,7 @@ from podium.api.meta import Kubernetes
 from podium.api.pod import Pod
 from podium.cluster.cluster import Cluster
 from podium.decide import trials
+from podium.decide.victims import choose_victims
 from podium.framework.runner import Runner
 from tests.builders import budget, cluster_of, node, pending_in, plain_runner, pod
 from tests.decide.answers import answers
@@ -76,6 +77,53 @@ def test_a_nomination_that_begins_or_ends_repeats_the_trial() -> None:
 
     one, two = (["default/s"], 0), (["default/r", "default/s"], 0)
     assert found == [{"n": one}, {"n": two}, {"n": one}]
+
+
+def rows_tried(monkeypatch: pytest.MonkeyPatch, cluster: Cluster, *changes: Callable[[Cluster], object]) -> list[int]:
+    """On how many nodes preemption is tried after each change, by a scheduler that has tried all of them before."""
+    tried: list[int] = []
+
+    def counted(*args: Any) -> Any:
+        tried[-1] += len(args[3].rows)
+        return choose_victims(*args)
+
+    monkeypatch.setattr("podium.decide.trials.choose_victims", counted)
+    runner = plain_runner(cluster)
+    for change in (lambda _: None, *changes):
+        change(cluster)
+        tried.append(0)
+        candidates(runner)
+    return tried[1:]
+
+
+def test_a_change_of_a_budget_repeats_the_trials_of_its_pods_nodes_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    nodes = [node(f"n{number}", cpu=2) for number in range(40)]
+    pods = [pod(f"q{n}", on=f"n{n}", cpu=2, ready=True, labels={"app": "db" if n < 3 else "web"}) for n in range(40)]
+    cluster = cluster_of(*nodes, *pods, budget("b", "app=db", 1), budget("w", "app=web", 1, rate="1/2s", used=1))
+
+    assert rows_tried(
+        monkeypatch,
+        cluster,
+        put(budget("b", "app=db", 0)),
+        put(budget("b", "app=db", 0)),
+        put(budget("b", "app=none", 0)),
+        put(budget("elsewhere", "app", 0, namespace="kube-system")),
+        lambda one: one.pass_time(10**9),
+        lambda one: one.pass_time(2 * 10**9),
+        lambda one: one.remove(budget("w", "app=web", 1)),
+    ) == [3, 0, 3, 0, 0, 37, 37]
+
+
+def test_more_changes_of_budgets_than_can_be_remembered_repeat_all_trials() -> None:
+    cluster = cluster_of(node("n", cpu=3), *RUNNING, pod("k", on="n", priority=9, cpu=1))
+    runner, target = plain_runner(cluster), pod("p", priority=5, cpu=1)
+    assert candidates(runner, target) == R
+
+    cluster.put(budget("b", "app=db", 0))
+    for number in range(2_000):
+        cluster.put(budget("other", "app=other", number % 2))
+
+    assert candidates(runner, target) == Q
 
 
 def test_equal_pods_share_their_trials_except_for_their_own_nominations() -> None:

@@ -35,10 +35,10 @@ def test_the_scheduler_preempts_by_requests_and_the_kubelet_evicts_by_use() -> N
         "40 Scheduled urgent node-1",
         "40 Started urgent node-1",
         "60 NodeChanged node-1",
-        "60 Failed best-effort node-1",
         "60 NodeChanged node-1",
-        "360 NodeChanged node-1",
-        "360 NodeChanged node-1",
+        "61 Failed best-effort node-1",
+        "361 NodeChanged node-1",
+        "361 NodeChanged node-1",
     ]
     assert why(result, "Failed") == [
         "Evicted: The node was low on resource: memory. Threshold quantity: 0, available: 0. "
@@ -55,14 +55,14 @@ def test_a_pod_that_was_evicted_goes_to_another_node_and_there_is_no_ping_pong()
         "40 Scheduled urgent-1 node-1",
         "40 Started urgent-1 node-1",
         "40 NodeChanged node-1",
-        "40 Failed urgent-1 node-1",
         "40 NodeChanged node-1",
-        "40 Killing batch node-2",
-        "60 Terminated batch node-2",
-        "60 Scheduled urgent-2 node-2",
-        "60 Started urgent-2 node-2",
-        "340 NodeChanged node-1",
-        "340 NodeChanged node-1",
+        "41 Failed urgent-1 node-1",
+        "41 Killing batch node-2",
+        "61 Terminated batch node-2",
+        "61 Scheduled urgent-2 node-2",
+        "61 Started urgent-2 node-2",
+        "341 NodeChanged node-1",
+        "341 NodeChanged node-1",
     ]
     assert why(result, "NodeChanged") == [
         "MemoryPressure is True",

@@ -265,7 +265,7 @@ def test_a_file_with_more_than_the_configuration_is_refused(tmp_path: Path) -> N
         ("apiVersion: v1\nkind: List\nitems: []\n", "holds 0 objects"),
         ("- a\n- b\n", "an object with apiVersion and kind is expected"),
         ("parallelism: 1\nparallelism: 2\n", "given twice"),
-        ("a: &x [1]\nb: *x\n", "anchor"),
+        ("a: &x [*x]\n", "alias"),
         ("a: !!python/object/apply:os.system [ls]\n", "tag"),
         ("[" * 100_000, "nested too deep"),
         ("apiVersion: v1\nkind: Pod\nmetadata: {name: web}\nspec: {containers: [{name: web, image: web}]}\n", '"Pod"'),

@@ -159,6 +159,9 @@ class Rig:
     def is_at_rest(self) -> bool:
         return all(place.machine.next_deadline() is None for place in self.places)
 
+    def is_settled(self) -> bool:
+        return all(place.machine.is_settled() for place in self.places)
+
     # How time passes
 
     def pass_to(self, seconds: float) -> None:

@@ -142,6 +142,16 @@ def test_recreate_waits_until_the_old_pods_are_gone() -> None:
     assert notes(rig) == ["new"] * 2
 
 
+@pytest.mark.parametrize(("strategy", "is_available"), [("RollingUpdate", "True"), ("Recreate", "False")])
+def test_some_pods_may_be_missing_of_one_that_is_available_but_with_recreate(strategy: str, is_available: str) -> None:
+    rig = rig_of(web(4, strategy={"type": strategy}))
+    rig.unready(rig.names("Pod")[0])
+
+    conditions = {one["type"]: one["status"] for one in rig.get("Deployment", "web")["status"]["conditions"]}
+
+    assert conditions["Available"] == is_available
+
+
 def test_a_paused_deployment_is_scaled_and_rolls_out_nothing() -> None:
     rig = rig_of(web(2, note="old"))
 

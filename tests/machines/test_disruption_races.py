@@ -104,21 +104,31 @@ def test_a_version_is_the_ground_of_one_write_that_does_not_fail() -> None:
     assert not [problem for _, problem in rig.writes if problem]
 
 
-@pytest.mark.parametrize("problem", [CONFLICT, UNAVAILABLE, NOT_FOUND, REFUSED])
+@pytest.mark.parametrize("problem", [CONFLICT, UNAVAILABLE, REFUSED])
 def test_a_write_that_fails_for_no_visible_reason_is_made_again_after_a_while(problem: Problem) -> None:
     rig = Rig(DisruptionController, budget("pdb", minAvailable=0), pod("a"))
     rig.problems = [problem, problem, None]
 
     rig.settle()
-    assert rig.machine.is_settled() is (problem is REFUSED)
+    assert not rig.machine.is_settled()
     assert rig.machine.next_deadline() == rig.now + SECOND
     rig.wait(1)
+    assert rig.machine.is_settled() is (problem is REFUSED)
     assert rig.machine.next_deadline() == rig.now + 2 * SECOND
     rig.wait(2)
 
     assert allowed(rig) == 1
     assert rig.machine.next_deadline() is None
     assert rig.machine.is_settled()
+
+
+def test_the_status_of_a_budget_that_is_not_there_is_not_written_again() -> None:
+    rig = Rig(DisruptionController, budget("pdb", minAvailable=0), pod("a"))
+    rig.problems = [NOT_FOUND]
+
+    rig.settle()
+
+    assert rig.machine.next_deadline() is None
 
 
 def test_after_a_failure_that_another_controller_has_made_good_nothing_is_left_to_do() -> None:

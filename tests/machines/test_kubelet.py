@@ -284,7 +284,7 @@ def test_b8_one_pod_goes_per_cycle_until_there_is_room_enough() -> None:
     rig.pass_to(100)
 
     evicted = [one for one in rig.told if "Evicted" in one]
-    assert evicted == ["0 Evicted a", "10 Evicted b"]
+    assert evicted == ["1 Evicted a", "11 Evicted b"]
     assert [rig.phase(name) for name in "cd"] == ["Running", "Running"]
 
 
@@ -294,7 +294,8 @@ def test_b8_an_evicted_pod_fails_with_the_condition_of_a_disruption() -> None:
     kubelet.handle(Changed(node("n1", memory="1Gi")), 0)
     kubelet.handle(Changed(pod("a", annotations={"memory-usage": "2Gi"})), 0)
 
-    actions = kubelet.handle(Tick(), 0)
+    kubelet.handle(Tick(), 0)
+    actions = kubelet.handle(Tick(), SECOND)
 
     evicted = actions[-1]
     assert isinstance(evicted, ReportPodStatus)
@@ -320,8 +321,9 @@ def test_pods_that_are_never_preempted_are_evicted_as_others_are() -> None:
     rig = Rig(node("n1", memory="1Gi"))
 
     rig.show(pod("a", annotations={"memory-usage": "2Gi", "preemption-policy": "NonPreemptible"}))
+    rig.pass_to(1)
 
-    assert rig.told[-1] == "0 Evicted a"
+    assert rig.told[-1] == "1 Evicted a"
 
 
 def test_b8_critical_and_terminating_pods_are_not_evicted() -> None:
@@ -347,10 +349,10 @@ def test_pressure_is_over_when_memory_has_been_enough_for_the_transition_period(
     assert rig.told == [
         "0 Running ready a",
         "0 MemoryPressure True",
-        "0 Evicted a",
+        "1 Evicted a",
         "30 Running ready b",
-        "30 Evicted b",
-        "90 MemoryPressure False",
+        "31 Evicted b",
+        "91 MemoryPressure False",
     ]
 
 
@@ -390,9 +392,10 @@ def test_less_than_the_threshold_is_short() -> None:
 
     for rig in (plain, careful):
         rig.show(annotated)
+        rig.pass_to(1)
 
     assert plain.told == ["0 Running ready a"]
-    assert careful.told == ["0 Running ready a", "0 MemoryPressure True", "0 Evicted a"]
+    assert careful.told == ["0 Running ready a", "0 MemoryPressure True", "1 Evicted a"]
 
 
 def test_a_node_with_nobody_to_evict_waits_for_a_change() -> None:
@@ -456,7 +459,7 @@ def test_a_report_is_not_sent_again_once_there_is_a_newer_one() -> None:
     rig.problem = None
     rig.pass_to(10)
 
-    assert rig.told == ["1.5 Succeeded a"]
+    assert rig.told == ["1 Succeeded a"]
 
 
 def test_a_report_is_sent_again_when_the_server_says() -> None:
@@ -470,14 +473,27 @@ def test_a_report_is_sent_again_when_the_server_says() -> None:
     assert rig.told == ["5 Running ready a"]
 
 
-@pytest.mark.parametrize("code", [404, 422])
-def test_what_is_refused_for_good_is_not_sent_again(code: int) -> None:
+def test_a_pod_that_is_gone_needs_no_report() -> None:
     rig = Rig(node("n1"))
-    rig.problem = Problem(code, "", "")
+    rig.problem = Problem(404, "", "")
 
     rig.show(pod("a"))
 
     assert rig.kubelet.next_deadline() is None
+
+
+@pytest.mark.parametrize("code", [400, 403, 422])
+def test_what_is_refused_is_sent_again_and_is_nothing_to_wait_for(code: int) -> None:
+    rig = Rig(node("n1"))
+    rig.problem = Problem(code, "", "")
+
+    rig.show(pod("a"))
+    rig.pass_to(2)
+    assert rig.kubelet.is_settled()
+    rig.problem = None
+    rig.pass_to(100)
+
+    assert rig.told == ["3 Running ready a"]
 
 
 def test_the_end_of_a_deletion_is_sent_until_it_is_seen() -> None:

@@ -398,11 +398,24 @@ def test_a_taint_that_somebody_sets_meanwhile_is_not_lost() -> None:
     assert rig.taints("n1") == ["mine:NoSchedule", "disk-pressure:NoSchedule"]
 
 
-@pytest.mark.parametrize("code", [404, 422])
-def test_what_is_refused_for_good_is_not_tried_again(code: int) -> None:
+def test_what_is_gone_is_not_tried_again() -> None:
     rig = rig_of(node("n1"))
-    rig.fault = lambda action: Problem(code, "", "")
+    rig.fault = lambda action: Problem(404, "", "")
 
     rig.condition("n1", "DiskPressure", "True")
 
     assert rig.is_at_rest()
+
+
+@pytest.mark.parametrize("code", [400, 403, 422])
+def test_what_is_refused_is_tried_again_and_is_nothing_to_wait_for(code: int) -> None:
+    rig = rig_of(node("n1"))
+    rig.fault = lambda action: Problem(code, "", "")
+
+    rig.condition("n1", "DiskPressure", "True")
+    rig.pass_to(20)
+    assert rig.is_settled()
+    rig.fault = lambda action: None
+    rig.pass_to(60)
+
+    assert rig.taints("n1") == ["disk-pressure:NoSchedule"]

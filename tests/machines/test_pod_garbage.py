@@ -38,6 +38,35 @@ def test_pods_of_a_node_that_is_gone_fail_and_are_deleted_after_40s() -> None:
     assert rig.is_at_rest()
 
 
+def test_a_pod_that_ended_by_itself_before_it_was_marked_is_deleted_all_the_same() -> None:
+    rig = rig_of(running("a"))
+
+    def ends_first(action: Action) -> Problem | None:
+        if isinstance(action, ReportPodStatus) and rig.pods() == {"a": "Running"}:
+            rig.store.patch("Pod", "default/a", {"status": {"phase": "Succeeded"}}, "merge", "status")
+            return Problem(422, "Invalid", "status.phase: Succeeded is for good")
+        return None
+
+    rig.fault = ends_first
+    rig.pass_to(100)
+
+    assert rig.pods() == {}
+    assert rig.is_at_rest()
+
+
+@pytest.mark.parametrize("code", [400, 403, 422])
+def test_an_orphan_whose_deletion_is_refused_is_not_forgotten(code: int) -> None:
+    rig = rig_of(running("a"))
+    rig.fault = lambda action: Problem(code, "", "") if isinstance(action, DeleteObject) else None
+    rig.pass_to(100)
+    assert rig.is_settled()
+
+    rig.fault = lambda action: None
+    rig.pass_to(200)
+
+    assert rig.pods() == {}
+
+
 @pytest.mark.upstream(61)
 def test_a_finalizer_holds_an_orphan_that_has_failed() -> None:
     rig = rig_of(running("a", metadata={"finalizers": ["example.com/hold"]}))

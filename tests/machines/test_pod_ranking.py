@@ -42,6 +42,8 @@ def owned(name: str, *, ready: int | None = 0, cost: str | None = None, restarts
         pytest.param(owned("b", restarts=3), owned("a", restarts=2), id="one restarted more often"),
         pytest.param(owned("b", created=900_000), owned("a"), id="a much younger one"),
         pytest.param(owned("a", created=1), owned("b", created=2), id="of about the same age the lower uid"),
+        pytest.param(owned("a", ready=2), owned("b", ready=1, restarts=9), id="of ready times alike the lower uid"),
+        pytest.param(owned("a", ready=1, restarts=9), owned("b", ready=2), id="and not the one restarted more often"),
         pytest.param(owned("a", cost="x"), owned("b", cost=str(2**31)), id="no number is no cost"),
     ],
 )

@@ -360,8 +360,9 @@ class TestBrokenPlugins:
         assert driver.where(refused) is Place.BACKOFF
 
     def test_one_that_raises_takes_no_nomination_away(self) -> None:
-        waiting = nominated(pod("waiting", priority=1, labels={"breaks": "Filter"}, gates=["wait"]), "n1")
+        waiting = pod("waiting", priority=1, labels={"breaks": "Filter"}, gates=["wait"])
         driver = Driver(N1, waiting, settings=with_plugins("Broken"))
+        driver.see(nominated(waiting, "n1"))
 
         driver.see(pod("top", priority=9, cpu=10, on="n1"))
 

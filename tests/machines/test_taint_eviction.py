@@ -148,9 +148,17 @@ def test_pods_of_daemon_sets_stay_on_lost_nodes_for_their_tolerations() -> None:
     assert rig.told == ["300 DeletionByTaintManager a", "300 delete a"]
 
 
-def test_static_pods_and_those_that_have_ended_or_are_ending_are_left_alone() -> None:
+def test_pods_that_have_ended_go_as_others_do() -> None:
+    rig = rig_of({**tolerating("ended"), "status": {"phase": "Succeeded"}})
+
+    taint(rig, GONE)
+
+    assert rig.pods() == {}
+
+
+def test_static_pods_and_those_that_are_ending_are_left_alone() -> None:
     static = tolerating("static", annotations={"kubernetes.io/config.mirror": "x"})
-    rig = rig_of(static, {**tolerating("ended"), "status": {"phase": "Failed"}}, tolerating("ending"))
+    rig = rig_of(static, tolerating("ending"))
     rig.delete("Pod", "ending")
 
     taint(rig, GONE)
@@ -291,11 +299,24 @@ def test_a_machine_that_starts_anew_does_not_mark_a_pod_again() -> None:
     assert rig.pods() == {"a": "Running terminating"}
 
 
-@pytest.mark.parametrize("code", [404, 422])
-def test_what_is_refused_for_good_is_not_tried_again(code: int) -> None:
+def test_what_is_gone_is_not_tried_again() -> None:
     rig = rig_of(tolerating("a"))
-    rig.fault = lambda action: Problem(code, "", "")
+    rig.fault = lambda action: Problem(404, "", "")
 
     taint(rig, GONE)
 
     assert rig.is_at_rest()
+
+
+@pytest.mark.parametrize("code", [400, 403, 422])
+def test_what_is_refused_is_tried_again_and_is_nothing_to_wait_for(code: int) -> None:
+    rig = rig_of(tolerating("a"))
+    rig.fault = lambda action: Problem(code, "", "")
+
+    taint(rig, GONE)
+    rig.pass_to(20)
+    assert rig.is_settled()
+    rig.fault = lambda action: None
+    rig.pass_to(60)
+
+    assert rig.pods() == {"a": "Running terminating"}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 
 from podium.api.pod import Container
@@ -74,3 +75,25 @@ def test_a_score_changes_when_other_nodes_get_the_image_or_come() -> None:
     scores.append(score_of_a())
 
     assert scores == [48, 100, 65, 31, 48]
+
+
+def test_an_image_has_the_size_that_the_first_node_told() -> None:
+    """Until no node holds it any more."""
+    large, small = {"web:v1": 1000 * MEBIBYTE}, {"web:v1": 100 * MEBIBYTE}
+    cluster = cluster_of(node("a", images=large), node("b", images=small))
+    runner, record = plain_runner(cluster, "ImageLocality"), cluster.read(pod("p", image="web:v1"))
+
+    def scores() -> list[int]:
+        rows = np.array([row for _, row in sorted(cluster.nodes.row_of.items())])
+        totals: list[int] = runner.scoring.totals(CycleState(), record, View(cluster, rows)).tolist()
+        return totals
+
+    assert scores() == [100, 100]
+    cluster.put(node("a", images=small))
+    assert scores() == [100, 100]
+    cluster.remove_node("a")
+    assert scores() == [100]
+    cluster.put(node("b", images=small))
+    assert scores() == [7]
+    cluster.put(node("a", images=large))
+    assert scores() == [7, 7]

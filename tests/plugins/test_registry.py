@@ -26,6 +26,7 @@ DEFAULT_ORDER = {
         "VolumeZone",
         "PodTopologySpread",
         "InterPodAffinity",
+        "NodeDeclaredFeatures",
     ],
     "filter": [
         "NodeUnschedulable",
@@ -40,6 +41,7 @@ DEFAULT_ORDER = {
         "VolumeZone",
         "PodTopologySpread",
         "InterPodAffinity",
+        "NodeDeclaredFeatures",
     ],
     "postFilter": ["DefaultPreemption"],
     "preScore": [

@@ -36,13 +36,12 @@ def test_the_start_is_when_the_last_thing_happened(newest: Raw) -> None:
     assert started(pod("a", metadata={"creationTimestamp": at(5)}), newest) == 70
 
 
-def test_a_time_that_is_none_is_passed_over() -> None:
-    broken = {"type": "Ready", "status": "True", "lastHeartbeatTime": "lately", "lastTransitionTime": 7}
+@pytest.mark.parametrize("time", ["lately", "1600-01-01T00:00:00Z", 7])
+def test_a_time_that_is_none_is_refused_whoever_reads_it(time: str | int) -> None:
+    broken = {"type": "Ready", "status": "True", "lastHeartbeatTime": time}
 
-    assert (
-        started({**node("n1"), "status": {"conditions": [broken]}}, pod("a", metadata={"creationTimestamp": at(5)}))
-        == 5
-    )
+    with pytest.raises(InputError, match=r"lastHeartbeatTime: .* is "):
+        started({**node("n1"), "status": {"conditions": [broken]}})
 
 
 def test_owners_come_before_what_they_own_in_whatever_order_they_are_given() -> None:

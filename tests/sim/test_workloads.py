@@ -153,6 +153,21 @@ def test_a_job_that_says_nothing_runs_one_pod_once() -> None:
     ]
 
 
+@pytest.mark.parametrize("limit", [0, 1, 2])
+def test_a_job_whose_containers_are_started_again_fails_when_they_were_so_often_enough(limit: int) -> None:
+    metadata = {"annotations": {"podium.dev/crash-after": "5s"}}
+    inner = {"metadata": metadata, "spec": {**TEMPLATE["spec"], "restartPolicy": "OnFailure"}}
+
+    simulation = played(node("n1"), job("sum", template=inner, backoffLimit=limit), until_ns=10**12)
+
+    conditions = simulation.store.get("Job", "default/sum").raw["status"]["conditions"]
+    failed = next(one for one in conditions if one["type"] == "Failed")
+    assert failed["reason"] == "BackoffLimitExceeded"
+    restarts = max(limit, 1)
+    assert failed["message"] == f"containers were restarted {restarts} times; backoffLimit is {limit}"
+    assert alive(simulation) == []
+
+
 def test_a_job_without_completions_starts_nothing_after_the_first_success() -> None:
     step = {"at": "4s", "delete": {"kind": "Pod", "name": "early"}}
     work = {**lasting(10, parallelism=2), "metadata": {"name": "sum", "uid": "job"}}
@@ -200,3 +215,19 @@ def test_a_suspended_job_gives_up_its_pods() -> None:
 def test_the_status_of_a_job_is_read_strictly() -> None:
     with pytest.raises(InputError, match=r"Job default/sum, \.status\.succeeded: \"many\" is not a whole number"):
         played(job("sum", status={"succeeded": "many"}))
+
+
+def test_a_namespace_that_is_deleted_is_emptied_though_controllers_would_fill_it_again() -> None:
+    shop = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "shop"}}
+    web = workload("Deployment", "web", 3)
+    web["metadata"]["namespace"] = "shop"
+    work = lasting(100, completions=2)
+    work["metadata"]["namespace"] = "shop"
+
+    simulation = played(node("n1"), shop, web, work, pod("other"), scenario(delete("5s", "Namespace", "shop")))
+
+    assert [one.key for kind in simulation.store.resources.all() for one in simulation.store.objects(kind.name)] == [
+        "n1",
+        "default/other",
+    ]
+    assert simulation.elapsed_ns == 35 * 10**9

@@ -11,7 +11,8 @@ def pod(name: str, *, cpu: int | str = 1, priority: int | None = None, node: str
     """A pod of one container. `more` may be labels, annotations, metadata (further fields), spec (further), status."""
     metadata: Raw = {"name": name, "namespace": more.get("namespace", "default"), **more.get("metadata", {})}
     metadata |= {field: more[field] for field in ("labels", "annotations") if field in more}
-    spec: Raw = {"containers": [{"name": "main", "resources": {"requests": {"cpu": cpu}}}], **more.get("spec", {})}
+    main: Raw = {"name": "main", "image": "app:1", "resources": {"requests": {"cpu": cpu}}}
+    spec: Raw = {"containers": [main], **more.get("spec", {})}
     if priority is not None:
         spec["priority"] = priority
     if node:

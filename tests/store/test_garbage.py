@@ -178,8 +178,8 @@ def test_an_owner_that_was_never_there_counts_as_gone_unless_the_cluster_is_know
     reference = {"apiVersion": "apps/v1", "kind": "ReplicaSet", "name": "web", "uid": "u1"}
     store.create(pod("web", metadata={"ownerReferences": [reference]}), now=0)
 
-    assert GarbageCollector(store, absent_is_gone=False).due() == []
-    assert [type(step) for step in GarbageCollector(store).due()] == [Collect]
+    assert GarbageCollector(store, absent_is_gone=False).due(0) == []
+    assert [type(step) for step in GarbageCollector(store).due(0)] == [Collect]
 
 
 def test_where_the_cluster_is_known_in_part_those_who_were_there_can_go() -> None:
@@ -192,6 +192,54 @@ def test_where_the_cluster_is_known_in_part_those_who_were_there_can_go() -> Non
     collector.collect(0)
 
     assert store.objects("ConfigMap") == []
+
+
+@pytest.mark.parametrize("absent_is_gone", [True, False])
+@pytest.mark.parametrize(
+    "wrong",
+    [{"name": "other"}, {"kind": "Secret"}, {"apiVersion": "apps/v1"}, {"namespace": "shop"}],
+    ids=lambda wrong: next(iter(wrong)),
+)
+def test_a_uid_alone_makes_no_owner(wrong: Raw, *, absent_is_gone: bool) -> None:
+    store = Store()
+    owned = config_map("owned", store.create(config_map("owner"), now=0))
+    namespace = wrong.get("namespace", "default")
+    reference = {**owned["metadata"]["ownerReferences"][0], **wrong}
+    reference.pop("namespace", None)
+    owned["metadata"] |= {"namespace": namespace, "ownerReferences": [reference]}
+    store.create(owned, now=0)
+
+    GarbageCollector(store, absent_is_gone=absent_is_gone).collect(0)
+
+    assert [one.key for one in store.objects("ConfigMap")] == ["default/owner"]
+
+
+def test_what_is_made_in_the_name_of_an_owner_that_has_just_gone_goes_too() -> None:
+    store = Store()
+    owned = config_map("owned", store.create(config_map("owner"), now=0))
+    collector = GarbageCollector(store, absent_is_gone=False)
+    store.delete("ConfigMap", "default/owner", now=0)
+    collector.collect(0)
+    store.create(owned, now=60)
+
+    collector.collect(60 * 10**9)
+
+    assert store.objects("ConfigMap") == []
+
+
+def test_a_collector_forgets_what_went_long_ago() -> None:
+    store = Store()
+    collector = GarbageCollector(store, absent_is_gone=False)
+    for minute in range(100):
+        now = minute * 60 * 10**9
+        owned = config_map("owned", store.create(config_map("owner"), now=now))
+        store.create(owned, now=now)
+        store.delete("ConfigMap", "default/owner", now=now)
+        collector.collect(now)
+
+    assert len(collector._gone) <= 24
+    assert not collector._owned
+    assert not collector._objects
 
 
 def test_a_collector_that_fell_behind_looks_at_everything_anew() -> None:
@@ -212,11 +260,11 @@ def test_each_step_is_told_once_and_is_conditional() -> None:
     family = Family()
     family.delete("parent", "Orphan")
 
-    steps = family.collector.due()
+    steps = family.collector.due(0)
 
     assert [type(step) for step in steps] == [Rewrite, Rewrite, Rewrite]
     assert all(isinstance(step, Rewrite) and step.raw["metadata"]["resourceVersion"] for step in steps)
-    assert family.collector.due() == []
+    assert family.collector.due(0) == []
 
 
 @given(

@@ -55,7 +55,7 @@ def test_b41_some_fields_of_a_pod_can_be_changed(before: Raw, change: Raw) -> No
         (running(), {"nodeName": "n2"}, FORBIDDEN),
         (running(), {"nodeName": None}, FORBIDDEN),
         (running(), {"containers": [{**CONTAINER, "resources": {}}]}, FORBIDDEN),
-        (running(), {"containers": [CONTAINER, CONTAINER]}, "pod updates may not add or remove containers"),
+        (running(), {"containers": [CONTAINER, {**CONTAINER, "name": "b"}]}, "pod updates may not add or remove"),
         (running(), {"priority": 7}, FORBIDDEN),
         (running(), {"priorityClassName": "high"}, FORBIDDEN),
         (running(), {"nodeSelector": {"zone": "a"}}, FORBIDDEN),

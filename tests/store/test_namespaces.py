@@ -1,5 +1,6 @@
 """Namespaces, in a store that requires them."""
 
+from podium.store.namespace_contents import NamespaceCleaner
 from podium.store.resource import Resource
 from podium.store.resources import Resources
 from podium.store.store import Store
@@ -50,3 +51,100 @@ def test_the_namespaces_that_every_cluster_has_stay() -> None:
 
 def test_a_simulated_cluster_needs_none() -> None:
     assert Store().create(pod("web", namespace="shop"), now=0).key == "shop/web"
+
+
+SECOND = 10**9
+
+
+def shop() -> Store:
+    """A namespace with a pod that runs, one that does not, and a workload."""
+    store = Store()
+    store.create(namespace("shop"), now=0)
+    store.create(pod("runs", namespace="shop", node="n1", status={"phase": "Running"}), now=0)
+    store.create(pod("waits", namespace="shop"), now=0)
+    store.create(pod("elsewhere"), now=0)
+    selector = {"matchLabels": {"app": "web"}}
+    template = {"metadata": {"labels": {"app": "web"}}, "spec": pod("")["spec"]}
+    metadata = {"name": "web", "namespace": "shop"}
+    spec = {"replicas": 1, "selector": selector, "template": template}
+    store.create({"apiVersion": "apps/v1", "kind": "Deployment", "metadata": metadata, "spec": spec}, now=0)
+    return store
+
+
+def keys(store: Store) -> list[str]:
+    return [one.key for kind in ("Namespace", "Deployment", "Pod") for one in store.objects(kind)]
+
+
+def test_a_namespace_that_is_deleted_takes_with_it_what_is_in_it_the_pods_first() -> None:
+    store = shop()
+    cleaner = NamespaceCleaner(store)
+
+    store.delete("Namespace", "shop", now=0)
+    cleaner.clean(0)
+
+    assert store.get("Namespace", "shop").raw["status"]["phase"] == "Terminating"
+    assert keys(store) == ["shop", "shop/web", "default/elsewhere", "shop/runs"]
+    assert store.get("Pod", "shop/runs").object.metadata.deletion_timestamp is not None
+    assert cleaner.clean(SECOND) == 0
+
+    store.delete("Pod", "shop/runs", now=30 * SECOND, grace_seconds=0)
+    cleaner.clean(30 * SECOND)
+
+    assert keys(store) == ["default/elsewhere"]
+
+
+def test_nothing_is_created_in_a_namespace_that_is_being_emptied() -> None:
+    store = shop()
+    store.delete("Namespace", "shop", now=0)
+
+    error = refusal(store, lambda: store.create(pod("more", namespace="shop"), now=0))
+
+    assert answer(error) == (403, "Forbidden")
+
+
+def test_a_finalizer_in_a_namespace_holds_it() -> None:
+    store = Store()
+    store.create(namespace("shop"), now=0)
+    store.create(pod("held", namespace="shop", metadata={"finalizers": ["example.com/a"]}), now=0)
+    cleaner = NamespaceCleaner(store)
+    store.delete("Namespace", "shop", now=0)
+    cleaner.clean(0)
+    assert keys(store) == ["shop", "shop/held"]
+
+    store.patch("Pod", "shop/held", {"metadata": {"finalizers": None}}, "merge")
+    cleaner.clean(0)
+
+    assert keys(store) == []
+
+
+def test_an_empty_namespace_goes_at_once() -> None:
+    store = Store()
+    store.create({**namespace("shop"), "spec": {"finalizers": ["kubernetes"]}}, now=0)
+
+    store.delete("Namespace", "shop", now=0)
+
+    assert keys(store) == []
+
+
+def test_a_namespace_that_others_hold_stays_though_it_is_empty() -> None:
+    store = Store()
+    store.create({**namespace("shop"), "spec": {"finalizers": ["example.com/a", "kubernetes"]}}, now=0)
+    store.delete("Namespace", "shop", now=0)
+
+    assert NamespaceCleaner(store).clean(0) == 0
+    assert keys(store) == ["shop"]
+
+
+def test_a_cleaner_that_fell_behind_looks_at_all_namespaces() -> None:
+    store = Store(log_capacity=2)
+    cleaner = NamespaceCleaner(store)
+    store.create(namespace("shop"), now=0)
+    for name in "abc":
+        store.create(pod(name, namespace="shop"), now=0)
+    store.delete("Namespace", "shop", now=0)
+    for name in "def":
+        store.create(pod(name), now=0)
+
+    cleaner.clean(0)
+
+    assert keys(store) == ["default/d", "default/e", "default/f"]

@@ -188,6 +188,17 @@ def test_a_pod_names_what_a_quota_limits(hard: Raw, raw: Raw, missing: str) -> N
     assert error.message == f"Pod default/a is forbidden: failed quota: all: must specify {missing}"
 
 
+def test_a_pod_that_was_there_before_a_quota_need_not_name_what_it_limits_when_it_is_updated() -> None:
+    store = store_with(asking("a", {"memory": "1Gi"}))
+    store.create(quota("all", {"requests.cpu": 9, "requests.memory": "9Gi"}), now=0)
+    before = store.get("Pod", "default/a").raw
+
+    tolerations = [*before["spec"]["tolerations"], {"operator": "Exists"}]
+    store.update({**before, "spec": {**before["spec"], "tolerations": tolerations}})
+
+    assert used(store) == {"requests.cpu": "0", "requests.memory": "1Gi"}
+
+
 def test_a_limit_stands_for_a_request_and_pod_level_resources_for_all_containers() -> None:
     store = store_with(quota("all", {"requests.cpu": 9, "limits.cpu": 9}))
 

@@ -129,7 +129,7 @@ def _evenness(used_of: Sequence[tuple[int, int]]) -> int:
 
 
 def image_locality(cluster: PlainCluster, pod: Pod, feasible: Sequence[str]) -> Scores | None:
-    """The sizes of the pod's images on the node, each in proportion to the nodes that have it."""
+    """The sizes of the pod's images, as the first node tells them, each in proportion to the nodes that have it."""
     containers = [*pod.spec.init_containers, *pod.spec.containers]
     found = {}
     for name in feasible:
@@ -143,7 +143,7 @@ def image_locality(cluster: PlainCluster, pod: Pod, feasible: Sequence[str]) -> 
                 if image in one.names
             }
             if name in sizes:
-                total += int(sizes[name] * (len(sizes) / len(cluster.nodes)))
+                total += int(next(iter(sizes.values())) * (len(sizes) / len(cluster.nodes)))
         least, most = 23 * MEBIBYTE, 1000 * MEBIBYTE * len(containers)
         found[name] = 100 * (min(max(total, least), most) - least) // (most - least)
     return found

@@ -12,11 +12,12 @@ from functools import cached_property
 import numpy as np
 from msgspec.structs import replace
 
+from podium.api.disruption_rate import MAX_DISRUPTIONS
 from podium.api.meta import Kubernetes
 from podium.api.pod import Pod
 from podium.api.policy import PodDisruptionBudget
 from podium.api.selectors import compile_label_selector
-from podium.api.times import parse_time
+from podium.api.times import parse_duration, parse_time
 from podium.framework.cycle_state import CycleState
 from podium.framework.status import SUCCESS, Status
 from tests.builders import cluster_of, plain_runner
@@ -41,6 +42,7 @@ class Preemption:
         self._objects = list(surroundings)
         self._target = target
         self._skipped = set(skipped)
+        self.now = 0
 
     def on(self, name: str) -> Trial:
         """The trial on a node."""
@@ -88,14 +90,44 @@ class Preemption:
         """The uids of the pods whose disruption would take more of a budget than is left."""
         budgets = [one for one in self._objects if isinstance(one, PodDisruptionBudget)]
         left = {one.key: one.status.disruptions_allowed for one in budgets}
+        tokens = {one.key: tokens_left(one, self.now) for one in budgets}
         violating = set()
         for pod in potential:
             for budget in budgets:
                 if covers(budget, pod):
                     left[budget.key] -= 1
-                    if left[budget.key] < 0:
-                        violating.add(pod.metadata.uid)
+                if is_rated(budget, pod):
+                    tokens[budget.key] -= 1
+                if (covers(budget, pod) and left[budget.key] < 0) or (is_rated(budget, pod) and tokens[budget.key] < 0):
+                    violating.add(pod.metadata.uid)
         return violating
+
+
+def tokens_left(budget: PodDisruptionBudget, now: int) -> float:
+    """How many tokens there are in the bucket of the budget's rate, counted one interval after the other."""
+    rate, status = budget.metadata.annotations.get(MAX_DISRUPTIONS), budget.status.disruption_rate
+    if rate is None:
+        return FOREVER
+    count, _, period = rate.partition("/")
+    missing, full = 0, parse_time(status.full_time) if status and status.full_time else 0
+    while full > now:
+        full -= parse_duration(period) // int(count)
+        missing += 1
+    return max(0, int(count) - missing)
+
+
+def is_rated(budget: PodDisruptionBudget, pod: Pod) -> bool:
+    """Whether disrupting a pod takes a token of a budget's rate: it is healthy, and the API server counts it."""
+    ready = pod.status.condition("Ready")
+    return (
+        MAX_DISRUPTIONS in budget.metadata.annotations
+        and budget.spec.selector is not None
+        and budget.metadata.namespace == pod.metadata.namespace
+        and compile_label_selector(budget.spec.selector).matches(pod.metadata.labels)
+        and ready is not None
+        and not pod.is_terminating
+        and pod.metadata.name not in budget.status.disrupted_pods
+    )
 
 
 def covers(budget: PodDisruptionBudget, pod: Pod) -> bool:

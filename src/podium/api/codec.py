@@ -6,18 +6,23 @@ import gc
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from podium.api import json, yaml
 from podium.api.errors import InputError, shown
-from podium.api.files import FileName, files_of, read_bytes, shown_name
-from podium.api.kinds import KINDS, Kind, group_of, right_group
-from podium.api.meta import Kubernetes
-from podium.api.reading import read
-from podium.api.validate import validate
+from podium.api.files import FileName, read_bytes, shown_name
+from podium.api.folders import files_of
+from podium.api.generated_names import generated_names
+from podium.api.helm import HELM_ADVICE, looks_like_template
+from podium.api.kinds import group_of, may_create_pods
+from podium.api.meta import Kubernetes, Raw
+from podium.api.objects import ReadObject, label_of, metadata_of, read_object
+from podium.api.warnings import InputWarning, PassedOver, Validation
 
 _LOOKS_LIKE_JSON = re.compile(r"\s*[{\[]")
+# What speaks to Podium or to a scheduler is no object of a cluster.
+_NOT_OF_A_CLUSTER = ("podium.dev", "kubescheduler.config.k8s.io")
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,37 +30,58 @@ class Document:
     """One object of the input.
 
     `source` is the file's name and `index` the 1-based number of the document in it, which the items of a
-    list share. `raw` is the object as written, without nulls, with its namespace filled in. `object` is its
-    typed reading, None for kinds that Podium does not read.
+    list share. `raw` is the object as written, without nulls but in lists, with its namespace filled in, and its name
+    where it is to be generated. `object` is its typed reading, None for kinds that Podium does not read.
     """
 
     source: str
     index: int
     raw: dict[str, Any]
     object: Kubernetes | None
+    warnings: tuple[InputWarning, ...] = ()
 
 
-def load_files(paths: Sequence[FileName]) -> list[Document]:
-    """The objects of the files, in order.
+@dataclass(frozen=True, slots=True)
+class Input:
+    """Everything that was read, in order, and what was left out on the way."""
 
-    "-" is standard input; a directory gives its .yaml, .yml and .json files, sorted by name. Raises InputError
-    for a file that cannot be read, for anything wrong in one, and for an object that is given twice.
+    documents: list[Document]
+    left_out: tuple[InputWarning, ...] = ()
+
+    @property
+    def warnings(self) -> list[InputWarning]:
+        """What there is to say about files, and about the objects in them."""
+        return [*self.left_out, *(warning for one in self.documents for warning in one.warnings)]
+
+    @property
+    def passed_over(self) -> list[PassedOver]:
+        """The kinds that Podium does not read."""
+        return passed_over(self.documents)
+
+
+def read_input(paths: Sequence[FileName], validation: Validation | None = None) -> Input:
+    """The objects of the files, in order, and what there is to say about them.
+
+    "-" is standard input; a directory gives the files in it and in its folders (`podium.api.folders`). `validation`
+    says what is an error, and what a warning (`podium.api.objects.read_object`). Raises InputError for a file that
+    cannot be read, for anything wrong in one, and for an object that is given twice.
     """
-    with _collector_paused():
-        documents: list[Document] = []
+    with Reader(validation) as reader:
         for path in paths:
-            for file in files_of(path):
-                documents.extend(_documents(read_bytes(file), shown_name(file)))
-        _refuse_duplicates(documents)
-        return documents
+            reader.read_files(path)
+        return reader.input()
 
 
-def load_text(text: str | bytes, source: str) -> list[Document]:
-    """The objects of a text: JSON or YAML. Raises as `load_files` does."""
-    with _collector_paused():
-        documents = list(_documents(text, source))
-        _refuse_duplicates(documents)
-        return documents
+def load_files(paths: Sequence[FileName], validation: Validation | None = None) -> list[Document]:
+    """The objects of the files alone; see `read_input`."""
+    return read_input(paths, validation).documents
+
+
+def load_text(text: str | bytes, source: str, validation: Validation | None = None) -> list[Document]:
+    """The objects of a text: JSON or YAML. Raises as `read_input` does."""
+    with Reader(validation) as reader:
+        reader.read_text(text, source)
+        return reader.input().documents
 
 
 def decode(raw: dict[str, Any], source: str = "", document: int | None = None) -> Kubernetes | None:
@@ -65,23 +91,103 @@ def decode(raw: dict[str, Any], source: str = "", document: int | None = None) -
     `default`. Raises InputError, with `source` and `document` as its place.
     """
     try:
-        return _typed(raw)[1]
+        return read_object(raw).object
     except InputError as error:
-        raise error.located(source=source, document=document, object=_label(raw)) from None
+        raise error.located(source=source, document=document, object=label_of(raw)) from None
 
 
-def _typed(raw: dict[str, Any]) -> tuple[dict[str, Any], Kubernetes | None]:
-    """The object with its namespace filled in, and its typed reading."""
-    kind = _kind(raw)
-    if kind is None:
-        return raw, None
-    raw = _with_namespace(raw, kind)
-    try:
-        typed = read(raw, kind.type)
-        validate(typed)
-    except InputError as error:
-        raise error.located(object=_label(raw)) from None
-    return raw, typed
+def passed_over(documents: Iterable[Document]) -> list[PassedOver]:
+    """The kinds among the documents that Podium does not read, by group and name."""
+    found: dict[tuple[str, str], list[Document]] = {}
+    for one in documents:
+        group = group_of(one.raw["apiVersion"])
+        if one.object is None and group not in _NOT_OF_A_CLUSTER:
+            found.setdefault((group, one.raw["kind"]), []).append(one)
+    return [
+        PassedOver(
+            kind=kind,
+            api_version=of_kind[0].raw["apiVersion"],
+            count=len(of_kind),
+            may_create_pods=may_create_pods(group, kind),
+            sources=tuple(dict.fromkeys(one.source for one in of_kind)),
+        )
+        for (group, kind), of_kind in sorted(found.items())
+    ]
+
+
+@dataclass
+class Reader:
+    """Reads one input, text by text. Used in a `with`, which keeps the cyclic garbage collector out of the way."""
+
+    validation: Validation | None = None
+    _documents: list[Document] = field(default_factory=list)
+    _left_out: list[InputWarning] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self._name = generated_names()
+        self._pause = _collector_paused()
+
+    def __enter__(self) -> Reader:
+        self._pause.__enter__()
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self._pause.__exit__(None, None, None)
+
+    def read_files(self, path: FileName) -> None:
+        """Read a file, or those of a directory. Raises InputError."""
+        files, left_out = files_of(path)
+        self._left_out.extend(left_out)
+        for file in files:
+            self.read_text(read_bytes(file), shown_name(file))
+
+    def read_text(self, text: str | bytes, source: str) -> None:
+        """Read the objects of a text. Raises InputError."""
+        content = ""
+        try:
+            content = _text(text)
+            for index, root in _roots(content):
+                self._documents.extend(self._document(root, source, index))
+        except InputError as error:
+            if looks_like_template(content):
+                error.problem = f"{error.problem}; {HELM_ADVICE}"
+            raise error.located(source=source) from None
+
+    def add(self, document: Document) -> None:
+        """Take in an object that was read already."""
+        self._documents.append(document)
+
+    def input(self) -> Input:
+        """All that was read. Raises InputError for an object that was given twice."""
+        return Input(_without_repeats(self._documents), tuple(self._left_out))
+
+    def _document(self, root: Any, source: str, index: int) -> Iterator[Document]:
+        try:
+            for raw, path in _objects(root, ""):
+                read = self._item(raw, path)
+                warnings = tuple(
+                    one.located(source=source, document=index, object=label_of(read.raw)) for one in read.warnings
+                )
+                yield Document(source, index, read.raw, read.object, warnings)
+        except InputError as error:
+            raise error.located(document=index) from None
+
+    def _item(self, raw: Raw, path: str) -> ReadObject:
+        """The object; the errors of one without a name give the whole path in the document instead."""
+        try:
+            return read_object(self._named(raw), self.validation)
+        except InputError as error:
+            if not metadata_of(raw).get("name"):
+                error.path = path + error.path
+            raise error.located(object=label_of(raw)) from None
+
+    def _named(self, raw: Raw) -> Raw:
+        """The object with the name that the API server would make of its `generateName`."""
+        metadata = metadata_of(raw)
+        prefix = metadata.get("generateName")
+        if metadata.get("name") or not isinstance(prefix, str) or not prefix:
+            return raw
+        return {**raw, "metadata": {**metadata, "name": self._name(prefix)}}
 
 
 @contextmanager
@@ -96,15 +202,6 @@ def _collector_paused() -> Iterator[None]:
             gc.enable()
 
 
-def _documents(text: str | bytes, source: str) -> Iterator[Document]:
-    try:
-        content = _text(text)
-        for index, root in _roots(content):
-            yield from _document(root, source, index)
-    except InputError as error:
-        raise error.located(source=source) from None
-
-
 def _roots(content: str) -> Iterable[tuple[int, Any]]:
     """What the documents hold, each with its number; a text in brackets that is not JSON may be YAML in flow style."""
     if not _LOOKS_LIKE_JSON.match(content):
@@ -116,24 +213,6 @@ def _roots(content: str) -> Iterable[tuple[int, Any]]:
             return list(yaml.parse_documents(content))
         except InputError:
             raise error from None
-
-
-def _document(root: Any, source: str, index: int) -> Iterator[Document]:
-    try:
-        for raw, path in _objects(root, ""):
-            yield Document(source, index, *_item(raw, path))
-    except InputError as error:
-        raise error.located(document=index) from None
-
-
-def _item(raw: dict[str, Any], path: str) -> tuple[dict[str, Any], Kubernetes | None]:
-    """As `_typed`; the errors of an object without a name give the whole path in the document instead."""
-    try:
-        return _typed(raw)
-    except InputError as error:
-        if not _metadata(raw).get("name"):
-            error.path = path + error.path
-        raise error.located(object=_label(raw)) from None
 
 
 def _text(content: str | bytes) -> str:
@@ -162,6 +241,8 @@ def _objects(root: Any, path: str) -> Iterator[tuple[dict[str, Any], str]]:
         raise InputError(f"an object with apiVersion and kind is expected, not {shown(root)}", path=path)
     kind = root.get("kind")
     if not isinstance(kind, str) or not kind.endswith("List") or not ("items" in root or kind == "List"):
+        if isinstance(kind, str) and kind.lower() == "list":
+            raise InputError(f"there is no kind {shown(kind)}; write List", path=f"{path}.kind")
         yield root, path
         return
     items = root.get("items", [])
@@ -172,62 +253,26 @@ def _objects(root: Any, path: str) -> Iterator[tuple[dict[str, Any], str]]:
         yield from _objects({**of_kind, **item} if isinstance(item, dict) else item, f"{path}.items[{index}]")
 
 
-def _kind(raw: dict[str, Any]) -> Kind | None:
-    """The kind of the object, None when Podium does not read it. Raises InputError when it names none."""
-    for field in ("apiVersion", "kind"):
-        value = raw.get(field)
-        if not isinstance(value, str) or not value:
-            raise InputError(
-                f"{shown(value)} is not text" if value else "is missing, and must be given", path=f".{field}"
-            )
-    group, name = group_of(raw["apiVersion"]), raw["kind"]
-    right = right_group(group, name)
-    if right is not None:
-        raise InputError(
-            f"{shown(raw['apiVersion'])} has no kind {name}; write {right + '/v1' if right else 'v1'}",
-            path=".apiVersion",
-        )
-    return KINDS.get((group, name))
-
-
-def _metadata(raw: dict[str, Any]) -> dict[str, Any]:
-    metadata = raw.get("metadata")
-    return metadata if isinstance(metadata, dict) else {}
-
-
-def _with_namespace(raw: dict[str, Any], kind: Kind) -> dict[str, Any]:
-    """The object with the namespace `default` where it needs one and has none; the argument is not changed."""
-    metadata = raw.get("metadata", {})
-    if not kind.namespaced or not isinstance(metadata, dict) or metadata.get("namespace"):
-        return raw
-    return {**raw, "metadata": {**metadata, "namespace": "default"}}
-
-
-def _label(raw: dict[str, Any]) -> str:
-    """The object as errors name it: `Pod default/web`, or the kind alone for one without a name."""
-    kind, metadata = raw.get("kind"), _metadata(raw)
-    if not isinstance(kind, str):
-        return ""
-    name, namespace = metadata.get("name"), metadata.get("namespace")
-    if not isinstance(name, str) or not name:
-        return kind
-    return f"{kind} {namespace}/{name}" if isinstance(namespace, str) and namespace else f"{kind} {name}"
-
-
-def _refuse_duplicates(documents: Iterable[Document]) -> None:
+def _without_repeats(documents: Iterable[Document]) -> list[Document]:
+    """The documents, without those that a dump lists again. Raises InputError for two that are not the same."""
     first: dict[tuple[str, str, Any, str], Document] = {}
+    kept: list[Document] = []
     for document in documents:
-        metadata = _metadata(document.raw)
+        metadata = metadata_of(document.raw)
         name = metadata.get("name")
-        if not isinstance(name, str) or not name:
+        if document.object is None or not isinstance(name, str):
+            kept.append(document)
             continue
         raw = document.raw
         key = (group_of(raw["apiVersion"]), raw["kind"], str(metadata.get("namespace", "")), name)
         other = first.setdefault(key, document)
-        if other is not document:
+        if other is document:
+            kept.append(document)
+        elif not metadata.get("uid") or other.raw != raw:
             raise InputError(
                 f"is given twice, first in {other.source}, document {other.index}; remove one",
                 source=document.source,
                 document=document.index,
-                object=_label(raw),
+                object=label_of(raw),
             )
+    return kept

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import zlib
 from pathlib import Path
 from typing import BinaryIO
 
@@ -12,22 +13,13 @@ FileName = str | Path
 """A path, or "-" for standard input."""
 
 MAX_FILE_BYTES = 1 << 30
-"""The size up to which a file is read."""
+"""The size up to which a file is read, and what it unpacks to."""
 
-_SUFFIXES = (".json", ".yaml", ".yml")
-
-
-def files_of(name: FileName) -> list[FileName]:
-    """The file itself; for a directory, its .yaml, .yml and .json files, sorted by name.
-
-    Raises InputError for a directory without any.
-    """
-    if name == "-" or not Path(name).is_dir():
-        return [name]
-    files = sorted(file for file in Path(name).iterdir() if file.suffix in _SUFFIXES and file.is_file())
-    if not files:
-        raise InputError("the directory has no .yaml, .yml or .json file", source=shown_name(name))
-    return list(files)
+_GZIP = b"\x1f\x8b"
+_GZIP_FORMAT = 16
+# Manifests unpack to ten or twenty times their size; a file that is made to fill the memory, to a thousand times.
+_MAX_RATIO = 200
+_ALWAYS_UNPACKED_BYTES = 1 << 26
 
 
 def shown_name(name: FileName) -> str:
@@ -36,7 +28,10 @@ def shown_name(name: FileName) -> str:
 
 
 def read_bytes(name: FileName) -> bytes:
-    """The file's content. Raises InputError when it cannot be read, or is too large."""
+    """The file's content, unpacked if it was packed with gzip.
+
+    Raises InputError when it cannot be read, or is too large.
+    """
     try:
         if name == "-":
             return _read(sys.stdin.buffer, name)
@@ -51,4 +46,25 @@ def _read(stream: BinaryIO, name: FileName) -> bytes:
     content = stream.read(MAX_FILE_BYTES + 1)
     if len(content) > MAX_FILE_BYTES:
         raise InputError(f"is larger than {MAX_FILE_BYTES} bytes; split it", source=shown_name(name))
-    return content
+    return _unpacked(content, name) if content.startswith(_GZIP) else content
+
+
+def _unpacked(packed: bytes, name: FileName) -> bytes:
+    """What was packed with gzip, in one part or several. Raises InputError for what does not unpack, or is too much."""
+    most = min(MAX_FILE_BYTES, max(_ALWAYS_UNPACKED_BYTES, len(packed) * _MAX_RATIO))
+    parts: list[bytes] = []
+    size = 0
+    while packed.startswith(_GZIP):
+        unpacker = zlib.decompressobj(zlib.MAX_WBITS | _GZIP_FORMAT)
+        try:
+            parts.append(unpacker.decompress(packed, most - size + 1))
+        except zlib.error:
+            raise InputError("is no whole gzip file", source=shown_name(name)) from None
+        size += len(parts[-1])
+        if size > most:
+            problem = f"unpacks to more than {most} bytes; unpack it yourself if it is meant to"
+            raise InputError(problem, source=shown_name(name))
+        if not unpacker.eof:
+            raise InputError("is no whole gzip file", source=shown_name(name))
+        packed = unpacker.unused_data
+    return b"".join(parts)

@@ -84,7 +84,7 @@ def _read(text: str, position: int, number: int, has_surrogates: bool) -> tuple[
 
 
 def _check_nesting(value: Any) -> None:
-    """Raises RecursionError for a value nested too deep, and _RefusedError for a list with a null item."""
+    """Raises RecursionError for a value nested too deep."""
     level = [value]
     for _ in range(MAX_DEPTH + 1):
         collections = [one for one in level if type(one) is dict or type(one) is list]
@@ -92,12 +92,7 @@ def _check_nesting(value: Any) -> None:
             return
         level = []
         for one in collections:
-            if type(one) is dict:
-                level.extend(one.values())
-            elif None in one:
-                raise _RefusedError
-            else:
-                level.extend(one)
+            level.extend(one.values() if type(one) is dict else one)
     raise RecursionError
 
 
@@ -166,7 +161,5 @@ def _refused(root: Any) -> tuple[str, str]:
                     return path, f"the key {shown(key)} has half a surrogate pair, which is no character"
             waiting.extend((field_path(path, key), entry) for key, entry in reversed(value))
         elif isinstance(value, list):
-            if None in value:
-                return f"{path}[{value.index(None)}]", "a list has a null item; remove it or give it a value"
             waiting.extend((f"{path}[{index}]", item) for index, item in reversed(list(enumerate(value))))
     raise AssertionError("the second reading found nothing to refuse")

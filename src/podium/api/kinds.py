@@ -1,15 +1,21 @@
-"""The kinds of objects that Podium reads, by API group and kind; the version does not matter."""
+"""The kinds of objects: those that Podium reads, and what is known of the others that Kubernetes has.
+
+A kind is known by its API group and name; the version does not matter. This is the one list of kinds: reading, the
+store, simulations and the documents ask it.
+"""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
 from podium.api.disruption_policy import DisruptionPolicy
+from podium.api.limit_range import LimitRange
 from podium.api.meta import Kubernetes
 from podium.api.node import CSINode, Namespace, Node
 from podium.api.pod import Pod
 from podium.api.policy import PodDisruptionBudget, PriorityClass
 from podium.api.quota import ResourceQuota
+from podium.api.runtime_class import RuntimeClass
 from podium.api.storage import (
     CSIDriver,
     CSIStorageCapacity,
@@ -33,42 +39,121 @@ from podium.api.workloads import (
 class Kind:
     """A kind of object: its API group ("" is the core) and name, whether it has a namespace, its reading.
 
-    `version` is what Podium writes where it names the kind.
+    `version` is what Podium writes where it names the kind. A kind without a status says all there is to say by itself;
+    one with a scale has a number of pods that others may set.
     """
 
     group: str
     name: str
     namespaced: bool
-    type: type[Kubernetes]
+    type: type[Kubernetes] = Kubernetes
     version: str = "v1"
+    has_status: bool = True
+    has_scale: bool = False
+
+    @property
+    def api_version(self) -> str:
+        """Group and version as objects carry them: `v1`, `apps/v1`."""
+        return f"{self.group}/{self.version}" if self.group else self.version
+
+    @property
+    def plural(self) -> str:
+        """The name in the API's paths, and for kubectl (apimachinery's UnsafeGuessKindToResource)."""
+        name = self.name.lower()
+        if name.endswith("s"):
+            return f"{name}es"
+        return f"{name[:-1]}ies" if name.endswith("y") else f"{name}s"
 
 
-_KINDS = (
+# What others refer to comes first: in this order the objects of an input are created.
+_READ = (
+    Kind("scheduling.k8s.io", "PriorityClass", False, PriorityClass, has_status=False),
+    # Makes the classes of its levels that are not there.
+    Kind("podium.dev", "DisruptionPolicy", False, DisruptionPolicy, "v1alpha1"),
     Kind("", "Namespace", False, Namespace),
+    # What pods get where they say nothing.
+    Kind("", "LimitRange", True, LimitRange, has_status=False),
+    Kind("node.k8s.io", "RuntimeClass", False, RuntimeClass, has_status=False),
+    Kind("storage.k8s.io", "StorageClass", False, StorageClass, has_status=False),
+    Kind("storage.k8s.io", "CSIDriver", False, CSIDriver, has_status=False),
     Kind("", "Node", False, Node),
+    Kind("storage.k8s.io", "CSINode", False, CSINode, has_status=False),
+    Kind("storage.k8s.io", "CSIStorageCapacity", True, CSIStorageCapacity, has_status=False),
     Kind("", "PersistentVolume", False, PersistentVolume),
     Kind("", "PersistentVolumeClaim", True, PersistentVolumeClaim),
-    Kind("", "Pod", True, Pod),
-    Kind("", "ReplicationController", True, ReplicationController),
-    Kind("", "ResourceQuota", True, ResourceQuota),
     Kind("", "Service", True, Service),
-    Kind("apps", "ControllerRevision", True, ControllerRevision),
+    Kind("apps", "Deployment", True, Deployment, has_scale=True),
+    Kind("apps", "StatefulSet", True, StatefulSet, has_scale=True),
     Kind("apps", "DaemonSet", True, DaemonSet),
-    Kind("apps", "Deployment", True, Deployment),
-    Kind("apps", "ReplicaSet", True, ReplicaSet),
-    Kind("apps", "StatefulSet", True, StatefulSet),
+    # A revision belongs to a StatefulSet or a DaemonSet.
+    Kind("apps", "ControllerRevision", True, ControllerRevision, has_status=False),
+    Kind("", "ReplicationController", True, ReplicationController, has_scale=True),
+    Kind("apps", "ReplicaSet", True, ReplicaSet, has_scale=True),
     Kind("batch", "Job", True, Job),
-    Kind("podium.dev", "DisruptionPolicy", False, DisruptionPolicy, "v1alpha1"),
     Kind("policy", "PodDisruptionBudget", True, PodDisruptionBudget),
-    Kind("scheduling.k8s.io", "PriorityClass", False, PriorityClass),
-    Kind("storage.k8s.io", "CSIDriver", False, CSIDriver),
-    Kind("storage.k8s.io", "CSINode", False, CSINode),
-    Kind("storage.k8s.io", "CSIStorageCapacity", True, CSIStorageCapacity),
-    Kind("storage.k8s.io", "StorageClass", False, StorageClass),
+    Kind("", "Pod", True, Pod),
+    # A quota counts what is there; it may have been lowered since.
+    Kind("", "ResourceQuota", True, ResourceQuota),
 )
-KINDS = {(kind.group, kind.name): kind for kind in _KINDS}
-_GROUP_OF = {kind.name: kind.group for kind in _KINDS}
-_BUILT_IN_GROUPS = frozenset((*_GROUP_OF.values(), "extensions"))
+KINDS = {(kind.group, kind.name): kind for kind in _READ}
+"""The kinds that Podium reads, in the order in which objects of an input are created."""
+
+KIND_OF = {kind.type: kind for kind in _READ}
+"""The same by the type of their reading."""
+
+KEPT_KINDS = (
+    Kind("", "ConfigMap", True, has_status=False),
+    Kind("", "Event", True, has_status=False),
+    Kind("", "Secret", True, has_status=False),
+    Kind("", "ServiceAccount", True, has_status=False),
+    Kind("apiextensions.k8s.io", "CustomResourceDefinition", False),
+    Kind("batch", "CronJob", True),
+    Kind("coordination.k8s.io", "Lease", True, has_status=False),
+    Kind("resource.k8s.io", "DeviceClass", False, has_status=False),
+    Kind("resource.k8s.io", "ResourceClaim", True),
+    Kind("resource.k8s.io", "ResourceClaimTemplate", True, has_status=False),
+    Kind("resource.k8s.io", "ResourceSlice", False, has_status=False),
+    Kind("storage.k8s.io", "VolumeAttachment", False),
+)
+"""The kinds that a store keeps though Podium does not read them."""
+
+# Every other kind that Kubernetes v1.36 serves, or did since v1.21, by its group. None of their objects makes pods.
+_WITHOUT_PODS = {
+    "": "Binding ComponentStatus Endpoints PodTemplate",
+    "admissionregistration.k8s.io": "MutatingAdmissionPolicy MutatingAdmissionPolicyBinding "
+    "MutatingWebhookConfiguration ValidatingAdmissionPolicy ValidatingAdmissionPolicyBinding "
+    "ValidatingWebhookConfiguration",
+    "apiregistration.k8s.io": "APIService",
+    "certificates.k8s.io": "CertificateSigningRequest ClusterTrustBundle PodCertificateRequest",
+    "coordination.k8s.io": "LeaseCandidate",
+    "discovery.k8s.io": "EndpointSlice",
+    "events.k8s.io": "Event",
+    "flowcontrol.apiserver.k8s.io": "FlowSchema PriorityLevelConfiguration",
+    "internal.apiserver.k8s.io": "StorageVersion",
+    "metrics.k8s.io": "NodeMetrics PodMetrics",
+    "networking.k8s.io": "IPAddress Ingress IngressClass NetworkPolicy ServiceCIDR",
+    "policy": "PodSecurityPolicy",
+    "rbac.authorization.k8s.io": "ClusterRole ClusterRoleBinding Role RoleBinding",
+    "resource.k8s.io": "DeviceTaintRule PodSchedulingContext ResourceClass ResourcePoolStatusRequest",
+    "scheduling.k8s.io": "PodGroup Workload",
+    "storage.k8s.io": "VolumeAttributesClass",
+    "storagemigration.k8s.io": "StorageVersionMigration",
+}
+# What makes pods, or has them made, beside the kinds that are read.
+_WITH_PODS = {"autoscaling": "HorizontalPodAutoscaler", "batch": "CronJob"}
+
+_BUILT_IN = {
+    *KINDS,
+    *((kind.group, kind.name) for kind in KEPT_KINDS),
+    *(
+        (group, name)
+        for table in (_WITHOUT_PODS, _WITH_PODS)
+        for group, names in table.items()
+        for name in names.split()
+    ),
+}
+_BUILT_IN_GROUPS = frozenset((*(group for group, _ in _BUILT_IN), "extensions"))
+_GROUP_OF = {kind.name: kind.group for kind in _READ}
 
 
 def group_of(api_version: str) -> str:
@@ -79,4 +164,26 @@ def group_of(api_version: str) -> str:
 def right_group(group: str, kind: str) -> str | None:
     """The group that has the kind, when `group` is a built-in one that has it not; else None."""
     right = _GROUP_OF.get(kind)
-    return right if right is not None and right != group and group in _BUILT_IN_GROUPS else None
+    has_it = (group, kind) in _BUILT_IN
+    return right if right is not None and right != group and group in _BUILT_IN_GROUPS and not has_it else None
+
+
+def right_name(group: str, kind: str) -> str | None:
+    """The kind of a built-in group that is named but for small and capital letters; else None."""
+    if group not in _BUILT_IN_GROUPS or (group, kind) in _BUILT_IN:
+        return None
+    lowered = kind.lower()
+    return next((name for of, name in sorted(_BUILT_IN) if of == group and name.lower() == lowered), None)
+
+
+def known_names(group: str) -> list[str] | None:
+    """The kinds of a group of Kubernetes' own, sorted; None for a group that others add."""
+    return sorted(name for of, name in _BUILT_IN if of == group) if group in _BUILT_IN_GROUPS else None
+
+
+def may_create_pods(group: str, kind: str) -> bool:
+    """Whether objects of a kind that is not read may make pods, or have more of them made.
+
+    Of Kubernetes' own kinds that is known; an operator may make pods for any of its own.
+    """
+    return (group, kind) not in _BUILT_IN or kind in _WITH_PODS.get(group, "").split()

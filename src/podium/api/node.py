@@ -37,6 +37,7 @@ class NodeStatus(Narrow, frozen=True, kw_only=True):
     allocatable: ResourceList = {}
     conditions: tuple[PodCondition, ...] = ()
     images: tuple[ContainerImage, ...] = ()
+    declared_features: tuple[str, ...] = ()
 
 
 class Node(Kubernetes, frozen=True, kw_only=True):

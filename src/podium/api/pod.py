@@ -30,6 +30,12 @@ class ContainerPort(Narrow, frozen=True, kw_only=True):
     protocol: str = "TCP"
 
 
+class ContainerRestartRule(Narrow, frozen=True, kw_only=True):
+    """What happens when a container exits in a certain way; of interest is the action alone."""
+
+    action: str = ""
+
+
 class Container(Narrow, frozen=True, kw_only=True):
     """A container; `restart_policy` Always on an init container makes it a sidecar."""
 
@@ -38,6 +44,7 @@ class Container(Narrow, frozen=True, kw_only=True):
     resources: ResourceRequirements = ResourceRequirements()
     ports: tuple[ContainerPort, ...] = ()
     restart_policy: str = ""
+    restart_policy_rules: tuple[ContainerRestartRule, ...] = ()
 
 
 class Toleration(Narrow, frozen=True, kw_only=True):
@@ -188,6 +195,8 @@ class PodSpec(Narrow, frozen=True, kw_only=True):
     termination_grace_period_seconds: Int64 = 30
     restart_policy: str = "Always"
     host_network: bool = False
+    host_users: bool | None = None
+    runtime_class_name: str = ""
 
 
 class PodCondition(Narrow, frozen=True, kw_only=True):
@@ -199,13 +208,25 @@ class PodCondition(Narrow, frozen=True, kw_only=True):
     message: str = ""
 
 
+class ContainerStatus(Narrow, frozen=True, kw_only=True):
+    """What was observed of a container's resources; its limits and requests are None where none were reported."""
+
+    name: str = ""
+    resources: ResourceRequirements | None = None
+    allocated_resources: ResourceList = {}
+
+
 class PodStatus(Narrow, frozen=True, kw_only=True):
-    """What was observed of a pod."""
+    """What was observed of a pod. Its resources are those that it has as a whole."""
 
     phase: str = "Pending"
     nominated_node_name: str = ""
     start_time: str | None = None
     conditions: tuple[PodCondition, ...] = ()
+    container_statuses: tuple[ContainerStatus, ...] = ()
+    init_container_statuses: tuple[ContainerStatus, ...] = ()
+    resources: ResourceRequirements | None = None
+    allocated_resources: ResourceList = {}
 
     def condition(self, type_: str) -> PodCondition | None:
         """The condition of that type, or None."""

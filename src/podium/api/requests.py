@@ -73,6 +73,11 @@ def pod_level_requests(spec: PodSpec) -> dict[str, int]:
     return {name: amount for name, amount in requests.items() if is_pod_level(name)}
 
 
+def container_requests(spec: PodSpec) -> dict[str, int]:
+    """What the containers need together, in milli of each resource (AggregateContainerRequests)."""
+    return _containers_milli(spec, {})
+
+
 def requests_of(resources: ResourceRequirements) -> Mapping[str, Quantity]:
     """A container's requests, with limits standing in for requests left open (SetDefaults_Pod)."""
     return {**resources.limits, **resources.requests} if resources.limits else resources.requests

@@ -11,11 +11,24 @@ from functools import lru_cache
 
 from podium.api.errors import shown
 
+MAX_TIME_NS = 2**63 - 1
+"""The last time that there is, in nanoseconds since 1970, which is the first: 2262-04-11T23:47:16Z.
+
+Nothing else is taken for a time. What ends later than that never ends.
+"""
+
+PLAIN_TIME = (
+    r"^(?:19[89][0-9]|2[01][0-9][0-9]|22[0-5][0-9])-"
+    r"(?:(?:0[13578]|1[02])-(?:0[1-9]|[12][0-9]|3[01])|(?:0[469]|11)-(?:0[1-9]|[12][0-9]|30)|02-(?:0[1-9]|1[0-9]|2[0-8]))"
+    r"T(?:[01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9](?:\.[0-9]{1,30})?(?:Z|[+-](?:[01][0-9]|2[0-3]):[0-5][0-9])\Z"
+)
+"""What most times look like, as a pattern: a text that it matches is one that `parse_time` reads; few others are."""
+
 _SECOND = 10**9
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _CACHE = 65_536
 _MAX_LENGTH = 64
-_MAX_DURATION = 2**63 - 1
+_MAX_DURATION = MAX_TIME_NS
 _TIME = re.compile(
     r"(\d{4})-(\d\d)-(\d\d)T(\d\d):(\d\d):(\d\d)(?:\.(\d{1,30}))?"
     r"(?:Z|([+-])([01]\d|2[0-3]):([0-5]\d))",
@@ -37,7 +50,10 @@ _UNITS = {
 
 @lru_cache(maxsize=_CACHE)
 def parse_time(text: str) -> int:
-    """The nanoseconds since 1970 of an RFC 3339 time; what is finer is cut off. Raises ValueError."""
+    """The nanoseconds since 1970 of an RFC 3339 time from then to MAX_TIME_NS; what is finer is cut off.
+
+    Raises ValueError.
+    """
     match = _TIME.fullmatch(text) if len(text) <= _MAX_LENGTH else None
     if match is None:
         raise ValueError(f"{shown(text)} is no time; write it as in 2026-01-31T09:30:00Z")
@@ -51,12 +67,19 @@ def parse_time(text: str) -> int:
     if sign:
         offset = int(offset_hours) * 3_600 + int(offset_minutes) * 60
         seconds += offset if sign == "-" else -offset
-    return seconds * _SECOND + _nanoseconds(fraction or "", _SECOND)
+    ns = seconds * _SECOND + _nanoseconds(fraction or "", _SECOND)
+    if not 0 <= ns <= MAX_TIME_NS:
+        raise ValueError(f"{shown(text)} is out of range; times are from 1970 to 2262")
+    return ns
 
 
 @lru_cache(maxsize=_CACHE)
 def format_time(ns: int) -> str:
-    """The time as meta/v1 Time is written: UTC in whole seconds, the rest cut off."""
+    """The time as meta/v1 Time is written: UTC in whole seconds, the rest cut off.
+
+    What lies outside of all times is written as the first or the last of them.
+    """
+    ns = min(max(ns, 0), MAX_TIME_NS)
     moment = _EPOCH + timedelta(seconds=ns // _SECOND)
     return moment.replace(tzinfo=None).isoformat() + "Z"
 
@@ -64,7 +87,7 @@ def format_time(ns: int) -> str:
 @lru_cache(maxsize=_CACHE)
 def format_exact_time(ns: int) -> str:
     """The time as RFC 3339 to the nanosecond: "2026-01-31T09:30:00.000000001Z"; whole seconds have no fraction."""
-    whole, fraction = divmod(ns, _SECOND)
+    whole, fraction = divmod(min(max(ns, 0), MAX_TIME_NS), _SECOND)
     text = format_time(whole * _SECOND)
     return f"{text[:-1]}.{fraction:09}Z" if fraction else text
 

@@ -12,7 +12,7 @@ from typing import Any
 from podium.api.checks import check, check_annotations, check_count, check_not_negative, check_time
 from podium.api.disruption_policy import DisruptionPolicy
 from podium.api.errors import InputError, shown
-from podium.api.kinds import KINDS
+from podium.api.kinds import KIND_OF
 from podium.api.meta import Kubernetes, ObjectMeta
 from podium.api.names import label_key_problem, label_name_problem, label_value_problem, subdomain_problem
 from podium.api.node import CSINode, Namespace, Node
@@ -48,15 +48,13 @@ from podium.api.workloads import (
     StatefulSet,
 )
 
-_NAMESPACED = {kind.type: kind.namespaced for kind in KINDS.values()}
-
 
 def validate(value: Kubernetes) -> None:
     """Raises InputError, with the field's path, for an object that the API server would not take.
 
     Checked one object at a time: that names of other objects exist is for admission to say.
     """
-    check_metadata(value, _NAMESPACED[type(value)])
+    check_metadata(value, KIND_OF[type(value)].namespaced)
     rule = _RULES.get(type(value))
     if rule is not None:
         rule(value)

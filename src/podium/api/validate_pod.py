@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from podium.api.checks import check, check_count, check_not_negative, check_one_of, check_time, check_weight
-from podium.api.errors import InputError
+from podium.api.errors import InputError, field_path
 from podium.api.names import label_key_problem, label_value_problem, subdomain_problem
 from podium.api.pod import (
     Affinity,
@@ -13,12 +13,20 @@ from podium.api.pod import (
     PodAffinityTerm,
     PodSpec,
     PodStatus,
+    ResourceList,
+    ResourceRequirements,
     Toleration,
     TopologySpreadConstraint,
 )
 from podium.api.policy import PREEMPTION_POLICIES
 from podium.api.requirement import parse_int64
-from podium.api.validate_resources import check_amounts, check_limits, check_pod_level, check_requirements
+from podium.api.validate_resources import (
+    check_amounts,
+    check_limits,
+    check_pod_level,
+    check_quantity,
+    check_requirements,
+)
 from podium.api.validate_selection import (
     check_label_keys,
     check_label_selector,
@@ -66,6 +74,22 @@ def check_pod_status(status: PodStatus) -> None:
     check_time(status.start_time, ".status.startTime")
     if status.nominated_node_name:
         check(subdomain_problem(status.nominated_node_name), ".status.nominatedNodeName")
+    for field, listed in (
+        ("containerStatuses", status.container_statuses),
+        ("initContainerStatuses", status.init_container_statuses),
+    ):
+        for index, one in enumerate(listed):
+            _check_observed(one.resources, one.allocated_resources, f".status.{field}[{index}]")
+    _check_observed(status.resources, status.allocated_resources, ".status")
+
+
+def _check_observed(resources: ResourceRequirements | None, allocated: ResourceList, path: str) -> None:
+    """The amounts that a kubelet reports, whatever the resources are called."""
+    if resources is not None:
+        for name, amount in resources.requests.items():
+            check_quantity(amount, field_path(f"{path}.resources.requests", name))
+    for name, amount in allocated.items():
+        check_quantity(amount, field_path(f"{path}.allocatedResources", name))
 
 
 def _check_life(spec: PodSpec, path: str) -> None:

@@ -166,10 +166,13 @@ class DaemonSet(Kubernetes, frozen=True, kw_only=True):
 
 
 class ControllerRevision(Kubernetes, frozen=True, kw_only=True):
-    """A template that a StatefulSet or a DaemonSet has, or had; the highest `revision` is the newest (apps/v1)."""
+    """A template that a StatefulSet or a DaemonSet has, or had; the highest `revision` is the newest (apps/v1).
+
+    What `data` are like is the affair of the controller that keeps the revision, which need not be one of these.
+    """
 
     revision: Int64 = 0
-    data: dict[str, Any] = {}
+    data: Any = None
 
 
 class ReplicationControllerSpec(Narrow, frozen=True, kw_only=True):

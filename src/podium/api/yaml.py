@@ -2,8 +2,8 @@
 
 libyaml parses, and this module decides what the events mean, because PyYAML's own loaders read YAML 1.1: `no`
 as false, `1:30` as 90, dates as dates. Here scalars follow the core schema of YAML 1.2, with the octal
-numbers (0644) that Kubernetes' reader knows. Aliases, anchors, tags and merge keys are refused: they make a
-small file unfold into a huge one.
+numbers (0644) that Kubernetes' reader knows. Anchors, aliases and merge keys (`<<`) are followed, up to a size: they
+can make a small file unfold into a huge one. Tags are refused.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import Any
 
 import yaml
@@ -20,6 +21,10 @@ from podium.api.errors import InputError, shown
 MAX_DEPTH = 200
 """How deep objects and lists may lie in one another."""
 
+MAX_UNFOLDED = 100_000
+"""How many values aliases may bring into one text, each counted as often as it is used, and long text as several."""
+
+_TEXT_LIKE_A_VALUE = 100
 _MAX_NUMBER_LENGTH = 64
 _NULLS = frozenset(("", "~", "null", "Null", "NULL"))
 _BOOLEANS = {"true": True, "True": True, "TRUE": True, "false": False, "False": False, "FALSE": False}
@@ -44,16 +49,37 @@ def parse_documents(text: str) -> Iterator[tuple[int, Any]]:
         raise _not_yaml(error, composer.number) from None
 
 
+# The events that begin a value of their own.
+_Valued = yaml.ScalarEvent | yaml.CollectionStartEvent
+
+
+@dataclass(frozen=True, slots=True)
+class _Anchored:
+    """A value that has an anchor: how many values it is made of, and how deep they lie in one another."""
+
+    value: Any
+    size: int
+    height: int
+
+
 class _Composer:
-    """Builds values from libyaml's events."""
+    """Builds values from libyaml's events. What an alias stands for is shared, not copied: nobody changes it."""
 
     def __init__(self, text: str) -> None:
         self.events = yaml.parse(text, Loader=yaml.CSafeLoader)
         self.number = 1
+        # The anchors of the document; None for one whose value is not complete.
+        self._anchors: dict[str, _Anchored | None] = {}
+        # Values so far, those that aliases bring in included, and how many of them aliases brought in.
+        self._size = 0
+        self._unfolded = 0
+        # The greatest depth at which something lies since somebody began to ask.
+        self._deepest = 0
 
     def documents(self) -> Iterator[tuple[int, Any]]:
         for event in self.events:
             if isinstance(event, yaml.DocumentStartEvent):
+                self._anchors.clear()
                 value = self._node(next(self.events), 0)
                 if value is not None:
                     yield self.number, value
@@ -62,49 +88,90 @@ class _Composer:
 
     def _node(self, event: yaml.Event, depth: int) -> Any:
         if isinstance(event, yaml.AliasEvent):
-            raise self._error(event, f"the alias *{event.anchor} is not taken; write the value out")
-        if not isinstance(event, yaml.ScalarEvent | yaml.CollectionStartEvent):
+            return self._aliased(event, depth)
+        if not isinstance(event, _Valued):
             raise TypeError(f"unexpected YAML event {event}")
-        if event.anchor is not None:
-            raise self._error(event, f"the anchor &{event.anchor} is not taken; write values out where they are used")
+        return self._value(event, depth) if event.anchor is None else self._anchored(event, event.anchor, depth)
+
+    def _value(self, event: _Valued, depth: int) -> Any:
         if event.tag is not None:
             raise self._error(event, f"the tag {shown(event.tag)} is not taken; put text in quotes instead")
+        self._size += 1
         if isinstance(event, yaml.ScalarEvent):
+            self._size += len(event.value) // _TEXT_LIKE_A_VALUE
             return self._scalar(event)
-        if depth == MAX_DEPTH:
-            raise self._error(event, f"nested too deep; at most {MAX_DEPTH} levels are taken")
+        self._reach(event, depth + 1)
         if isinstance(event, yaml.SequenceStartEvent):
             return self._sequence(depth + 1)
         return self._mapping(depth + 1)
+
+    def _anchored(self, event: _Valued, anchor: str, depth: int) -> Any:
+        """The value, which is kept for the aliases that name it."""
+        self._anchors[anchor] = None
+        size, deepest = self._size, self._deepest
+        self._deepest = depth
+        value = self._value(event, depth)
+        self._anchors[anchor] = _Anchored(value, self._size - size, self._deepest - depth)
+        self._deepest = max(deepest, self._deepest)
+        return value
+
+    def _aliased(self, event: yaml.AliasEvent, depth: int) -> Any:
+        """What the alias stands for."""
+        if event.anchor not in self._anchors:
+            raise self._error(event, f"the alias *{event.anchor} stands for nothing: no anchor before it has that name")
+        anchored = self._anchors[event.anchor]
+        if anchored is None:
+            raise self._error(event, f"the alias *{event.anchor} stands within the value that it stands for")
+        self._reach(event, depth + anchored.height)
+        self._size += anchored.size
+        self._unfolded += anchored.size
+        if self._unfolded > MAX_UNFOLDED:
+            raise self._error(event, f"aliases bring in more than {MAX_UNFOLDED} values; write some of them out")
+        return anchored.value
+
+    def _reach(self, event: yaml.Event, depth: int) -> None:
+        """Something lies at that depth."""
+        if depth > MAX_DEPTH:
+            raise self._error(event, f"nested too deep; at most {MAX_DEPTH} levels are taken")
+        self._deepest = max(self._deepest, depth)
 
     def _sequence(self, depth: int) -> list[Any]:
         items: list[Any] = []
         for event in self.events:
             if isinstance(event, yaml.SequenceEndEvent):
                 break
-            item = self._node(event, depth)
-            if item is None:
-                raise self._error(event, "a list has an empty item; remove it or give it a value")
-            items.append(item)
+            items.append(self._node(event, depth))
         return items
 
     def _mapping(self, depth: int) -> dict[str, Any]:
         entries: dict[str, Any] = {}
+        merged: list[dict[str, Any]] = []
         for event in self.events:
             if isinstance(event, yaml.MappingEndEvent):
                 break
+            if _is_merge_key(event):
+                merged.extend(self._merged(event, depth))
+                continue
             key = self._key(event, depth)
             if key in entries:
                 raise self._error(event, f"the key {shown(key)} is given twice")
             entries[key] = self._node(next(self.events), depth)
+        for one in merged:
+            entries = {**one, **entries}
         return {key: value for key, value in entries.items() if value is not None}
+
+    def _merged(self, event: yaml.Event, depth: int) -> list[dict[str, Any]]:
+        """The objects that a merge key brings in: what is written beside it goes before, then the first of them."""
+        value = self._node(next(self.events), depth)
+        objects = value if isinstance(value, list) else [value]
+        if not all(isinstance(one, dict) for one in objects):
+            raise self._error(event, "the merge key << takes an object, or a list of objects")
+        return objects
 
     def _key(self, event: yaml.Event, depth: int) -> str:
         """The text of a key; numbers and booleans become theirs."""
         key = self._node(event, depth) if isinstance(event, yaml.ScalarEvent | yaml.AliasEvent) else None
         if isinstance(key, str):
-            if key == "<<" and isinstance(event, yaml.ScalarEvent) and event.implicit[0]:
-                raise self._error(event, "the merge key << is not taken; write the entries out")
             return key
         if isinstance(key, bool):
             return "true" if key else "false"
@@ -145,6 +212,10 @@ class _Composer:
 
     def _error(self, event: yaml.Event, problem: str) -> InputError:
         return InputError(f"{_place(event.start_mark)}{problem}", document=self.number)
+
+
+def _is_merge_key(event: yaml.Event) -> bool:
+    return isinstance(event, yaml.ScalarEvent) and event.value == "<<" and bool(event.implicit[0])
 
 
 def _not_yaml(error: yaml.YAMLError, number: int) -> InputError:

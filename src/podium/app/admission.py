@@ -3,25 +3,49 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass, field
 
 import msgspec
 
 from podium.api.disruption_policy import DisruptionPolicy
+from podium.api.limit_range import LimitRange
+from podium.api.meta import Kubernetes
 from podium.api.pod import Pod
 from podium.api.policy import PriorityClass
+from podium.api.runtime_class import RuntimeClass
 from podium.store.admission import admit_pod
 from podium.store.priority_levels import missing_classes
 
 
-def admitted(pod: Pod, classes: Mapping[str, PriorityClass]) -> Pod:
-    """The pod with its priority, policy and selectors filled in, where that is still to be done.
+@dataclass(frozen=True, slots=True)
+class PodDefaults:
+    """What else pods get from the cluster: LimitRanges by namespace, and RuntimeClasses by name."""
+
+    limit_ranges: dict[str, list[LimitRange]] = field(default_factory=dict)
+    runtime_classes: dict[str, RuntimeClass] = field(default_factory=dict)
+
+    def take(self, item: Kubernetes) -> None:
+        """Remember an object that pods get something from."""
+        if isinstance(item, LimitRange):
+            self.limit_ranges.setdefault(item.metadata.namespace, []).append(item)
+        elif isinstance(item, RuntimeClass):
+            self.runtime_classes[item.metadata.name] = item
+
+
+def admitted(
+    pod: Pod,
+    classes: Mapping[str, PriorityClass],
+    defaults: PodDefaults,
+) -> Pod:
+    """The pod with its priority, policy, resources and selectors filled in, where that is still to be done.
 
     A pod with a uid has been admitted, but for its priority where it has none. Raises StoreError for one that would be
     refused, such as for a class that does not exist.
     """
     if not _is_raw(pod, classes):
         return pod
-    return msgspec.convert(admit_pod(msgspec.to_builtins(pod), pod.key, classes), Pod)
+    raw, ranges = msgspec.to_builtins(pod), defaults.limit_ranges.get(pod.metadata.namespace, [])
+    return msgspec.convert(admit_pod(raw, pod.key, classes, ranges, defaults.runtime_classes), Pod)
 
 
 def with_levels(policy: DisruptionPolicy, classes: Mapping[str, PriorityClass]) -> dict[str, PriorityClass]:

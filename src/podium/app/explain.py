@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 import numpy as np
@@ -14,12 +14,12 @@ from podium.api.errors import PodiumError
 from podium.api.meta import Kubernetes
 from podium.api.pod import Pod
 from podium.api.policy import PriorityClass
-from podium.app.admission import admitted, with_levels
+from podium.app.admission import PodDefaults, admitted, with_levels
 from podium.cluster.cluster import Cluster
 from podium.cluster.pods import PodRecord
 from podium.cluster.view import View
 from podium.decide.deferred import Deferred
-from podium.decide.placement import Placement, full_outcome, left_out, place
+from podium.decide.placement import LEFT_OUT, Placement, full_outcome, left_out, place
 from podium.decide.preemption import PreemptionPlan
 from podium.framework.configuration import Configuration, default_configuration
 from podium.framework.feature_gates import FeatureGates
@@ -29,8 +29,9 @@ from podium.framework.runner import Runner
 from podium.framework.status import Status
 from podium.plugins.default_preemption import DefaultPreemption
 from podium.plugins.registry import IN_TREE
+from podium.sim.initial import newest_time
 
-OutcomeName = Literal["schedulable", "preempts", "unschedulable", "not-eligible"]
+OutcomeName = Literal["schedulable", "preempts", "unschedulable", "not-eligible", "gated"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,8 +41,9 @@ class Explanation:
     ``outcome`` is what would happen, ``node`` the node taken or nominated ("" where none). ``nodes`` holds each node's
     verdict, ``scores`` the weighted scores by node and plugin where several nodes fit or one does, ``best`` those with
     the highest total. ``plan`` is None unless no node fits. ``pre_filter`` is a rejection before any node was looked
-    at. ``record`` and ``runner`` are the pod and what decided about it: the live cluster, which may go on to change.
-    ``rests_on`` is what the decision could not know.
+    at, ``pre_enqueue`` what keeps the pod out of the queue: nothing else is asked then. ``record`` and ``runner`` are
+    the pod and what decided about it: the live cluster, which may go on to change. ``rests_on`` is what the decision
+    could not know.
     """
 
     pod: str
@@ -55,14 +57,20 @@ class Explanation:
     plan: PreemptionPlan | None
     record: PodRecord = field(repr=False, compare=False)
     runner: Runner = field(repr=False, compare=False)
+    pre_enqueue: Status | None = None
     rests_on: tuple[Caveat, ...] = ()
 
     def to_dict(self) -> dict[str, Any]:
-        """The decision as plain values, in the form of the conformance cases."""
+        """The decision as plain values, in the form of the conformance cases.
+
+        Nodes that a PreFilter left out say so by the plugin's name, "PreFilter", and give no reason of their own.
+        """
         found: dict[str, Any] = {"pod": self.pod, "outcome": self.outcome, "node": self.node}
+        if self.pre_enqueue is not None:
+            found["preEnqueue"] = _status(self.pre_enqueue)
         if self.pre_filter is not None:
             found["preFilter"] = _status(self.pre_filter)
-        found["nodes"] = {name: _status(status) for name, status in self.nodes.items()}
+        found["nodes"] = {name: _verdict(status) for name, status in self.nodes.items()}
         if self.best:
             found |= {"scores": dict(self.scores), "totals": dict(self.totals), "best": list(self.best)}
         if self.plan is not None:
@@ -79,11 +87,18 @@ class Explainer:
         objects: Iterable[Kubernetes],
         configuration: Configuration | None = None,
         feature_gates: FeatureGates = FeatureGates(),  # noqa: B008 - an immutable value
+        *,
+        now_ns: int | None = None,
     ) -> None:
-        """Load the objects. Raises PodiumError for a pod that no API server would have taken."""
+        """Load the objects, as they are at ``now_ns``; None is the newest time in them.
+
+        Raises PodiumError for a pod that no API server would have taken.
+        """
+        objects = list(objects)
         self.cluster = Cluster(honors_policy=feature_gates.non_preempting_priority)
         self._pending: dict[str, PodRecord] = {}
         pods, classes, policies = [], dict[str, PriorityClass](), []
+        defaults = PodDefaults()
         for item in objects:
             if isinstance(item, Pod):
                 pods.append(item)
@@ -91,14 +106,17 @@ class Explainer:
                 classes[item.metadata.name] = item
             elif isinstance(item, DisruptionPolicy):
                 policies.append(item)
-            else:
                 self.cluster.put(item)
+            else:
+                defaults.take(item)
+                self.cluster.put(item)
+        self.cluster.pass_time(newest_time(objects) if now_ns is None else now_ns)
         for policy in policies:
             classes |= with_levels(policy, classes)
-        for pod in sorted(pods, key=lambda pod: pod.key):
-            self._take_in(admitted(pod, classes))
         profiles = build_profiles(configuration or default_configuration(), Registry(IN_TREE), self.cluster)
         self._runners = {name: Runner(profile, self.cluster) for name, profile in profiles.items()}
+        for pod in sorted(pods, key=lambda pod: pod.key):
+            self._take_in(admitted(pod, classes, defaults))
         for profile in profiles.values():
             for plugin in profile.post_filter:
                 if isinstance(plugin, DefaultPreemption):
@@ -140,13 +158,24 @@ class Explainer:
             self.cluster.add_pod(record)
             return
         self._pending[record.key] = record
-        if record.nominated_node_name:
+        if record.nominated_node_name and self._is_queued(record):
             self.cluster.nominations.put(record, record.nominated_node_name)
+
+    def _is_queued(self, record: PodRecord) -> bool:
+        """Whether the pod is in the queue, and not gated: the nominations of others are not known to the scheduler.
+
+        Source: pkg/scheduler/eventhandlers.go (addPod) and backend/queue/scheduling_queue.go (moveToActiveQ).
+        """
+        runner = self._runners.get(record.scheduler_name)
+        return runner is not None and runner.pre_enqueue(record).is_success
 
 
 def explain_decision(runner: Runner, pod: PodRecord) -> Explanation:
     """Decide about a pending pod, and keep everything that led to the decision."""
     cluster = runner.cluster
+    gate = runner.pre_enqueue(pod)
+    if not gate.is_success:
+        return Explanation(pod.key, "gated", "", None, {}, {}, {}, (), None, pod, runner, gate)
     placement = place(runner, pod, nominated_first=False)
     nodes, rejection = _verdicts(cluster, placement)
     scores, totals, best = _ratings(runner, placement)
@@ -213,6 +242,10 @@ def _preemption(runner: Runner, placement: Placement) -> PreemptionPlan | None:
         return None
     outcome = full_outcome(runner.cluster, placement)
     return plugin.plan(placement.state, placement.pod, runner, outcome, detailed=True)
+
+
+def _verdict(status: Status) -> dict[str, Any]:
+    return _status(replace(status, reasons=()) if status.plugin == LEFT_OUT else status)
 
 
 def _status(status: Status) -> dict[str, Any]:

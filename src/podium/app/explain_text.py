@@ -16,7 +16,7 @@ from podium.app.remedies_text import write_remedies
 
 _MOST_VICTIMS = 3
 _MOST_ROWS = 5
-_STYLES = {"schedulable": "good", "preempts": "warn", "unschedulable": "bad", "not-eligible": "bad"}
+_STYLES = {"schedulable": "good", "preempts": "warn", "unschedulable": "bad", "not-eligible": "bad", "gated": "warn"}
 _WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z0-9]+|[^A-Za-z0-9]+")
 
 
@@ -30,6 +30,10 @@ def _write_decision(page: Page, explanation: Explanation) -> None:
     page.paragraph(Cell(_headline(explanation), _STYLES[explanation.outcome]), hanging=2)
     for fact in _facts(explanation):
         page.paragraph(fact, indent=2, hanging=2)
+    if explanation.pre_enqueue is not None:
+        page.title("Not in the queue", explanation.pre_enqueue.plugin)
+        page.paragraph(explanation.pre_enqueue.message, indent=2)
+        return
     if explanation.pre_filter is not None:
         page.title("Before any node was looked at", explanation.pre_filter.plugin)
         page.paragraph(explanation.pre_filter.message, indent=2)
@@ -47,6 +51,8 @@ def _write_decision(page: Page, explanation: Explanation) -> None:
 
 def _headline(explanation: Explanation) -> str:
     pod, plan = explanation.pod, explanation.plan
+    if explanation.outcome == "gated":
+        return f"{pod} is gated: it is not attempted"
     if explanation.outcome == "schedulable":
         return f"{pod} fits: node {explanation.node}"
     if plan is not None and plan.chosen is not None:

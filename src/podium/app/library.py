@@ -13,7 +13,7 @@ from podium.api.basis import Basis
 from podium.api.codec import Document, load_files, load_text
 from podium.api.errors import InputError
 from podium.api.files import FileName
-from podium.api.kinds import KINDS
+from podium.api.kinds import KIND_OF
 from podium.api.meta import Kubernetes
 from podium.app.budget_statuses import with_budget_statuses
 from podium.app.explain import Explainer, Explanation
@@ -108,9 +108,8 @@ def documents(objects: FileName | Iterable[Given]) -> list[Document]:
 
 def _raw(typed: Kubernetes) -> dict[str, Any]:
     """The object as a dictionary, with the kind that its type stands for."""
-    kind = next(kind for kind in KINDS.values() if kind.type is type(typed))
-    version = f"{kind.group}/v1" if kind.group else "v1"
-    return {"apiVersion": version, "kind": kind.name, **msgspec.to_builtins(typed)}
+    kind = KIND_OF[type(typed)]
+    return {"apiVersion": kind.api_version, "kind": kind.name, **msgspec.to_builtins(typed)}
 
 
 def _refuse_twice(found: list[Document]) -> None:

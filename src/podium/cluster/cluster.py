@@ -5,8 +5,11 @@ There is no snapshot: a scheduling cycle is synchronous, so the live columns are
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 import numpy as np
 
+from podium.api.disruption_policy import DisruptionPolicy
 from podium.api.meta import Kubernetes
 from podium.api.node import Namespace, Node
 from podium.api.pod import Pod
@@ -14,8 +17,9 @@ from podium.api.policy import PodDisruptionBudget
 from podium.api.workloads import ReplicaSet, ReplicationController, Service, StatefulSet
 from podium.cluster.affinity_term import NamespaceLabels
 from podium.cluster.arrays import Int64s
-from podium.cluster.budgets import Budgets
+from podium.cluster.budgets import Budget, Budgets
 from podium.cluster.carried_terms import CarriedTerms
+from podium.cluster.disruption_cap import DisruptionCap
 from podium.cluster.groups import Groups
 from podium.cluster.marks import NAMESPACE
 from podium.cluster.matchers import Matcher, Matchers, Predicate
@@ -46,6 +50,7 @@ class Cluster:
         self.claim_users: dict[str, int] = {}
         self.nominations = Nominations(self.nodes)
         self.budgets = Budgets()
+        self.cap = DisruptionCap()
         self.storage = Storage()
         self.groups = Groups()
         self._on_row: list[dict[int, PodRecord]] = []
@@ -72,6 +77,8 @@ class Cluster:
                 self.put_namespace(item)
             case PodDisruptionBudget():
                 self.budgets.put(item)
+            case DisruptionPolicy():
+                self.cap.observe(item)
             case Service() | ReplicationController() | ReplicaSet() | StatefulSet():
                 self.groups.put(item)
             case _ if isinstance(item, StorageObject):
@@ -87,10 +94,23 @@ class Cluster:
                     self._ask_again(item.metadata.name)
             case PodDisruptionBudget():
                 self.budgets.remove(item.key)
+            case DisruptionPolicy():
+                self.cap.observe(None)
             case Service() | ReplicationController() | ReplicaSet() | StatefulSet():
                 self.groups.remove(item)
             case _ if isinstance(item, StorageObject):
                 self.storage.remove(item)
+
+    def pass_time(self, now: int) -> None:
+        """What is left of rates is as of ``now`` (nanoseconds) from here on; nothing else depends on time."""
+        self.budgets.pass_time(now)
+        self.cap.now = now
+
+    def rows_of(self, budgets: Iterable[Budget]) -> Int64s:
+        """The rows with pods that some of the budgets count, ascending."""
+        found = {one.id for budget in budgets for one in self.classes.candidates(budget.needs) if budget.counts(one)}
+        rows = self.pods.row[self.pods.slots_of(found)]
+        return np.unique(rows[rows != NO_ROW]).astype(np.int64)
 
     def put_namespace(self, namespace: Namespace) -> None:
         """Learn a namespace's labels."""
@@ -170,7 +190,7 @@ class Cluster:
         else:
             self._on_row[record.row][record.slot] = record
             before, now = ((one.start_ns, one.is_preemptible, one.owner_uid) for one in (old, record))
-            if before != now:
+            if before != now or (old.ready != record.ready and self.budgets.counts(record.pod_class)):
                 self.nodes.changes.touch(record.row)
 
     def pods_on(self, row: int) -> list[PodRecord]:

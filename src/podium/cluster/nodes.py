@@ -7,6 +7,7 @@ Rows of removed nodes are used again. Shapes: ``[rows]``, or ``[resources, rows]
 from __future__ import annotations
 
 from collections.abc import Hashable
+from dataclasses import dataclass, field
 from typing import Generic, TypeVar
 
 import numpy as np
@@ -223,7 +224,7 @@ class NodeColumns:
         return self.count - 1
 
     def _grow(self, capacity: int) -> None:
-        for field in (
+        for column_name in (
             "present",
             "allocatable",
             "requested",
@@ -234,7 +235,7 @@ class NodeColumns:
             "taint_group",
             "name_hash",
         ):
-            setattr(self, field, grown(getattr(self, field), capacity))
+            setattr(self, column_name, grown(getattr(self, column_name), capacity))
         for column in self._labels.values():
             column.codes = grown(column.codes, capacity)
         self.capacity = capacity
@@ -270,12 +271,33 @@ def _label(key: str, node: Node) -> str | None:
     return node.metadata.name if key == NAME_FIELD else node.metadata.labels.get(key)
 
 
+@dataclass(slots=True, eq=False)
+class Image:
+    """An image of some name: how large it is, and the rows that hold it."""
+
+    size_bytes: int
+    rows: set[int] = field(default_factory=set)
+
+
 class ImageTable:
-    """Which rows hold which image, and how large it is there."""
+    """Which rows hold which image.
+
+    An image has the size that the first node told of it, on every node, until no node holds it any more. So
+    kube-scheduler counts (backend/cache/cache.go, addNodeImageStates and removeNodeImageStates), though the nodes may
+    tell of different sizes, as those of several architectures do.
+    """
 
     def __init__(self) -> None:
-        self.rows_of: dict[str, dict[int, int]] = {}
+        self._images: dict[str, Image] = {}
         self._names_in: dict[int, list[str]] = {}
+
+    def find(self, name: str) -> Image | None:
+        """The image of that name, None where no node holds it."""
+        return self._images.get(name)
+
+    def names_in(self, row: int) -> tuple[str, ...]:
+        """The names of the images that a row holds."""
+        return tuple(self._names_in.get(row, ()))
 
     def put(self, row: int, node: Node) -> None:
         """Read a node's list of images."""
@@ -283,16 +305,19 @@ class ImageTable:
         if not node.status.images:
             return
         names = self._names_in[row] = []
-        for image in node.status.images:
-            for name in image.names:
-                self.rows_of.setdefault(name, {})[row] = image.size_bytes
+        for listed in node.status.images:
+            for name in listed.names:
+                image = self._images.get(name)
+                if image is None:
+                    image = self._images[name] = Image(listed.size_bytes)
+                image.rows.add(row)
                 names.append(name)
 
     def remove(self, row: int) -> None:
         """Forget the images of a row."""
         for name in self._names_in.pop(row, ()):
-            rows = self.rows_of.get(name)
-            if rows is not None:
-                rows.pop(row, None)
-                if not rows:
-                    del self.rows_of[name]
+            image = self._images.get(name)
+            if image is not None:
+                image.rows.discard(row)
+                if not image.rows:
+                    del self._images[name]

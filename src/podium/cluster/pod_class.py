@@ -29,6 +29,7 @@ from podium.api.pod import (
 )
 from podium.api.qos import qos_class
 from podium.api.requests import nonzero_requests, pod_requests
+from podium.api.resize import effective_spec
 from podium.cluster.affinity_term import AffinityTerm, compile_term
 from podium.cluster.arrays import Int64s
 from podium.cluster.marks import (
@@ -209,17 +210,23 @@ class PodClasses:
         )
         claims = _claims(pod.metadata, spec)
         owner_key = (group_of(owner.api_version), owner.kind, owner.name) if owner else None
-        key = self._encoder.encode((pod.metadata.namespace, pod.metadata.labels, owner_key, claims, shared))
+        # A pod that waits for a node is counted by its spec, whatever its status says.
+        counted = effective_spec(pod) if spec.node_name else spec
+        resized = None if counted is spec else (counted.containers, counted.init_containers, counted.resources)
+        key = self._encoder.encode((pod.metadata.namespace, pod.metadata.labels, owner_key, claims, shared, resized))
         known = self._by_key.get(key)
         pod_class = None if known is None else known()
         if pod_class is not None:
             return pod_class, False
-        pod_class = self._compile(pod.metadata, shared, owner_key, claims)
+        pod_class = self._compile(pod.metadata, shared, counted, owner_key, claims)
         self._append(pod_class, key)
         return pod_class, True
 
-    def _compile(self, meta: ObjectMeta, spec: PodSpec, owner: Owner | None, claims: tuple[str, ...]) -> PodClass:
-        requests = pod_requests(spec)
+    def _compile(
+        self, meta: ObjectMeta, spec: PodSpec, counted: PodSpec, owner: Owner | None, claims: tuple[str, ...]
+    ) -> PodClass:
+        """The class of pods with a spec; ``counted`` is the spec with the requests that count."""
+        requests = pod_requests(counted)
         affinity = spec.affinity
         near = affinity.pod_affinity if affinity and affinity.pod_affinity else PodAffinity()
         far = affinity.pod_anti_affinity if affinity and affinity.pod_anti_affinity else PodAffinity()
@@ -231,8 +238,8 @@ class PodClasses:
             spec=spec,
             owner=owner,
             requests={self._columns.resource(name): amount for name, amount in requests.items() if amount},
-            nonzero=nonzero_requests(spec),
-            nonzero_of_containers=nonzero_requests(msgspec.structs.replace(spec, resources=None)),
+            nonzero=nonzero_requests(counted),
+            nonzero_of_containers=nonzero_requests(msgspec.structs.replace(counted, resources=None)),
             qos=qos_class(spec),
             host_ports=host_ports(spec),
             claims=claims,
@@ -298,14 +305,17 @@ def _claims(meta: ObjectMeta, spec: PodSpec) -> tuple[str, ...]:
 
 
 def host_ports(spec: PodSpec) -> tuple[HostPort, ...]:
-    """The host ports of containers and sidecars (pkg/scheduler/util GetHostPorts)."""
+    """The host ports of containers and sidecars (pkg/scheduler/util GetHostPorts).
+
+    On the node's network each port of a container is one of the node, as the API server fills in (defaults.go).
+    """
     sidecars = tuple(init for init in spec.init_containers if init.restart_policy == "Always")
     containers: tuple[Container, ...] = spec.containers + sidecars
     found = (
-        HostPort(port.host_ip or WILDCARD_IP, port.protocol or "TCP", port.host_port)
+        HostPort(port.host_ip or WILDCARD_IP, port.protocol or "TCP", number)
         for container in containers
         for port in container.ports
-        if port.host_port > 0
+        if (number := port.host_port or (port.container_port if spec.host_network else 0)) > 0
     )
     return tuple(dict.fromkeys(found))
 

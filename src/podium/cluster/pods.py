@@ -73,6 +73,11 @@ class PodRecord:
         return self.pod_class.spec
 
     @property
+    def is_healthy(self) -> bool:
+        """Whether the pod's disruption would be one to its budgets' rates and to caps: ready, and not on its way."""
+        return self.ready and not self.terminating
+
+    @property
     def is_preemptible(self) -> bool:
         """Whether preemption may remove the pod at all; drain and pressure on the node may in any case.
 
@@ -123,8 +128,8 @@ def _policy(pod: Pod) -> str:
 class PodTable:
     """The pods that occupy a node (running, bound or assumed), as columns over slots.
 
-    ``row[slot]`` is `NO_ROW` for a free slot, and for a pod whose node is unknown. ``of_class`` holds the slots of the
-    pods of each class, by its id.
+    ``row[slot]`` is `NO_ROW` for a free slot, and for a pod whose node is unknown. ``healthy``: ready, and not
+    terminating. ``of_class`` holds the slots of the pods of each class, by its id.
     """
 
     def __init__(self, capacity: int = 256) -> None:
@@ -133,6 +138,7 @@ class PodTable:
         self.priority: Int64s = np.zeros(capacity, dtype=np.int64)
         self.start_ns: Int64s = np.zeros(capacity, dtype=np.int64)
         self.terminating: Bools = np.zeros(capacity, dtype=np.bool_)
+        self.healthy: Bools = np.zeros(capacity, dtype=np.bool_)
         self.records: list[PodRecord | None] = []
         self.of_class: dict[int, dict[int, None]] = {}
         self._free: list[int] = []
@@ -166,11 +172,13 @@ class PodTable:
         self.start_ns[slot] = record.start_ns
         self.terminating[slot] = record.terminating
         self.of_class.setdefault(record.pod_class.id, {})[slot] = None
+        self.healthy[slot] = record.is_healthy
 
     def replace(self, record: PodRecord) -> None:
         """Let ``record`` take over the slot that it names; class, priority and row are as they were."""
         self.records[record.slot] = record
         self.start_ns[record.slot] = record.start_ns
+        self.healthy[record.slot] = record.is_healthy
 
     def remove(self, record: PodRecord) -> None:
         """Free the slot of ``record``."""
@@ -193,6 +201,6 @@ class PodTable:
 
     def _grow(self, capacity: int) -> None:
         used = len(self.row)
-        for name in ("row", "pod_class", "priority", "start_ns", "terminating"):
+        for name in ("row", "pod_class", "priority", "start_ns", "terminating", "healthy"):
             setattr(self, name, grown(getattr(self, name), capacity))
         self.row[used:] = NO_ROW

@@ -108,7 +108,10 @@ class View:
         return np.full(len(self), total, dtype=np.int64)
 
     def change(self, predicate: Predicate) -> Int64s | None:
-        """By how much the number of matching pods on each row differs from the cluster's; None for not at all."""
+        """By how much the number of matching pods on each row differs from the cluster's; None for not at all.
+
+        Terminating pods that join or leave count, whatever the predicate says: see `Worlds`.
+        """
         return None
 
     def is_held(self, predicate: Predicate) -> Bools:

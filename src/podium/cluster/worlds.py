@@ -26,12 +26,16 @@ class Change:
     rows: Int64s
     pods: Sequence[PodRecord] | Int64s
     classes: Int32s
-    terminating: Bools
     sign: int
 
 
 class Worlds(View):
-    """One world a row. Positions index the worlds of this object, in the order of ``rows``, which ascend."""
+    """One world a row. Positions index the worlds of this object, in the order of ``rows``, which ascend.
+
+    A terminating pod that joins or leaves is counted also where the cluster leaves terminating pods out: kube-scheduler
+    skips them when it counts the pods of topology spread constraints, and not when it is told that one was added or
+    removed (podtopologyspread/filtering.go, calPreFilterState and updateWithPod). A count may fall below 0 by that.
+    """
 
     def __init__(self, cluster: Cluster, rows: Int64s) -> None:
         super().__init__(cluster, rows)
@@ -61,8 +65,7 @@ class Worlds(View):
     def join(self, positions: Int64s, pods: Sequence[PodRecord]) -> None:
         """Let pods that are on no node yet join the worlds at ``positions`` (ascending, one entry a pod)."""
         classes = np.array([pod.pod_class.id for pod in pods], dtype=np.int32)
-        terminating = np.array([pod.terminating for pod in pods], dtype=np.bool_)
-        self._apply(positions, Change(self.rows[positions], pods, classes, terminating, 1))
+        self._apply(positions, Change(self.rows[positions], pods, classes, 1))
 
     def requested(self, resource: int | Int64s) -> Int64s:
         amounts: Int64s = super().requested(resource) + self._requested[resource]
@@ -129,9 +132,8 @@ class Worlds(View):
         return pod if isinstance(pod, PodRecord) else self.cluster.pods.record(int(pod))
 
     def _apply_slots(self, positions: Int64s, slots: Int64s, sign: int) -> None:
-        table = self.cluster.pods
-        classes, terminating = table.pod_class[slots], table.terminating[slots]
-        self._apply(positions, Change(self.rows[positions], slots, classes, terminating, sign))
+        classes = self.cluster.pods.pod_class[slots]
+        self._apply(positions, Change(self.rows[positions], slots, classes, sign))
 
     def _apply(self, positions: Int64s, change: Change) -> None:
         if not len(positions):
@@ -153,7 +155,5 @@ class Worlds(View):
 
     def _count(self, predicate: Predicate, known: Int64s, positions: Int64s, change: Change) -> None:
         matching = self.cluster.matcher(predicate).matching(change.classes)
-        if predicate.live_only:
-            matching = matching & ~change.terminating
         here = positions >= 0
         np.add.at(known, positions[here], change.sign * matching[here].astype(np.int64))

@@ -94,16 +94,25 @@ class FairTrials:
         positions = np.nonzero(equal)[0]
         equal[equal] = self._shares.takeable(pod, positions, slots[equal].astype(np.int64), leaving)
         places = equal | ((priorities < pod.priority) & stays[slots] & equal.any(axis=1)[:, None])
-        places[places] = self._unprotected(pod, np.nonzero(places)[0], slots[places].astype(np.int64), may_disrupt)
+        wanted = slots[places].astype(np.int64)
+        places[places] = self._unprotected(pod, np.nonzero(places)[0], wanted, leaving, may_disrupt)
         backwards = places[:, ::-1]
         some, starts = grouped(np.nonzero(backwards)[0], len(rows))
         found = slots[:, ::-1][backwards].astype(np.int64)
         return PotentialVictims(rows[some], starts, found, np.zeros(len(found), dtype=np.bool_))
 
-    def _unprotected(self, pod: PodRecord, positions: Int64s, slots: Int64s, may_disrupt: VictimFilter | None) -> Bools:
-        """``[slots]``: whom no budget protects, and the preemptor may disrupt."""
+    def _unprotected(
+        self,
+        pod: PodRecord,
+        positions: Int64s,
+        slots: Int64s,
+        leaving: list[PodRecord],
+        may_disrupt: VictimFilter | None,
+    ) -> Bools:
+        """``[slots]``: whom no budget and no rate protects, and the preemptor may disrupt."""
         some, starts = grouped(positions, int(positions.max(initial=-1)) + 1)
-        unprotected: Bools = ~with_budgets(self._cluster, some, starts, slots).violating
+        begun = [record for record in leaving if not record.terminating]
+        unprotected: Bools = ~with_budgets(self._cluster, some, starts, slots, begun).violating
         if may_disrupt is not None:
             unprotected &= may_disrupt(pod, slots)
         return unprotected

@@ -1,7 +1,8 @@
-"""Which nominations a node can no longer keep.
+"""Which nominations give way to a more important pod.
 
 Source: pod-preemption.md, "Changes to the preemption workflow": when a pod is nominated, lower nominations on its node
-are looked at again. kube-scheduler clears all of them; we clear those that no longer fit, as the design has it.
+are looked at again. kube-scheduler clears all of them (framework/preemption/executor.go,
+getLowerPriorityNominatedPods); the design clears those that no longer fit.
 """
 
 from __future__ import annotations
@@ -13,6 +14,14 @@ from podium.cluster.pods import PodRecord
 from podium.decide.fitting import fits_without
 from podium.framework.errors import PluginError
 from podium.framework.runner import Runner
+
+
+def lower_nominations(cluster: Cluster, node_name: str, priority: int) -> list[PodRecord]:
+    """The pods nominated to a node with less than ``priority``, highest first. Their nominations are ended here."""
+    lower = [pod for pod in cluster.nominations.on(node_name) if pod.priority < priority]
+    for pod in lower:
+        cluster.nominations.remove(pod.uid)
+    return lower
 
 
 def unfit_nominations(

@@ -22,6 +22,8 @@ from podium.framework.verdicts import Outcome
 
 MINIMUM_NODES_TO_SCORE = 100
 MINIMUM_PERCENTAGE = 5
+LEFT_OUT = "PreFilter"
+"""Stands for the plugin that refused a node where several PreFilters together left it out."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +56,7 @@ class Placement:
 
 def left_out(pre_filter: PreFiltered) -> Status:
     """The status of nodes that a PreFilter left out."""
-    return unresolvable(f"node(s) didn't satisfy plugin(s) [{' '.join(pre_filter.plugins)}]").by("PreFilter")
+    return unresolvable(f"node(s) didn't satisfy plugin(s) [{' '.join(pre_filter.plugins)}]").by(LEFT_OUT)
 
 
 def full_outcome(cluster: Cluster, placement: Placement) -> Outcome:

@@ -1,30 +1,47 @@
 """What PostFilter plugins propose for a pod that no node can take.
 
-Source: pkg/scheduler/framework/runtime/framework.go (RunPostFilterPlugins).
+Source: pkg/scheduler/framework/runtime/framework.go (RunPostFilterPlugins), pkg/scheduler/schedule_one.go
+(schedulingAlgorithm, which asks them).
 """
 
 from __future__ import annotations
+
+from dataclasses import replace
 
 from podium.decide.placement import Placement, full_outcome
 from podium.framework.errors import Calling
 from podium.framework.plugin import PostFilterResult
 from podium.framework.runner import Runner
-from podium.framework.status import Code, unresolvable
+from podium.framework.status import Code, Status, unresolvable
 
 
 def ask_post_filters(runner: Runner, placement: Placement) -> PostFilterResult:
-    """Ask one plugin after the other, until one finds something or says that nothing will help.
+    """Ask one plugin after the other, until one finds something, fails, or says that nothing will help.
 
-    Without any node there is nothing to ask about, and the pod's nomination ends. Raises PluginError where one fails.
+    Each is asked whether it was a filter or a PreFilter that turned the pod down; what a PreFilter that was never run
+    has not prepared, its PostFilter misses: it answers ERROR then, which ends it before those behind it are asked and
+    leaves the nomination as it is. Where all give up, their reasons are joined, and the last proposal about the
+    nomination stands. Without any node there is nothing to ask about, and the pod's nomination ends.
+
+    ``answers`` of the result are what each plugin said by itself. Raises PluginError where one raises.
     """
     cluster = runner.cluster
     if not len(cluster.nodes):
         return PostFilterResult(unresolvable(), nominated_node="")
-    last = PostFilterResult(unresolvable())
     outcome = full_outcome(cluster, placement)
+    best = PostFilterResult(unresolvable())
+    answers: list[Status] = []
     for plugin in runner.profile.post_filter:
         with Calling(plugin.name, "PostFilter", placement.pod):
-            last = plugin.post_filter(placement.state, placement.pod, runner, cluster, outcome)
-        if last.status.code in (Code.SUCCESS, Code.UNSCHEDULABLE_AND_UNRESOLVABLE):
-            break
-    return last
+            found = plugin.post_filter(placement.state, placement.pod, runner, cluster, outcome)
+        answers.append(found.status.by(plugin.name))
+        if found.status.code is Code.ERROR:
+            return PostFilterResult(answers[-1], answers=tuple(answers))
+        if found.status.code in (Code.SUCCESS, Code.UNSCHEDULABLE_AND_UNRESOLVABLE):
+            return replace(found, status=answers[-1], answers=tuple(answers))
+        if found.nominated_node is not None or best.nominated_node is None:
+            best = found
+    if not answers:
+        return best
+    reasons = tuple(reason for answer in answers for reason in answer.reasons)
+    return replace(best, status=Status(Code.UNSCHEDULABLE, reasons, answers[0].plugin), answers=tuple(answers))

@@ -16,6 +16,7 @@ from podium.cluster.arrays import Int64s, stable_hash
 from podium.cluster.cluster import Cluster
 from podium.cluster.nodes import NodeColumns
 from podium.cluster.pods import PodRecord
+from podium.decide.cap import CappedTable, PutOff, within_cap, without_budgets
 from podium.decide.deferred import Deferred
 from podium.decide.fair_trials import FairTrials
 from podium.decide.ties import pick
@@ -61,7 +62,8 @@ class PreemptionPlan:
     nodes apart ("" with a single candidate, or none; the number of victims where the sum of their priorities does so
     only because they are fewer). ``candidates`` and ``rejected`` are by node name; they are
     filled in only where the plan was asked for in detail. ``is_exchange``: among the victims are pods of the
-    preemptor's own priority, for the sake of fairer shares.
+    preemptor's own priority, for the sake of fairer shares. ``put_off`` says that preemption would work, and which cap
+    it has to wait for.
     """
 
     eligible: bool
@@ -73,6 +75,7 @@ class PreemptionPlan:
     rejected: Mapping[str, Status] = field(default_factory=dict)
     message: str = ""
     is_exchange: bool = False
+    put_off: PutOff | None = None
 
 
 def ineligible_reason(cluster: Cluster, pod: PodRecord, nominated_status: Status | None) -> str:
@@ -113,7 +116,14 @@ def plan_preemption(
     rows = resolvable_rows(outcome)
     if not len(rows):
         return PreemptionPlan(True, message=_message(len(runner.cluster.nodes), []))
-    return _planned(runner, pod, trials.on(runner, state, pod, rows, options.may_disrupt), options, detailed)
+    table = trials.on(runner, state, pod, rows, options.may_disrupt)
+    capped = within_cap(runner.cluster, table)
+    if capped.put_off is not None:
+        # Where no victims may have a budget, others may do.
+        sparing = trials.on(runner, state, pod, rows, without_budgets(runner.cluster, options.may_disrupt))
+        if len(sparing.candidates):
+            capped = CappedTable(sparing)
+    return _planned(runner, pod, capped, options, detailed)
 
 
 def plan_exchange(
@@ -131,21 +141,21 @@ def plan_exchange(
     table = trials.on(runner, state, pod, rows, options.may_disrupt) if len(rows) else None
     if table is None or not len(table.candidates):
         return None
-    return replace(_planned(runner, pod, table, options, detailed), is_exchange=True)
+    return replace(_planned(runner, pod, within_cap(runner.cluster, table), options, detailed), is_exchange=True)
 
 
 def _planned(
-    runner: Runner, pod: PodRecord, table: TrialTable, options: PreemptionOptions, detailed: bool
+    runner: Runner, pod: PodRecord, capped: CappedTable, options: PreemptionOptions, detailed: bool
 ) -> PreemptionPlan:
     """The plan that follows from the trials."""
-    nodes = runner.cluster.nodes
+    nodes, table, put_off = runner.cluster.nodes, capped.table, capped.put_off
     if options.minimum_candidates is not None:
         table = _limited(nodes, table, options.minimum_candidates, len(table.rows), f"{options.seed}/{pod.uid}")
     tied, criterion = _best(table)
-    candidates, rejected = _details(runner.cluster, table) if detailed else ({}, {})
+    candidates, rejected = _details(runner.cluster, capped, table) if detailed else ({}, {})
     if not len(tied):
-        message = _message(len(nodes), table.tally())
-        return PreemptionPlan(True, message=message, candidates=candidates, rejected=rejected)
+        message = f"preemption: {put_off}" if put_off is not None else _message(len(nodes), table.tally())
+        return PreemptionPlan(True, message=message, candidates=candidates, rejected=rejected, put_off=put_off)
     row = pick(nodes, table.rows[tied], pod.uid, options.seed)
     return PreemptionPlan(
         eligible=True,
@@ -217,7 +227,9 @@ def _candidate(cluster: Cluster, table: TrialTable, position: int) -> Candidate:
     )
 
 
-def _details(cluster: Cluster, table: TrialTable) -> tuple[Mapping[str, Candidate], Mapping[str, Status]]:
+def _details(
+    cluster: Cluster, capped: CappedTable, table: TrialTable
+) -> tuple[Mapping[str, Candidate], Mapping[str, Status]]:
     """Every candidate, and every node that was tried and is none, by name."""
     names, records, table = cluster.nodes.names_by_row(), list(cluster.pods.records), table.frozen()
 
@@ -226,7 +238,8 @@ def _details(cluster: Cluster, table: TrialTable) -> tuple[Mapping[str, Candidat
         return Candidate(names[int(table.rows[position])], victims, int(table.criteria[0, position]))
 
     candidates = Deferred(lambda: {(found := candidate(i)).node_name: found for i in table.candidates.tolist()})
-    rejected = Deferred(lambda: {names[int(table.rows[i])]: table.status(i) for i in table.failures.tolist()})
+    held = capped.held_back(names)
+    rejected = Deferred(lambda: {names[int(table.rows[i])]: table.status(i) for i in table.failures.tolist()} | held)
     return candidates, rejected
 
 

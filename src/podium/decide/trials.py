@@ -117,8 +117,8 @@ class _Kept:
 class Trials:
     """Tries preemption, and keeps the outcome for rows that did not change.
 
-    A trial is kept where it depends on its own row alone: the filters that speak about the pod do, the budgets are as
-    they were, and the pod has no nomination of its own there.
+    A trial is kept where it depends on its own row alone: the filters that speak about the pod do, the budgets of the
+    pods there are as they were, and the pod has no nomination of its own there.
     """
 
     def __init__(self, cluster: Cluster, order: EqualPriorityOrder) -> None:
@@ -147,10 +147,9 @@ class Trials:
         """The kept trials of the pod's class and priority, brought up to date; its own nomination counts in them."""
         cluster = self._cluster
         kept = self._kept.get(pod.pod_class, (pod.priority, frozenset(state.skip_filter)), _Kept)
-        changes, count = cluster.nodes.changes, cluster.nodes.count
-        stale = kept.budgets != cluster.budgets.generation or len(kept.refused) != count or kept.position < 0
-        rows = None if stale else changes.since(kept.position)
-        kept.position, kept.budgets = changes.position, cluster.budgets.generation
+        count = cluster.nodes.count
+        rows = self._changed(kept) if len(kept.refused) == count and kept.position >= 0 else None
+        kept.position, kept.budgets = cluster.nodes.changes.position, cluster.budgets.position
         if rows is None:
             rows = np.arange(count, dtype=np.int64)
             kept.refused = np.zeros(count, dtype=np.int64)
@@ -162,6 +161,14 @@ class Trials:
             kept.slots.update(table.slots)
             kept.decoders.update(table.decoders)
         return kept
+
+    def _changed(self, kept: _Kept) -> Int64s | None:
+        """The rows to try again, ascending: those that changed, and those of pods whose budgets did; None for all."""
+        rows = self._cluster.nodes.changes.since(kept.position)
+        budgets = self._cluster.budgets.since(kept.budgets)
+        if rows is None or budgets is None:
+            return None
+        return np.union1d(rows, self._cluster.rows_of(budgets)) if budgets else rows
 
     def _try(
         self,

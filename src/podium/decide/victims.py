@@ -9,11 +9,13 @@ Source: pkg/scheduler/framework/plugins/defaultpreemption/default_preemption.go 
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from podium.cluster.arrays import Bools, Int64s
+from podium.cluster.budgets import Budget
 from podium.cluster.cluster import Cluster
 from podium.cluster.pods import PodRecord
 from podium.cluster.worlds import Worlds
@@ -55,24 +57,70 @@ class Victims:
     chosen: Bools
 
 
-def with_budgets(cluster: Cluster, rows: Int64s, starts: Int64s, slots: Int64s) -> PotentialVictims:
+def with_budgets(
+    cluster: Cluster, rows: Int64s, starts: Int64s, slots: Int64s, leaving: Sequence[PodRecord] = ()
+) -> PotentialVictims:
     """Mark the pods that budgets protect.
 
     On each node by itself, each pod in order takes one from every budget that covers it; it violates if one of them has
-    nothing left. A pod that a budget already counts as disrupted takes nothing from it.
+    nothing left. A pod that a budget already counts as disrupted takes nothing from it. A healthy pod also takes a
+    token of the budget's rate, if it has one, and violates if there is none left. ``leaving`` are pods whose disruption
+    has been begun and is not counted yet: they take first.
     """
     violating = np.zeros(len(slots), dtype=np.bool_)
-    classes = cluster.pods.pod_class[slots]
     before = np.repeat(starts[:-1], np.diff(starts))
-    for budget in cluster.budgets.all():
-        taking = budget.covered(cluster.classes, classes)
-        if budget.disrupted:
-            for index in np.flatnonzero(taking):
-                taking[index] = cluster.pods.record(int(slots[index])).name not in budget.disrupted
-        if taking.any():
-            taken = np.concatenate([[0], np.cumsum(taking)])
-            violating |= taking & (taken[1:] - taken[before] > budget.disruptions_allowed)
+    for budget, counted, covered in _concerned(cluster, slots):
+        anew = _unlike(cluster, slots, counted, budget.disrupted) if budget.disrupted else counted
+        begun = sum(budget.covers(one.pod_class) for one in leaving)
+        violating |= _beyond(anew & covered, before, budget.disruptions_allowed - begun)
+        if budget.tokens is not None:
+            begun = sum(one.is_healthy and budget.counts(one.pod_class) for one in leaving)
+            violating |= _beyond(anew & cluster.pods.healthy[slots], before, budget.tokens - begun)
     return PotentialVictims(rows, starts, slots, violating)
+
+
+def budgeted(cluster: Cluster, slots: Int64s) -> Bools:
+    """``[slots]``: the pods whose disruption counts for the caps of components: healthy ones with a budget."""
+    found: Bools = np.zeros(len(slots), dtype=np.bool_)
+    for _, counted, _ in _concerned(cluster, slots):
+        found |= counted
+    found &= cluster.pods.healthy[slots]
+    return found
+
+
+def _concerned(cluster: Cluster, slots: Int64s) -> Iterator[tuple[Budget, Bools, Bools]]:
+    """The budgets over the pods in some slots, by key: ``[slots]`` whom each counts, and whom it covers."""
+    if not len(cluster.budgets) or not len(slots):
+        return
+    classes = cluster.pods.pod_class[slots]
+    numbers = np.bincount(classes)
+    over: dict[str, tuple[Budget, list[int]]] = {}
+    for class_id in np.flatnonzero(numbers).tolist():
+        for budget in cluster.budgets.over(cluster.classes[class_id]):
+            over.setdefault(budget.key, (budget, []))[1].append(class_id)
+    for _, (budget, ids) in sorted(over.items()):
+        counted, covered = (np.zeros(len(numbers), dtype=np.bool_) for _ in range(2))
+        counted[ids] = True
+        covered[[class_id for class_id in ids if budget.covers(cluster.classes[class_id])]] = True
+        yield budget, counted[classes], covered[classes]
+
+
+def _unlike(cluster: Cluster, slots: Int64s, among: Bools, names: frozenset[str]) -> Bools:
+    """``among`` without the pods of those names."""
+    left = among.copy()
+    for index in np.flatnonzero(among):
+        left[index] = cluster.pods.record(int(slots[index])).name not in names
+    return left
+
+
+def _beyond(taking: Bools, before: Int64s, left: int) -> Bools:
+    """``[slots]``: of the pods that take one each, those on each node for which none of ``left`` is left.
+
+    ``before`` is ``[slots]``: where the pods of the pod's node begin.
+    """
+    taken = np.concatenate([[0], np.cumsum(taking)])
+    beyond: Bools = taking & (taken[1:] - taken[before] > left)
+    return beyond
 
 
 def choose_victims(

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 import msgspec
 from msgspec import Meta
@@ -23,6 +23,8 @@ API_VERSION = "kubescheduler.config.k8s.io/v1"
 KIND = "KubeSchedulerConfiguration"
 DEFAULT_SCHEDULER_NAME = "default-scheduler"
 MAX_FUTILE_PREEMPTIONS = 3
+NominationClearing = Literal["AllLower", "Unfit"]
+"""Which nominations end when a more important pod takes their node: see `Configuration`."""
 
 _SECOND_NS = 10**9
 Percentage = Annotated[int, Meta(ge=0, le=100)]
@@ -55,6 +57,10 @@ class Configuration:
 
     ``parallelism`` is kept for those who show the configuration; no decision depends on it. After
     ``max_futile_preemptions`` in a row a pod waits before it preempts again; 0 lets none wait.
+
+    ``nomination_clearing`` says which nominations end for a more important pod. AllLower is kube-scheduler's: who
+    preempts clears all lower nominations of the node. Unfit looks at them whenever the node has less room for them,
+    or is gone, clears those that no longer fit, and tries their pods again.
     """
 
     source: str
@@ -63,6 +69,7 @@ class Configuration:
     pod_max_backoff_ns: int
     profiles: tuple[ProfileConfiguration, ...]
     max_futile_preemptions: int = MAX_FUTILE_PREEMPTIONS
+    nomination_clearing: NominationClearing = "AllLower"
 
 
 class _LeaderElection(Strict, frozen=True, kw_only=True):
@@ -93,6 +100,7 @@ class _Written(Strict, frozen=True, kw_only=True):
     pod_initial_backoff_seconds: _BackoffSeconds = 1
     pod_max_backoff_seconds: _BackoffSeconds = 10
     max_futile_preemptions: Annotated[int, Meta(ge=0, le=2**31 - 1)] = MAX_FUTILE_PREEMPTIONS
+    nomination_clearing: NominationClearing = "AllLower"
     profiles: tuple[ProfileConfiguration, ...] = ()
     extenders: tuple[Any, ...] = ()
     leader_election: _LeaderElection = _LeaderElection()
@@ -135,6 +143,7 @@ def read_configuration(raw: Mapping[str, Any], source: str) -> Configuration:
         pod_initial_backoff_ns=written.pod_initial_backoff_seconds * _SECOND_NS,
         pod_max_backoff_ns=written.pod_max_backoff_seconds * _SECOND_NS,
         max_futile_preemptions=written.max_futile_preemptions,
+        nomination_clearing=written.nomination_clearing,
         profiles=profiles,
     )
 

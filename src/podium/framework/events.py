@@ -39,6 +39,7 @@ class Action(Flag):
     UPDATE_NODE_ALLOCATABLE = auto()
     UPDATE_NODE_LABEL = auto()
     UPDATE_NODE_TAINT = auto()
+    UPDATE_NODE_DECLARED_FEATURE = auto()
     UPDATE_NODE_OTHER = auto()
     UPDATE_POD_LABEL = auto()
     UPDATE_POD_SCALE_DOWN = auto()
@@ -50,6 +51,7 @@ class Action(Flag):
         UPDATE_NODE_ALLOCATABLE
         | UPDATE_NODE_LABEL
         | UPDATE_NODE_TAINT
+        | UPDATE_NODE_DECLARED_FEATURE
         | UPDATE_NODE_OTHER
         | UPDATE_POD_LABEL
         | UPDATE_POD_SCALE_DOWN

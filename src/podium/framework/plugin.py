@@ -120,13 +120,18 @@ class ArrayFilterPlugin(Plugin, Protocol):
 class PostFilterResult:
     """What a PostFilter proposes. ``plan`` is a value that says everything, None for plugins that make none.
 
-    ``nominated_node`` None leaves the pod's nomination as it is, "" clears it.
+    ``nominated_node`` None leaves the pod's nomination as it is, "" clears it. A plugin answers SUCCESS when it found a
+    way out, UNSCHEDULABLE when the next one may try, UNSCHEDULABLE_AND_UNRESOLVABLE when none need try, and ERROR when
+    it cannot tell. ``answers`` is filled in by `decide.post_filter`: what each plugin that was asked said. ``retry_ns``
+    is when the pod is worth another attempt though nothing else may have happened, None where time alone will not help.
     """
 
     status: Status
     nominated_node: str | None = None
     victims: tuple[PodRecord, ...] = ()
     plan: Any = None
+    answers: tuple[Status, ...] = ()
+    retry_ns: int | None = None
 
 
 @runtime_checkable

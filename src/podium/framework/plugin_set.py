@@ -125,6 +125,7 @@ def _default_plugins() -> Plugins:
         "NodeResourcesBalancedAllocation": 1,
         "ImageLocality": 1,
         "DefaultBinder": None,
+        "NodeDeclaredFeatures": None,
     }
     entries = tuple(PluginEntry(name=name, weight=weight) for name, weight in weights.items())
     return Plugins(multi_point=PluginSet(enabled=entries))

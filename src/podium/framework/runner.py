@@ -85,6 +85,21 @@ class Runner:
         self._filters = [_Filter(index, plugin) for index, plugin in enumerate(profile.filter, 1)]
         self._simple = [one for one in self._filters if one.array is None]
 
+    def pre_enqueue(self, pod: PodRecord) -> Status:
+        """Whether the pod may be attempted at all: success, or the answer of the first PreEnqueue that holds it back.
+
+        One that raises holds the pod back too.
+        """
+        for plugin in self.profile.pre_enqueue:
+            try:
+                with Calling(plugin.name, "PreEnqueue", pod):
+                    status = plugin.pre_enqueue(pod)
+            except PluginError as error:
+                status = unresolvable(str(error))
+            if not status.is_success:
+                return status.by(plugin.name)
+        return SUCCESS
+
     def sort_key(self, pod: PodRecord, queued_ns: int) -> tuple[int, ...]:
         """The pod's place in the active queue; the smallest goes first."""
         if self.profile.queue_sort is None:

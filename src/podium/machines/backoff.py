@@ -19,14 +19,14 @@ class Backoff(Generic[Key]):
     def __init__(self, first_ns: int, longest_ns: int) -> None:
         self._first_ns = first_ns
         self._longest_ns = longest_ns
-        # By key, how long the last wait was, and when it ends.
-        self._waits: dict[Key, tuple[int, int]] = {}
+        # By key, how long the last wait was, when it ends, and how many there were.
+        self._waits: dict[Key, tuple[int, int, int]] = {}
         # The keys that failed again right after a wait as long as waits get.
         self._hopeless: set[Key] = set()
 
     def fail(self, key: Key, now: int, least_ns: int = 0) -> None:
         """Begin the next wait, of ``least_ns`` or more; a failure during a wait changes nothing."""
-        length_ns, end_ns = self._waits.get(key, (0, now))
+        length_ns, end_ns, count = self._waits.get(key, (0, now, 0))
         if end_ns > now:
             return
         if length_ns and now - end_ns <= 2 * self._longest_ns:
@@ -34,14 +34,23 @@ class Backoff(Generic[Key]):
                 self._hopeless.add(key)
             length_ns = min(2 * length_ns, self._longest_ns)
         else:
-            length_ns = self._first_ns
+            length_ns, count = self._first_ns, 0
             self._hopeless.discard(key)
-        self._waits[key] = length_ns, now + max(length_ns, least_ns)
+        self._waits[key] = length_ns, now + max(length_ns, least_ns), count + 1
 
     def until(self, key: Key, now: int) -> int | None:
         """When the key's wait ends; None when it does not wait."""
         wait = self._waits.get(key)
         return wait[1] if wait is not None and wait[1] > now else None
+
+    def failures(self, key: Key) -> int:
+        """How often the key has failed in a row, but for failures during a wait."""
+        return self._waits[key][2] if key in self._waits else 0
+
+    def clear(self) -> None:
+        """Whatever has failed may succeed now."""
+        self._waits.clear()
+        self._hopeless.clear()
 
     def forget(self, key: Key) -> None:
         """The key has not failed, or is no more."""

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 
 from podium.api.meta import Kubernetes, Raw
 from podium.machines.actions import Action
+from podium.machines.answers import Answer, classify
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,6 +53,19 @@ class Answered:
 
     action: Action
     problem: Problem | None = None
+
+    @property
+    def answer(self) -> Answer:
+        """What the answer means to whoever asked."""
+        problem = self.problem
+        if problem is None:
+            return Answer.DONE
+        return classify(self.action, problem.code, problem.reason, problem.message)
+
+    @property
+    def wait_ns(self) -> int:
+        """How long the server asks to wait before another try; 0 where it does not say."""
+        return (self.problem.retry_after_ns or 0) if self.problem is not None else 0
 
 
 @dataclass(frozen=True, slots=True)

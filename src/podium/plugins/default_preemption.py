@@ -90,7 +90,8 @@ class DefaultPreemption:
         if not plan.eligible:
             return PostFilterResult(unschedulable(f"preemption: {plan.reason}"), plan=plan)
         if plan.chosen is None:
-            return PostFilterResult(unschedulable(plan.message), nominated_node="", plan=plan)
+            retry_ns = plan.put_off.next_ns if plan.put_off else None
+            return PostFilterResult(unschedulable(plan.message), nominated_node="", plan=plan, retry_ns=retry_ns)
         if self._exchanges is not None:
             self._exchanges.begin(pod, plan.chosen.victims)
         victims = ", ".join(victim.key for victim in plan.chosen.victims)
@@ -112,7 +113,7 @@ class DefaultPreemption:
         overridden = type(self).may_disrupt is not DefaultPreemption.may_disrupt
         options = PreemptionOptions(self._minimum, self._allowed(runner.cluster) if overridden else None, self._seed)
         plan = plan_preemption(runner, state, pod, outcome, self._trials, options, detailed=detailed)
-        if plan.chosen is not None or exchanges is None:
+        if plan.chosen is not None or plan.put_off is not None or exchanges is None:
             return plan
         return plan_exchange(runner, state, pod, outcome, exchanges, options, detailed=detailed) or plan
 

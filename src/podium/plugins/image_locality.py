@@ -33,11 +33,9 @@ class ImageLocality:
         nodes = view.cluster.nodes
         sizes = np.zeros(nodes.capacity, dtype=np.int64)
         for container in containers:
-            rows = nodes.images.rows_of.get(_with_tag(container.image))
-            if rows:
-                spread = len(rows) / len(nodes)
-                for row, size in rows.items():
-                    sizes[row] += int(size * spread)
+            image = nodes.images.find(_with_tag(container.image))
+            if image is not None:
+                sizes[list(image.rows)] += int(image.size_bytes * (len(image.rows) / len(nodes)))
         maximum = _MAXIMUM_BYTES_A_CONTAINER * len(containers)
         if maximum <= _MINIMUM_BYTES:
             return np.zeros(len(view), dtype=np.int64)

@@ -228,7 +228,8 @@ def _in_worlds(spread: _Spread, view: View, domain: Int32s) -> tuple[Int64s, Int
     """
     few = len(np.flatnonzero(spread.domains.exists)) < spread.constraint.min_domains
     matching = spread.matching[domain]
-    change = view.change(spread.constraint.predicate) if spread.constraint.predicate.selector.requirements else None
+    # An empty selector counts no pod of the cluster, and every pod that joins or leaves (filtering.go, updateWithPod).
+    change = view.change(spread.constraint.predicate)
     if change is None:
         return matching, 0 if few else spread.lowest
     matching = matching + np.where(view.take(spread.domains.counted), change, 0)

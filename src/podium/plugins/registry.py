@@ -10,6 +10,7 @@ from podium.plugins.default_preemption import DefaultPreemption
 from podium.plugins.image_locality import ImageLocality
 from podium.plugins.inter_pod_affinity import InterPodAffinity
 from podium.plugins.node_affinity import NodeAffinity
+from podium.plugins.node_declared_features import NodeDeclaredFeatures
 from podium.plugins.node_name import NodeName
 from podium.plugins.node_ports import NodePorts
 from podium.plugins.node_prefer_avoid_pods import NodePreferAvoidPods
@@ -45,4 +46,5 @@ IN_TREE: Mapping[str, Factory] = {
     "ImageLocality": ImageLocality,
     "NodePreferAvoidPods": NodePreferAvoidPods,
     "DefaultBinder": DefaultBinder,
+    "NodeDeclaredFeatures": NodeDeclaredFeatures,
 }

@@ -11,10 +11,12 @@ from podium.sim.history import History
 from podium.sim.requests import carry_out, problem_of
 from podium.store.errors import StoreError
 from podium.store.garbage import GarbageCollector
+from podium.store.namespace_contents import NamespaceCleaner
 from podium.store.store import Store
 from podium.store.watch_log import WatchEvent
 
 _COLLECTOR = "garbage-collector"
+_NAMESPACES = "namespace-controller"
 
 
 class APIServer:
@@ -29,6 +31,7 @@ class APIServer:
         self._on_event = on_event
         # A cluster may be known in part: an owner that was never seen may be alive.
         self._garbage = GarbageCollector(store, absent_is_gone=False)
+        self._namespaces = NamespaceCleaner(store)
 
     def carry_out(self, action: Action, now: int, by: str = "") -> Problem | None:
         """Do what a component asks for; the problem when it is refused.
@@ -55,10 +58,12 @@ class APIServer:
             self._hand_on(version, now, by, "")
 
     def collect_garbage(self, now: int) -> bool:
-        """Let objects go whose owners are gone; whether there were any."""
-        version = self.store.version
-        count = self._garbage.collect(now)
-        self._hand_on(version, now, _COLLECTOR, "")
+        """Let objects go whose owners are gone, or whose namespace is going; whether there were any."""
+        count = 0
+        for collect, by in ((self._garbage.collect, _COLLECTOR), (self._namespaces.clean, _NAMESPACES)):
+            version = self.store.version
+            count += collect(now)
+            self._hand_on(version, now, by, "")
         return count > 0
 
     def scheduler_of(self, action: Action) -> str:

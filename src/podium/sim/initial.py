@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from typing import Any
 
 from podium.api.codec import Document
 from podium.api.errors import InputError
+from podium.api.kinds import KIND_OF
 from podium.api.meta import Kubernetes, Raw
 from podium.api.node import Node
 from podium.api.pod import Pod
@@ -22,32 +22,7 @@ DEFAULT_START_NS = parse_time("2026-01-01T00:00:00Z")
 """When a simulation starts whose input has no timestamp."""
 
 _SECOND = 10**9
-# What others refer to comes first.
-_ORDER = (
-    "PriorityClass",
-    # Makes the classes of its levels that are not there.
-    "DisruptionPolicy",
-    "Namespace",
-    "StorageClass",
-    "CSIDriver",
-    "Node",
-    "CSINode",
-    "CSIStorageCapacity",
-    "PersistentVolume",
-    "PersistentVolumeClaim",
-    "Service",
-    "Deployment",
-    "StatefulSet",
-    "DaemonSet",
-    "ReplicationController",
-    "ReplicaSet",
-    "Job",
-    "PodDisruptionBudget",
-    "Pod",
-    # A quota counts what is there; it may have been lowered since.
-    "ResourceQuota",
-)
-_RANK = {kind: rank for rank, kind in enumerate(_ORDER)}
+_RANK = {kind: rank for rank, kind in enumerate(KIND_OF)}
 
 
 def start_time(documents: Iterable[Document]) -> int:
@@ -57,6 +32,11 @@ def start_time(documents: Iterable[Document]) -> int:
     """
     times = (time for document in documents for time in _times(document))
     return max(times, default=DEFAULT_START_NS)
+
+
+def newest_time(objects: Iterable[Kubernetes]) -> int:
+    """As `start_time`, of objects that are typed already."""
+    return start_time(Document("", 0, {}, one) for one in objects)
 
 
 def check_objects(documents: Iterable[Document], scenario: Scenario, has_end: bool) -> None:
@@ -92,7 +72,7 @@ def create_objects(store: Store, documents: Iterable[Document], now: int) -> Non
 def _place(document: Document) -> tuple[int, str, str]:
     object_ = document.object or Kubernetes()
     # Of a kind the older come first, as they came to the cluster; those without a time come last.
-    return _RANK[object_.kind], object_.metadata.creation_timestamp or "~", object_.key
+    return _RANK[type(object_)], object_.metadata.creation_timestamp or "~", object_.key
 
 
 def as_running(raw: Raw, object_: Kubernetes, now: int) -> Raw:
@@ -121,16 +101,8 @@ def _times(document: Document) -> Iterator[int]:
         yield parse_time(object_.status.start_time)
     if isinstance(object_, Pod | Node):
         for condition in document.raw.get("status", {}).get("conditions", ()):
-            for name in ("lastTransitionTime", "lastHeartbeatTime"):
-                yield from _time(condition.get(name))
-
-
-def _time(text: Any) -> list[int]:
-    """The time; none where nobody validated it and it is none."""
-    try:
-        return [parse_time(text)] if isinstance(text, str) else []
-    except ValueError:
-        return []
+            times = (condition.get(name) for name in ("lastTransitionTime", "lastHeartbeatTime"))
+            yield from (parse_time(time) for time in times if time)
 
 
 def _located(error: InputError, document: Document) -> InputError:

@@ -13,7 +13,7 @@ import msgspec
 from podium.api.basis import Basis, Caveat
 from podium.api.codec import Document, load_text
 from podium.api.errors import InputError
-from podium.api.times import parse_duration, parse_time
+from podium.api.times import MAX_TIME_NS, format_duration, format_exact_time, parse_duration, parse_time
 from podium.framework.configuration import Configuration, default_configuration
 from podium.framework.feature_gates import FeatureGates
 from podium.machines.autoscaling.autoscaler import Autoscaler
@@ -24,6 +24,8 @@ from podium.sim.limits import Limits
 from podium.sim.result import Result, result_of
 from podium.sim.scenario import Scenario, split_documents
 from podium.sim.simulation import Settings, Simulation
+
+_HOUR = 3_600 * 10**9
 
 Duration = str | int | float
 """Text such as "90s" or "1h30m", or seconds."""
@@ -101,6 +103,7 @@ def simulation_of(documents: Sequence[Document], options: RunOptions) -> Simulat
         bind_delay_ns=options.bind_delay_ns,
         limits=options.limits,
     )
+    _check_end(settings)
     components = [*schedulers_of(scenario, options), *autoscalers_of(scenario, options)]
     return Simulation(objects, scenario, settings=settings, components=components)
 
@@ -110,6 +113,14 @@ def rests_on(documents: Sequence[Document], scenario: Scenario, options: RunOpti
     profiles = (options.configuration or default_configuration()).profiles
     names = [one.name for one in scenario.schedulers] or [profile.scheduler_name for profile in profiles]
     return Basis(documents, names, simulates=True).caveats()
+
+
+def _check_end(settings: Settings) -> None:
+    """Raise InputError for a run that would go on after the last time that there is."""
+    longest_ns = MAX_TIME_NS - settings.start_ns
+    if settings.until_ns is not None and settings.until_ns > longest_ns:
+        start, most = format_exact_time(settings.start_ns), format_duration(longest_ns // _HOUR * _HOUR)
+        raise InputError(f"the run would end after the year 2262: from {start}, until is at most {most}")
 
 
 def schedulers_of(scenario: Scenario, options: RunOptions) -> list[Component]:

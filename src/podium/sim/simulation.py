@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections import Counter, deque
+from collections import deque
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
 from podium.api.codec import Document
-from podium.api.errors import PodiumError
 from podium.api.node import Node
+from podium.api.times import MAX_TIME_NS
 from podium.machines.actions import Action, Bind
 from podium.machines.agenda import Agenda
 from podium.machines.deadlines import earliest
@@ -24,6 +24,7 @@ from podium.sim.limits import Limits, Meter
 from podium.sim.playing import Player
 from podium.sim.requests import observation_of
 from podium.sim.scenario import Scenario
+from podium.sim.standstill import Standstill
 from podium.sim.steps import Step
 from podium.sim.usage import Usage
 from podium.store.store import Store
@@ -31,8 +32,6 @@ from podium.store.watch_log import WatchEvent
 
 # At one time, the scenario's steps go before what is on its way to or from the API server.
 _STEP, _ON_ITS_WAY = range(2)
-_MOST_TICKS_IN_VAIN = 5_000
-"""How often a component may want to do something at one instant, and then do nothing."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,7 +106,7 @@ class Simulation:
         self.server = APIServer(self.store, self.history, self._note)
         self._agenda: Agenda[Step | _CarryOut | _Hear | _Restart] = Agenda()
         self._inbox: deque[tuple[Component, int, Observation]] = deque()
-        self._vain: Counter[str] = Counter()
+        self._standstill = Standstill(self._count_objects)
         check_objects(documents, scenario, settings.until_ns is not None)
         create_objects(self.store, documents, self.now)
         nodes = {one.uid: one.object for one in self.store.objects("Node") if isinstance(one.object, Node)}
@@ -127,11 +126,10 @@ class Simulation:
             # Somebody has asked the API server for something between two steps.
             self._settle()
             return True
-        item = self._agenda.take_due(self.now)
-        if item is not None:
-            self._happen(item)
-        elif (component := self._due(waits=True)) is not None:
+        if (component := self._due(waits=True)) is not None:
             self._wake(component)
+        elif (item := self._agenda.take_due(self.now)) is not None:
+            self._happen(item)
         elif not self._pass_time():
             return False
         self._settle()
@@ -188,11 +186,8 @@ class Simulation:
         if component.machine is None:
             return
         self._call(component)
-        actions = component.machine.handle(Tick(), self.now)
-        self._vain[component.name] += not actions
-        if self._vain[component.name] > _MOST_TICKS_IN_VAIN:
-            raise PodiumError(f"{component.name} goes on for ever at one instant, and does nothing")
-        self._perform(component, actions)
+        self._standstill.act(component.name, self.store.version)
+        self._perform(component, component.machine.handle(Tick(), self.now))
 
     def _pass_time(self) -> bool:
         """Go on to the next time at which something happens; False when there is none, or it is after the end."""
@@ -203,13 +198,13 @@ class Simulation:
             times += [component.next_deadline() for component in self.components]
         end = None if until_ns is None else self.settings.start_ns + until_ns
         next_ns = earliest(times)
-        if next_ns is None or (end is not None and next_ns > end):
+        if next_ns is None or next_ns > (MAX_TIME_NS if end is None else end):
             self.now = self.now if end is None else end
             self.usage.pass_time(self.now)
             return False
         if next_ns > self.now:
             self.now = next_ns
-            self._vain.clear()
+            self._standstill.pass_time()
         return True
 
     def _settle(self) -> None:
@@ -219,6 +214,8 @@ class Simulation:
                 component, life, observation = self._inbox.popleft()
                 if component.machine is not None and component.life == life:
                     self._call(component)
+                    if not isinstance(observation, Answered):
+                        self._standstill.show(component.name)
                     self._perform(component, component.machine.handle(observation, self.now))
             if self.server.collect_garbage(self.now) or self._receive():
                 continue
@@ -270,13 +267,18 @@ class Simulation:
         self.bind_attempts += isinstance(action, Bind)
         # A scheduler goes by the name that its pods give it.
         by = "" if component.waits else component.name
+        version = self.store.version
         problems = [self.server.carry_out(action, self.now, by) for _ in range(fate.times)]
+        self._standstill.write(component.name, self.store.version - version)
         problem = fate.problem or next(iter(problems), None)
         answered = Answered(action, problem)
         if fate.delay_ns:
             self._agenda.add(self.now + fate.delay_ns, _Hear(component, life, answered), _ON_ITS_WAY)
         else:
             self._inbox.append((component, life, answered))
+
+    def _count_objects(self) -> int:
+        return sum(len(self.store.objects(kind.name)) for kind in self.store.resources.all())
 
     def _note(self, event: WatchEvent, now: int, by: str, message: str) -> None:
         """Something was written: tell everybody."""

@@ -15,7 +15,7 @@ from podium.sim.annotations import check_annotations
 from podium.sim.fields import Fields
 
 _NAMESPACED = {kind.name: kind.namespaced for kind in KINDS.values()}
-_SCALABLE = ("Deployment", "ReplicaSet", "ReplicationController", "StatefulSet")
+_SCALABLE = sorted(kind.name for kind in KINDS.values() if kind.has_scale)
 
 
 @dataclass(frozen=True, slots=True)

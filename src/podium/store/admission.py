@@ -5,36 +5,65 @@ Where a pod was in a cluster before (it has a uid), what was filled in there sta
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
+from types import MappingProxyType
 
+import msgspec
+
+from podium.api.limit_range import LimitRange
 from podium.api.meta import Raw
+from podium.api.pod import PodSpec
 from podium.api.policy import POLICY_ANNOTATION, PriorityClass
+from podium.api.runtime_class import RuntimeClass
 from podium.store.default_tolerations import with_defaults, with_kept_defaults
 from podium.store.errors import StoreError, forbidden
 from podium.store.label_keys import merge_label_keys
+from podium.store.limit_ranges import check_pod_limits, with_default_resources
 from podium.store.priority_classes import SYSTEM_CLASSES, default_class
 from podium.store.resources import POD
+from podium.store.runtime_classes import with_runtime
 
 _DEFAULTS: Raw = {"terminationGracePeriodSeconds": 30, "schedulerName": "default-scheduler"}
 _PREEMPT = "PreemptLowerPriority"
 
 
-def admit_pod(raw: Raw, key: str, classes: Mapping[str, PriorityClass]) -> Raw:
-    """The pod with all that is missing filled in: priority, policy, grace period, tolerations, selectors and phase.
+def admit_pod(
+    raw: Raw,
+    key: str,
+    classes: Mapping[str, PriorityClass],
+    limit_ranges: Sequence[LimitRange] = (),
+    runtime_classes: Mapping[str, RuntimeClass] = MappingProxyType({}),
+) -> Raw:
+    """The pod with all that is missing filled in: resources, priority, policy, grace period, tolerations and so on.
 
-    `classes` are the cluster's PriorityClasses by name. A policy that an annotation of the class names becomes an
-    annotation of the pod, which keeps it whatever becomes of the class. Raises StoreError 403 for a class that does not
-    exist, and for a priority or policy other than its class's. Upstream also refuses a priority without a class; here
-    it stands.
+    `classes` are the cluster's PriorityClasses by name, `runtime_classes` its RuntimeClasses, and `limit_ranges` those
+    of the pod's namespace. A policy that an annotation of the class names becomes an annotation of the pod, which keeps
+    it whatever becomes of the class. Raises StoreError 403 for a class that does not exist, for a priority or policy
+    other than its class's, and for resources that a limit range does not allow. Upstream also refuses a priority or
+    an overhead without a class; here they stand.
     """
-    spec: Raw = {**_DEFAULTS, **raw.get("spec", {})}
-    metadata = raw["metadata"]
-    if not metadata.get("uid"):
-        spec = with_defaults(merge_label_keys(spec, metadata.get("labels", {})))
-    if not metadata.get("uid") or "priority" not in spec:
+    raw = {**raw, "spec": {**_DEFAULTS, **raw.get("spec", {})}}
+    is_new = not raw["metadata"].get("uid")
+    if is_new:
+        raw = _new(raw, key, limit_ranges, runtime_classes)
+    metadata, spec = raw["metadata"], raw["spec"]
+    if is_new or "priority" not in spec:
         metadata = _annotated(metadata, spec, key, classes)
         spec = {**spec, **_priority(spec, key, classes)}
     return {**raw, "metadata": metadata, "spec": spec, "status": {"phase": "Pending", **raw.get("status", {})}}
+
+
+def _new(raw: Raw, key: str, limit_ranges: Sequence[LimitRange], runtime_classes: Mapping[str, RuntimeClass]) -> Raw:
+    """A pod that was in no cluster yet, with what follows from itself, its namespace and its runtime class.
+
+    One that is on a node has its resources, and is what its class made of it.
+    """
+    is_placed = bool(raw["spec"].get("nodeName"))
+    if limit_ranges and not is_placed:
+        raw = with_default_resources(raw, limit_ranges)
+        check_pod_limits(POD, key, msgspec.convert(raw["spec"], PodSpec), limit_ranges)
+    spec = with_defaults(merge_label_keys(raw["spec"], raw["metadata"].get("labels", {})))
+    return {**raw, "spec": spec if is_placed else with_runtime(POD, key, spec, runtime_classes)}
 
 
 def readmit_pod(raw: Raw, previous: Raw) -> Raw:

@@ -11,7 +11,7 @@ from typing import Literal
 from podium.api.errors import shown
 from podium.api.meta import Kubernetes, Raw
 from podium.api.pod import Pod
-from podium.api.times import format_time, parse_time
+from podium.api.times import MAX_TIME_NS, format_time, parse_time
 from podium.store.errors import conflict, invalid_options
 from podium.store.stored import Stored
 
@@ -96,6 +96,8 @@ def _not_negative(grace_seconds: int) -> int:
 
 
 def _deleted(metadata: Raw, since: int, grace: int) -> Raw:
+    # A period that ends after the last time that can be written ends with it.
+    grace = min(grace, (MAX_TIME_NS - since) // _SECOND)
     return {
         **metadata,
         "deletionTimestamp": format_time(since + grace * _SECOND),

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from podium.api.errors import InputError, MalformedError, PodiumError, escape
+from podium.api.validation.finding import Finding
 from podium.store.resource import Resource
 
 _MAX_MESSAGE = 2_000
@@ -79,6 +80,21 @@ def invalid(resource: Resource, key: str, problem: str, path: str = "", cause: s
     }
     place = f"{field}: " if field else ""
     return StoreError(422, "Invalid", f"{resource.kind} {key} is invalid: {place}{problem}", details)
+
+
+def invalid_fields(resource: Resource, key: str, findings: Sequence[Finding]) -> StoreError:
+    """The object breaks rules of its kind: all of them, each with its field."""
+    details = {
+        "name": _name(key),
+        "group": resource.group,
+        "kind": resource.kind,
+        "causes": [
+            {"reason": one.cause, "message": one.message, "field": one.path.removeprefix(".")} for one in findings
+        ],
+    }
+    listed = ", ".join(str(one).removeprefix(".") for one in findings)
+    listed = f"[{listed}]" if len(findings) > 1 else listed
+    return StoreError(422, "Invalid", f"{resource.kind} {key} is invalid: {listed}", details)
 
 
 def unreadable(resource: Resource, key: str, error: InputError) -> StoreError:

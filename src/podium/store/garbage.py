@@ -7,7 +7,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from podium.api.meta import Raw
+from podium.api.kinds import group_of
+from podium.api.meta import OwnerReference, Raw
 from podium.store.deletion import FOREGROUND, ORPHAN, Propagation
 from podium.store.errors import StoreError
 from podium.store.store import Store
@@ -31,6 +32,10 @@ class Rewrite:
 
 
 Step = Collect | Rewrite
+
+REMEMBERED_NS = 600 * 10**9
+"""How long it is known of an object that it was there; whoever acts in its name has been answered by then."""
+
 # What another writer did meanwhile shows as an event, and is judged then.
 _PASSING = frozenset(("NotFound", "Conflict"))
 
@@ -38,8 +43,10 @@ _PASSING = frozenset(("NotFound", "Conflict"))
 class GarbageCollector:
     """Knows who owns whom, from the store's log, and says what is to be done about it.
 
-    `absent_is_gone` says whether owners that were never there count as gone, as they do for Kubernetes; in a cluster
-    that is known in part they may be alive.
+    An owner is the object of the reference's API group, kind and name, in the namespace of what it owns or in none, if
+    that has the reference's uid. `absent_is_gone` says whether owners that were never there count as gone, as they do
+    for Kubernetes; in a cluster that is known in part they may be alive. Who went is remembered for `REMEMBERED_NS`,
+    since something may be made in its name that was on its way.
     """
 
     def __init__(self, store: Store, *, absent_is_gone: bool = True) -> None:
@@ -49,15 +56,16 @@ class GarbageCollector:
         self._objects: dict[str, Stored] = {}
         # The objects by uid that refer to each owner.
         self._owned: dict[str, dict[str, None]] = {}
-        self._gone: set[str] = set()
+        # The uids of objects that are gone, with when that was seen, in this order.
+        self._gone: dict[str, int] = {}
         # The objects by uid whose case is to be judged.
         self._dirty: dict[str, None] = {}
-        self._begin()
+        self._begin(0)
 
     def collect(self, now: int) -> int:
         """Do what is to be done, and what follows from it; returns the number of steps."""
         count = 0
-        while steps := self.due():
+        while steps := self.due(now):
             count += len(steps)
             for step in steps:
                 try:
@@ -67,43 +75,52 @@ class GarbageCollector:
                         raise
         return count
 
-    def due(self) -> list[Step]:
+    def due(self, now: int) -> list[Step]:
         """What is to be done by what was written since the last call, in order; each step is told once."""
         try:
             events = self._store.events_since(self._version)
         except StoreError as error:
             if error.reason != "Expired":
                 raise
-            self._begin()
+            self._begin(now)
             events = []
         for event in events:
-            self._observe(event.stored, event.type == "DELETED")
+            self._observe(event.stored, event.type == "DELETED", now)
             self._version = event.version
         dirty, self._dirty = self._dirty, {}
+        self._forget(now)
         found = (self._objects[uid] for uid in dirty if uid in self._objects)
         return [step for stored in found for step in self._steps(stored)]
 
-    def _begin(self) -> None:
+    def _begin(self, now: int) -> None:
         """Look at all objects anew."""
-        gone = set(self._objects)
+        before = self._objects
         self._objects, self._owned, self._dirty = {}, {}, {}
         self._version = self._store.version
         for resource in self._store.resources.all():
             for stored in self._store.objects(resource.name):
-                self._observe(stored, False)
-        self._gone |= gone - set(self._objects)
+                self._observe(stored, False, now)
+        self._gone |= {uid: now for uid in before if uid not in self._objects}
 
-    def _observe(self, stored: Stored, is_gone: bool) -> None:
+    def _forget(self, now: int) -> None:
+        """Forget the objects that went long ago."""
+        while self._gone and next(iter(self._gone.values())) + REMEMBERED_NS < now:
+            del self._gone[next(iter(self._gone))]
+
+    def _observe(self, stored: Stored, is_gone: bool, now: int) -> None:
         uid, before = stored.uid, self._objects.get(stored.uid)
         after = [] if is_gone else _owners(stored)
         for owner in _owners(before) if before else []:
-            self._owned.get(owner, {}).pop(uid, None)
+            left = self._owned.get(owner, {})
+            left.pop(uid, None)
+            if not left:
+                self._owned.pop(owner, None)
             self._dirty[owner] = None
         for owner in after:
             self._owned.setdefault(owner, {})[uid] = None
         if is_gone:
             self._objects.pop(uid, None)
-            self._gone.add(uid)
+            self._gone[uid] = now
         else:
             self._objects[uid] = stored
             self._dirty[uid] = None
@@ -122,11 +139,14 @@ class GarbageCollector:
 
     def _judged(self, stored: Stored) -> list[Step]:
         """What becomes of an object that has owners."""
-        owners = _owners(stored)
-        solid = [uid for uid in owners if self._is_solid(uid)]
-        if solid:
-            return [] if len(solid) == len(owners) else [Rewrite(stored, _with_owners(stored, solid))]
-        waiting = any(uid in self._objects for uid in owners)
+        references = stored.object.metadata.owner_references
+        solid = [self._is_solid(stored, one) for one in references]
+        if all(solid):
+            return []
+        if any(solid):
+            kept = [one for one, is_solid in zip(_references(stored), solid, strict=True) if is_solid]
+            return [Rewrite(stored, _with_metadata(stored, "ownerReferences", kept))]
+        waiting = any(self._owner(stored, one) is not None for one in references)
         dependents = [self._objects[uid] for uid in self._owned.get(stored.uid, ())]
         if waiting and dependents:
             # Two that wait for one another would wait for ever: this one stops holding up its owners.
@@ -138,12 +158,18 @@ class GarbageCollector:
             return [Collect(stored, "Orphan")]
         return [Collect(stored, "Foreground" if FOREGROUND in finalizers else "Background")]
 
-    def _is_solid(self, uid: str) -> bool:
+    def _owner(self, stored: Stored, reference: OwnerReference) -> Stored | None:
+        """The owner that a reference means; None where there is none."""
+        found = self._objects.get(reference.uid)
+        return found if found is not None and _is_meant(stored, reference, found) else None
+
+    def _is_solid(self, stored: Stored, reference: OwnerReference) -> bool:
         """Whether the owner is there, and does not wait for what it owns to go."""
-        owner = self._objects.get(uid)
-        if owner is None:
-            return not self._absent_is_gone and uid not in self._gone
-        return not _waits(owner)
+        owner = self._owner(stored, reference)
+        if owner is not None:
+            return not _waits(owner)
+        was_there = reference.uid in self._objects or reference.uid in self._gone
+        return not self._absent_is_gone and not was_there
 
     def _orphaned(self, stored: Stored) -> list[Step]:
         """Dependents that leave this owner behind."""
@@ -178,6 +204,14 @@ def _references(stored: Stored) -> list[Raw]:
 
 def _owners(stored: Stored) -> list[str]:
     return [owner.uid for owner in stored.object.metadata.owner_references]
+
+
+def _is_meant(stored: Stored, reference: OwnerReference, owner: Stored) -> bool:
+    """Whether an object with the uid of a reference is also what the reference calls it."""
+    meta, resource = owner.object.metadata, owner.resource
+    if (group_of(reference.api_version), reference.kind) != (resource.group, resource.kind):
+        return False
+    return meta.name == reference.name and meta.namespace in ("", stored.object.metadata.namespace)
 
 
 def _waits(stored: Stored) -> bool:

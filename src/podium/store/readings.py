@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TypeVar
 
 import msgspec
@@ -12,20 +13,28 @@ from podium.api.pod import Pod
 from podium.api.reading import read
 from podium.api.validate import check_metadata, validate
 from podium.api.validate_pod import check_pod_status
-from podium.store.errors import invalid, unreadable
+from podium.api.validation.finding import Finding
+from podium.api.validation.objects import find_problems
+from podium.store.errors import invalid, invalid_fields, unreadable
 from podium.store.resource import Resource
 from podium.store.stored import Stored, reread
 
 Reading = TypeVar("Reading", bound=Kubernetes)
 
 
-def decoded(resource: Resource, raw: Raw) -> Kubernetes:
+def decoded(resource: Resource, raw: Raw, previous: Raw | None = None, *, is_new: bool = False) -> Kubernetes:
     """The reading of an object, validated.
+
+    Of one that `is_new`, all is refused that kube-apiserver refuses; of one that takes the place of `previous`, what
+    was not wrong with that one; of any other, such as from a dump, only what nothing can be done with.
 
     Raises StoreError: 400 where a value cannot be read as what its field holds, 422 where the object breaks a rule.
     """
     try:
         object_ = read(raw, resource.type)
+        findings = _findings(raw, previous, is_new)
+        if findings:
+            raise invalid_fields(resource, object_.key, findings)
         if resource.type is Kubernetes:
             check_metadata(object_, resource.namespaced)
         else:
@@ -64,6 +73,21 @@ def check_status(previous: Stored, object_: Kubernetes) -> None:
     ):
         problem = f"it has ended; its phase stays {old.status.phase}"
         raise invalid(previous.resource, previous.key, problem, "status.phase")
+
+
+def _findings(raw: Raw, previous: Raw | None, is_new: bool) -> Sequence[Finding]:
+    """What is wrong with an object, as far as it counts."""
+    if is_new:
+        return find_problems(raw)
+    if previous is None or _without_status(raw) == _without_status(previous):
+        return ()
+    found = find_problems(raw)
+    known = frozenset(find_problems(previous)) if found else frozenset()
+    return [one for one in found if one not in known]
+
+
+def _without_status(raw: Raw) -> Raw:
+    return {**raw, "status": None}
 
 
 def _label(raw: Raw) -> str:

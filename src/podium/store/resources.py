@@ -4,47 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from podium.api.kinds import KINDS, Kind, group_of
-from podium.api.meta import Kubernetes, Raw
+from podium.api.kinds import KEPT_KINDS, KINDS, Kind, group_of
+from podium.api.meta import Raw
 from podium.store.errors import unknown_kind
 from podium.store.resource import Resource
 
-_SCALED = frozenset(("Deployment", "ReplicaSet", "ReplicationController", "StatefulSet"))
-# Their objects say all there is to say by themselves: nobody reports on them.
-_WITHOUT_STATUS = frozenset(
-    (
-        "CSIDriver",
-        "CSINode",
-        "CSIStorageCapacity",
-        "ConfigMap",
-        "ControllerRevision",
-        "DeviceClass",
-        "Event",
-        "Lease",
-        "PriorityClass",
-        "ResourceClaimTemplate",
-        "ResourceSlice",
-        "Secret",
-        "ServiceAccount",
-        "StorageClass",
-    )
-)
-# The built-in kinds that Podium keeps and does not read: group, name, whether they have namespaces.
-_UNREAD = (
-    ("", "ConfigMap", True),
-    ("", "Event", True),
-    ("", "Secret", True),
-    ("", "ServiceAccount", True),
-    ("apiextensions.k8s.io", "CustomResourceDefinition", False),
-    ("apps", "DaemonSet", True),
-    ("batch", "CronJob", True),
-    ("coordination.k8s.io", "Lease", True),
-    ("resource.k8s.io", "DeviceClass", False),
-    ("resource.k8s.io", "ResourceClaim", True),
-    ("resource.k8s.io", "ResourceClaimTemplate", True),
-    ("resource.k8s.io", "ResourceSlice", False),
-    ("storage.k8s.io", "VolumeAttachment", False),
-)
 # The field labels of pkg/registry: what each kind's objects can be selected by, and what stands for an absent field.
 _SELECTABLE = {
     "Event": (
@@ -83,27 +47,17 @@ def _built_in(kind: Kind) -> Resource:
     return Resource(
         group=kind.group,
         kind=kind.name,
-        plural=_plural(kind.name),
+        plural=kind.plural,
         namespaced=kind.namespaced,
         version=kind.version,
         type=kind.type,
-        has_status=kind.name not in _WITHOUT_STATUS,
-        has_scale=kind.name in _SCALED,
+        has_status=kind.has_status,
+        has_scale=kind.has_scale,
         selectable=_SELECTABLE.get(kind.name, ()),
     )
 
 
-def _plural(kind: str) -> str:
-    """The plural in the API's paths (apimachinery's UnsafeGuessKindToResource)."""
-    name = kind.lower()
-    if name.endswith("s"):
-        return f"{name}es"
-    return f"{name[:-1]}ies" if name.endswith("y") else f"{name}s"
-
-
-_UNREAD_KINDS = (Kind(group, name, namespaced, Kubernetes) for group, name, namespaced in _UNREAD)
-# What Podium has come to read takes the place of what it did not.
-BUILT_IN = {(kind.group, kind.name): _built_in(kind) for kind in (*_UNREAD_KINDS, *KINDS.values())}
+BUILT_IN = {(kind.group, kind.name): _built_in(kind) for kind in (*KEPT_KINDS, *KINDS.values())}
 POD = BUILT_IN["", "Pod"]
 
 

@@ -7,10 +7,13 @@ from contextlib import AbstractContextManager
 from typing import Any, Literal
 
 from podium.api.disruption_policy import DisruptionPolicy
+from podium.api.limit_range import LimitRange
 from podium.api.meta import Kubernetes, Raw
 from podium.api.pod import Pod
 from podium.api.policy import PriorityClass
 from podium.api.quota import ResourceQuota
+from podium.api.runtime_class import RuntimeClass
+from podium.api.storage import PersistentVolumeClaim
 from podium.api.times import parse_time
 from podium.store.admission import admit_pod
 from podium.store.binding import bound, check_binding
@@ -22,8 +25,9 @@ from podium.store.errors import already_exists, invalid, not_found, unknown_kind
 from podium.store.eviction import marked
 from podium.store.immutable import check_update
 from podium.store.journal import Journal, revisions_of
+from podium.store.limit_ranges import check_claim_limits
 from podium.store.listing import ListOptions, Page, list_page
-from podium.store.namespaces import check_mortal, check_namespace
+from podium.store.namespaces import check_mortal, check_namespace, is_held, terminating
 from podium.store.patching import PatchType, patched
 from podium.store.priority_classes import check_default_class, check_priority_class
 from podium.store.priority_levels import missing_classes
@@ -129,10 +133,13 @@ class Store:
         resource = self.resources.of(raw)
         with self.transaction():
             named = with_metadata(as_new(raw, resource) if is_new else raw, resource, now, self._free_name)
-            object_ = decoded(resource, named) if reading is None else rereading(resource, reading, raw, named)
+            if reading is None or is_new:
+                object_ = decoded(resource, named, is_new=is_new)
+            else:
+                object_ = rereading(resource, reading, raw, named)
             key, uid = object_.key, object_.metadata.uid
-            if self._require_namespaces:
-                check_namespace(self._revisions, resource, object_.metadata.namespace, key)
+            namespace, must_exist = object_.metadata.namespace, self._require_namespaces
+            check_namespace(self._revisions, resource, namespace, key, must_exist=must_exist)
             if self.find(resource.name, key) is not None:
                 raise already_exists(resource, key)
             admitted = self._admitted(resource, named, object_)
@@ -153,7 +160,7 @@ class Store:
         """
         previous = self._precondition(raw)
         updated = replaced(previous, raw)
-        object_ = decoded(previous.resource, updated)
+        object_ = decoded(previous.resource, updated, previous.raw)
         check_update(previous, updated, object_)
         if isinstance(object_, PriorityClass):
             check_default_class(previous.resource, object_, self._priority_classes().values())
@@ -228,9 +235,10 @@ class Store:
         403 for a namespace that every cluster has.
         """
         previous = self._expect(kind, key, uid, resource_version)
-        if self._require_namespaces:
-            check_mortal(previous)
+        check_mortal(previous)
         raw = {**previous.raw, "metadata": with_propagation(previous.raw["metadata"], propagation)}
+        if previous.kind == "Namespace":
+            raw = terminating(raw, is_empty=self._is_empty(previous.key))
         if not isinstance(previous.object, Pod):
             return self._terminate(previous, raw, grace_seconds, now)
         with self.transaction():
@@ -311,6 +319,10 @@ class Store:
         committed = self._commit(previous.resource, previous, after, object_)
         return self.find(previous.kind, previous.key) and committed
 
+    def _is_empty(self, namespace: str) -> bool:
+        kinds = (one.name for one in self.resources.all() if one.namespaced)
+        return not any(one.object.metadata.namespace == namespace for kind in kinds for one in self.objects(kind))
+
     def _update_policy(self, previous: Stored, before: DisruptionPolicy, raw: Raw, policy: DisruptionPolicy) -> Stored:
         """Write a DisruptionPolicy and the PriorityClasses that it lacks; what was used of its caps still counts."""
         if before.status.caps:
@@ -339,7 +351,11 @@ class Store:
 
     def _admitted(self, resource: Resource, raw: Raw, object_: Kubernetes) -> Raw:
         if resource.type is Pod:
-            return admit_pod(raw, object_.key, self._priority_classes())
+            ranges = self._limit_ranges(object_.metadata.namespace)
+            return admit_pod(raw, object_.key, self._priority_classes(), ranges, self._runtime_classes())
+        if isinstance(object_, PersistentVolumeClaim) and not object_.metadata.uid:
+            ranges = self._limit_ranges(object_.metadata.namespace)
+            check_claim_limits(resource, object_.key, object_.spec.resources.requests, ranges)
         if isinstance(object_, PriorityClass):
             check_priority_class(resource, object_)
             # A dump of a cluster may have several defaults.
@@ -350,6 +366,16 @@ class Store:
     def _priority_classes(self) -> Mapping[str, PriorityClass]:
         classes: dict[str, Any] = {name: stored.object for name, stored in self._revisions.of("PriorityClass").items()}
         return classes
+
+    def _runtime_classes(self) -> Mapping[str, RuntimeClass]:
+        classes: dict[str, Any] = {name: stored.object for name, stored in self._revisions.of("RuntimeClass").items()}
+        return classes
+
+    def _limit_ranges(self, namespace: str) -> list[LimitRange]:
+        if not self._revisions.of("LimitRange"):
+            return []
+        found = (stored.object for stored in self._revisions.in_namespace("LimitRange", namespace))
+        return [one for one in found if isinstance(one, LimitRange)]
 
     def _expect(self, kind: str, key: str, uid: str, resource_version: str = "") -> Stored:
         stored = self.get(kind, key)
@@ -363,7 +389,7 @@ class Store:
 
     def _commit(self, resource: Resource, previous: Stored | None, raw: Raw, object_: Kubernetes) -> Stored:
         """Write `raw`, whose reading is `object_`, at the next version; the previous object when nothing changes."""
-        is_gone = previous is not None and is_due(raw["metadata"])
+        is_gone = previous is not None and is_due(raw["metadata"]) and not is_held(resource, raw)
         if isinstance(object_, ResourceQuota) and not is_gone:
             counted = self._quotas.counted(Stored(raw, object_, 0, resource), object_)
             raw, object_ = counted, rereading(resource, object_, raw, counted)

@@ -35,7 +35,7 @@ from podium.machines.autoscaling.node_removals import NodeRemovals, RemovalSetti
 from podium.machines.autoscaling.node_start_ups import NodeStartUps
 from podium.machines.autoscaling.scale_up_reports import ScaleUpReports
 from podium.machines.deadlines import earliest
-from podium.machines.observations import Answered, Changed, Gone, Observation, Problem, Tick
+from podium.machines.observations import Answered, Changed, Gone, Observation, Tick
 from podium.plugins.registry import IN_TREE
 
 _AUTOSCALER = "autoscaler"
@@ -107,8 +107,8 @@ class Autoscaler:
                 self._looked_at(self._picture.changed(object_, raw), object_, now)
             case Gone(object=object_):
                 self._looked_at(self._picture.gone(object_), object_, now)
-            case Answered(action=action, problem=problem):
-                self._answered(action, problem, now)
+            case Answered():
+                self._answered(observation, now)
             case Tick():
                 actions = self._start_ups.work(now) + self._removals.work(now)
                 if self._scan_ns is not None and self._scan_ns <= now:
@@ -133,11 +133,11 @@ class Autoscaler:
             self._removals.look_again()
             self._look_soon(now)
 
-    def _answered(self, action: Action, problem: Problem | None, now: int) -> None:
+    def _answered(self, answered: Answered, now: int) -> None:
         """Take in how an action ended; what could not be begun is decided anew."""
-        if self._start_ups.answered(action, problem, now):
+        if self._start_ups.answered(answered, now):
             self._look_soon(now)
-        unmarked = self._removals.answered(action, problem, now)
+        unmarked = self._removals.answered(answered, now)
         if unmarked:
             self._look_soon(now, self._removals.is_hopeless(unmarked))
 

@@ -18,7 +18,7 @@ from podium.decide.scale_down import Residents
 from podium.machines.actions import Action, DeleteObject, Evict, PatchObject
 from podium.machines.autoscaling.cluster_picture import ClusterPicture, GroupNode
 from podium.machines.disruption.evictions import STUCK_AFTER, Evictions, EvictionSettings
-from podium.machines.observations import Problem
+from podium.machines.observations import Answered
 from podium.machines.work_queue import WorkQueue
 
 _SECOND = 10**9
@@ -92,6 +92,7 @@ class NodeRemovals:
             self._failed.pop(name, None)
             self._taken_back.pop(name, None)
             self._kept_for.pop(name, None)
+            self._queue.forget(name)
         elif there.is_leaving:
             self._queue.add(name)
         elif name in self._began_ns:
@@ -103,22 +104,23 @@ class NodeRemovals:
         for name in self._began_ns:
             self._queue.add(name)
 
-    def answered(self, action: Action, problem: Problem | None, now: int) -> str:
+    def answered(self, answered: Answered, now: int) -> str:
         """Take in how an action ended; the name of a node that could not be marked, or ""."""
+        action = answered.action
         if isinstance(action, Evict):
-            self._evictions.answered(action, problem, now)
+            self._evictions.answered(answered, now)
             self.look_again()
         if not isinstance(action, PatchObject | DeleteObject):
             return ""
         name = action.key
-        if problem is None:
+        if answered.problem is None:
             self._failed.pop(name, None)
             self._queue.succeed(name)
             return ""
         was_written = self._written.pop(name, None) is not None
         self._failed[name] += was_written
         if name in self._began_ns:
-            self._queue.fail(name, now)
+            self._queue.answer(name, answered, now)
             return ""
         return name if was_written else ""
 

@@ -13,9 +13,11 @@ from podium.api.meta import Raw
 from podium.api.times import parse_time
 from podium.decide.node_groups import STARTING, STARTUP_TAINT, NodeGroup
 from podium.machines.actions import Action, CreateObject, PatchObject
+from podium.machines.answers import Answer
 from podium.machines.autoscaling.cluster_picture import ClusterPicture, GroupNode
+from podium.machines.backoff import Backoff
 from podium.machines.disruption.evictions import STUCK_AFTER
-from podium.machines.observations import Problem
+from podium.machines.observations import Answered
 from podium.machines.work_queue import WorkQueue
 
 _SECOND = 10**9
@@ -35,10 +37,10 @@ class NodeStartUps:
         self._picture = picture
         self._cause = cause
         self._queue: WorkQueue[str] = WorkQueue()
-        # By node name, how often a write failed in a row; by group, how often its nodes were refused.
+        # By node name, how often a write failed in a row.
         self._failed: Counter[str] = Counter()
-        self._refused: Counter[str] = Counter()
-        self._pauses: dict[str, int] = {}
+        # By group, whose nodes were refused.
+        self._pauses: Backoff[str] = Backoff(_FIRST_PAUSE_NS, _LONGEST_PAUSE_NS)
 
     def create(self, group: NodeGroup, names: Iterable[str]) -> list[Action]:
         """Create nodes of a group."""
@@ -51,24 +53,24 @@ class NodeStartUps:
 
     def paused_until(self, group: str, now: int) -> int | None:
         """Until when no node of the group is created, None where that may be now."""
-        until_ns = self._pauses.get(group, 0)
-        return until_ns if until_ns > now else None
+        return self._pauses.until(group, now)
 
     def is_hopeless(self, group: str) -> bool:
         """Whether the group's nodes were refused again and again."""
-        return self._refused[group] >= STUCK_AFTER
+        return self._pauses.failures(group) >= STUCK_AFTER
 
     def seen(self, name: str) -> None:
         """The API shows a node of a group as it is now."""
         self._queue.add(name)
 
-    def answered(self, action: Action, problem: Problem | None, now: int) -> bool:
+    def answered(self, answered: Answered, now: int) -> bool:
         """Take in how an action ended; whether a node that was expected will not come."""
+        action = answered.action
         if isinstance(action, CreateObject):
-            return self._created(action.raw["metadata"]["name"], problem, now)
-        if isinstance(action, PatchObject) and problem is not None and action.key in self._picture.nodes:
+            return self._created(action.raw["metadata"]["name"], answered, now)
+        if isinstance(action, PatchObject) and answered.problem is not None and action.key in self._picture.nodes:
             self._failed[action.key] += 1
-            self._queue.fail(action.key, now)
+            self._queue.answer(action.key, answered, now)
         return False
 
     def work(self, now: int) -> list[Action]:
@@ -76,7 +78,10 @@ class NodeStartUps:
         actions: list[Action] = []
         while (name := self._queue.take(now)) is not None:
             there = self._picture.nodes.get(name)
-            if there is not None:
+            if there is None:
+                self._failed.pop(name, None)
+                self._queue.forget(name)
+            else:
                 actions += self._work_on(name, there, now)
         return actions
 
@@ -88,20 +93,18 @@ class NodeStartUps:
         """Whether no node is on its way, but for those whose writes fail again and again."""
         return all(self._failed[name] >= STUCK_AFTER for name in self._picture.upcoming)
 
-    def _created(self, name: str, problem: Problem | None, now: int) -> bool:
-        there = self._picture.nodes.get(name)
-        if problem is None and there is not None:
-            self._refused.pop(there.group, None)
-        if there is None or not there.is_expected or problem is None:
+    def _created(self, name: str, answered: Answered, now: int) -> bool:
+        there, answer = self._picture.nodes.get(name), answered.answer
+        if answer is Answer.DONE and there is not None:
+            self._pauses.forget(there.group)
+        if there is None or not there.is_expected or answer is Answer.DONE:
             return False
-        if problem.is_ambiguous:
+        if answer is Answer.UNKNOWN:
             self._failed[name] += 1
-            self._queue.fail(name, now)
+            self._queue.answer(name, answered, now)
             return False
-        if problem.reason != "AlreadyExists":
-            pause_ns = min(_FIRST_PAUSE_NS << min(self._refused[there.group], 16), _LONGEST_PAUSE_NS)
-            self._refused[there.group] += 1
-            self._pauses[there.group] = now + pause_ns
+        if answer is not Answer.REPLACED:
+            self._pauses.fail(there.group, now)
         self._picture.give_up(name)
         return True
 

@@ -16,7 +16,7 @@ from podium.api.node import Node
 from podium.api.workloads import DaemonSet, Deployment, Job, ReplicaSet, ReplicationController, StatefulSet
 from podium.machines.actions import Action, PatchObject
 from podium.machines.deadlines import Deadlines, earliest
-from podium.machines.observations import Answered, Changed, Gone, Observation, Problem, Tick
+from podium.machines.observations import Answered, Changed, Gone, Observation, Tick
 from podium.machines.work_queue import WorkQueue
 
 _CAUSE = "avoid-list-controller"
@@ -80,8 +80,8 @@ class AvoidLists:
                 self._put_controller(other)
             case Gone(object=other):
                 self._drop_controller((type(other), other.key))
-            case Answered(action=PatchObject() as action, problem=problem):
-                self._answered(action, problem, now)
+            case Answered(action=PatchObject() as action):
+                self._answered(action, observation, now)
             case Tick():
                 return self._act(now)
         return []
@@ -116,7 +116,7 @@ class AvoidLists:
         if before is None:
             return
         self._expiries.set(name, None)
-        self._queue.succeed(name)
+        self._queue.forget(name)
         for uid in {entry.controller.uid for entry in avoid_entries(before.text)}:
             self._named[uid].pop(name)
             if not self._named[uid]:
@@ -147,16 +147,13 @@ class AvoidLists:
             for name in self._nodes:
                 self._queue.add(name)
 
-    def _answered(self, action: PatchObject, problem: Problem | None, now: int) -> None:
+    def _answered(self, action: PatchObject, answered: Answered, now: int) -> None:
         listed = self._nodes.get(action.key)
         version = action.patch["metadata"]["resourceVersion"]
         if listed is None or action.cause != _CAUSE or listed.version != version:
             return
-        if problem is None:
-            self._queue.succeed(action.key)
-        else:
-            listed.asked = False
-            self._queue.fail(action.key, now)
+        listed.asked = answered.problem is None
+        self._queue.answer(action.key, answered, now)
 
     def _act(self, now: int) -> list[Action]:
         while (due := self._expiries.take_due(now)) is not None:

@@ -16,8 +16,8 @@ from podium.api.policy import PodDisruptionBudget, PriorityClass
 from podium.api.selectors import compile_label_selector
 from podium.machines.actions import Action, CreateObject, DeleteObject, PatchObject
 from podium.machines.disruption.protection import DEFAULT_BUDGET, Keeper, KeptPods, Protection, WorkloadKey
-from podium.machines.observations import Answered, Changed, Gone, Observation, Problem, Tick
-from podium.machines.retry_queue import RetryQueue
+from podium.machines.observations import Answered, Changed, Gone, Observation, Tick
+from podium.machines.work_queue import WorkQueue
 from podium.store.priority_classes import SYSTEM_CLASSES, default_class
 
 _CAUSE = "default-budget-controller"
@@ -43,7 +43,7 @@ class DefaultBudgets:
         self._classes: dict[str, PriorityClass] = {}
         self._namespaces: dict[str, Protection] = {}
         # Workloads that may have another budget than they should.
-        self._queue: RetryQueue[_Key] = RetryQueue()
+        self._queue: WorkQueue[_Key] = WorkQueue()
 
     def handle(self, observation: Observation, now: int) -> list[Action]:
         """Take in an observation at ``now``; on a Tick, say what to write."""
@@ -52,8 +52,8 @@ class DefaultBudgets:
                 self._see(object_, is_gone=False)
             case Gone(object=object_):
                 self._see(object_, is_gone=True)
-            case Answered(action=CreateObject() | PatchObject() | DeleteObject() as action, problem=problem):
-                self._answered(action, problem, now)
+            case Answered(action=CreateObject() | PatchObject() | DeleteObject() as action):
+                self._answered(action, observation, now)
             case Tick():
                 return self._act(now)
         return []
@@ -92,10 +92,10 @@ class DefaultBudgets:
         if before is None or is_gone or (before.value, before.global_default) != (class_.value, class_.global_default):
             self._touch_all()
 
-    def _answered(self, action: _Write, problem: Problem | None, now: int) -> None:
+    def _answered(self, action: _Write, answered: Answered, now: int) -> None:
         key = self._key_of(action)
         if key is not None:
-            self._queue.answer(key, problem, now)
+            self._queue.answer(key, answered, now)
 
     def _key_of(self, action: _Write) -> _Key | None:
         """The workload on whose behalf something was written, None where it has no such budget any more."""
@@ -114,7 +114,7 @@ class DefaultBudgets:
             kept = self._in(namespace).workloads.get(workload)
             wanted = [] if kept is None else self._sync(self._in(namespace), kept)
             if not wanted:
-                self._queue.succeed(key)
+                self._queue.forget(key)
             actions += wanted
         return actions
 

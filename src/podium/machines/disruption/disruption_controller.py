@@ -16,8 +16,8 @@ from podium.machines.disruption.budget import Budget
 from podium.machines.disruption.coverage import Coverage
 from podium.machines.disruption.scales import Scales
 from podium.machines.disruption.stale_disruptions import StaleDisruptions
-from podium.machines.observations import Answered, Changed, Gone, Observation, Problem, Tick
-from podium.machines.retry_queue import RetryQueue
+from podium.machines.observations import Answered, Changed, Gone, Observation, Tick
+from podium.machines.work_queue import WorkQueue
 
 _CAUSE = "disruption-controller"
 
@@ -41,7 +41,7 @@ class DisruptionController:
         self._scales = Scales()
         self._stale = StaleDisruptions(_CAUSE)
         # Budgets, by namespace and name, whose status may be out of date.
-        self._queue: RetryQueue[_Key] = RetryQueue()
+        self._queue: WorkQueue[_Key] = WorkQueue()
         # When the next disruption of each that counts runs out; when other notes run out, or its rate has more to show.
         self._expiries: Deadlines[_Key] = Deadlines()
         self._upkeep: Deadlines[_Key] = Deadlines()
@@ -67,8 +67,8 @@ class DisruptionController:
                 self._scales_changed(other, self._scales.put(other, raw))
             case Gone(object=other):
                 self._scales_changed(other, self._scales.remove(other))
-            case Answered(action=ReplaceStatus() as action, problem=problem):
-                self._answered(action, problem, now)
+            case Answered(action=ReplaceStatus() as action):
+                self._answered(action, observation, now)
             case Tick():
                 return self._act(now)
         return []
@@ -93,16 +93,16 @@ class DisruptionController:
         for uid in uids:
             self._touch(object_.metadata.namespace, self._in(object_).change_scale(uid))
 
-    def _answered(self, action: ReplaceStatus, problem: Problem | None, now: int) -> None:
+    def _answered(self, action: ReplaceStatus, answered: Answered, now: int) -> None:
         if action.raw["kind"] == "Pod":
-            self._stale.answered(action, problem, now)
+            self._stale.answered(action, answered, now)
             return
         metadata = action.raw["metadata"]
         key = metadata["namespace"], metadata["name"]
         if self._written.get(key) != metadata["resourceVersion"]:
             return
-        self._queue.answer(key, problem, now)
-        if problem is not None:
+        self._queue.answer(key, answered, now)
+        if answered.problem is not None:
             del self._written[key]
 
     def _act(self, now: int) -> list[Action]:
@@ -123,7 +123,7 @@ class DisruptionController:
         self._expiries.set(key, budget.next_expiry_ns(now, counts=True))
         self._upkeep.set(key, _next_upkeep_ns(budget, now))
         if status == budget.raw.get("status"):
-            self._queue.succeed(key)
+            self._queue.forget(key)
             return []
         if self._written.get(key) == budget.version:
             return []
@@ -137,7 +137,7 @@ class DisruptionController:
         self._written.pop(key, None)
         self._expiries.set(key, None)
         self._upkeep.set(key, None)
-        self._queue.succeed(key)
+        self._queue.forget(key)
 
 
 def _next_upkeep_ns(budget: Budget, now: int) -> int | None:

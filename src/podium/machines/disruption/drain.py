@@ -19,7 +19,7 @@ from podium.decide.local_storage import has_empty_dir
 from podium.machines.actions import Action, PatchObject
 from podium.machines.deadlines import earliest
 from podium.machines.disruption.evictions import STUCK_AFTER, Evictions, EvictionSettings
-from podium.machines.observations import Answered, Changed, Gone, Observation, Problem, Tick
+from podium.machines.observations import Answered, Changed, Gone, Observation, Tick
 
 _DRAIN = "drain"
 _SECOND = 10**9
@@ -103,8 +103,8 @@ class Drain:
                 self._changed(object_, raw)
             case Gone(object=object_):
                 self._vanished(object_)
-            case Answered(action=action, problem=problem):
-                self._answered(action, problem, now)
+            case Answered():
+                self._answered(observation, now)
             case Tick() if self._end is None:
                 return self._work(now)
         return []
@@ -191,14 +191,14 @@ class Drain:
         if self._namespaces[budget.metadata.namespace]:
             self._evictions.hope()
 
-    def _answered(self, action: Action, problem: Problem | None, now: int) -> None:
-        if isinstance(action, PatchObject):
-            if problem is None:
+    def _answered(self, answered: Answered, now: int) -> None:
+        if isinstance(answered.action, PatchObject):
+            if answered.problem is None:
                 self._is_cordoned = True
             else:
                 self._cordon_ns = now + self._settings.retry_ns
                 self._cordon_failures += 1
-        self._evictions.answered(action, problem, now)
+        self._evictions.answered(answered, now)
         self._next_ns = 0
 
     # What follows from it

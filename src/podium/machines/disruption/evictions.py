@@ -6,7 +6,9 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from podium.machines.actions import Action, DeleteObject, Evict
-from podium.machines.observations import Problem
+from podium.machines.answers import Answer
+from podium.machines.backoff import Backoff
+from podium.machines.observations import Answered
 
 _SECOND = 10**9
 _FIRST_BACKOFF_NS = _SECOND
@@ -53,6 +55,7 @@ class Evictions:
     def __init__(self, settings: EvictionSettings) -> None:
         self._settings = settings
         self._attempts: dict[str, Attempts] = {}
+        self._backoff: Backoff[str] = Backoff(_FIRST_BACKOFF_NS, _LONGEST_BACKOFF_NS)
 
     def ask(self, pod: str, uid: str, now: int, grace_seconds: int | None = None) -> list[Action]:
         """Evict the pod if it is time to; ``grace_seconds`` stands in for the settings' where those name none."""
@@ -67,11 +70,12 @@ class Evictions:
             return [DeleteObject("Pod", pod, uid, settings.component, grace)]
         return [Evict(pod, uid, settings.component, settings.component, grace)]
 
-    def answered(self, action: Action, problem: Problem | None, now: int) -> None:
+    def answered(self, answered: Answered, now: int) -> None:
         """Take in how an action of this component ended; others are passed over.
 
         A pod that is not found, or is another by now, is asked for again until the API shows the same.
         """
+        action, problem = answered.action, answered.problem
         if not isinstance(action, Evict | DeleteObject):
             return
         attempts = self._attempts.get(action.uid)
@@ -79,10 +83,12 @@ class Evictions:
             return
         attempts.refusals += 1
         attempts.message = problem.message
-        backoff_ns = min(_FIRST_BACKOFF_NS << min(attempts.refusals - 1, 16), _LONGEST_BACKOFF_NS)
-        wait_ns = self._settings.retry_ns if problem.code == 429 else backoff_ns
-        # An answer that asks for no wait at all knows no time: a server at hand would be asked without end.
-        attempts.next_ns = now + (problem.retry_after_ns or wait_ns)
+        if answered.answer is Answer.FULL:
+            # An answer that asks for no wait at all knows no time: a server at hand would be asked without end.
+            attempts.next_ns = now + (answered.wait_ns or self._settings.retry_ns)
+        else:
+            self._backoff.fail(action.uid, now)
+            attempts.next_ns = now + answered.wait_ns if answered.wait_ns else self._backoff.until(action.uid, now)
 
     def of(self, uid: str) -> Attempts:
         """What was tried for a pod so far."""
@@ -92,8 +98,10 @@ class Evictions:
         """Something was seen that may change the answers: refusals until now tell nothing about the next."""
         for attempts in self._attempts.values():
             attempts.refusals = 0
+        self._backoff.clear()
 
     def forget(self, uids: Iterable[str]) -> None:
         """The pods are gone, or need not go any more."""
         for uid in uids:
             self._attempts.pop(uid, None)
+            self._backoff.forget(uid)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from itertools import count
 
-from podium.api.kinds import KINDS
+from podium.api.kinds import KIND_OF
 from podium.api.meta import Raw
 from podium.api.policy import PodDisruptionBudget
 from podium.api.selection import LabelSelector
@@ -22,7 +22,6 @@ WorkloadKey = tuple[str, str]
 Keeper = Deployment | StatefulSet | ReplicaSet | ReplicationController
 """What keeps pods for as long as it is there."""
 
-_KINDS = {kind.type: kind for kind in KINDS.values()}
 _MOST_OF_NAME = 230
 
 
@@ -52,9 +51,9 @@ class KeptPods:
 
     def reference(self) -> Raw:
         """The owner reference that makes the workload the controller of what carries it."""
-        kind = _KINDS[type(self.workload)]
+        kind = KIND_OF[type(self.workload)]
         return {
-            "apiVersion": f"{kind.group}/{kind.version}" if kind.group else kind.version,
+            "apiVersion": kind.api_version,
             "kind": kind.name,
             "name": self.workload.metadata.name,
             "uid": self.workload.metadata.uid,

@@ -12,8 +12,8 @@ from podium.api.pod import Pod
 from podium.api.times import parse_time
 from podium.machines.actions import Action, ReplaceStatus
 from podium.machines.deadlines import Deadlines, earliest
-from podium.machines.observations import Problem
-from podium.machines.retry_queue import RetryQueue
+from podium.machines.observations import Answered
+from podium.machines.work_queue import WorkQueue
 from podium.store.conditions import with_condition
 
 STALE_AFTER_NS = 120 * 10**9
@@ -41,7 +41,7 @@ class StaleDisruptions:
         self._cause = cause
         self._targets: dict[str, _Target] = {}
         self._deadlines: Deadlines[str] = Deadlines()
-        self._queue: RetryQueue[str] = RetryQueue()
+        self._queue: WorkQueue[str] = WorkQueue()
 
     def put(self, pod: Pod, raw: Raw) -> None:
         """Take in a pod as it is now."""
@@ -61,14 +61,14 @@ class StaleDisruptions:
         if known is not None and known.pod.metadata.uid == pod.metadata.uid:
             self._forget(pod.key)
 
-    def answered(self, action: ReplaceStatus, problem: Problem | None, now: int) -> None:
+    def answered(self, action: ReplaceStatus, answered: Answered, now: int) -> None:
         """A write has ended; one that failed is made anew from the pod as it is then."""
         metadata = action.raw["metadata"]
         key = f"{metadata['namespace']}/{metadata['name']}"
         target = self._targets.get(key)
         if target is not None:
-            self._queue.answer(key, problem, now)
-            if problem is not None:
+            self._queue.answer(key, answered, now)
+            if answered.problem is not None:
                 target.written_version = ""
 
     def due(self, now: int) -> list[Action]:
@@ -97,7 +97,7 @@ class StaleDisruptions:
     def _forget(self, key: str) -> None:
         self._targets.pop(key, None)
         self._deadlines.set(key, None)
-        self._queue.succeed(key)
+        self._queue.forget(key)
 
 
 def _is_target(pod: Pod) -> bool:

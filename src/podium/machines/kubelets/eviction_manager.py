@@ -11,6 +11,9 @@ from podium.machines.kubelets.node_memory import NodeMemory
 from podium.machines.kubelets.node_runs import NodeRuns
 from podium.machines.kubelets.pod_workers import PodWorkers
 
+# How long a pod gets to end when a threshold is crossed that leaves no time (immediateEvictionGracePeriodSeconds).
+_GRACE_SECONDS = 1
+
 
 class EvictionManager:
     """Looks at the memory of one node; ``due_ns`` is when it has to look again, though nothing changes."""
@@ -47,4 +50,4 @@ class EvictionManager:
         run = self._there.runs[ranking[0].pod.metadata.uid]
         message = eviction_message(ranking[0], self._memory.threshold_bytes, max(0, available))
         run.outcome = reports.evicted(run, message)
-        self._workers.stop(run, now, 0)
+        self._workers.stop(run, now, _GRACE_SECONDS)

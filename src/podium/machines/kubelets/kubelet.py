@@ -11,17 +11,21 @@ from podium.api.meta import Raw
 from podium.api.node import Node
 from podium.api.pod import Pod
 from podium.machines.actions import Action, FinishDeletion, ReportNodeCondition, ReportPodStatus
-from podium.machines.agenda import Agenda
+from podium.machines.deadlines import earliest
 from podium.machines.kubelets.node_kubelet import NodeKubelet
 from podium.machines.kubelets.node_memory import NodeMemory
-from podium.machines.observations import Answered, Changed, Gone, Observation, Problem, Tick
+from podium.machines.observations import Answered, Changed, Gone, Observation, Tick
 from podium.machines.settling_deadlines import SettlingDeadlines
+from podium.machines.work_queue import WorkQueue
 
 _SECOND = 10**9
-# How long after a write failed it is sent again.
-_RETRY_NS = _SECOND
-# What is wrong with the write itself is so the next time; and what is gone needs no report.
-_FINAL_CODES = (400, 404, 422)
+# How long after a write failed it is sent again: 1 s, doubled up to the kubelets' period of synchronization.
+_FIRST_RETRY_NS = _SECOND
+_LONGEST_RETRY_NS = 10 * _SECOND
+
+_Report = ReportPodStatus | FinishDeletion | ReportNodeCondition
+_Subject = tuple[str, str]
+"""Of whom a report is: a pod's uid; or a node's name and the type of its condition."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +60,9 @@ class Kubelet:
         # By key, the uid and the node of each pod that has one.
         self._pods: dict[str, tuple[str, str]] = {}
         self._deadlines: SettlingDeadlines[str] = SettlingDeadlines()
-        self._retries: Agenda[tuple[str, Action]] = Agenda()
+        # What reports have failed, and the last one of each subject with its node.
+        self._retries: WorkQueue[_Subject] = WorkQueue(_FIRST_RETRY_NS, _LONGEST_RETRY_NS)
+        self._failed: dict[_Subject, tuple[str, _Report]] = {}
         self._actions: list[Action] = []
 
     def handle(self, observation: Observation, now: int) -> list[Action]:
@@ -72,8 +78,8 @@ class Kubelet:
                 self._pod_changed(pod, raw, now)
             case Gone(object=Pod() as pod):
                 self._hide(pod.key)
-            case Answered(action=action, problem=problem):
-                self._answered(action, problem, now)
+            case Answered(action=action):
+                self._answered(action, observation, now)
             case Tick():
                 self._tick(now)
             case _:
@@ -83,14 +89,11 @@ class Kubelet:
 
     def next_deadline(self) -> int | None:
         """When something is due on some node."""
-        nodes_ns, retries_ns = self._deadlines.next_time(), self._retries.next_time()
-        if nodes_ns is None or retries_ns is None:
-            return retries_ns if nodes_ns is None else nodes_ns
-        return min(nodes_ns, retries_ns)
+        return earliest((self._deadlines.next_time(), self._retries.next_time()))
 
     def is_settled(self) -> bool:
-        """Whether no more is to happen on any node than that containers fail over and over again."""
-        return self._deadlines.is_settled() and self._retries.next_time() is None
+        """Whether no more is to happen on any node than what fails, or is refused, over and over again."""
+        return self._deadlines.is_settled() and self._retries.is_settled()
 
     def finish(self, pod: Pod, now: int) -> bool:
         """Let a pod's containers exit by themselves; False when they do not run."""
@@ -130,28 +133,33 @@ class Kubelet:
             self._nodes[name].hide_pod(uid)
             self._look_at(name)
 
-    def _answered(self, action: Action, problem: Problem | None, now: int) -> None:
+    def _answered(self, action: Action, answered: Answered, now: int) -> None:
         """A report was written, or was not, or nobody knows whether it was."""
+        if not isinstance(action, _Report):
+            raise TypeError(f"kubelets do not ask for {action}")
         name = self._node_of(action)
-        if problem is not None and problem.code not in _FINAL_CODES:
-            self._retries.add(now + (problem.retry_after_ns or _RETRY_NS), (name, action))
-        elif name in self._nodes and self._nodes[name].written(action):
-            self._look_at(name)
+        subject = (name, action.condition.type) if isinstance(action, ReportNodeCondition) else ("", action.uid)
+        if answered.answer.is_over:
+            self._retries.succeed(subject)
+            if name in self._nodes and self._nodes[name].written(action):
+                self._look_at(name)
+        elif self._is_wanted(name, action):
+            self._retries.answer(subject, answered, now)
+            self._failed[subject] = name, action
 
-    def _node_of(self, action: Action) -> str:
-        match action:
-            case ReportNodeCondition():
-                return action.node
-            case ReportPodStatus() | FinishDeletion():
-                return self._pods.get(action.pod, ("", ""))[1]
-            case _:
-                raise TypeError(f"kubelets do not ask for {action}")
+    def _node_of(self, action: _Report) -> str:
+        return action.node if isinstance(action, ReportNodeCondition) else self._pods.get(action.pod, ("", ""))[1]
+
+    def _is_wanted(self, name: str, action: _Report) -> bool:
+        return name in self._nodes and self._nodes[name].is_wanted(action)
 
     def _tick(self, now: int) -> None:
-        while (retry := self._retries.take_due(now)) is not None:
-            name, action = retry
-            if name in self._nodes and self._nodes[name].is_wanted(action):
+        while (subject := self._retries.take(now)) is not None:
+            name, action = self._failed.pop(subject)
+            if self._is_wanted(name, action):
                 self._actions.append(action)
+            else:
+                self._retries.forget(subject)
         while (due := self._deadlines.take_due(now)) is not None:
             self._nodes[due].tick(now)
             self._look_at(due)

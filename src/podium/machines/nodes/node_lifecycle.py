@@ -17,14 +17,12 @@ from podium.machines.deadlines import Deadlines, earliest
 from podium.machines.nodes.bound_pods import BoundPod, BoundPods
 from podium.machines.nodes.node_taints import EVICTING, TaintName, changed_taints, present_taints, wanted_taints
 from podium.machines.nodes.zone_disruption import ZoneDisruption
-from podium.machines.observations import Answered, Changed, Gone, NodeHeard, NodeSilent, Observation, Problem, Tick
+from podium.machines.observations import Answered, Changed, Gone, NodeHeard, NodeSilent, Observation, Tick
 from podium.machines.work_queue import WorkQueue
 from podium.store.conditions import with_condition
 
 _NAME = "node-lifecycle-controller"
 _SECOND = 10**9
-# What is wrong with a write itself is so the next time, and what is gone needs none.
-_FINAL_CODES = (400, 404, 422)
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,8 +85,8 @@ class NodeLifecycle:
                 self._written.pop(pod.key, None)
             case NodeSilent() | NodeHeard():
                 self._heard(observation)
-            case Answered(action=PatchObject() as action, problem=problem):
-                self._answered(action, problem, now)
+            case Answered(action=PatchObject() as action):
+                self._answered(action, observation, now)
             case Tick():
                 return self._tick(now)
             case _:
@@ -101,8 +99,8 @@ class NodeLifecycle:
         return earliest(times)
 
     def is_settled(self) -> bool:
-        """Whether nothing is to happen to any node."""
-        return self.next_deadline() is None
+        """Whether nothing is to happen to any node but what is refused."""
+        return self._queue.is_settled() and self._deadlines.next_time() is None
 
     def _node_changed(self, node: Node, raw: Raw) -> None:
         name, uid = node.metadata.name, node.metadata.uid
@@ -118,6 +116,7 @@ class NodeLifecycle:
     def _node_gone(self, name: str) -> None:
         self._nodes.pop(name, None)
         self._deadlines.set(name, None)
+        self._queue.forget(name)
         self._pace_changed(self._zones.remove(name))
 
     def _pod_changed(self, pod: Pod, raw: Raw) -> None:
@@ -133,20 +132,20 @@ class NodeLifecycle:
             self._silent.pop(observation.node, None)
         self._queue.add(observation.node)
 
-    def _answered(self, action: PatchObject, problem: Problem | None, now: int) -> None:
+    def _answered(self, action: PatchObject, answered: Answered, now: int) -> None:
         name = action.key
         if action.kind == "Pod":
             found = self._pods.find(action.key)
             name = "" if found is None else found.pod.spec.node_name
-        if problem is None:
-            self._queue.succeed(name)
+        if name not in self._nodes:
+            return
+        self._queue.answer(name, answered, now)
+        if answered.problem is None:
             return
         if action.kind == "Pod":
             self._written.pop(action.key, None)
-        elif name in self._nodes:
+        else:
             self._nodes[name].written_version = None
-        if problem.code not in _FINAL_CODES:
-            self._queue.fail(name, now)
 
     def _pace_changed(self, has_changed: bool) -> None:
         if has_changed:

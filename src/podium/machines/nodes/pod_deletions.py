@@ -12,9 +12,6 @@ Delete = DeletePod | DeleteObject
 MarkT = TypeVar("MarkT", bound=Mark)
 DeleteT = TypeVar("DeleteT", bound=Delete)
 
-# What is wrong with the request itself is so the next time, and what is gone needs no deletion.
-_FINAL_CODES = (400, 404, 422)
-
 
 class PodDeletions:
     """Asks for the next step of each deletion: first the status is written, then, once that is done, the pod deleted.
@@ -36,19 +33,19 @@ class PodDeletions:
     def answered(self, answered: Answered) -> bool | None:
         """Take in an answer: whether the next step can follow, or None where there is none that could.
 
-        False: a step has failed and is to be tried again.
+        False: a step has failed and is to be tried again, from the pod as it is then. A mark that was refused may have
+        come too late, for a pod that had ended by itself.
         """
-        action, problem = answered.action, answered.problem
+        action = answered.action
         if not isinstance(action, Mark | Delete):
             raise TypeError(f"{action} is no step of a deletion")
-        if problem is None and isinstance(action, Delete):
+        is_marked = answered.problem is None and isinstance(action, Mark)
+        if answered.answer.is_over and not is_marked:
             return None
-        if problem is None:
+        if is_marked:
             self._marked.add(action.uid)
-        if problem is not None and problem.code in _FINAL_CODES:
-            return None
         self._under_way.discard(action.uid)
-        return problem is None
+        return is_marked
 
     def forget(self, uid: str) -> None:
         """The pod is gone."""

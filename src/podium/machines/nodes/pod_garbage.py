@@ -72,8 +72,8 @@ class PodGarbageCollector:
         return earliest(times)
 
     def is_settled(self) -> bool:
-        """Whether no pod is to be collected, now or later."""
-        return self.next_deadline() is None
+        """Whether no pod is to be collected, now or later, but for those whose deletion is refused."""
+        return self._queue.is_settled() and self._deadlines.next_time() is None
 
     def _node_changed(self, node: Node) -> None:
         name = node.metadata.name
@@ -100,6 +100,7 @@ class PodGarbageCollector:
         self._pods.remove(pod.key)
         self._unbound.pop(pod.key, None)
         self._deletions.forget(pod.metadata.uid)
+        self._queue.forget(pod.key)
         if name in self._missing and not self._pods.on(name):
             del self._missing[name]
             self._deadlines.set(name, None)
@@ -117,10 +118,9 @@ class PodGarbageCollector:
     def _answered(self, action: ReportPodStatus | DeleteObject, answered: Answered, now: int) -> None:
         key = action.pod if isinstance(action, ReportPodStatus) else action.key
         goes_on = self._deletions.answered(answered)
-        if goes_on is False:
-            self._queue.fail(key, now)
+        if key not in self._unbound and self._pods.find(key) is None:
             return
-        self._queue.succeed(key)
+        self._queue.answer(key, answered, now)
         if goes_on:
             self._queue.add(key)
 

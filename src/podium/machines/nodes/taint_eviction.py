@@ -40,8 +40,8 @@ class TaintEviction:
 
     A pod without toleration goes at once; one that tolerates a taint for some seconds goes when these are over, unless
     the taint goes before. The seconds count from when the taint was added, so that a machine that starts anew goes on
-    counting. Pods of DaemonSets stay because of the tolerations that they come with. Static pods, and those that have
-    ended, are left alone.
+    counting. Pods of DaemonSets stay because of the tolerations that they come with. Static pods are left alone;
+    those that have ended go as others do.
     """
 
     def __init__(self) -> None:
@@ -65,6 +65,7 @@ class TaintEviction:
             case Gone(object=Pod() as pod):
                 self._pods.remove(pod.key)
                 self._deletions.forget(pod.metadata.uid)
+                self._queue.forget(pod.key)
                 self._deadlines.set(pod.key, None)
             case Answered(action=MarkDisruption() | DeletePod() as action):
                 self._answered(action, observation, now)
@@ -80,8 +81,8 @@ class TaintEviction:
         return earliest(times)
 
     def is_settled(self) -> bool:
-        """Whether no pod is to go, now or later."""
-        return self.next_deadline() is None
+        """Whether no pod is to go, now or later, but for those whose deletion is refused."""
+        return self._queue.is_settled() and self._deadlines.next_time() is None
 
     def _set_taints(self, name: str, taints: tuple[_Driving, ...]) -> None:
         if taints != self._taints.pop(name, ()):
@@ -104,10 +105,9 @@ class TaintEviction:
 
     def _answered(self, action: MarkDisruption | DeletePod, answered: Answered, now: int) -> None:
         goes_on = self._deletions.answered(answered)
-        if goes_on is False:
-            self._queue.fail(action.pod, now)
+        if self._pods.find(action.pod) is None:
             return
-        self._queue.succeed(action.pod)
+        self._queue.answer(action.pod, answered, now)
         if goes_on:
             self._queue.add(action.pod)
 
@@ -129,7 +129,7 @@ class TaintEviction:
 
     def _due_ns(self, pod: Pod) -> int | None:
         """When the pod has to go; None for never."""
-        if pod.is_terminating or pod.is_terminal or is_static(pod):
+        if pod.is_terminating or is_static(pod):
             return None
         times = []
         for driving in self._taints.get(pod.spec.node_name, ()):

@@ -18,6 +18,8 @@ def node_changes(old: Node, new: Node) -> Action:
         changes |= Action.UPDATE_NODE_LABEL
     if old.spec != new.spec:
         changes |= Action.UPDATE_NODE_TAINT
+    if old.status.declared_features != new.status.declared_features:
+        changes |= Action.UPDATE_NODE_DECLARED_FEATURE
     if old.status.images != new.status.images:
         changes |= Action.UPDATE_NODE_OTHER
     return changes

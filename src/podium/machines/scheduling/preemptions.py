@@ -1,7 +1,8 @@
 """Carrying out preemptions: victims are marked, then deleted; the last of them when the others are through.
 
-While this goes on, the preemptor is held out of the queue. A victim that is itself still on its way to its node is not
-for here: it is called back to the queue instead.
+While this goes on, the preemptor is held out of the queue; not any more once its last victim is seen to go, whose end
+must not be missed. A victim that is itself still on its way to its node is not for here: it is called back to the queue
+instead.
 
 Source: pkg/scheduler/framework/preemption/executor.go.
 """
@@ -16,31 +17,32 @@ from podium.cluster.pods import PREEMPTED, PodRecord
 from podium.machines.actions import Action, DeletePod, MarkDisruption, Record
 from podium.machines.observations import Problem
 
-# Not found; or the uid precondition failed (Conflict), because a namesake has the victim's place.
-_VICTIM_IS_GONE = (404, 409)
+_NOT_FOUND, _CONFLICT = 404, 409
 
 
 @dataclass(slots=True, eq=False)
 class Preemption:
     """One preemptor and what is left to do for it.
 
-    ``outstanding`` are the victims (uids) whose mark or deletion is not answered yet; ``last`` is None once it is one
-    of them.
+    ``victims`` (uids) are those that are to be deleted, the last one last; ``outstanding`` those of them whose mark or
+    deletion is not answered yet. ``is_at_last``: the others are through.
     """
 
     preemptor: PodRecord
     node_name: str
-    last: PodRecord | None
+    victims: tuple[str, ...]
+    is_at_last: bool = False
     outstanding: set[str] = field(default_factory=set)
     failed: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class Ended:
-    """A preemption whose deletions are all through, or which failed."""
+    """A preemption whose deletions are all through, or which failed; and whether all its victims are gone already."""
 
     preemptor: PodRecord
     failed: bool
+    all_gone: bool
 
 
 class Preemptions:
@@ -49,6 +51,8 @@ class Preemptions:
     def __init__(self, cluster: Cluster) -> None:
         self._cluster = cluster
         self._by_preemptor: dict[str, Preemption] = {}
+        # By victim (uid) and preemptor (key), whose answer is awaited.
+        self._asked: dict[tuple[str, str], Preemption] = {}
 
     def __len__(self) -> int:
         return len(self._by_preemptor)
@@ -56,57 +60,65 @@ class Preemptions:
     def __contains__(self, uid: str) -> bool:
         return uid in self._by_preemptor
 
+    def holds(self, uid: str) -> bool:
+        """Whether a pod is to stay out of the queue: its victims are being deleted, and the last one is still there."""
+        preemption = self._by_preemptor.get(uid)
+        if preemption is None:
+            return False
+        last = self._cluster.placed.get(preemption.victims[-1])
+        return not preemption.is_at_last or (last is not None and not last.terminating)
+
     def start(self, preemptor: PodRecord, node_name: str, victims: list[PodRecord]) -> list[Action]:
         """Begin to delete ``victims``, none of which is terminating yet; nothing where there are none."""
         if not victims:
             return []
-        preemption = self._by_preemptor[preemptor.uid] = Preemption(preemptor, node_name, victims[-1])
+        self.forget(preemptor.uid)
+        uids = tuple(victim.uid for victim in victims)
+        preemption = self._by_preemptor[preemptor.uid] = Preemption(preemptor, node_name, uids)
         return self._begin(preemption, victims[:-1]) or self._begin_last(preemption)
 
     def answered(
         self, action: MarkDisruption | DeletePod, problem: Problem | None
     ) -> tuple[list[Action], Ended | None]:
         """A victim was marked or deleted (one that is gone already counts), or could not be: then no more is done."""
-        preemption = self._find(action)
+        preemption = self._asked.get((action.uid, action.cause))
         if preemption is None:
             return [], None
-        if problem is not None and problem.code not in _VICTIM_IS_GONE:
+        if problem is not None and not _is_gone(action, problem):
             preemption.failed = True
         if problem is None and isinstance(action, MarkDisruption) and self._is_to_go(preemption, action.uid):
             return [DeletePod(action.pod, action.uid, action.cause)], None
-        preemption.outstanding.discard(action.uid)
+        self._settle(preemption, action.uid)
         actions: list[Action] = []
         if problem is None and isinstance(action, DeletePod):
             actions.append(_preempted(preemption, action))
-        if not preemption.outstanding:
+        if not preemption.outstanding and not preemption.is_at_last:
             actions += self._begin_last(preemption)
         if preemption.outstanding:
             return actions, None
         del self._by_preemptor[preemption.preemptor.uid]
-        return actions, Ended(preemption.preemptor, preemption.failed)
+        all_gone = self._cluster.placed.keys().isdisjoint(preemption.victims)
+        return actions, Ended(preemption.preemptor, preemption.failed, all_gone)
 
     def forget(self, uid: str) -> None:
         """The preemptor is gone or placed; deletions that were asked for still happen, others do not."""
-        self._by_preemptor.pop(uid, None)
-
-    def _find(self, action: MarkDisruption | DeletePod) -> Preemption | None:
-        """The preemption that asked for the action."""
-        return next(
-            (
-                found
-                for found in self._by_preemptor.values()
-                if action.uid in found.outstanding and action.cause == found.preemptor.key
-            ),
-            None,
-        )
+        preemption = self._by_preemptor.pop(uid, None)
+        if preemption is not None:
+            for victim in tuple(preemption.outstanding):
+                self._settle(preemption, victim)
 
     def _is_to_go(self, preemption: Preemption, uid: str) -> bool:
         """Whether a victim is still to be deleted: all went well so far, and it is not terminating by itself."""
         victim = self._cluster.placed.get(uid)
         return not preemption.failed and victim is not None and not victim.terminating
 
+    def _settle(self, preemption: Preemption, uid: str) -> None:
+        preemption.outstanding.discard(uid)
+        del self._asked[uid, preemption.preemptor.key]
+
     def _begin_last(self, preemption: Preemption) -> list[Action]:
-        last, preemption.last = preemption.last, None
+        preemption.is_at_last = True
+        last = self._cluster.placed.get(preemption.victims[-1])
         return [] if last is None else self._begin(preemption, [last])
 
     def _begin(self, preemption: Preemption, victims: Iterable[PodRecord]) -> list[Action]:
@@ -118,11 +130,21 @@ class Preemptions:
             if not self._is_to_go(preemption, victim.uid):
                 continue
             preemption.outstanding.add(victim.uid)
+            self._asked[victim.uid, preemptor.key] = preemption
             if self._cluster.placed[victim.uid].preempted:
                 actions.append(DeletePod(victim.key, victim.uid, preemptor.key))
             else:
                 actions.append(MarkDisruption(victim.key, victim.uid, PREEMPTED, message, preemptor.key))
         return actions
+
+
+def _is_gone(action: MarkDisruption | DeletePod, problem: Problem) -> bool:
+    """Whether a refusal says that the victim is no more.
+
+    A deletion conflicts only with its condition on the uid, so that a namesake has the victim's place. A mark conflicts
+    with other writes to the pod as well: the victim may be alive, and the preemptor has to try again.
+    """
+    return problem.code == _NOT_FOUND or (problem.code == _CONFLICT and isinstance(action, DeletePod))
 
 
 def _preempted(preemption: Preemption, action: DeletePod) -> Record:

@@ -28,6 +28,7 @@ DEFAULTS = QueueSettings()
 POD_ADD = "PodAdd"
 POD_UPDATE = "PodUpdate"
 FORCE_ACTIVATE = "ForceActivate"
+GATE_OPENED = "GateOpened"
 UNSCHEDULABLE_TIMEOUT = "UnschedulableTimeout"
 ATTEMPT_FAILURE = "ScheduleAttemptFailure"
 
@@ -230,12 +231,13 @@ class SchedulingQueue:
         self._requeue(queued, wake, reason, now)
         return queued.place
 
-    def move(self, event: ClusterEvent, now: int) -> None:
+    def move(self, event: ClusterEvent, now: int, among: Callable[[PodRecord], bool] | None = None) -> None:
         """Wake the waiting pods that an event may help; for pods in flight it counts once their attempt has failed.
 
-        A woken pod backs off if it must, or is active at once if a plugin that answered Pending wakes it. Costs next
-        to nothing if no plugin registered the event. Raises ValueError for an event about a pending pod itself, which
-        is for `update`.
+        Of the waiting pods only those ``among`` which the event is meant for are asked; None stands for all. A woken
+        pod backs off if it must, or is active at once if a plugin that answered Pending wakes it. Costs next to nothing
+        if no plugin registered the event. Raises ValueError for an event about a pending pod itself, which is for
+        `update`.
         """
         if event.resource is Resource.POD:
             raise ValueError(
@@ -245,6 +247,8 @@ class SchedulingQueue:
             return
         self._in_flight.note(event)
         for queued, wake in self._waiting.woken_by(event):
+            if among is not None and not among(queued.record):
+                continue
             self._waiting.remove(queued.record.uid)
             self._requeue(queued, wake, event.label, now)
 
@@ -266,6 +270,16 @@ class SchedulingQueue:
             else:
                 self._waiting.remove(uid)
                 self._requeue(queued, Wake.AT_ONCE, FORCE_ACTIVATE, now)
+
+    def ask_gate_again(self, uid: str, now: int, *, is_worth_attempt: bool) -> None:
+        """Put a gated pod to PreEnqueue again: its gate may have opened. Does nothing for any other pod.
+
+        One that passes goes on to its backoff if it ``is_worth_attempt``; otherwise it waits for an event.
+        """
+        queued = self._pods.get(uid)
+        if queued is not None and queued.place is Place.GATED:
+            self._waiting.remove(uid)
+            self._requeue(queued, Wake.AFTER_BACKOFF if is_worth_attempt else Wake.NO, GATE_OPENED, now)
 
     def flush(self, now: int) -> None:
         """Make active whose backoff has ended, and try again with pods that waited too long for an event.

@@ -1,12 +1,14 @@
-"""Room on nodes that opens or is taken, and those who wait for it."""
+"""Room on nodes that opens or is claimed, and those who wait for it."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
 
 from podium.cluster.cluster import Cluster
 from podium.cluster.pods import PodRecord
-from podium.decide.nominations import unfit_nominations
+from podium.decide.nominations import lower_nominations, unfit_nominations
+from podium.framework.configuration import NominationClearing
 from podium.framework.events import Action as Change
 from podium.framework.events import ClusterEvent, Resource
 from podium.framework.runner import Runner
@@ -16,42 +18,70 @@ from podium.machines.scheduling.queue import SchedulingQueue
 
 
 class Room:
-    """Wakes the pods in the queue that a change of room concerns, and ends nominations that lose theirs."""
+    """Wakes the pods in the queue that a change of room concerns, and ends nominations that have to give way.
+
+    Which these are, the configuration says (`Configuration.nomination_clearing`).
+
+    Source: pkg/scheduler/eventhandlers.go (deleteAssignedPodFromCache, hasNominatedNodeNameChanged),
+    framework/preemption/executor.go (getLowerPriorityNominatedPods).
+    """
 
     def __init__(
-        self, cluster: Cluster, runners: Mapping[str, Runner], queue: SchedulingQueue, reports: PodReports
+        self,
+        cluster: Cluster,
+        runners: Mapping[str, Runner],
+        queue: SchedulingQueue,
+        reports: PodReports,
+        clearing: NominationClearing,
     ) -> None:
         self._cluster = cluster
         self._runners = runners
         self._queue = queue
         self._reports = reports
+        self._only_unfit = clearing == "Unfit"
 
     def opened(self, pod: PodRecord, now: int) -> None:
-        """``pod`` no longer takes, or no longer claims, room on some node."""
-        self._queue.move(ClusterEvent(Resource.ASSIGNED_POD, Change.DELETE, pod, None, "AssignedPodDelete"), now)
+        """``pod`` no longer takes room on its node: it is gone, or was turned back on its way there."""
+        self._queue.move(_left(pod), now, lambda other: other.uid != pod.uid)
 
-    def left(self, node_name: str, pod: PodRecord, now: int) -> None:
-        """Try those at once who wait for a node that a less important pod has left, though they may have to back off.
+    def given_up(self, pod: PodRecord, node_name: str, now: int) -> None:
+        """``pod`` no longer claims room on a node: those may have it whom its claim kept off, and it may try again."""
+        claim = replace(pod, nominated_node_name=node_name)
+        self._queue.move(_left(claim), now, lambda other: other.priority <= pod.priority)
 
-        Or an equal that had to go for one of them. Or else others are tried first, the replacement of a victim above
-        all.
-        """
-        least = pod.priority if pod.preempted else pod.priority + 1
-        waiting = self._cluster.nominations.on(node_name)
-        self._queue.activate([one.uid for one in waiting if one.priority >= least], now)
+    def nominated(self, pod: PodRecord, victims: Iterable[PodRecord], now: int) -> list[Action]:
+        """``pod`` is nominated to a node that ``victims`` are to leave: clear the nominations that have to give way."""
+        node_name = pod.nominated_node_name
+        if self._only_unfit:
+            leaving = frozenset(victim.uid for victim in victims)
+            return self.taken(node_name, pod.priority, pod.key, now, leaving)
+        if all(victim.terminating for victim in victims):
+            return []
+        return self._clear(lower_nominations(self._cluster, node_name, pod.priority), node_name, pod.key, now)
 
     def taken(
         self, node_name: str, priority: int, cause: str, now: int, leaving: frozenset[str] = frozenset()
     ) -> list[Action]:
-        """Clear the nominations to a node, below ``priority``, that it can no longer keep, and try their pods again.
+        """A node has less room for pods below ``priority`` that are nominated to it, or is gone.
 
-        ``leaving`` are pods (uids) that are about to go.
+        Clears the nominations that no longer fit, if those are what is cleared. ``leaving`` are pods (uids) that are
+        about to go.
         """
-        if not self._cluster.nominations.on(node_name):
+        if not self._only_unfit or not self._cluster.nominations.on(node_name):
             return []
+        unfit = unfit_nominations(self._cluster, self._runners, node_name, priority, leaving)
+        return self._clear(unfit, node_name, cause, now)
+
+    def _clear(self, pods: list[PodRecord], node_name: str, cause: str, now: int) -> list[Action]:
         actions: list[Action] = []
-        for pod in unfit_nominations(self._cluster, self._runners, node_name, priority, leaving):
+        for pod in pods:
             actions.append(ClearNomination(pod.key, pod.uid, cause))
             self._reports.write(pod.uid, "")
-            self._queue.activate([pod.uid], now)
+            self.given_up(pod, node_name, now)
+            if self._only_unfit:
+                self._queue.activate([pod.uid], now)
         return actions
+
+
+def _left(pod: PodRecord) -> ClusterEvent:
+    return ClusterEvent(Resource.ASSIGNED_POD, Change.DELETE, pod, None, "AssignedPodDelete")

@@ -14,12 +14,13 @@ from podium.cluster.pods import PodRecord
 from podium.decide.placement import Placement, place
 from podium.decide.post_filter import ask_post_filters
 from podium.framework.configuration import Configuration, default_configuration
-from podium.framework.errors import Calling, PluginError
-from podium.framework.events import EVERY_EVENT, ClusterEvent, EventToRegister, Resource
+from podium.framework.errors import PluginError
 from podium.framework.events import Action as Change
+from podium.framework.events import ClusterEvent, Resource
 from podium.framework.feature_gates import FeatureGates
-from podium.framework.plugin import EnqueuePlugin, PostFilterResult
+from podium.framework.plugin import PostFilterResult
 from podium.framework.profile_builder import build_profiles
+from podium.framework.registrations import registrations
 from podium.framework.registry import Registry
 from podium.framework.runner import Runner
 from podium.framework.status import SUCCESS, Code, Status, unresolvable, unschedulable
@@ -47,7 +48,7 @@ from podium.machines.observations import (
     Tick,
 )
 from podium.machines.scheduling.binding_cycles import BindingCycles, Failure, Stage
-from podium.machines.scheduling.disruption_cap import DisruptionCap
+from podium.machines.scheduling.cap_waits import CapWaits
 from podium.machines.scheduling.fit_error import fit_error, rejecting_plugins
 from podium.machines.scheduling.futile_preemptions import FutilePreemptions
 from podium.machines.scheduling.pod_changes import pod_changes
@@ -86,15 +87,15 @@ class Scheduler:
         self.queue = SchedulingQueue(
             {name: runner.sort_key for name, runner in self.runners.items()},
             self._pre_enqueue,
-            {name: _registrations(runner) for name, runner in self.runners.items()},
+            {name: registrations(profile) for name, profile in profiles.items()},
             QueueSettings(configuration.pod_initial_backoff_ns, configuration.pod_max_backoff_ns),
         )
         self.bindings = BindingCycles(self.cluster, self.waiting_pods)
         self.preemptions = Preemptions(self.cluster)
         self.futile = FutilePreemptions(self.cluster, configuration.max_futile_preemptions)
-        self.cap = DisruptionCap(self.cluster.budgets)
+        self.cap = CapWaits(self.cluster)
         self.reports = PodReports()
-        self._room = Room(self.cluster, self.runners, self.queue, self.reports)
+        self._room = Room(self.cluster, self.runners, self.queue, self.reports, configuration.nomination_clearing)
         self._surroundings = Surroundings(self.cluster, self.queue, self.cap, self._room)
         # Every pod that the API shows, by uid, and the uid of each key.
         self._pods: dict[str, PodRecord] = {}
@@ -196,14 +197,24 @@ class Scheduler:
             return
         if uid in self.bindings:
             self._assumed_changed(record, now)
-        else:
-            if wanted:
-                self.cluster.nominations.put(record, wanted)
-            elif known:
-                self.cluster.nominations.remove(uid)
-            if known and known != wanted:
-                self._room.opened(record, now)
+        elif wanted and self._holds_place(record):
+            self.cluster.nominations.put(record, wanted)
+        elif known:
+            self.cluster.nominations.remove(uid)
         self.queue.update(record, now)
+        if known and uid not in self.bindings and known != wanted:
+            self._room.given_up(record, known, now)
+
+    def _holds_place(self, record: PodRecord) -> bool:
+        """Whether a nomination of the pod counts; one that is gated when it is first seen has none until it changes.
+
+        kube-scheduler notes a new pod's nomination when the pod enters the active queue, and that of a pod which it
+        knows with every update (backend/queue/scheduling_queue.go, moveToActiveQ and Update).
+        """
+        return (
+            self.queue.find(record.uid) is not None
+            or self.runners[record.scheduler_name].pre_enqueue(record).is_success
+        )
 
     def _assumed_changed(self, record: PodRecord, now: int) -> None:
         """A pod on its way to its node may get other labels, which others look at."""
@@ -234,16 +245,16 @@ class Scheduler:
     def _withdraw(self, record: PodRecord, now: int) -> None:
         """A pod neither takes nor wants room: it is gone, or without a node and deleted or another scheduler's."""
         uid, placed = record.uid, self.cluster.placed.get(record.uid)
-        node_name = "" if placed is None else placed.node_name
-        had_room = placed is not None or uid in self.cluster.nominations
+        nominated = self.cluster.nominations.node_of(uid)
         self.bindings.withdraw(uid)
         self._forget_pending(uid)
         self.futile.forget(record)
         if uid in self.cluster.placed:
             self.cluster.remove_pod(uid)
-        if had_room:
-            self._room.opened(placed or record, now)
-            self._room.left(node_name, record, now)
+        if placed is not None:
+            self._room.opened(placed, now)
+        elif nominated:
+            self._room.given_up(record, nominated, now)
 
     def _forget_pending(self, uid: str) -> None:
         self.queue.delete(uid)
@@ -275,12 +286,14 @@ class Scheduler:
     def _preemption_ended(self, ended: Ended, now: int) -> None:
         """Open the preemptor's gate.
 
-        It is tried again at once if something failed, or happened meanwhile that would have woken it; otherwise it
-        waits for its victims to go.
+        It is tried again if something failed, or if the end of its last victim was missed behind the gate; otherwise
+        it waits for its victims to go.
         """
-        queued = self.queue.find(ended.preemptor.uid)
-        if queued is not None and (ended.failed or queued.place is Place.GATED):
-            self.queue.activate([ended.preemptor.uid], now)
+        uid = ended.preemptor.uid
+        if ended.failed:
+            self.queue.activate([uid], now)
+        else:
+            self.queue.ask_gate_again(uid, now, is_worth_attempt=ended.all_gone)
 
     # Attempts
 
@@ -300,6 +313,7 @@ class Scheduler:
     def _attempt(self, queued: QueuedPod, now: int) -> list[Action]:
         pod = queued.record
         runner = self.runners[pod.scheduler_name]
+        self.cluster.pass_time(now)
         try:
             placement = place(runner, pod, self.seed)
             if placement.row is None:
@@ -307,9 +321,7 @@ class Scheduler:
         except PluginError as error:
             return self._not_scheduled(queued, [], str(error), now, error=True)
         node_name = self.cluster.nodes.name(placement.row)
-        nominated = self.cluster.nominations.remove(pod.uid)
-        if nominated and nominated != node_name:
-            self._room.opened(pod, now)
+        self.cluster.nominations.remove(pod.uid)
         actions = self._went(self.bindings.start(queued, runner, placement.state, node_name, now), now)
         return actions + self._room.taken(node_name, pod.priority, pod.key, now)
 
@@ -319,21 +331,17 @@ class Scheduler:
         warnings = self.futile.judge(runner, pod, now)
         result = self._way_out(runner, placement, now)
         message = fit_error(placement, len(self.cluster.nodes), result.status.message)
-        before = pod.nominated_node_name
         if result.nominated_node:
             self.cluster.nominations.put(pod, result.nominated_node)
         elif result.nominated_node == "":
             self.cluster.nominations.remove(pod.uid)
-        if before and before != pod.nominated_node_name:
-            self._room.opened(pod, now)
         node_name = pod.nominated_node_name
         victims, called_back = self._call_back(pod, result.victims, now)
         self.futile.begin(pod, node_name, victims)
         deletions = self.preemptions.start(pod, node_name, victims)
         actions = [*self._not_scheduled(queued, rejecting_plugins(placement), message, now), *warnings]
         if result.nominated_node:
-            leaving = frozenset(victim.uid for victim in result.victims)
-            actions += self._room.taken(node_name, pod.priority, pod.key, now, leaving)
+            actions += self._room.nominated(pod, result.victims, now)
         return actions + called_back + deletions
 
     def _way_out(self, runner: Runner, placement: Placement, now: int) -> PostFilterResult:
@@ -342,7 +350,9 @@ class Scheduler:
         reason = self.futile.wait(pod, now)
         if not reason:
             result = ask_post_filters(runner, placement)
-            reason = self.cap.take(pod, result.victims, now)
+            if result.retry_ns is not None:
+                self.cap.wait(pod, result.retry_ns)
+            reason = self.cap.take(pod, result.victims)
             if not reason:
                 return result
         return PostFilterResult(unschedulable(f"preemption: {reason}"), nominated_node="")
@@ -356,7 +366,11 @@ class Scheduler:
         self.queue.add_unschedulable(queued, plugins, (), now, error=error)
         actions: list[Action] = [Record(pod.key, pod.uid, "Warning", "FailedScheduling", message)]
         reason = "SchedulerError" if error else "Unschedulable"
-        return actions + self.reports.report(pod, reason, message)
+        nominated = self.reports.nominated(pod.uid)
+        actions += self.reports.report(pod, reason, message)
+        if nominated and nominated != pod.nominated_node_name:
+            self._room.given_up(pod, nominated, now)
+        return actions
 
     def _write_again(self, now: int) -> list[Action]:
         """Send writes that failed once more: about pods that still wait, and that end stray nominations."""
@@ -402,21 +416,9 @@ class Scheduler:
         return left, actions
 
     def _pre_enqueue(self, pod: PodRecord) -> Status:
-        for plugin in self.runners[pod.scheduler_name].profile.pre_enqueue:
-            try:
-                with Calling(plugin.name, "PreEnqueue", pod):
-                    status = plugin.pre_enqueue(pod)
-            except PluginError as error:
-                status = unresolvable(str(error))
-            if not status.is_success:
-                return status.by(plugin.name)
-        if pod.uid in self.preemptions:
+        status = self.runners[pod.scheduler_name].pre_enqueue(pod)
+        if not status.is_success:
+            return status
+        if self.preemptions.holds(pod.uid):
             return unresolvable("waiting for the preemption for this pod to be finished").by(PREEMPTION_GATE)
         return SUCCESS
-
-
-def _registrations(runner: Runner) -> dict[str, tuple[EventToRegister, ...]]:
-    return {
-        plugin.name: tuple(plugin.events_to_register()) if isinstance(plugin, EnqueuePlugin) else EVERY_EVENT
-        for plugin in runner.profile.plugins()
-    }

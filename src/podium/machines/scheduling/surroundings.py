@@ -11,7 +11,7 @@ from podium.cluster.storage import StorageObject
 from podium.framework.events import Action as Change
 from podium.framework.events import ClusterEvent, Resource
 from podium.machines.actions import Action
-from podium.machines.scheduling.disruption_cap import DisruptionCap
+from podium.machines.scheduling.cap_waits import CapWaits
 from podium.machines.scheduling.node_changes import node_changes
 from podium.machines.scheduling.object_events import object_event
 from podium.machines.scheduling.queue import SchedulingQueue
@@ -23,7 +23,7 @@ _EVERY_PRIORITY = 2**63
 class Surroundings:
     """Brings the cluster up to date with changes of objects, and wakes the pods in the queue that they may help."""
 
-    def __init__(self, cluster: Cluster, queue: SchedulingQueue, cap: DisruptionCap, room: Room) -> None:
+    def __init__(self, cluster: Cluster, queue: SchedulingQueue, cap: CapWaits, room: Room) -> None:
         self._cluster = cluster
         self._queue = queue
         self._cap = cap

@@ -5,13 +5,11 @@ from __future__ import annotations
 from podium.api.quantity import parse_quantity
 from podium.api.quota import ResourceQuota
 from podium.machines.backoff import Backoff
-from podium.machines.observations import Problem
+from podium.machines.observations import Answered
 
 _SECOND = 10**9
 _FIRST_NS = _SECOND
 _LONGEST_NS = 300 * _SECOND
-# Answers that stay the same until somebody changes something: no room in a quota, an object that is not right.
-_LASTING = (403, 422)
 
 
 class CreationWaits:
@@ -28,10 +26,10 @@ class CreationWaits:
         self._refused: dict[str, dict[str, bool]] = {}
         self._quotas: dict[str, ResourceQuota] = {}
 
-    def refuse(self, uid: str, namespace: str, problem: Problem, now: int) -> None:
+    def refuse(self, uid: str, namespace: str, answered: Answered, now: int) -> None:
         """A creation has failed, or may have."""
-        self._refusals.fail(uid, now, problem.retry_after_ns or 0)
-        self._refused.setdefault(namespace, {})[uid] = problem.code in _LASTING
+        self._refusals.fail(uid, now, answered.wait_ns)
+        self._refused.setdefault(namespace, {})[uid] = answered.answer.lasts
 
     def accept(self, uid: str, namespace: str) -> bool:
         """A creation was carried out; returns whether one had failed before it."""

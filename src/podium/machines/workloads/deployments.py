@@ -12,7 +12,7 @@ from podium.api.workloads import Deployment, ReplicaSet
 from podium.machines.actions import Action, DeleteObject, PatchObject
 from podium.machines.workloads.owned_objects import ObjectSighting, OwnedObjects
 from podium.machines.workloads.owned_pods import Sighting
-from podium.machines.workloads.rollouts import Size, limits, plan
+from podium.machines.workloads.rollouts import Size, most_unavailable, plan
 from podium.machines.workloads.statuses import status_with
 from podium.machines.workloads.template_hash import template_hash
 from podium.machines.workloads.workload import Workload
@@ -231,7 +231,7 @@ def _conditions(workload: Workload[Deployment], available: int, now: int) -> lis
     """The conditions, in which Available says whether no more pods are missing than may be."""
     listed: list[Raw] = workload.status.get("conditions", [])
     spec = workload.object.spec
-    is_available = available >= spec.replicas - limits(spec)[1]
+    is_available = available >= spec.replicas - most_unavailable(spec)
     status, reason = ("True", "MinimumReplicasAvailable") if is_available else ("False", "MinimumReplicasUnavailable")
     for one in listed:
         if one.get("type") == "Available" and one.get("status") == status and one.get("reason") == reason:

@@ -45,13 +45,16 @@ def target_of(job: Job) -> Target | None:
     return None
 
 
-def failure_of(job: Job, progress: Progress, now: int) -> Target | None:
-    """Why a Job has to fail now, None if it has not."""
+def failure_of(job: Job, progress: Progress, restarts: int, now: int) -> Target | None:
+    """Why a Job has to fail now, None if it has not; ``restarts`` are those of containers that count as failures."""
     limit = job.spec.backoff_limit
     if progress.ends_job:
         return Target("FailureTarget", "PodFailurePolicy", progress.ends_job)
     if progress.failures > limit:
         message = f"{progress.failures} pods have failed; backoffLimit is {limit}"
+        return Target("FailureTarget", "BackoffLimitExceeded", message)
+    if restarts and restarts >= limit:
+        message = f"containers were restarted {restarts} times; backoffLimit is {limit}"
         return Target("FailureTarget", "BackoffLimitExceeded", message)
     deadline = deadline_ns(job)
     if deadline is not None and deadline <= now:

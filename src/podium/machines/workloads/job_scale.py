@@ -5,7 +5,7 @@ Source: pkg/controller/job/job_controller.go (manageJob, activePodsForRemoval), 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable
 
 from podium.api.workloads import Job
 from podium.machines.workloads.completion_indexes import free_indexes, index_of
@@ -33,7 +33,7 @@ def wanted_pods(workload: Workload[Job], progress: Progress, active: int) -> int
     return max(0, min(job.spec.parallelism, completions - succeeded))
 
 
-def surplus_pods(job: Job, active: Sequence[OwnedPod], wanted: int, now: int) -> list[OwnedPod]:
+def surplus_pods(job: Job, active: Collection[OwnedPod], wanted: int, now: int) -> list[OwnedPod]:
     """The active pods to do without: in a Job with indexes those that have none of their own, then those too many."""
     odd = _without_own_index(job, active) if job.spec.completion_mode == "Indexed" else []
     uids = {pod.uid for pod in odd}
@@ -41,7 +41,7 @@ def surplus_pods(job: Job, active: Sequence[OwnedPod], wanted: int, now: int) ->
     return [*odd, *first_to_go(rest, len(rest) - wanted, (), now)] if len(rest) > wanted else odd
 
 
-def _without_own_index(job: Job, active: Sequence[OwnedPod]) -> list[OwnedPod]:
+def _without_own_index(job: Job, active: Collection[OwnedPod]) -> list[OwnedPod]:
     """Pods without an index, or with that of an older one."""
     indexes = [index_of(pod.pod, job.spec.completions or 0) for pod in active]
     if None not in indexes and len(set(indexes)) == len(indexes):

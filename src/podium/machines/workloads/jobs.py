@@ -11,7 +11,7 @@ from podium.api.meta import Raw
 from podium.api.times import format_time
 from podium.api.workloads import Job
 from podium.machines.actions import Action, CreateObject, PatchObject
-from podium.machines.observations import Problem
+from podium.machines.observations import Answered
 from podium.machines.workloads.completion_indexes import read_indexes
 from podium.machines.workloads.failure_waits import FailureWaits
 from podium.machines.workloads.job_conditions import (
@@ -35,6 +35,7 @@ from podium.machines.workloads.job_pods import (
 from podium.machines.workloads.job_progress import Progress, progress_of
 from podium.machines.workloads.job_scale import completions_of, new_indexes, surplus_pods, wanted_pods
 from podium.machines.workloads.owned_pods import OwnedPod, Sighting
+from podium.machines.workloads.pod_failures import restarts_of
 from podium.machines.workloads.statuses import status_with
 from podium.machines.workloads.workload import Workload
 from podium.machines.workloads.workload_controller import WorkloadController, Write
@@ -95,18 +96,18 @@ class Jobs(WorkloadController[Job]):
     def _is_replaced_at_once(self, pod: OwnedPod) -> bool:
         return not is_tracked(pod)
 
-    def _take_answer(self, action: Write, problem: Problem | None, now: int) -> None:
+    def _take_answer(self, action: Write, answered: Answered, now: int) -> None:
         if not isinstance(action, PatchObject):
-            super()._take_answer(action, problem, now)
+            super()._take_answer(action, answered, now)
             return
         known = self._pods.named(action.key)
         owner = known.pod.metadata.controller if known is not None and known.uid == action.uid else None
         if owner is None:
             return
         pods = self._job_pods[owner.uid]
-        if problem is not None:
+        if answered.problem is not None:
             pods.asked.pop(action.uid, None)
-            self._queue.fail(owner.uid, now)
+            self._queue.answer(owner.uid, answered, now)
         elif is_check(action):
             pods.check(action.uid)
             self._queue.add(owner.uid)
@@ -145,7 +146,7 @@ class Jobs(WorkloadController[Job]):
         actions = self._release(uid, progress.released, workload.label)
         if progress.doubtful:
             return actions + [check_patch(pod, workload.label) for pod in progress.doubtful if pods.ask(pod)]
-        target = target or failure_of(job, progress, now)
+        target = target or failure_of(job, progress, self._restarts(job, uid), now)
         if self._expectations.are_met(uid):
             actions += self._end_all(workload, now) if target else self._manage(workload, pods, progress, now)
         actions += self._track(uid, pods.untracked.values(), workload.label)
@@ -173,6 +174,11 @@ class Jobs(WorkloadController[Job]):
             older_than_ns=self._begin_ns or 0,
             missing=frozenset(uid for uid, time in due.items() if time <= now),
         )
+
+    def _restarts(self, job: Job, uid: str) -> int:
+        """The restarts that count towards the limit of failures: those of pods whose containers are started again."""
+        is_counted = job.spec.template.spec.restart_policy == "OnFailure"
+        return restarts_of(self._pods.of(uid).all.values()) if is_counted else 0
 
     def _completed(self, workload: Workload[Job]) -> frozenset[int]:
         """The indexes that the Job's status has."""
@@ -208,12 +214,12 @@ class Jobs(WorkloadController[Job]):
 
     def _manage(self, workload: Workload[Job], pods: JobPods, progress: Progress, now: int) -> list[Action]:
         job, uid = workload.object, workload.uid
-        active = list(self._pods.of(uid).active.values())
+        active = self._pods.of(uid).active
         wanted = wanted_pods(workload, progress, len(active))
-        if surplus := surplus_pods(job, active, wanted, now):
+        if surplus := surplus_pods(job, active.values(), wanted, now):
             return self._give_up(workload, surplus, now)
-        others = [*active, *(pods.terminating.values() if waits_for_failure(job.spec) else ())]
-        missing = wanted - len(others)
+        ending = pods.terminating if waits_for_failure(job.spec) else {}
+        missing = wanted - len(active) - len(ending)
         if missing <= 0:
             return []
         until = self._failures.until(uid)
@@ -223,7 +229,7 @@ class Jobs(WorkloadController[Job]):
         if not self._may_create(workload, now):
             return []
         count = 1 if self._waits.is_refused(uid, job.metadata.namespace) else missing
-        indexes = new_indexes(job, progress, others, count)
+        indexes = new_indexes(job, progress, (*active.values(), *ending.values()), count)
         self._expectations.expect_creations(uid, len(indexes), now)
         return [CreateObject(new_job_pod(workload, index), workload.label) for index in indexes]
 

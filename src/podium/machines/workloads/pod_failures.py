@@ -5,7 +5,7 @@ Source: pkg/controller/job (pod_failure_policy.go, backoff_utils.go).
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from podium.api.meta import Raw
@@ -36,6 +36,18 @@ def judged(policy: PodFailurePolicy | None, pod: OwnedPod) -> Failure:
         if matched:
             return Failure(counts=rule.action != "Ignore")
     return Failure()
+
+
+def restarts_of(pods: Iterable[OwnedPod]) -> int:
+    """How often containers were started again, in pods that have not ended (pastBackoffLimitOnFailure)."""
+    return sum(
+        count
+        for pod in pods
+        if pod.pod.status.phase in ("Pending", "Running")
+        for field in ("containerStatuses", "initContainerStatuses")
+        for one in pod.status.get(field, ())
+        if isinstance(count := one.get("restartCount", 0), int)
+    )
 
 
 def finished_ns(pod: OwnedPod) -> int:

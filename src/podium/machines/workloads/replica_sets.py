@@ -10,7 +10,8 @@ from collections.abc import Iterator
 from podium.api.meta import Raw
 from podium.api.workloads import ReplicaSet, ReplicationController
 from podium.machines.actions import Action, CreateObject
-from podium.machines.observations import Problem
+from podium.machines.answers import Answer
+from podium.machines.observations import Answered
 from podium.machines.workloads.owned_pods import OwnedPod, OwnerPods
 from podium.machines.workloads.pod_ranking import first_to_go
 from podium.machines.workloads.statuses import status_with
@@ -76,12 +77,12 @@ class ReplicaSets(WorkloadController[_Replicated]):
         for uid in self._siblings[parent.uid] if parent is not None else (workload.uid,):
             yield from self._pods.of(uid).active.values()
 
-    def _created(self, workload: Workload[_Replicated], raw: Raw, problem: Problem | None, now: int) -> None:
-        super()._created(workload, raw, problem, now)
-        if problem is None:
+    def _created(self, workload: Workload[_Replicated], raw: Raw, answered: Answered, now: int) -> None:
+        super()._created(workload, raw, answered, now)
+        if answered.problem is None:
             self._refusals.pop(workload.uid, None)
-        elif not problem.is_ambiguous:
-            self._refusals.setdefault(workload.uid, problem.message)
+        elif answered.answer is not Answer.UNKNOWN:
+            self._refusals.setdefault(workload.uid, answered.problem.message)
 
     def _status(self, workload: Workload[_Replicated], pods: OwnerPods, now: int) -> Raw:
         counts: Raw = {

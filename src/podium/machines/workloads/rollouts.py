@@ -36,6 +36,13 @@ def limits(spec: DeploymentSpec) -> tuple[int, int]:
     return surge, unavailable if surge or unavailable else 1
 
 
+def most_unavailable(spec: DeploymentSpec) -> int:
+    """How many of the pods wanted may be missing from a Deployment that is available; none with Recreate."""
+    if spec.strategy.type == "Recreate" or not spec.replicas:
+        return 0
+    return min(limits(spec)[1], spec.replicas)
+
+
 def plan(spec: DeploymentSpec, new: Size | None, old: Sequence[Size], *, has_old_pods: bool) -> Plan:
     """The next step, from what is; ``old`` has the oldest first.
 

@@ -7,11 +7,13 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Callable
-from typing import TypeVar
+from typing import Any, TypeVar
+
+import msgspec
 
 from podium.api.meta import Kubernetes, Raw
 from podium.api.pod import Pod
-from podium.api.workloads import ControllerRevision, DaemonSet, StatefulSet
+from podium.api.workloads import ControllerRevision, DaemonSet, PodTemplate, StatefulSet
 from podium.machines.actions import Action, DeleteObject, PatchObject
 from podium.machines.workloads.owned_objects import ObjectSighting, OwnedObjects
 from podium.machines.workloads.template_hash import template_hash
@@ -122,8 +124,15 @@ class RevisionedController(WorkloadController[Revised]):
 
 
 def template_of(revision: ControllerRevision) -> Raw:
-    """The wire form of a revision's pod template."""
-    template: Raw = revision.data.get("spec", {}).get("template", {})
+    """The wire form of a revision's pod template, empty where its data hold none.
+
+    Kubernetes lets a revision hold anything: its controller alone knows what it means.
+    """
+    template = _object(revision.data, "spec", "template")
+    try:
+        msgspec.convert(template, PodTemplate)
+    except msgspec.ValidationError:
+        return {}
     return {name: value for name, value in template.items() if name != "$patch"}
 
 
@@ -134,3 +143,10 @@ def is_outdated(pod: Pod, present: str) -> bool:
 
 def _next_number(history: list[ControllerRevision]) -> int:
     return history[-1].revision + 1 if history else 1
+
+
+def _object(value: Any, *path: str) -> Raw:
+    """The object at the path, empty where there is none."""
+    for name in path:
+        value = value.get(name) if isinstance(value, dict) else None
+    return value if isinstance(value, dict) else {}

@@ -9,8 +9,9 @@ from podium.api.meta import Kubernetes, Raw
 from podium.api.pod import Pod
 from podium.api.quota import ResourceQuota
 from podium.machines.actions import Action, CreateObject, DeleteObject, PatchObject, ReplaceStatus
+from podium.machines.answers import Answer
 from podium.machines.deadlines import Deadlines, earliest
-from podium.machines.observations import Answered, Changed, Gone, Observation, Problem, Tick
+from podium.machines.observations import Answered, Changed, Gone, Observation, Tick
 from podium.machines.work_queue import WorkQueue
 from podium.machines.workloads.creation_waits import CreationWaits
 from podium.machines.workloads.expectations import Expectations
@@ -60,9 +61,9 @@ class WorkloadController(ABC, Generic[Kind]):
                 self._change(object_, raw, now)
             case Gone(object=object_):
                 self._go(object_, now)
-            case Answered(action=action, problem=problem):
+            case Answered(action=action):
                 if isinstance(action, Write):
-                    self._take_answer(action, problem, now)
+                    self._take_answer(action, observation, now)
         return []
 
     def next_deadline(self) -> int | None:
@@ -73,7 +74,8 @@ class WorkloadController(ABC, Generic[Kind]):
 
     def is_settled(self) -> bool:
         """Whether all that is left to do is to try again what was refused, or ended at once, each time."""
-        return all(source.next_time() is None for source in (self._queue, self._timers, self._expectations))
+        has_timers = any(source.next_time() is not None for source in (self._timers, self._expectations))
+        return not has_timers and self._queue.is_settled()
 
     @abstractmethod
     def _sync(self, workload: Workload[Kind], now: int) -> list[Action]:
@@ -124,7 +126,7 @@ class WorkloadController(ABC, Generic[Kind]):
         if workload is None:
             return
         del self._uids[workload.label]
-        self._queue.succeed(uid)
+        self._queue.forget(uid)
         self._timers.set(uid, None)
         self._retries.set(uid, None)
         self._expectations.forget(uid)
@@ -197,21 +199,19 @@ class WorkloadController(ABC, Generic[Kind]):
 
     # Answers
 
-    def _take_answer(self, action: Write, problem: Problem | None, now: int) -> None:
+    def _take_answer(self, action: Write, answered: Answered, now: int) -> None:
         uid = self._owner_of(action)
         if uid is None:
             return
         if isinstance(action, CreateObject):
-            self._created(self._workloads[uid], action.raw, problem, now)
-        elif isinstance(action, ReplaceStatus):
-            if problem is not None:
+            self._created(self._workloads[uid], action.raw, answered, now)
+            return
+        if isinstance(action, ReplaceStatus):
+            if answered.problem is not None:
                 self._statuses.forget(uid)
-        elif problem is not None and not _is_gone(action, problem):
+        elif not (answered.answer.is_over or answered.answer is Answer.REPLACED):
             self._expectations.see(uid, action.uid)
-        if problem is None:
-            self._queue.succeed(uid)
-        elif not isinstance(action, CreateObject):
-            self._queue.fail(uid, now)
+        self._queue.answer(uid, answered, now)
 
     def _owner_of(self, action: Write) -> str | None:
         """The workload in whose name the action was; None where it is gone."""
@@ -219,14 +219,15 @@ class WorkloadController(ABC, Generic[Kind]):
         uid = references[0]["uid"] if references else self._uids.get(action.cause)
         return uid if uid in self._workloads else None
 
-    def _created(self, workload: Workload[Kind], raw: Raw, problem: Problem | None, now: int) -> None:
+    def _created(self, workload: Workload[Kind], raw: Raw, answered: Answered, now: int) -> None:
         """A creation has ended; one that may have been carried out counts as one that was not."""
         uid, namespace = workload.uid, workload.object.metadata.namespace
-        if problem is None:
+        if answered.problem is None:
+            self._queue.succeed(uid)
             if self._waits.accept(uid, namespace):
                 self._queue.add(uid)
             return
-        self._waits.refuse(uid, namespace, problem, now)
+        self._waits.refuse(uid, namespace, answered, now)
         if "name" in raw["metadata"]:
             self._expectations.see(uid, _name_of(raw))
         else:
@@ -241,8 +242,3 @@ def is_new(pod: OwnedPod, now: int) -> bool:
 
 def _name_of(raw: Raw) -> str:
     return f"{raw['kind']} {raw['metadata']['name']}"
-
-
-def _is_gone(action: PatchObject | DeleteObject, problem: Problem) -> bool:
-    """Whether the object is not there any more, which will be seen."""
-    return problem.code == 404 or (problem.code == 409 and isinstance(action, DeleteObject))

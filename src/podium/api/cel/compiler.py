@@ -1,0 +1,242 @@
+"""From a syntax tree to a program: names and types are checked once, evaluation is a call of nested functions.
+
+Types are known where the environment declares them; all else is dyn and looked at when it is evaluated, as cel-go does
+with values of type any. Evaluation stops where it would cost more than its limit.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+from podium.api.cel.functions import FUNCTIONS, METHODS
+from podium.api.cel.overloads import DYN, Function
+from podium.api.cel.syntax import Call, Ident, ListOf, Literal, MapOf, Node, Place, Select, error_text
+from podium.api.cel.values import CompileError, EvaluationError, Value, WithDefault, equal, type_name
+
+_LIST_COST, _MAP_COST = 10, 30
+
+
+class Scope:
+    """The variables of one evaluation, and what it has cost so far."""
+
+    __slots__ = ("cost", "limit", "variables")
+
+    def __init__(self, variables: dict[str, Value], limit: int) -> None:
+        self.variables = variables
+        self.limit = limit
+        self.cost = 0
+
+    def spend(self, cost: int) -> None:
+        """Count a cost. Raises EvaluationError beyond the limit."""
+        self.cost += cost
+        if self.cost > self.limit:
+            raise CostExceededError("operation cancelled: actual cost limit exceeded")
+
+
+class CostExceededError(EvaluationError):
+    """The evaluation was given up; nothing makes up for that."""
+
+
+Evaluate = Callable[[Scope], Value]
+
+
+@dataclass(frozen=True, slots=True)
+class Compiled:
+    """An expression, or a part of one, with the type of its value."""
+
+    type: str
+    evaluate: Evaluate
+
+
+@dataclass(frozen=True, slots=True)
+class Declaration:
+    """A variable or a field. ``fields`` are those of an object, by name; ``items`` what a map or list holds."""
+
+    type: str
+    fields: Mapping[str, Declaration] | None = None
+    items: Declaration | None = None
+
+
+class Compiler:
+    """Compiles one expression in an environment of declared variables."""
+
+    def __init__(self, text: str, variables: Mapping[str, Declaration]) -> None:
+        self._text = text
+        self._declared = dict(variables)
+
+    def compile(self, node: Node) -> Compiled:
+        """The program of a node. Raises CompileError."""
+        match node:
+            case Literal():
+                value = node.value
+                return Compiled(type_name(value), lambda scope: value)
+            case Ident():
+                return self._ident(node)
+            case Select():
+                return self._select(node)
+            case ListOf():
+                return self._list(node)
+            case MapOf():
+                return self._map(node)
+            case Call():
+                return self._call(node)
+
+    def error(self, node: Node, problem: str) -> CompileError:
+        """A problem at a node."""
+        return CompileError(error_text(self._text, _first_place(node), problem))
+
+    def declared(self, node: Node) -> Declaration:
+        """What is known of the value of a node before it is evaluated."""
+        if isinstance(node, Ident) and node.name in self._declared:
+            return self._declared[node.name]
+        if isinstance(node, Select):
+            owner = self.declared(node.operand)
+            if owner.fields is not None and node.field in owner.fields:
+                return owner.fields[node.field]
+            return owner.items or Declaration(DYN)
+        if isinstance(node, Call) and node.function == "_[_]":
+            return self.declared(node.args[0]).items or Declaration(DYN)
+        return Declaration(DYN)
+
+    def within(self, name: str, declaration: Declaration, body: Node) -> Compiled:
+        """A part of the expression in which one more variable is declared."""
+        missing = object()
+        before = self._declared.get(name, missing)
+        self._declared[name] = declaration
+        try:
+            return self.compile(body)
+        finally:
+            if isinstance(before, Declaration):
+                self._declared[name] = before
+            else:
+                del self._declared[name]
+
+    def _ident(self, node: Ident) -> Compiled:
+        declaration = self._declared.get(node.name)
+        if declaration is None:
+            raise self.error(node, f"undeclared reference to '{node.name}' (in container '')")
+        name = node.name
+
+        def evaluate(scope: Scope) -> Value:
+            scope.spend(1)
+            return scope.variables[name]
+
+        return Compiled(declaration.type, evaluate)
+
+    def _select(self, node: Select) -> Compiled:
+        owner = self.declared(node.operand)
+        if owner.fields is not None and node.field not in owner.fields:
+            raise self.error(node, f"undefined field '{node.field}'")
+        operand = self.compile(node.operand)
+        if operand.type not in (DYN, "map", "object"):
+            raise self.error(node, f"type '{operand.type}' does not support field selection")
+        evaluate, field = operand.evaluate, node.field
+
+        def select(scope: Scope) -> Value:
+            value = evaluate(scope)
+            scope.spend(1)
+            return looked_up(value, field)
+
+        return Compiled(self.declared(node).type, select)
+
+    def _list(self, node: ListOf) -> Compiled:
+        items = [self.compile(one).evaluate for one in node.items]
+
+        def build(scope: Scope) -> Value:
+            value = tuple([item(scope) for item in items])
+            scope.spend(_LIST_COST)
+            return value
+
+        return Compiled("list", build)
+
+    def _map(self, node: MapOf) -> Compiled:
+        entries = [(self.compile(key).evaluate, self.compile(value).evaluate) for key, value in node.entries]
+
+        def build(scope: Scope) -> Value:
+            found: dict[Value, Value] = {}
+            for key, value in entries:
+                name = key(scope)
+                if type_name(name) not in ("string", "int", "uint", "bool"):
+                    raise EvaluationError(f"unsupported key type: {type_name(name)}")
+                if any(equal(name, one) for one in found):
+                    raise EvaluationError(f"Failed with repeated key: {name}")
+                found[name] = value(scope)
+            scope.spend(_MAP_COST)
+            return found
+
+        return Compiled("map", build)
+
+    def _call(self, node: Call) -> Compiled:
+        # Macros are compiled by a module of their own, which compiles their parts with this one.
+        from podium.api.cel.macros import macro_of  # noqa: PLC0415
+
+        macro = macro_of(node)
+        if macro is not None:
+            return macro(self, node)
+        if node.function == "_[_]":
+            return self._index(node)
+        return self._function(node)
+
+    def _index(self, node: Call) -> Compiled:
+        operand, index = (self.compile(one) for one in node.args)
+        function = FUNCTIONS[node.function]
+        if operand.type not in (DYN, "map", "list"):
+            raise self.error(node, f"found no matching overload for '_[_]' applied to '({operand.type}, {index.type})'")
+        of, at = operand.evaluate, index.evaluate
+
+        def evaluate(scope: Scope) -> Value:
+            value, key = of(scope), at(scope)
+            scope.spend(1)
+            if isinstance(value, tuple):
+                return function.of_values((value, key)).call(value, key)
+            return looked_up(value, key)
+
+        return Compiled(self.declared(node).type, evaluate)
+
+    def _function(self, node: Call) -> Compiled:
+        function, parts = self._meant(node)
+        compiled = [self.compile(part) for part in parts]
+        types = tuple("map" if one.type == "object" else one.type for one in compiled)
+        possible = function.of_types(types)
+        if not possible:
+            applied = f"{types[0]}.({', '.join(types[1:])})" if node.target else f"({', '.join(types)})"
+            problem = f"found no matching overload for '{function.name}' applied to '{applied}'"
+            raise self.error(node, problem)
+        gives = {overload.gives for overload in possible}
+        evaluates = [one.evaluate for one in compiled]
+
+        def evaluate(scope: Scope) -> Value:
+            values = tuple([one(scope) for one in evaluates])
+            overload = function.of_values(values)
+            scope.spend(overload.cost(*values))
+            return overload.call(*values)
+
+        return Compiled(gives.pop() if len(gives) == 1 else DYN, evaluate)
+
+    def _meant(self, node: Call) -> tuple[Function, tuple[Node, ...]]:
+        """The function that a call names, and what it is called with."""
+        target = node.target
+        if isinstance(target, Ident) and target.name not in self._declared:
+            named = FUNCTIONS.get(f"{target.name}.{node.function}")
+            if named is not None:
+                return named, node.args
+        known = FUNCTIONS if target is None else METHODS
+        if node.function not in known:
+            raise self.error(node, f"undeclared reference to '{node.function}' (in container '')")
+        return known[node.function], node.args if target is None else (target, *node.args)
+
+
+def looked_up(value: Value, key: Value) -> Value:
+    """The entry of a map. Raises EvaluationError."""
+    if isinstance(value, dict):
+        try:
+            return value[key]
+        except (KeyError, TypeError):
+            if isinstance(value, WithDefault):
+                return {}
+    raise EvaluationError(f"no such key: {key}")
+
+
+def _first_place(node: Node) -> Place:
+    return node.place

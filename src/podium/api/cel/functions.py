@@ -1,0 +1,353 @@
+"""The functions and methods that expressions may call: CEL's own, those for texts and lists, quantities and versions.
+
+Source: cel-spec (standard definitions), cel-go ext (strings, sets) and apiserver/pkg/cel/library (lists, regex,
+quantity, semver). Left out, and refused when an expression is compiled: times and durations, optional values, URLs, IP
+addresses, named formats, and the formatting of texts.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Callable
+from typing import Any
+
+from podium.api.cel.overloads import DYN, Function, Overload, constant, of_product, operators, tenth, traversal
+from podium.api.cel.values import (
+    MAX_INT,
+    MAX_UINT,
+    MIN_INT,
+    NANO,
+    EvaluationError,
+    Quantity,
+    Semver,
+    UInt,
+    Value,
+    equal,
+    number,
+    size_of,
+    type_name,
+)
+
+QUANTITY, SEMVER = "kubernetes.Quantity", "kubernetes.Semver"
+_NUMBERS = ("int", "uint", "double")
+
+
+class _Table:
+    """Collects overloads by the function's name."""
+
+    def __init__(self) -> None:
+        self.found: dict[str, list[Overload]] = {}
+
+    def add(
+        self,
+        name: str,
+        takes: tuple[str, ...],
+        gives: str,
+        call: Callable[..., Value],
+        cost: Callable[..., int] = constant,
+    ) -> None:
+        self.found.setdefault(name, []).append(Overload(takes, gives, call, cost))
+
+    def functions(self) -> dict[str, Function]:
+        return {name: Function(name, tuple(overloads)) for name, overloads in self.found.items()}
+
+
+def _whole(value: int | float) -> int:
+    if isinstance(value, float) and not math.isfinite(value):
+        raise EvaluationError("integer overflow")
+    if not MIN_INT <= int(value) <= MAX_INT:
+        raise EvaluationError("integer overflow")
+    return int(value)
+
+
+def _unsigned(value: int | float) -> UInt:
+    if isinstance(value, float) and not math.isfinite(value):
+        raise EvaluationError("unsigned integer overflow")
+    if not 0 <= int(value) <= MAX_UINT:
+        raise EvaluationError("unsigned integer overflow")
+    return UInt(int(value))
+
+
+def _read(text: str, to: Callable[[str], Any], pattern: str) -> Any:
+    if len(text) > 400 or not re.fullmatch(pattern, text, re.ASCII):
+        raise EvaluationError(f"type conversion error from 'string' to '{to.__name__}'")
+    return to(text)
+
+
+def _shown(value: Value) -> str:
+    value = value.value if isinstance(value, UInt) else value
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, float):
+        return f"{value:g}"
+    if isinstance(value, bytes):
+        try:
+            return value.decode()
+        except UnicodeDecodeError:
+            raise EvaluationError("invalid UTF-8 in bytes, cannot convert to string") from None
+    return str(value)
+
+
+def _conversions(table: _Table) -> None:
+    for kind in _NUMBERS:
+        table.add("int", (kind,), "int", lambda a: _whole(number(a)))
+        table.add("uint", (kind,), "uint", lambda a: _unsigned(number(a)))
+        table.add("double", (kind,), "double", lambda a: float(number(a)))
+    table.add("int", ("string",), "int", lambda a: _whole(_read(a, int, r"[+-]?\d+")))
+    table.add("uint", ("string",), "uint", lambda a: _unsigned(_read(a, int, r"\d+")))
+    table.add("double", ("string",), "double", lambda a: _read(a, float, r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?"))
+    for kind in ("bool", "string", "bytes", *_NUMBERS):
+        table.add("string", (kind,), "string", _shown, traversal(0))
+    table.add("bytes", ("string",), "bytes", lambda a: a.encode(), traversal(0))
+    table.add("bool", ("bool",), "bool", lambda a: a)
+    table.add("bool", ("string",), "bool", _truth)
+    table.add("dyn", (DYN,), DYN, lambda a: a)
+    table.add("type", (DYN,), "string", type_name)
+
+
+def _truth(text: str) -> bool:
+    if text in ("1", "t", "true", "TRUE", "True"):
+        return True
+    if text in ("0", "f", "false", "FALSE", "False"):
+        return False
+    raise EvaluationError("type conversion error from 'string' to 'bool'")
+
+
+def _matched(text: str, pattern: str) -> bool:
+    return _pattern(pattern).search(text) is not None
+
+
+def _pattern(pattern: str) -> Any:
+    """A regular expression whose search takes time in proportion to the text, whatever it says."""
+    import re2  # type: ignore[import-untyped]  # noqa: PLC0415 - few expressions have any
+
+    options = re2.Options()
+    options.log_errors = False
+    try:
+        return re2.compile(pattern, options=options)
+    except re2.error as error:
+        raise EvaluationError(f"error parsing regexp: {error}") from None
+
+
+def _of_match(*args: Value) -> int:
+    return tenth(1 + size_of(args[0])) * -(-size_of(args[1]) // 4)
+
+
+def _texts(table: _Table) -> None:
+    one, two = ("string", "string"), ("string", "string", "string")
+    table.add("contains", one, "bool", lambda a, b: b in a, of_product)
+    table.add("startsWith", one, "bool", lambda a, b: a.startswith(b), traversal(1))
+    table.add("endsWith", one, "bool", lambda a, b: a.endswith(b), traversal(1))
+    table.add("matches", one, "bool", _matched, _of_match)
+    table.add("find", one, "string", _first_match, _of_match)
+    table.add("findAll", one, "list", _all_matches, _of_match)
+    table.add("charAt", ("string", "int"), "string", _char_at)
+    table.add("indexOf", one, "int", lambda a, b: a.find(b), of_product)
+    table.add("lastIndexOf", one, "int", lambda a, b: a.rfind(b), of_product)
+    table.add("lowerAscii", ("string",), "string", lambda a: _in_case(a, str.lower), traversal(0))
+    table.add("upperAscii", ("string",), "string", lambda a: _in_case(a, str.upper), traversal(0))
+    table.add("trim", ("string",), "string", lambda a: a.strip(), traversal(0))
+    table.add("replace", two, "string", _replaced, _of_replacement)
+    table.add("split", one, "list", lambda a, b: tuple(a.split(b) if b else a), traversal(0))
+    table.add("substring", ("string", "int"), "string", lambda a, b: _part(a, b, len(a)), traversal(0))
+    table.add("substring", ("string", "int", "int"), "string", _part, traversal(0))
+    table.add("join", ("list",), "string", lambda a: _joined(a, ""), _of_join)
+    table.add("join", ("list", "string"), "string", lambda a, b: _joined(a, b), _of_join)
+    table.add("reverse", ("string",), "string", lambda a: a[::-1], traversal(0))
+
+
+def _first_match(text: str, pattern: str) -> str:
+    match = _pattern(pattern).search(text)
+    return str(match[0]) if match else ""
+
+
+def _all_matches(text: str, pattern: str) -> tuple[str, ...]:
+    return tuple(match[0] for match in _pattern(pattern).finditer(text))
+
+
+def _char_at(text: str, index: int) -> str:
+    if not 0 <= index <= len(text):
+        raise EvaluationError(f"index out of range: {index}")
+    return text[index : index + 1]
+
+
+def _in_case(text: str, change: Callable[[str], str]) -> str:
+    return "".join(change(one) if one.isascii() else one for one in text)
+
+
+def _replaced(text: str, old: str, new: str) -> str:
+    # The cost limit bounds what comes out too: whatever is put in costs its size before it is made.
+    return text.replace(old, new)
+
+
+def _of_replacement(*args: Value) -> int:
+    text, old, new = (size_of(one) for one in args)
+    return tenth(text + (text // max(old, 1) + 1) * new)
+
+
+def _part(text: str, start: int, end: int) -> str:
+    if not 0 <= start <= end <= len(text):
+        raise EvaluationError(f"index out of range: {start if not 0 <= start <= len(text) else end}")
+    return text[start:end]
+
+
+def _joined(items: tuple[Value, ...], by: str) -> str:
+    if not all(isinstance(one, str) for one in items):
+        raise EvaluationError("join: no such overload")
+    return by.join(items)
+
+
+def _of_join(items: tuple[Value, ...], by: str = "") -> int:
+    return tenth(sum(size_of(one) for one in items) + len(items) * len(by))
+
+
+def _collections(table: _Table) -> None:
+    for kind in ("string", "bytes", "list", "map"):
+        table.add("size", (kind,), "int", len)
+    table.add("isSorted", ("list",), "bool", _is_sorted, _of_items)
+    table.add("sum", ("list",), DYN, _sum, _of_items)
+    table.add("min", ("list",), DYN, lambda items: _extreme(items, min), _of_items)
+    table.add("max", ("list",), DYN, lambda items: _extreme(items, max), _of_items)
+    table.add("indexOf", ("list", DYN), "int", lambda items, one: _place(items, one, range(len(items))), _of_items)
+    table.add(
+        "lastIndexOf",
+        ("list", DYN),
+        "int",
+        lambda items, one: _place(items, one, reversed(range(len(items)))),
+        _of_items,
+    )
+    pair = ("list", "list")
+    table.add("sets.contains", pair, "bool", lambda a, b: all(_has(a, one) for one in b), _of_pairs)
+    table.add("sets.intersects", pair, "bool", lambda a, b: any(_has(a, one) for one in b), _of_pairs)
+    table.add("sets.equivalent", pair, "bool", _equivalent, _of_pairs)
+
+
+def _of_items(items: tuple[Value, ...], *_: Value) -> int:
+    return max(len(items), 1)
+
+
+def _of_pairs(*args: Value) -> int:
+    return max(len(args[0]) * len(args[1]), 1)
+
+
+def _comparable(items: tuple[Value, ...]) -> list[Any]:
+    kinds = {type_name(one) for one in items}
+    if len(kinds) > 1 or kinds & {"list", "map", "null_type"}:
+        raise EvaluationError("no such overload")
+    return [one.order if isinstance(one, Semver) else one.value if isinstance(one, UInt) else one for one in items]
+
+
+def _is_sorted(items: tuple[Value, ...]) -> bool:
+    order = _comparable(items)
+    return all(left <= right for left, right in zip(order, order[1:], strict=False))
+
+
+def _extreme(items: tuple[Value, ...], pick: Callable[..., int]) -> Value:
+    if not items:
+        raise EvaluationError(f"{pick.__name__} called on empty list")
+    order = _comparable(items)
+    return items[pick(range(len(items)), key=order.__getitem__)]
+
+
+def _sum(items: tuple[Value, ...]) -> Value:
+    kinds = {type_name(one) for one in items}
+    if len(kinds) > 1 or not kinds <= set(_NUMBERS):
+        raise EvaluationError("no such overload")
+    total = sum(number(one) for one in items)
+    if kinds == {"uint"}:
+        return _unsigned(total)
+    return total if kinds == {"double"} else _whole(total)
+
+
+def _place(items: tuple[Value, ...], wanted: Value, places: Any) -> int:
+    return next((place for place in places if equal(items[place], wanted)), -1)
+
+
+def _has(items: tuple[Value, ...], wanted: Value) -> bool:
+    return any(equal(one, wanted) for one in items)
+
+
+def _equivalent(left: tuple[Value, ...], right: tuple[Value, ...]) -> bool:
+    return all(_has(left, one) for one in right) and all(_has(right, one) for one in left)
+
+
+def _quantities(table: _Table) -> None:
+    one, both = (QUANTITY,), (QUANTITY, QUANTITY)
+    table.add("quantity", ("string",), QUANTITY, Quantity.of, traversal(0))
+    table.add("isQuantity", ("string",), "bool", lambda a: _is(Quantity.of, a), traversal(0))
+    table.add("sign", one, "int", lambda a: (a.nano > 0) - (a.nano < 0))
+    table.add("isInteger", one, "bool", lambda a: _fits(a))
+    table.add("asInteger", one, "int", _as_integer)
+    table.add("asApproximateFloat", one, "double", lambda a: a.nano / NANO)
+    table.add("isGreaterThan", both, "bool", lambda a, b: a > b)
+    table.add("isLessThan", both, "bool", lambda a, b: a < b)
+    table.add("compareTo", both, "int", lambda a, b: (a > b) - (a < b))
+    for name, sign in (("add", 1), ("sub", -1)):
+        table.add(name, both, QUANTITY, lambda a, b, s=sign: Quantity(a.nano + s * b.nano))
+        table.add(name, (QUANTITY, "int"), QUANTITY, lambda a, b, s=sign: Quantity(a.nano + s * b * NANO))
+
+
+def _is(read: Callable[[str], object], text: str) -> bool:
+    try:
+        read(text)
+    except EvaluationError:
+        return False
+    return True
+
+
+def _fits(amount: Quantity) -> bool:
+    return amount.nano % NANO == 0 and MIN_INT <= amount.nano // NANO <= MAX_INT
+
+
+def _as_integer(amount: Quantity) -> int:
+    if not _fits(amount):
+        raise EvaluationError("cannot convert value to integer")
+    return amount.nano // NANO
+
+
+def _versions(table: _Table) -> None:
+    one, both = (SEMVER,), (SEMVER, SEMVER)
+    table.add("semver", ("string",), SEMVER, Semver.of, traversal(0))
+    table.add("semver", ("string", "bool"), SEMVER, _lenient, traversal(0))
+    table.add("isSemver", ("string",), "bool", lambda a: _is(Semver.of, a), traversal(0))
+    table.add("isSemver", ("string", "bool"), "bool", lambda a, b: _is(lambda text: _lenient(text, b), a), traversal(0))
+    table.add("major", one, "int", lambda a: a.major)
+    table.add("minor", one, "int", lambda a: a.minor)
+    table.add("patch", one, "int", lambda a: a.patch)
+    table.add("isGreaterThan", both, "bool", lambda a, b: a.order > b.order)
+    table.add("isLessThan", both, "bool", lambda a, b: a.order < b.order)
+    table.add("compareTo", both, "int", lambda a, b: (a.order > b.order) - (a.order < b.order))
+
+
+def _lenient(text: str, normalize: bool) -> Semver:
+    """A version; with ``normalize`` also one such as v1.2 or 01.2.3 (blang/semver's tolerant reading)."""
+    if not normalize:
+        return Semver.of(text)
+    head, *rest = re.split(r"(?=[-+])", text.removeprefix("v"), maxsplit=1)
+    parts = head.split(".")
+    if len(parts) < 3 and rest:
+        raise EvaluationError("short version cannot contain PreRelease/Build meta data")
+    parts = [part.lstrip("0") or "0" if part.isdigit() else part for part in parts]
+    return Semver.of(".".join([*parts, *["0"] * (3 - len(parts))]) + "".join(rest))
+
+
+_METHODS_ALONE = ("quantity", "isQuantity", "semver", "isSemver", "int", "uint", "double", "string", "bytes", "bool")
+
+
+def _tables() -> tuple[dict[str, Function], dict[str, Function]]:
+    table = _Table()
+    for fill in (_conversions, _texts, _collections, _quantities, _versions):
+        fill(table)
+    found = table.functions()
+    alone = {
+        name: one
+        for name, one in found.items()
+        if name in (*_METHODS_ALONE, "dyn", "type", "size", "matches") or name.startswith("sets.")
+    }
+    methods = {name: one for name, one in found.items() if name not in alone or name in ("size", "matches")}
+    return {**operators(), **alone}, methods
+
+
+FUNCTIONS, METHODS = _tables()
+"""What is called by name alone, operators among it; and what is called on a value."""

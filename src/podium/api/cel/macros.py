@@ -1,0 +1,195 @@
+"""What looks like a function and is not: logic that need not evaluate everything, tests of presence, and loops.
+
+Source: cel-go parser/macro.go and interpreter (evalOr, evalAnd, evalFold); ext/bindings.go.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+
+from podium.api.cel.compiler import Compiled, Compiler, CostExceededError, Declaration, Evaluate, Scope
+from podium.api.cel.overloads import DYN
+from podium.api.cel.syntax import Call, Ident, Node, Select
+from podium.api.cel.values import EvaluationError, Value, WithDefault
+
+Macro = Callable[[Compiler, Call], Compiled]
+_ITEM = Declaration(DYN)
+
+
+def macro_of(call: Call) -> Macro | None:
+    """How a call is compiled where it is no call of a function, else None."""
+    if call.target is None:
+        return _ALONE.get((call.function, len(call.args))) or _LOGIC.get(call.function)
+    if isinstance(call.target, Ident) and (call.target.name, call.function) == ("cel", "bind"):
+        return _bind if len(call.args) == 3 else None
+    return _LOOPS.get((call.function, len(call.args)))
+
+
+def _truth(value: Value) -> bool:
+    if not isinstance(value, bool):
+        raise EvaluationError("no such overload")
+    return value
+
+
+def _logic(decisive: bool) -> Macro:
+    """|| and &&: a part with the decisive value decides, whatever errors the others have."""
+
+    def compile_logic(compiler: Compiler, call: Call) -> Compiled:
+        parts = _booleans(compiler, call.args)
+
+        def evaluate(scope: Scope) -> Value:
+            return _decided(scope, parts, decisive)
+
+        return Compiled("bool", evaluate)
+
+    return compile_logic
+
+
+def _decided(scope: Scope, parts: Iterable[Evaluate], decisive: bool) -> bool:
+    failed: EvaluationError | None = None
+    for part in parts:
+        try:
+            if _truth(part(scope)) is decisive:
+                return decisive
+        except CostExceededError:
+            raise
+        except EvaluationError as error:
+            failed = failed or error
+    if failed is not None:
+        raise failed
+    return not decisive
+
+
+def _booleans(compiler: Compiler, nodes: Iterable[Node]) -> list[Evaluate]:
+    found = []
+    for node in nodes:
+        compiled = compiler.compile(node)
+        if compiled.type not in ("bool", DYN):
+            raise compiler.error(node, f"expected type 'bool' but found '{compiled.type}'")
+        found.append(compiled.evaluate)
+    return found
+
+
+def _choice(compiler: Compiler, call: Call) -> Compiled:
+    (condition,) = _booleans(compiler, call.args[:1])
+    yes, no = (compiler.compile(one) for one in call.args[1:])
+
+    def evaluate(scope: Scope) -> Value:
+        return (yes if _truth(condition(scope)) else no).evaluate(scope)
+
+    return Compiled(yes.type if yes.type == no.type else DYN, evaluate)
+
+
+def _has(compiler: Compiler, call: Call) -> Compiled:
+    (field,) = call.args
+    if not isinstance(field, Select):
+        raise compiler.error(call, "invalid argument to has() macro")
+    compiler.compile(field)
+    operand, name = compiler.compile(field.operand).evaluate, field.field
+
+    def evaluate(scope: Scope) -> Value:
+        value = operand(scope)
+        return isinstance(value, dict) and (name in value or isinstance(value, WithDefault))
+
+    return Compiled("bool", evaluate)
+
+
+def _bind(compiler: Compiler, call: Call) -> Compiled:
+    name = _variable(compiler, call.args[0])
+    value = compiler.compile(call.args[1])
+    body = compiler.within(name, compiler.declared(call.args[1]), call.args[2])
+
+    def evaluate(scope: Scope) -> Value:
+        return _with(scope, name, value.evaluate(scope), body.evaluate)
+
+    return Compiled(body.type, evaluate)
+
+
+def _variable(compiler: Compiler, node: Node) -> str:
+    if not isinstance(node, Ident):
+        raise compiler.error(node, "argument must be a simple name")
+    return node.name
+
+
+def _with(scope: Scope, name: str, value: Value, body: Evaluate) -> Value:
+    before = scope.variables
+    scope.variables = {**before, name: value}
+    try:
+        return body(scope)
+    finally:
+        scope.variables = before
+
+
+def _items(value: Value) -> Iterable[Value]:
+    """What a loop goes over: the items of a list, the keys of a map."""
+    if not isinstance(value, tuple | dict):
+        raise EvaluationError("no such overload")
+    return value
+
+
+def _loop(
+    finish: Callable[[Scope, Iterable[Value], Callable[[Value], list[Value]]], Value], gives: str, *, steps: int
+) -> Macro:
+    """A loop over a list or a map. ``finish`` is given the items, and what evaluates the loop's parts for one."""
+
+    def compile_loop(compiler: Compiler, call: Call) -> Compiled:
+        if call.target is None:
+            raise AssertionError("a loop without anything to go over")
+        some, name = compiler.compile(call.target), _variable(compiler, call.args[0])
+        if some.type not in ("list", "map", DYN):
+            problem = (
+                f"expression of type '{some.type}' cannot be range of a comprehension (must be list, map, or dynamic)"
+            )
+            raise compiler.error(call, problem)
+        bodies = [compiler.within(name, _ITEM, one).evaluate for one in call.args[1:]]
+
+        def evaluate(scope: Scope) -> Value:
+            def parts(item: Value) -> list[Value]:
+                # The condition to go on, and the variable that gathers the result.
+                scope.spend(steps)
+                return (
+                    [_with(scope, name, item, bodies[0])] if len(bodies) == 1 else _guarded(scope, name, item, bodies)
+                )
+
+            return finish(scope, _items(some.evaluate(scope)), parts)
+
+        return Compiled(gives, evaluate)
+
+    return compile_loop
+
+
+def _guarded(scope: Scope, name: str, item: Value, bodies: list[Evaluate]) -> list[Value]:
+    """The second part, where the first is true."""
+    return [_with(scope, name, item, bodies[1])] if _truth(_with(scope, name, item, bodies[0])) else []
+
+
+def _quantifier(decisive: bool) -> Macro:
+    def finish(scope: Scope, items: Iterable[Value], parts: Callable[[Value], list[Value]]) -> Value:
+        return _decided(scope, ((lambda _, item=item: parts(item)[0]) for item in items), decisive)
+
+    return _loop(finish, "bool", steps=3)
+
+
+def _one(_: Scope, items: Iterable[Value], parts: Callable[[Value], list[Value]]) -> Value:
+    return sum(_truth(parts(item)[0]) for item in items) == 1
+
+
+def _kept(_: Scope, items: Iterable[Value], parts: Callable[[Value], list[Value]]) -> Value:
+    return tuple([item for item in items if _truth(parts(item)[0])])
+
+
+def _mapped(_: Scope, items: Iterable[Value], parts: Callable[[Value], list[Value]]) -> Value:
+    return tuple([value for item in items for value in parts(item)])
+
+
+_LOGIC: dict[str, Macro] = {"_||_": _logic(True), "_&&_": _logic(False), "_?_:_": _choice}
+_ALONE: dict[tuple[str, int], Macro] = {("has", 1): _has}
+_LOOPS: dict[tuple[str, int], Macro] = {
+    ("all", 2): _quantifier(False),
+    ("exists", 2): _quantifier(True),
+    ("exists_one", 2): _loop(_one, "bool", steps=2),
+    ("existsOne", 2): _loop(_one, "bool", steps=2),
+    ("filter", 2): _loop(_kept, "list", steps=2),
+    ("map", 2): _loop(_mapped, "list", steps=12),
+    ("map", 3): _loop(_mapped, "list", steps=12),
+}

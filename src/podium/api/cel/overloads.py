@@ -1,0 +1,222 @@
+"""Functions, methods and operators: what they take, what they give, and what they cost.
+
+Cost is counted as cel-go's tracker and Kubernetes' estimator do: one for what takes the same time whatever it works on,
+else by the sizes of the operands (interpreter/runtimecost.go; apiserver/pkg/cel/library/cost.go).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from podium.api.cel.values import (
+    MAX_INT,
+    MAX_UINT,
+    MIN_INT,
+    EvaluationError,
+    UInt,
+    Value,
+    equal,
+    is_number,
+    number,
+    size_of,
+    type_name,
+)
+
+DYN = "dyn"
+Costing = Callable[..., int]
+
+
+@dataclass(frozen=True, slots=True)
+class Overload:
+    """One form of a function. ``takes`` names the types of its arguments, a method's target first."""
+
+    takes: tuple[str, ...]
+    gives: str
+    call: Callable[..., Value]
+    cost: Costing
+
+    def accepts(self, types: tuple[str, ...]) -> bool:
+        """Whether arguments of these types may be meant; what is not known before evaluation may be anything."""
+        return len(types) == len(self.takes) and all(
+            DYN in pair or pair[0] == pair[1] for pair in zip(self.takes, types, strict=True)
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Function:
+    """All forms under one name."""
+
+    name: str
+    overloads: tuple[Overload, ...]
+
+    def of_types(self, types: tuple[str, ...]) -> tuple[Overload, ...]:
+        """The forms that may be meant by arguments of these types."""
+        return tuple(one for one in self.overloads if one.accepts(types))
+
+    def of_values(self, values: tuple[Value, ...]) -> Overload:
+        """The form for these arguments. Raises EvaluationError."""
+        types = tuple(type_name(value) for value in values)
+        for overload in self.overloads:
+            if overload.accepts(types):
+                return overload
+        said = f"{self.name}({', '.join(types)})"
+        raise EvaluationError(f"no such overload: {said}" if self.name[0].isalpha() else "no such overload")
+
+
+def constant(*_: Value) -> int:
+    """The cost of what takes the same time whatever it works on."""
+    return 1
+
+
+def tenth(size: int) -> int:
+    """The cost of looking through a text of that size once."""
+    return -(-size // 10)
+
+
+def traversal(index: int) -> Costing:
+    """The cost of looking through one argument."""
+    return lambda *args: tenth(size_of(args[index]))
+
+
+def of_both(*args: Value) -> int:
+    """The cost of putting two texts together."""
+    return tenth(size_of(args[0]) + size_of(args[1]))
+
+
+def of_smaller(*args: Value) -> int:
+    """The cost of comparing two values."""
+    return tenth(min(size_of(args[0]), size_of(args[1])))
+
+
+def of_product(*args: Value) -> int:
+    """The cost of looking for one text in another."""
+    return tenth(size_of(args[0])) * tenth(size_of(args[1]))
+
+
+def _checked(value: int) -> int:
+    if not MIN_INT <= value <= MAX_INT:
+        raise EvaluationError("integer overflow")
+    return value
+
+
+def _unsigned(value: int) -> UInt:
+    if not 0 <= value <= MAX_UINT:
+        raise EvaluationError("unsigned integer overflow")
+    return UInt(value)
+
+
+def _divided(left: int, right: int) -> int:
+    if right == 0:
+        raise EvaluationError("division by zero")
+    quotient = abs(left) // abs(right)
+    return quotient if (left < 0) == (right < 0) else -quotient
+
+
+def _rest(left: int, right: int) -> int:
+    if right == 0:
+        raise EvaluationError("modulus by zero")
+    rest = abs(left) % abs(right)
+    return -rest if left < 0 else rest
+
+
+def _float_divided(left: float, right: float) -> float:
+    if right == 0:
+        return float("nan") if left == 0 else float("inf") if left > 0 else float("-inf")
+    return left / right
+
+
+def _arithmetic() -> dict[str, list[Overload]]:
+    whole: dict[str, Callable[[int, int], int]] = {
+        "_+_": lambda a, b: a + b,
+        "_-_": lambda a, b: a - b,
+        "_*_": lambda a, b: a * b,
+        "_/_": _divided,
+        "_%_": _rest,
+    }
+    found: dict[str, list[Overload]] = {}
+    for name, apply in whole.items():
+        found[name] = [
+            Overload(("int", "int"), "int", lambda a, b, f=apply: _checked(f(a, b)), constant),
+            Overload(("uint", "uint"), "uint", lambda a, b, f=apply: _unsigned(f(a.value, b.value)), constant),
+        ]
+    real: dict[str, Callable[[float, float], float]] = {
+        "_+_": lambda a, b: a + b,
+        "_-_": lambda a, b: a - b,
+        "_*_": lambda a, b: a * b,
+        "_/_": _float_divided,
+    }
+    for name, divide in real.items():
+        found[name].append(Overload(("double", "double"), "double", divide, constant))
+    for joined in ("string", "bytes"):
+        found["_+_"].append(Overload((joined, joined), joined, lambda a, b: a + b, of_both))
+    found["_+_"].append(Overload(("list", "list"), "list", lambda a, b: a + b, constant))
+    found["-_"] = [
+        Overload(("int",), "int", lambda a: _checked(-a), constant),
+        Overload(("double",), "double", lambda a: -a, constant),
+    ]
+    found["!_"] = [Overload(("bool",), "bool", lambda a: not a, constant)]
+    return found
+
+
+_ORDERED = ("bool", "int", "uint", "double", "string", "bytes")
+_COMPARISONS: dict[str, Callable[[Value, Value], bool]] = {
+    "_<_": lambda a, b: a < b,
+    "_<=_": lambda a, b: a <= b,
+    "_>_": lambda a, b: a > b,
+    "_>=_": lambda a, b: a >= b,
+}
+
+
+def _comparisons() -> dict[str, list[Overload]]:
+    found: dict[str, list[Overload]] = {}
+    for name, compare in _COMPARISONS.items():
+        same = [Overload((one, one), "bool", _compared(compare), of_smaller) for one in _ORDERED]
+        numbers = ("int", "uint", "double")
+        mixed = [
+            Overload((left, right), "bool", _compared(compare), constant)
+            for left in numbers
+            for right in numbers
+            if left != right
+        ]
+        found[name] = same + mixed
+    found["_==_"] = [Overload((DYN, DYN), "bool", equal, of_smaller)]
+    found["_!=_"] = [Overload((DYN, DYN), "bool", lambda a, b: not equal(a, b), of_smaller)]
+    found["@in"] = [
+        Overload((DYN, "list"), "bool", lambda item, some: any(equal(item, one) for one in some), _of_list),
+        Overload((DYN, "map"), "bool", _is_key, constant),
+    ]
+    return found
+
+
+def _compared(compare: Callable[[Value, Value], bool]) -> Callable[[Value, Value], bool]:
+    def compared(left: Value, right: Value) -> bool:
+        if is_number(left) and is_number(right):
+            return compare(number(left), number(right))
+        return compare(left, right)
+
+    return compared
+
+
+def _of_list(*args: Value) -> int:
+    return size_of(args[1])
+
+
+def _is_key(key: Value, some: Value) -> bool:
+    return any(equal(key, one) for one in some) if not isinstance(key, str) else key in some
+
+
+def _index(some: Value, index: Value) -> Value:
+    if not is_number(index) or number(index) != int(number(index)):
+        raise EvaluationError("no such overload")
+    place = int(number(index))
+    if not 0 <= place < len(some):
+        raise EvaluationError(f"index out of bounds: {place}")
+    return some[place]
+
+
+def operators() -> dict[str, Function]:
+    """All operators, under cel-go's names for them."""
+    found = {**_arithmetic(), **_comparisons()}
+    found["_[_]"] = [Overload(("list", DYN), DYN, _index, constant)]
+    return {name: Function(name, tuple(overloads)) for name, overloads in found.items()}

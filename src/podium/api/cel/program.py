@@ -1,0 +1,42 @@
+"""Expressions, ready to be evaluated."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from podium.api.cel.compiler import Compiled, Compiler, Declaration, Scope
+from podium.api.cel.overloads import DYN
+from podium.api.cel.syntax import parse
+from podium.api.cel.values import CompileError, EvaluationError, Value, type_name
+
+
+@dataclass(frozen=True, slots=True)
+class Program:
+    """An expression that says yes or no."""
+
+    text: str
+    compiled: Compiled
+
+    def is_true(self, variables: Mapping[str, Value], cost_limit: int) -> bool:
+        """What it says. Raises EvaluationError where it says nothing, or would cost more than the limit."""
+        value = self.compiled.evaluate(Scope(dict(variables), cost_limit))
+        if not isinstance(value, bool):
+            raise EvaluationError(f"CEL result of type {type_name(value)} could not be converted to bool")
+        return value
+
+    def cost(self, variables: Mapping[str, Value], cost_limit: int) -> int:
+        """What its evaluation costs. Raises EvaluationError as `is_true` does."""
+        scope = Scope(dict(variables), cost_limit)
+        self.compiled.evaluate(scope)
+        return scope.cost
+
+
+def compile_expression(text: str, variables: Mapping[str, Declaration]) -> Program:
+    """The program of a text that must say yes or no. Raises CompileError."""
+    compiler = Compiler(text, variables)
+    node = parse(text)
+    compiled = compiler.compile(node)
+    if compiled.type not in ("bool", DYN):
+        raise CompileError(f"must evaluate to bool or the unknown type, not {compiled.type}")
+    return Program(text, compiled)

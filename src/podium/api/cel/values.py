@@ -1,0 +1,142 @@
+"""What expressions work with, and what goes wrong with it.
+
+Most values are Python's own: bool, int, float, str, bytes, None, tuples and dictionaries. What CEL tells apart and
+Python does not has a class here; quantities and versions are Kubernetes' own types (apiserver/pkg/cel/library).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import total_ordering
+from typing import Any
+
+from podium.api.quantity import parse_quantity
+
+Value = Any
+NANO = 10**9
+MIN_INT, MAX_INT, MAX_UINT = -(2**63), 2**63 - 1, 2**64 - 1
+_SEMVER = re.compile(
+    r"(0|[1-9]\d*)\.(0|[1-9]\d*)\.(0|[1-9]\d*)"
+    r"(?:-((?:0|[1-9]\d*|\d*[A-Za-z-][0-9A-Za-z-]*)(?:\.(?:0|[1-9]\d*|\d*[A-Za-z-][0-9A-Za-z-]*))*))?"
+    r"(?:\+([0-9A-Za-z-]+(?:\.[0-9A-Za-z-]+)*))?",
+    re.ASCII,
+)
+_MAX_VERSION = 256
+
+
+class CompileError(Exception):
+    """The expression says nothing that could be evaluated."""
+
+
+class EvaluationError(Exception):
+    """The expression has no value for this input; that is not the same as false."""
+
+
+@dataclass(frozen=True, slots=True)
+class UInt:
+    """An unsigned integer."""
+
+    value: int
+
+
+@total_ordering
+@dataclass(frozen=True, slots=True)
+class Quantity:
+    """An amount, in nano units."""
+
+    nano: int
+
+    @classmethod
+    def of(cls, text: str | int | float) -> Quantity:
+        """The quantity of a text. Raises EvaluationError."""
+        try:
+            return cls(parse_quantity(text))
+        except ValueError as error:
+            raise EvaluationError(str(error)) from None
+
+    def __lt__(self, other: Quantity) -> bool:
+        return self.nano < other.nano
+
+
+@dataclass(frozen=True, slots=True)
+class Semver:
+    """A semantic version 2.0.0. What is built differently counts as the same version."""
+
+    major: int
+    minor: int
+    patch: int
+    pre_release: tuple[str, ...] = ()
+
+    @classmethod
+    def of(cls, text: str) -> Semver:
+        """The version of a text. Raises EvaluationError."""
+        match = _SEMVER.fullmatch(text) if len(text) <= _MAX_VERSION else None
+        if match is None:
+            raise EvaluationError(f"{text[:40]!r} is no semantic version")
+        major, minor, patch = (int(match[number]) for number in (1, 2, 3))
+        if max(major, minor, patch) > MAX_UINT:
+            raise EvaluationError(f"{text[:40]!r} has a number that is too large")
+        return cls(major, minor, patch, tuple(match[4].split(".")) if match[4] else ())
+
+    @property
+    def order(self) -> tuple[Any, ...]:
+        """Where the version stands among others: a pre-release comes before its release, numbers before words."""
+        identifiers = tuple((0, int(one), "") if one.isdigit() else (1, 0, one) for one in self.pre_release)
+        return self.major, self.minor, self.patch, not identifiers, identifiers
+
+
+class WithDefault(dict[str, Value]):
+    """A map in which the lookup of an unknown key gives an empty map: the domains of a device's attributes."""
+
+
+_NAMES: dict[type, str] = {
+    bool: "bool",
+    int: "int",
+    UInt: "uint",
+    float: "double",
+    str: "string",
+    bytes: "bytes",
+    type(None): "null_type",
+    tuple: "list",
+    dict: "map",
+    WithDefault: "map",
+    Quantity: "kubernetes.Quantity",
+    Semver: "kubernetes.Semver",
+}
+
+
+def type_name(value: Value) -> str:
+    """The name of a value's type."""
+    return _NAMES[type(value)]
+
+
+def is_number(value: Value) -> bool:
+    """Whether the value is an int, uint or double."""
+    return type(value) in (int, float, UInt)
+
+
+def number(value: Value) -> int | float:
+    """The Python number of a numeric value, for comparisons across types."""
+    return value.value if isinstance(value, UInt) else value  # type: ignore[no-any-return]
+
+
+def equal(left: Value, right: Value) -> bool:
+    """Equality of any two values: numbers by their amount, all else of one type by content, different types never."""
+    if is_number(left) and is_number(right):
+        return number(left) == number(right)
+    if type_name(left) != type_name(right):
+        return False
+    if isinstance(left, tuple):
+        return len(left) == len(right) and all(equal(*pair) for pair in zip(left, right, strict=True))
+    if isinstance(left, Mapping):
+        return len(left) == len(right) and all(key in right and equal(left[key], right[key]) for key in left)
+    if isinstance(left, Semver):
+        return left.order == right.order  # type: ignore[no-any-return]
+    return left == right  # type: ignore[no-any-return]
+
+
+def size_of(value: Value) -> int:
+    """How large a value is to the cost of working with it: its length, 1 for what has none."""
+    return len(value) if isinstance(value, str | bytes | tuple | dict) else 1

@@ -1,0 +1,200 @@
+"""The containers of a pod (core/validation, validateContainers and validateInitContainers)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from podium.api.names import label_name_problem
+from podium.api.validation import finding
+from podium.api.validation.amounts import check_requirements, container_resource_problem
+from podium.api.validation.environment import check_environment
+from podium.api.validation.formats import ip_problem, port_name_problem, port_problem
+from podium.api.validation.mounts import check_mounts
+from podium.api.validation.place import Place
+from podium.api.validation.probes import check_lifecycle, check_probes
+from podium.api.validation.security import check_container_security
+from podium.api.validation.volumes import Volumes
+
+PROTOCOLS = ("SCTP", "TCP", "UDP")
+_PULL_POLICIES = ("Always", "IfNotPresent", "Never")
+_MESSAGE_POLICIES = ("File", "FallbackToLogsOnError")
+_RESTART_POLICIES = ("Always", "OnFailure", "Never")
+_RESIZABLE = ("cpu", "memory")
+_RESIZE_POLICIES = ("NotRequired", "RestartContainer")
+_MAX_RESTART_RULES = 20
+_MAX_EXIT_CODES = 255
+_PROBES_AND_LIFECYCLE = ("lifecycle", "livenessProbe", "readinessProbe", "startupProbe")
+_NOT_EPHEMERAL = ("ports", "resources", "resizePolicy", *_PROBES_AND_LIFECYCLE)
+
+
+@dataclass(frozen=True, slots=True)
+class Surroundings:
+    """What containers share in their pod: volumes, resource claims, the time to end, and how the pod restarts."""
+
+    volumes: Volumes
+    claims: frozenset[str]
+    grace_seconds: int
+    restart_policy: str
+    is_template: bool
+
+
+def check_containers(spec: Place, surroundings: Surroundings) -> None:
+    """All containers of a pod: those that run side by side, those before them, and those that debug them."""
+    containers, before = spec.objects("containers"), spec.objects("initContainers")
+    if not spec.value.get("containers"):
+        spec.required("containers")
+    names: set[str] = set()
+    for container in containers:
+        _check_container(container, surroundings, names)
+        _check_running(container, surroundings)
+    _check_host_ports(containers)
+    for container in before:
+        _check_container(container, surroundings, names)
+        _check_before(container, surroundings)
+        _check_host_ports([container])
+    running = frozenset(names)
+    for container in spec.objects("ephemeralContainers"):
+        _check_container(container, surroundings, names)
+        _check_ephemeral(container, running)
+
+
+def check_host_network_ports(spec: Place) -> None:
+    """On the node's network the port of the container is the node's; what is left open is filled in."""
+    for container in spec.objects("containers"):
+        for port in container.objects("ports"):
+            on_host, inside = port.number("hostPort") or 0, port.number("containerPort") or 0
+            if on_host != inside and on_host:
+                port.invalid("hostPort", on_host, "must match `containerPort` when `hostNetwork` is true")
+
+
+def _check_container(container: Place, surroundings: Surroundings, names: set[str]) -> None:
+    """What holds for containers of every sort; `names` are those of the pod's containers before it."""
+    name = container.text("name")
+    if not name:
+        container.required("name")
+    elif name in names:
+        container.duplicate("name", name)
+    else:
+        container.check("name", label_name_problem(name))
+    names.add(name)
+    _check_image(container, surroundings.is_template)
+    container.check_one_of("terminationMessagePolicy", _MESSAGE_POLICIES)
+    container.check_one_of("imagePullPolicy", _PULL_POLICIES)
+    _check_ports(container)
+    check_environment(container)
+    check_mounts(container, surroundings.volumes)
+    check_requirements(container, "resources", container_resource_problem, surroundings.claims)
+    _check_resize_policy(container, surroundings.restart_policy)
+    check_container_security(container)
+
+
+def _check_image(container: Place, is_template: bool) -> None:
+    image = container.text("image")
+    if not image:
+        container.required("image")
+    elif not is_template and image != image.strip():
+        container.invalid("image", image, "must not have leading or trailing whitespace")
+
+
+def _check_running(container: Place, surroundings: Surroundings) -> None:
+    """A container that runs as long as the pod."""
+    check_probes(container, surroundings.grace_seconds)
+    check_lifecycle(container, surroundings.grace_seconds)
+    _check_restarts(container)
+
+
+def _check_before(container: Place, surroundings: Surroundings) -> None:
+    """An init container: only one that restarts always runs on."""
+    if container.text("restartPolicy") == "Always":
+        _check_running(container, surroundings)
+        return
+    for name in _PROBES_AND_LIFECYCLE:
+        if container.has(name):
+            container.forbidden(name, "may not be set for init containers without restartPolicy=Always")
+    _check_restarts(container)
+
+
+def _check_ephemeral(container: Place, running: Iterable[str]) -> None:
+    for name in _NOT_EPHEMERAL:
+        if container.value.get(name):
+            container.forbidden(name, "cannot be set for an Ephemeral Container")
+    target = container.text("targetContainerName")
+    if target and target not in running:
+        container.not_found("targetContainerName", target)
+    for mount in container.objects("volumeMounts"):
+        for name in ("subPath", "subPathExpr"):
+            if mount.text(name):
+                mount.forbidden(name, "cannot be set for an Ephemeral Container")
+
+
+def _check_restarts(container: Place) -> None:
+    """The container's own restart policy, and the exit codes for which it does not count."""
+    container.check_one_of("restartPolicy", _RESTART_POLICIES)
+    rules = container.objects("restartPolicyRules")
+    if rules and not container.text("restartPolicy"):
+        container.required("restartPolicy", "must specify restartPolicy when restart rules are used")
+    if len(rules) > _MAX_RESTART_RULES:
+        container.report(finding.too_many(container.path("restartPolicyRules"), rules, _MAX_RESTART_RULES))
+    for rule in rules:
+        rule.require("action")
+        rule.check_one_of("action", ("Restart", "RestartAllContainers"))
+        codes = rule.child("exitCodes")
+        if codes is None:
+            rule.required("exitCodes", "must be specified")
+            continue
+        codes.require("operator")
+        codes.check_one_of("operator", ("In", "NotIn"))
+        if len(codes.entries("values")) > _MAX_EXIT_CODES:
+            codes.report(finding.too_many(codes.path("values"), codes.entries("values"), _MAX_EXIT_CODES))
+
+
+def _check_ports(container: Place) -> None:
+    names: set[str] = set()
+    for port in container.objects("ports"):
+        name = port.text("name")
+        if name:
+            problem = port_name_problem(name)
+            port.check("name", problem)
+            if problem is None and name in names:
+                port.duplicate("name", name)
+            names.add(name)
+        number = port.number("containerPort")
+        if not number:
+            port.required("containerPort")
+        else:
+            port.check("containerPort", port_problem(number))
+        on_host = port.number("hostPort")
+        if on_host:
+            port.check("hostPort", port_problem(on_host))
+        port.check_one_of("protocol", PROTOCOLS)
+        if port.text("hostIP"):
+            port.check("hostIP", ip_problem(port.text("hostIP")))
+
+
+def _check_host_ports(containers: Iterable[Place]) -> None:
+    """No two of the containers want the same port of the node (AccumulateUniqueHostPorts)."""
+    seen: set[str] = set()
+    for container in containers:
+        for port in container.objects("ports"):
+            number = port.number("hostPort")
+            if not number:
+                continue
+            key = f"{port.text('protocol', 'TCP')}/{port.text('hostIP')}/{number}"
+            if key in seen:
+                port.duplicate("hostPort", key)
+            seen.add(key)
+
+
+def _check_resize_policy(container: Place, restart_policy: str) -> None:
+    seen: set[str] = set()
+    for one in container.objects("resizePolicy"):
+        resource, policy = one.text("resourceName"), one.text("restartPolicy")
+        if resource in seen:
+            one.duplicate("", resource)
+        seen.add(resource)
+        one.require("resourceName", "restartPolicy")
+        one.check_one_of("resourceName", _RESIZABLE)
+        one.check_one_of("restartPolicy", _RESIZE_POLICIES)
+        if restart_policy == "Never" and policy == "RestartContainer":
+            one.invalid("restartPolicy", policy, "must be 'NotRequired' when `restartPolicy` is 'Never'")

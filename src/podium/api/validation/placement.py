@@ -1,0 +1,89 @@
+"""Tolerations, spread constraints and scheduling gates of a pod (core/validation)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from podium.api.names import label_key_problem, label_value_problem
+from podium.api.requirement import parse_int64
+from podium.api.validation.affinity import check_label_keys
+from podium.api.validation.place import Place
+from podium.api.validation.selectors import check_label_selector
+
+EFFECTS = ("NoSchedule", "PreferNoSchedule", "NoExecute")
+_OPERATORS = ("Equal", "Exists", "Lt", "Gt")
+_ACTIONS = ("DoNotSchedule", "ScheduleAnyway")
+_POLICIES = ("Honor", "Ignore")
+
+
+def check_tolerations(place: Place) -> None:
+    """The tolerations of a pod, or of a RuntimeClass (ValidateTolerations)."""
+    for one in place.objects("tolerations"):
+        key, operator = one.text("key"), one.text("operator", "Equal")
+        if key:
+            one.check("key", label_key_problem(key))
+        elif operator != "Exists":
+            detail = 'operator must be Exists when `key` is empty, which means "match all values and all keys"'
+            one.invalid("operator", one.text("operator"), detail)
+        if one.has("tolerationSeconds") and one.text("effect") != "NoExecute":
+            one.invalid("effect", one.text("effect"), "effect must be 'NoExecute' when `tolerationSeconds` is set")
+        one.check_one_of("operator", _OPERATORS)
+        one.check_one_of("effect", EFFECTS)
+        _check_value(one, operator)
+
+
+def check_spread(spec: Place, labels: Mapping[str, str]) -> None:
+    """The spread constraints of a pod with those labels (validateTopologySpreadConstraints)."""
+    seen: set[tuple[str, str]] = set()
+    for one in spec.objects("topologySpreadConstraints"):
+        skew = one.number("maxSkew") or 0
+        if skew <= 0:
+            one.invalid("maxSkew", skew, "must be greater than zero")
+        key, action = one.text("topologyKey"), one.text("whenUnsatisfiable")
+        if not key:
+            one.required("topologyKey", "can not be empty")
+        one.require("whenUnsatisfiable")
+        one.check_one_of("whenUnsatisfiable", _ACTIONS)
+        if (key, action) in seen:
+            one.duplicate("", f"{{{key}, {action}}}")
+        seen.add((key, action))
+        _check_domains(one, action)
+        one.check_one_of("nodeAffinityPolicy", _POLICIES)
+        one.check_one_of("nodeTaintsPolicy", _POLICIES)
+        check_label_keys(one, "matchLabelKeys", labels)
+        check_label_selector(one, "labelSelector")
+
+
+def check_gates(spec: Place, is_new: bool) -> None:
+    """The scheduling gates of a pod, which has no node when it is created with them."""
+    seen: set[str] = set()
+    gates = spec.objects("schedulingGates")
+    for gate in gates:
+        name = gate.text("name")
+        gate.check("", label_key_problem(name))
+        if name in seen:
+            gate.duplicate("", name)
+        seen.add(name)
+    if gates and is_new and spec.text("nodeName"):
+        spec.forbidden("nodeName", "cannot be set until all schedulingGates have been cleared")
+
+
+def _check_value(one: Place, operator: str) -> None:
+    value = one.text("value")
+    if operator == "Equal":
+        one.check("value", label_value_problem(value))
+    elif operator == "Exists" and value:
+        one.invalid("value", value, "value must be empty when `operator` is 'Exists'")
+    elif operator in ("Lt", "Gt") and parse_int64(value) is None:
+        one.invalid("value", value, f"must be a 64-bit integer when `operator` is '{operator}'")
+
+
+def _check_domains(one: Place, action: str) -> None:
+    domains = one.number("minDomains")
+    if domains is None:
+        return
+    if domains <= 0:
+        one.invalid("minDomains", domains, "must be greater than zero")
+    if action != "DoNotSchedule":
+        detail = f"can only use minDomains if whenUnsatisfiable=DoNotSchedule, not {action}"
+        one.invalid("minDomains", domains, detail)

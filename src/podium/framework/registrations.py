@@ -1,0 +1,36 @@
+"""The events that each plugin of a profile waits for.
+
+Source: pkg/scheduler/scheduler.go (buildQueueingHintMap) and pkg/scheduler/framework/runtime/framework.go
+(EnqueueExtensions, defaultEnqueueExtension).
+"""
+
+from __future__ import annotations
+
+from podium.framework.events import EVERY_EVENT, Action, EventToRegister, Resource
+from podium.framework.plugin import EnqueuePlugin, Plugin
+from podium.framework.profile import Profile
+
+_TAINTS_CHANGED = EventToRegister(Resource.NODE, Action.UPDATE_NODE_TAINT)
+
+
+def registrations(profile: Profile) -> dict[str, tuple[EventToRegister, ...]]:
+    """What the profile's plugins registered, by plugin name."""
+    return {plugin.name: registered_events(plugin) for plugin in profile.plugins()}
+
+
+def registered_events(plugin: Plugin) -> tuple[EventToRegister, ...]:
+    """What a plugin registered; every event for a plugin that does not say.
+
+    Who waits for nodes to be added, and not for their taints to change, waits for the latter too, whatever its hint
+    would say: a node that was added with a taint (or cordoned) woke nobody, and becomes of use when that ends.
+    """
+    if not isinstance(plugin, EnqueuePlugin):
+        return EVERY_EVENT
+    events = tuple(plugin.events_to_register())
+    for_nodes = Action(0)
+    for event in events:
+        if event.resource is Resource.NODE:
+            for_nodes |= event.action
+    if Action.ADD in for_nodes and Action.UPDATE_NODE_TAINT not in for_nodes:
+        events += (_TAINTS_CHANGED,)
+    return events

@@ -1,0 +1,74 @@
+import typing
+from collections.abc import Iterator
+from typing import Any
+
+import msgspec
+import pytest
+
+from podium.api.kinds import KINDS, Kind
+from podium.api.schema import Field, Leaf, ListOf, MapOf, Object, Type, fields_of, schema_of
+
+OWN_GROUP = "podium.dev"
+KUBERNETES = [kind for kind in KINDS.values() if kind.group != OWN_GROUP]
+
+
+def test_fields_are_read_as_they_are_written() -> None:
+    pod_spec = fields_of("PodSpec")
+
+    assert pod_spec["nodeName"] == Field(Leaf("str"))
+    assert pod_spec["priority"] == Field(Leaf("int"))
+    assert pod_spec["tolerations"] == Field(ListOf(Object("Toleration")))
+    assert pod_spec["containers"] == Field(ListOf(Object("Container")), merge_key="name")
+    assert pod_spec["overhead"] == Field(MapOf(Leaf("quantity")))
+    assert fields_of("ObjectMeta")["finalizers"] == Field(ListOf(Leaf("str")), merge_key="")
+    assert fields_of("PodDisruptionBudgetSpec")["selector"] == Field(Object("LabelSelector"), is_replaced=True)
+
+
+@pytest.mark.parametrize("kind", KUBERNETES, ids=lambda kind: kind.name)
+def test_every_kind_of_kubernetes_that_is_read_has_a_schema(kind: Kind) -> None:
+    assert schema_of(kind.group, kind.name) == Object(kind.name)
+
+
+@pytest.mark.parametrize(
+    ("group", "kind"), [("", "ConfigMap"), ("apps", "Pod"), ("", "PodSpec"), ("podium.dev", "Scenario")]
+)
+def test_other_kinds_have_none(group: str, kind: str) -> None:
+    assert schema_of(group, kind) is None
+
+
+@pytest.mark.parametrize("kind", KUBERNETES, ids=lambda kind: kind.name)
+def test_every_type_that_a_schema_names_is_there(kind: Kind) -> None:
+    waiting: list[Type] = [Object(kind.name)]
+    seen: set[str] = set()
+    while waiting:
+        match waiting.pop():
+            case ListOf(inner) | MapOf(inner):
+                waiting.append(inner)
+            case Object(name) if name not in seen:
+                seen.add(name)
+                waiting.extend(field.type for field in fields_of(name).values())
+    assert "ObjectMeta" in seen
+
+
+@pytest.mark.parametrize("kind", KUBERNETES, ids=lambda kind: kind.name)
+def test_whatever_is_read_of_a_kind_is_in_its_schema(kind: Kind) -> None:
+    assert list(missing(kind.type, Object(kind.name), kind.name)) == []
+
+
+def missing(read: Any, schema: Type, path: str) -> Iterator[str]:
+    """The paths of the fields of a reading that the schema does not have."""
+    for one in typing.get_args(read) or (read,):
+        if one is not read:
+            yield from missing(one, schema, path)
+    match schema:
+        case ListOf(inner) | MapOf(inner):
+            yield from (found for one in typing.get_args(read) for found in missing(one, inner, path))
+        case Object(name) if isinstance(read, type) and issubclass(read, msgspec.Struct):
+            known = fields_of(name)
+            types = typing.get_type_hints(read, include_extras=False)
+            for field in msgspec.structs.fields(read):
+                if field.encode_name not in known:
+                    yield f"{path}.{field.encode_name}"
+                else:
+                    inner = known[field.encode_name].type
+                    yield from missing(types[field.name], inner, f"{path}.{field.encode_name}")

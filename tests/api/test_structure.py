@@ -1,0 +1,83 @@
+from typing import Any
+
+import pytest
+
+from podium.api.structure import findings
+
+Raw = dict[str, Any]
+
+
+def pod(**fields: Any) -> Raw:
+    return {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "web"}, **fields}
+
+
+def told(raw: Raw) -> list[tuple[str, str, bool]]:
+    return [(one.path, one.message, one.is_unknown) for one in findings(raw)]
+
+
+def test_what_is_as_the_schema_says_has_no_findings() -> None:
+    containers = [{"name": "main", "image": "web", "env": [{"name": "A", "value": "b"}], "stdin": True}]
+
+    assert told(pod(spec={"containers": containers, "overhead": {"cpu": 1}}, status={"phase": "Running"})) == []
+
+
+def test_all_fields_that_there_are_not_are_told_with_the_likely_one() -> None:
+    raw = pod(spec={"nodeSelectors": {}, "containers": [{"name": "a", "hostIp": "x"}], "qwertz": 1})
+
+    assert told(raw) == [
+        (".spec.nodeSelectors", "there is no such field; did you mean nodeSelector?", True),
+        (".spec.containers[0].hostIp", "there is no such field", True),
+        (".spec.qwertz", "there is no such field", True),
+    ]
+
+
+def test_a_field_in_other_letters_is_known() -> None:
+    assert told(pod(spec={"hostnetwork": True})) == [
+        (".spec.hostnetwork", "there is no such field; did you mean hostNetwork?", True)
+    ]
+
+
+@pytest.mark.parametrize(
+    ("fields", "path", "message"),
+    [
+        ({"status": {"conditions": [5]}}, ".status.conditions[0]", "5 is not an object"),
+        ({"status": {"conditions": {}}}, ".status.conditions", "an object is not a list"),
+        ({"status": []}, ".status", "a list is not an object"),
+        ({"status": {"containerStatuses": [None]}}, ".status.containerStatuses[0]", "null is not an object"),
+        ({"spec": {"containers": [{"args": [1]}]}}, ".spec.containers[0].args[0]", "1 is not text; put it in quotes"),
+        (
+            {"spec": {"activeDeadlineSeconds": 2**63}},
+            ".spec.activeDeadlineSeconds",
+            "9223372036854775808 is not a whole",
+        ),
+        ({"metadata": {"labels": {"a b": 1}}}, '.metadata.labels["a b"]', "1 is not text; put it in quotes"),
+        (
+            {"status": {"conditions": [{"type": "Ready", "lastTransitionTime": "2300-01-01T00:00:00Z"}]}},
+            ".status.conditions[0].lastTransitionTime",
+            '"2300-01-01T00:00:00Z" is out of range; times are from 1970 to 2262',
+        ),
+        ({"status": {"startTime": "today"}}, ".status.startTime", '"today" is no time'),
+    ],
+)
+def test_a_value_that_does_not_belong_where_it_is_is_told(fields: Raw, path: str, message: str) -> None:
+    ((found_path, found_message, is_unknown),) = told(pod(**fields))
+
+    assert (found_path, is_unknown) == (path, False)
+    assert found_message.startswith(message)
+
+
+@pytest.mark.parametrize(
+    "time", ["2024-02-29T00:00:00Z", "1970-01-01T00:00:00Z", "2026-01-31T23:59:59.999+05:30", "2262-04-11T00:00:00Z"]
+)
+def test_every_time_that_there_is_may_stand_for_one(time: str) -> None:
+    assert told(pod(status={"startTime": time})) == []
+
+
+def test_an_object_of_another_version_may_have_other_fields_and_no_other_types() -> None:
+    raw = {"apiVersion": "apps/v1beta2", "kind": "Deployment", "foo": 1, "status": {"conditions": [5]}}
+
+    assert told(raw) == [(".status.conditions[0]", "5 is not an object", False)]
+
+
+def test_of_kinds_that_are_not_known_nothing_is_said() -> None:
+    assert told({"apiVersion": "v1", "kind": "ConfigMap", "foo": 1}) == []

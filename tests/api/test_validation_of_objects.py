@@ -1,0 +1,294 @@
+"""What kube-apiserver refuses in objects other than pods, one rule a row, and what it takes."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from podium.api import yaml
+from podium.api.kinds import KINDS
+from podium.api.validation.objects import RULES, find_problems
+from tests.api.manifests import GONE, Raw, changed, claim, job, of, pod, volume, workload
+
+EXAMPLES = Path(__file__).parents[2] / "examples"
+SERVICE = of("v1", "Service", spec={"selector": {"app": "web"}, "ports": [{"port": 80}]})
+NODE = of("v1", "Node", False, spec={}, status={"capacity": {"cpu": 4, "attachable-volumes-aws-ebs": 39}})
+QUOTA = of("v1", "ResourceQuota", spec={"hard": {"pods": 3, "requests.nvidia.com/gpu": 2, "count/jobs.batch": 1}})
+BUDGET = of("policy/v1", "PodDisruptionBudget", spec={"minAvailable": 1, "selector": {"matchLabels": {"app": "web"}}})
+PRIORITY = of("scheduling.k8s.io/v1", "PriorityClass", False, value=10, preemptionPolicy="NonPreemptible")
+CLASS = of("storage.k8s.io/v1", "StorageClass", False, provisioner="ebs.csi.aws.com")
+CAPACITY = of("storage.k8s.io/v1", "CSIStorageCapacity", storageClassName="fast", capacity="10Gi", nodeTopology={})
+CSI_NODE = of("storage.k8s.io/v1", "CSINode", False, spec={"drivers": [{"name": "a.b", "nodeID": "n"}]})
+DRIVER = of("storage.k8s.io/v1", "CSIDriver", False, spec={"fsGroupPolicy": "File"})
+RUNTIME = of("node.k8s.io/v1", "RuntimeClass", False, handler="kata", overhead={"podFixed": {"cpu": "250m"}})
+LIMITS = of("v1", "LimitRange", spec={"limits": [{"type": "Container", "min": {"cpu": "100m"}, "max": {"cpu": 2}}]})
+CRON = of("batch/v1", "CronJob", spec={"schedule": "@daily", "jobTemplate": {"spec": job()["spec"]}})
+CONTROLLER = of(
+    "v1", "ReplicationController", spec={"selector": {"app": "web"}, "template": workload("X")["spec"]["template"]}
+)
+REVISION = of("apps/v1", "ControllerRevision", revision=1, data={"spec": {}})
+NAMESPACE = of("v1", "Namespace", False)
+WORKLOADS = [workload(kind) for kind in ("ReplicaSet", "Deployment", "DaemonSet", "StatefulSet")]
+VALID = [
+    *(pod(), job(), claim(), volume(), SERVICE, NODE, QUOTA, BUDGET, PRIORITY, CLASS, CAPACITY, CSI_NODE, DRIVER),
+    *(RUNTIME, LIMITS, CRON, CONTROLLER, REVISION, NAMESPACE, *WORKLOADS),
+]
+DEPLOYMENT, STATEFUL, DAEMON = WORKLOADS[1], WORKLOADS[3], WORKLOADS[2]
+CODES = {"rules": [{"action": "FailJob", "onExitCodes": {"operator": "In", "values": [1]}}]}
+LIMIT = "spec.limits.0"
+
+
+def problems(raw: Raw) -> list[str]:
+    return [str(one) for one in find_problems(raw)]
+
+
+REFUSED: list[tuple[Raw, dict[str, Any], str]] = [
+    # What every object has.
+    (pod(), {"metadata.name": GONE}, ".metadata.name: Required value: name or generateName is required"),
+    (pod(), {"metadata.name": "A"}, '.metadata.name: Invalid value: "A" is not a valid name'),
+    (pod(), {"metadata.namespace": "a.b"}, ".metadata.namespace: Invalid value"),
+    (NODE, {"metadata.namespace": "a"}, ".metadata.namespace: Forbidden: not allowed on this type"),
+    (NAMESPACE, {"metadata.name": "a.b"}, '.metadata.name: Invalid value: "a.b"'),
+    (pod(), {"metadata.labels": {"a": "b c"}}, '.metadata.labels.a: Invalid value: "b c"'),
+    (pod(), {"metadata.labels": {"a": 1}}, ".metadata.labels.a: Invalid value: 1: must be text"),
+    (pod(), {"metadata.annotations": {"a b": ""}}, '.metadata.annotations["a b"]: Invalid value'),
+    (
+        pod(),
+        {"metadata.annotations": {"a": "x" * 300_000}},
+        ".metadata.annotations: Too long: may not be more than 2621",
+    ),
+    (pod(), {"metadata.finalizers": ["a"]}, '.metadata.finalizers[0]: Invalid value: "a": name is neither a standard'),
+    (pod(), {"metadata.ownerReferences": [{"apiVersion": "v1", "kind": "A", "name": "a"}]}, ".uid: Invalid value"),
+    (
+        pod(),
+        {"metadata/annotations": {"controller.kubernetes.io/pod-deletion-cost": "+1"}},
+        '["controller.kubernetes.io/pod-deletion-cost"]: Invalid value: "+1": must be a 32bit integer',
+    ),
+    # Workloads.
+    (DEPLOYMENT, {"spec.replicas": -1}, ".spec.replicas: Invalid value: -1: must be greater than or equal to 0"),
+    (DEPLOYMENT, {"spec.selector": GONE}, ".spec.selector: Required value"),
+    (DEPLOYMENT, {"spec.selector": {}}, ".spec.selector: Invalid value: an object: empty selector is invalid"),
+    (CONTROLLER, {"spec.template": GONE, "spec.selector": GONE}, ".spec.template: Required value"),
+    (
+        DEPLOYMENT,
+        {"spec.template.metadata.labels": {"app": "other"}},
+        ".spec.template.metadata.labels: Invalid value: an object: `selector` does not match template `labels`",
+    ),
+    (DEPLOYMENT, {"spec.template.spec.containers.0.image": GONE}, ".spec.template.spec.containers[0].image: Required"),
+    (DEPLOYMENT, {"spec.template.spec.restartPolicy": "Never"}, '.restartPolicy: Unsupported value: "Never"'),
+    (DEPLOYMENT, {"spec.template.spec.activeDeadlineSeconds": 5}, ".activeDeadlineSeconds: Forbidden"),
+    (DEPLOYMENT, {"spec.minReadySeconds": 600}, ".spec.progressDeadlineSeconds: Invalid value"),
+    (DEPLOYMENT, {"spec.strategy.rollingUpdate": {"maxUnavailable": "101%"}}, '.maxUnavailable: Invalid value: "101%"'),
+    (DEPLOYMENT, {"spec.strategy.rollingUpdate": {"maxSurge": "some"}}, '.maxSurge: Invalid value: "some"'),
+    (
+        DEPLOYMENT,
+        {"spec.strategy.rollingUpdate": {"maxSurge": 0, "maxUnavailable": 0}},
+        ".maxUnavailable: Invalid value",
+    ),
+    (DEPLOYMENT, {"spec.strategy": {"type": "Recreate", "rollingUpdate": {}}}, ".rollingUpdate: Forbidden"),
+    (
+        DAEMON,
+        {"spec.updateStrategy.rollingUpdate": {"maxSurge": 1}},
+        ".maxSurge: Invalid value: 1: may not be set when",
+    ),
+    (
+        DAEMON,
+        {"spec.updateStrategy.rollingUpdate": {"maxUnavailable": 0}},
+        ".maxUnavailable: Required value: cannot be 0",
+    ),
+    (STATEFUL, {"spec.podManagementPolicy": "Any"}, '.podManagementPolicy: Unsupported value: "Any"'),
+    (STATEFUL, {"spec.updateStrategy": {"rollingUpdate": {"partition": -1}}}, ".partition: Invalid value: -1"),
+    (STATEFUL, {"spec.ordinals.start": -1}, ".spec.ordinals.start: Invalid value: -1"),
+    (CONTROLLER, {"spec.selector.app": "other"}, ".labels: Invalid value: an object: `selector` does not match"),
+    (REVISION, {"data": GONE}, ".data: Required value: data is mandatory"),
+    # Jobs.
+    (job(), {"spec.parallelism": -1}, ".spec.parallelism: Invalid value: -1"),
+    (job(), {"spec.activeDeadlineSeconds": -1}, ".spec.activeDeadlineSeconds: Invalid value: -1"),
+    (job(), {"spec.ttlSecondsAfterFinished": -1}, ".spec.ttlSecondsAfterFinished: Invalid value: -1"),
+    (
+        job(),
+        {"spec.template.spec.restartPolicy": GONE},
+        '.restartPolicy: Required value: valid values: "OnFailure", "Nev',
+    ),
+    (job(), {"spec.template.spec.restartPolicy": "Always"}, '.restartPolicy: Unsupported value: "Always"'),
+    (job(), {"spec.completionMode": "Indexed"}, ".spec.completions: Required value: when completion mode is Indexed"),
+    (
+        job(),
+        {"spec.backoffLimitPerIndex": 1},
+        ".backoffLimitPerIndex: Invalid value: 1: requires indexed completion mode",
+    ),
+    (job(), {"spec.manualSelector": True}, ".spec.selector: Required value"),
+    (job(), {"spec.managedBy": "me"}, '.spec.managedBy: Invalid value: "me": must be a domain-prefixed path'),
+    (job(podFailurePolicy=CODES), {"spec.podFailurePolicy.rules.0.action": "Odd"}, '.action: Unsupported value: "Odd"'),
+    (job(podFailurePolicy=CODES), {"spec.podFailurePolicy.rules.0.onExitCodes": GONE}, ".rules[0]: Invalid value"),
+    (job(podFailurePolicy=CODES), {"spec.podFailurePolicy.rules.0.onExitCodes.values": [2, 1]}, "must be ordered"),
+    (
+        job(podFailurePolicy=CODES),
+        {"spec.podFailurePolicy.rules.0.onExitCodes.values": [0]},
+        "must not be 0 for the In",
+    ),
+    (job(podFailurePolicy=CODES), {"spec.template.spec.restartPolicy": "OnFailure"}, ".spec.podFailurePolicy: Invalid"),
+    (CRON, {"spec.schedule": GONE}, ".spec.schedule: Required value"),
+    (CRON, {"metadata.name": "x" * 53}, ".metadata.name: Invalid value"),
+    (CRON, {"spec.jobTemplate.spec.selector": {"matchLabels": {"a": "b"}}}, "`selector` will be auto-generated"),
+    # Nodes and storage.
+    (NODE, {"spec.taints": [{"key": "a"}]}, ".spec.taints[0].effect: Required value"),
+    (
+        NODE,
+        {"spec.taints": [{"key": "a", "effect": "NoSchedule"}] * 2},
+        '.spec.taints[1]: Duplicate value: "a:NoSchedule"',
+    ),
+    (NODE, {"status.capacity.cpu": "-1"}, '.status.capacity.cpu: Invalid value: "-1"'),
+    (NODE, {"status.capacity.pods": "1500m"}, '.status.capacity.pods: Invalid value: "1500m": must be an integer'),
+    (NODE, {"spec.podCIDRs": ["10.0.0.0/8", "11.0.0.0/8"]}, ".spec.podCIDRs: Invalid value"),
+    (CSI_NODE, {"spec.drivers.1": {"name": "a.b", "nodeID": "n"}}, '.spec.drivers[1].name: Duplicate value: "a.b"'),
+    (volume(), {"spec.csi": GONE}, ".spec: Required value: must specify a volume type"),
+    (volume(), {"spec.csi.volumeHandle": GONE}, ".spec.csi.volumeHandle: Required value"),
+    (
+        volume(),
+        {"spec.nfs": {"server": "a", "path": "/"}},
+        ".spec.csi: Forbidden: may not specify more than 1 volume type",
+    ),
+    (
+        volume(),
+        {"spec.csi": GONE, "spec.local": {"path": "/a"}},
+        ".spec.nodeAffinity: Required value: Local volume requ",
+    ),
+    (volume(), {"spec.capacity": GONE}, ".spec.capacity: Required value"),
+    (volume(), {"spec.capacity.storage": 0}, ".spec.capacity.storage: Invalid value: 0: must be greater than zero"),
+    (claim(), {"spec.accessModes": []}, ".spec.accessModes: Required value: at least 1 access mode is required"),
+    (claim(), {"spec.accessModes": ["Any"]}, '.spec.accessModes: Unsupported value: "Any"'),
+    (claim(), {"spec.accessModes": ["ReadWriteOncePod", "ReadWriteMany"]}, ".spec.accessModes: Forbidden"),
+    (claim(), {"spec.resources": GONE}, ".spec.resources.storage: Required value"),
+    (claim(), {"spec.volumeMode": "Odd"}, '.spec.volumeMode: Unsupported value: "Odd"'),
+    (CLASS, {"provisioner": GONE}, ".provisioner: Required value"),
+    (CLASS, {"volumeBindingMode": "Later"}, '.volumeBindingMode: Unsupported value: "Later"'),
+    (CAPACITY, {"storageClassName": GONE}, ".storageClassName: Required value"),
+    (CAPACITY, {"capacity": "-1"}, '.capacity: Invalid value: "-1"'),
+    # What is allowed to whom.
+    (QUOTA, {"spec.hard.pods": "1500m"}, '.spec.hard.pods: Invalid value: "1500m": must be an integer'),
+    (QUOTA, {"spec.scopes": ["Odd"]}, '.spec.scopes: Invalid value: "Odd": unsupported scope'),
+    (QUOTA, {"spec.scopes": ["BestEffort", "NotBestEffort"]}, "conflicting scopes"),
+    (LIMITS, {f"{LIMIT}.type": "Node"}, 'limits[0].type: Invalid value: "Node": must be a standard limit type'),
+    (LIMITS, {"spec.limits.1": {"type": "Container"}}, '.limits[1].type: Duplicate value: "Container"'),
+    (LIMITS, {f"{LIMIT}.min.cpu": 3}, ".limits[0].min.cpu: Invalid value: 3: min value 3 is greater than max value 2"),
+    (LIMITS, {f"{LIMIT}.default": {"cpu": 3}}, ".default.cpu: Invalid value: 3: default value 3 is greater than max"),
+    (
+        LIMITS,
+        {f"{LIMIT}.type": "Pod", f"{LIMIT}.default": {"cpu": 1}},
+        ".default: Forbidden: may not be specified when",
+    ),
+    (LIMITS, {f"{LIMIT}.maxLimitRequestRatio": {"cpu": "0.5"}}, "ratio 0.5 is less than 1"),
+    (LIMITS, {f"{LIMIT}.maxLimitRequestRatio": {"cpu": 21}}, "ratio 21 is greater than max/min"),
+    (
+        BUDGET,
+        {"spec.maxUnavailable": 1},
+        ".spec: Invalid value: an object: minAvailable and maxUnavailable cannot be bot",
+    ),
+    (BUDGET, {"spec.minAvailable": "101%"}, '.spec.minAvailable: Invalid value: "101%": must not be greater than 100%'),
+    (BUDGET, {"spec.minAvailable": -1}, ".spec.minAvailable: Invalid value: -1"),
+    (PRIORITY, {"value": 1_000_000_001}, ".value: Forbidden: maximum allowed value of a user defined priority"),
+    (PRIORITY, {"metadata.name": "system-x"}, ".metadata.name: Forbidden: priority class names with 'system-' prefix"),
+    (RUNTIME, {"handler": GONE}, ".handler: Required value"),
+    (RUNTIME, {"overhead.podFixed.pods": 1}, ".overhead.podFixed.pods: Invalid value"),
+    (SERVICE, {"spec.ports": []}, ".spec.ports: Required value"),
+    (
+        SERVICE,
+        {"spec.ports.1": {"port": 80, "name": "b"}, "spec.ports.0.name": "a"},
+        '.ports[1]: Duplicate value: "TCP/80"',
+    ),
+    (SERVICE, {"spec.type": "Any"}, '.spec.type: Unsupported value: "Any"'),
+]
+
+
+@pytest.mark.parametrize(("raw", "changes", "problem"), REFUSED, ids=[problem[:70] for _, _, problem in REFUSED])
+def test_each_thing_that_kube_apiserver_refuses_is_one_finding(raw: Raw, changes: dict[str, Any], problem: str) -> None:
+    found = problems(changed(raw, changes))
+    assert len(found) == 1, found
+    assert problem in found[0]
+
+
+@pytest.mark.parametrize("raw", VALID, ids=[raw["kind"] for raw in VALID])
+def test_a_valid_object_of_each_kind_has_no_findings(raw: Raw) -> None:
+    assert problems(raw) == []
+
+
+TAKEN: list[tuple[Raw, dict[str, Any]]] = [
+    (pod(), {"metadata.name": GONE, "metadata.generateName": "web-"}),
+    (pod(), {"metadata/annotations": {"Example.com/a": "", "controller.kubernetes.io/pod-deletion-cost": "-10"}}),
+    (pod(), {"metadata.finalizers": ["orphan", "example.com/a"]}),
+    (
+        STATEFUL,
+        {
+            "spec.volumeClaimTemplates": [{"metadata": {"name": "data"}}],
+            "spec.template.spec.containers.0.volumeMounts": [{"name": "data", "mountPath": "/data"}],
+        },
+    ),
+    (DAEMON, {"spec.updateStrategy.rollingUpdate": {"maxSurge": 1, "maxUnavailable": 0}}),
+    (job(), {"spec.completionMode": "Indexed", "spec.completions": 3, "spec.backoffLimitPerIndex": 1}),
+    (job(podFailurePolicy=CODES), {"spec.podReplacementPolicy": "Failed"}),
+    (job(), {
+        "metadata.uid": "1", "spec.selector.matchLabels": {"a": "b"}, "spec.template.metadata.labels": {"a": "b"}}),
+    (CONTROLLER, {"spec.selector": GONE}),
+    (SERVICE, {"spec.clusterIP": "None", "spec.ports": GONE}),
+    (SERVICE, {"spec": {"type": "ExternalName", "externalName": "example.com."}}),
+    (BUDGET, {"spec.minAvailable": "100%", "spec.selector": {}}),
+    (PRIORITY, {"metadata.name": "system-node-critical", "value": 2_000_001_000}),
+    (QUOTA, {"spec.scopeSelector": {"matchExpressions": [
+        {"scopeName": "PriorityClass", "operator": "In", "values": ["high"]}]}}),
+    (volume(), {"spec.csi": GONE, "spec.hostPath": {"path": "/data"}}),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("raw", "changes"), TAKEN, ids=[raw["kind"] for raw, _ in TAKEN])
+def test_what_kube_apiserver_takes_is_no_finding(raw: Raw, changes: dict[str, Any]) -> None:
+    assert problems(changed(raw, changes)) == []
+
+
+@pytest.mark.parametrize("file", sorted(EXAMPLES.rglob("*.yaml")), ids=lambda file: file.name)
+def test_no_example_has_findings(file: Path) -> None:
+    roots = [root for _, root in yaml.parse_documents(file.read_text())]
+    assert [problem for root in roots if isinstance(root, dict) for problem in problems(root)] == []
+
+
+def test_every_built_in_kind_that_is_read_has_a_rule() -> None:
+    others = {group for group, _ in KINDS} & {"podium.dev", "resource.k8s.io"}
+    assert {key for key in KINDS if key[0] not in others} <= set(RULES)
+
+
+JUNK: st.SearchStrategy[Any] = st.sampled_from(
+    [None, "", "x", -1, 0, 1.5, 10**30, True, [], ["x", 5], [[]], {}, {"x": "y"}, {"": {"a": []}}]
+)
+
+
+def paths_of(value: Any, path: str = "") -> list[str]:
+    entries = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
+    return [path, *(found for key, one in entries for found in paths_of(one, f"{path}/{key}"))]
+
+
+FULL = [*VALID, *(raw for raw, _, _ in REFUSED), *(changed(raw, changes) for raw, changes in TAKEN)]
+
+
+@given(st.data())
+def test_whatever_stands_at_a_path_there_is_never_a_traceback(data: st.DataObject) -> None:
+    raw = data.draw(st.sampled_from(FULL))
+    path = data.draw(st.sampled_from([one for one in paths_of(raw) if one not in ("", "/apiVersion", "/kind")]))
+    try:
+        mutated = changed(raw, {path[1:]: data.draw(JUNK)})
+    except (TypeError, AttributeError):
+        return
+    for one in find_problems(mutated):
+        json.dumps(str(one))
+
+
+@pytest.mark.parametrize("raw", VALID, ids=[raw["kind"] for raw in VALID])
+@pytest.mark.parametrize("junk", [5, "x", [5], [[]], {"x": 5}], ids=str)
+def test_junk_in_each_field_is_told_and_never_a_traceback(raw: Raw, junk: Any) -> None:
+    for path in paths_of(raw):
+        if path.count("/") > 1 and "." not in path:
+            find_problems(changed(raw, {path[1:]: junk}))

@@ -1,0 +1,109 @@
+"""Preemption where the cluster caps how often schedulers disrupt pods that have a budget."""
+
+from __future__ import annotations
+
+import pytest
+
+from podium.api.meta import Kubernetes
+from podium.api.pod import Pod
+from podium.decide.preemption import PreemptionPlan
+from tests.builders import budget, configuration, explain, node, pod, scheduler_cap
+
+DB = {"app": "db"}
+GUARD = budget("b", "app=db", 9)
+HOUR = 3600 * 10**9
+
+
+def plan(*objects: Kubernetes, cpu: int = 2, fair: bool = False) -> PreemptionPlan:
+    """What preemption finds for a pod of so many cpu, which fits nowhere."""
+    settings = configuration({"DefaultPreemption": {"equalPriorityPreemption": True}}) if fair else None
+    found = explain([*objects, pod("p", priority=5, cpu=cpu, owner="ReplicaSet/p")], settings=settings).plan
+    assert found is not None, "the pod fits somewhere"
+    return found
+
+
+def chosen(*objects: Kubernetes, cpu: int = 2) -> tuple[str, list[str]] | None:
+    found = plan(*objects, cpu=cpu).chosen
+    return None if found is None else (found.node_name, [one.name for one in found.victims])
+
+
+def db(number: int, on: str = "a", cpu: int = 1, priority: int = 0) -> Pod:
+    return pod(f"db-{number}", on=on, cpu=cpu, priority=priority, labels=DB, ready=True, started=number)
+
+
+def free(number: int, on: str = "b", cpu: int = 1, priority: int = 3) -> Pod:
+    return pod(f"free-{number}", on=on, cpu=cpu, priority=priority, ready=True, started=number)
+
+
+TWO = [node("a", cpu=2), node("b", cpu=2), db(0), db(1), free(0), free(1), GUARD]
+
+
+def test_with_the_cap_used_up_a_node_whose_victims_have_no_budget_is_taken() -> None:
+    assert chosen(*TWO) == ("a", ["db-0", "db-1"])
+    assert chosen(*TWO, scheduler_cap("2/1h", used=2)) == ("b", ["free-0", "free-1"])
+
+
+@pytest.mark.parametrize(("used", "node_name"), [(0, "a"), (1, "a"), (2, "b"), (3, "b")])
+def test_a_node_is_held_back_whose_victims_take_more_than_is_left(used: int, node_name: str) -> None:
+    found = plan(*TWO, scheduler_cap("3/1h", used=used))
+
+    assert found.chosen is not None
+    assert found.chosen.node_name == node_name
+    assert list(found.candidates) == (["a", "b"] if node_name == "a" else ["b"])
+    left = 3 - used
+    assert [status.reasons for status in found.rejected.values()] == (
+        []
+        if node_name == "a"
+        else [
+            (
+                "2 of the victims have a budget, and the cap of 3/1h on component scheduler (DisruptionPolicy default) "
+                f"leaves {left}",
+            )
+        ]
+    )
+
+
+def test_victims_without_a_budget_are_found_on_a_node_where_others_would_have_gone() -> None:
+    """By importance the one with the budget would go; the cap lets the other one go instead."""
+    objects = [node("a", cpu=2), db(0, cpu=1), free(0, on="a", cpu=1), GUARD]
+
+    assert chosen(*objects, cpu=1) == ("a", ["db-0"])
+    assert chosen(*objects, scheduler_cap("1/1h", used=1), cpu=1) == ("a", ["free-0"])
+
+
+def test_where_all_victims_have_a_budget_preemption_is_put_off() -> None:
+    found = plan(
+        node("a", cpu=2), node("c", cpu=3), db(0), db(1), db(2, on="c", cpu=3), GUARD, scheduler_cap("2/1h", used=2)
+    )
+
+    assert (found.chosen, dict(found.candidates)) == (None, {})
+    assert found.put_off is not None
+    assert (found.put_off.victims, found.put_off.left, found.put_off.next_ns) == (1, 0, HOUR // 2)
+    assert found.message == (
+        "preemption: it would disrupt a pod with a budget, and the cap of 2/1h on component scheduler "
+        "(DisruptionPolicy default) leaves 0; the next try is at 1970-01-01T00:30:00Z"
+    )
+    assert sorted(found.rejected) == ["a", "c"]
+
+
+def equal(number: int, labels: dict[str, str] | None = None) -> Pod:
+    return pod(f"q{number}", on="b", cpu=2, priority=5, owner="ReplicaSet/q", labels=labels, ready=True)
+
+
+def test_equals_are_left_alone_while_ordinary_preemption_waits_for_the_cap() -> None:
+    equals = [node("b", cpu=4), equal(0), equal(1)]
+    assert plan(*equals, fair=True).is_exchange
+
+    found = plan(*equals, node("a", cpu=2), db(0), db(1), GUARD, scheduler_cap("2/1h", used=2), fair=True)
+
+    assert (found.chosen, found.is_exchange) == (None, False)
+
+
+def test_an_exchange_is_put_off_by_the_cap_too() -> None:
+    objects = [node("b", cpu=4), equal(0, DB), equal(1, DB), GUARD]
+    assert plan(*objects, fair=True).is_exchange
+
+    found = plan(*objects, scheduler_cap("2/1h", used=2), fair=True)
+
+    assert found.chosen is None
+    assert found.put_off is not None

@@ -1,0 +1,56 @@
+"""Which events a plugin waits for, whatever it says and does not say."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from podium.framework.events import EVERY_EVENT, Action, ClusterEvent, EventToRegister, Resource
+from podium.framework.registrations import registered_events
+from tests.builders import cluster_of, pod
+
+POD = cluster_of().read(pod("p"))
+TAINTS_CHANGED = ClusterEvent(Resource.NODE, Action.UPDATE_NODE_TAINT)
+
+
+class Waits:
+    """A plugin that waits for some events, with a hint that never wakes."""
+
+    name = "Waits"
+
+    def __init__(self, *actions: Action, resource: Resource = Resource.NODE) -> None:
+        self._events = [EventToRegister(resource, action, lambda pod, event: False) for action in actions]
+
+    def events_to_register(self) -> Sequence[EventToRegister]:
+        return self._events
+
+
+class Silent:
+    name = "Silent"
+
+
+def wakes_for_taints(plugin: Waits) -> bool:
+    return any(event.wakes(POD, TAINTS_CHANGED) for event in registered_events(plugin))
+
+
+def test_who_does_not_say_waits_for_every_event() -> None:
+    assert registered_events(Silent()) == EVERY_EVENT
+
+
+def test_who_waits_for_nothing_is_woken_by_nothing() -> None:
+    assert registered_events(Waits()) == ()
+
+
+def test_who_waits_for_added_nodes_is_woken_by_changes_of_taints_whatever_its_hint_says() -> None:
+    assert wakes_for_taints(Waits(Action.ADD))
+    assert wakes_for_taints(Waits(Action.UPDATE_NODE_LABEL, Action.ADD | Action.DELETE))
+
+
+def test_who_waits_for_taints_itself_keeps_its_hint() -> None:
+    assert not wakes_for_taints(Waits(Action.ADD | Action.UPDATE_NODE_TAINT))
+    assert not wakes_for_taints(Waits(Action.ADD, Action.UPDATE_NODE_TAINT))
+    assert not wakes_for_taints(Waits(Action.ADD, Action.UPDATE))
+
+
+def test_who_does_not_wait_for_added_nodes_is_not_woken() -> None:
+    assert not wakes_for_taints(Waits(Action.UPDATE_NODE_LABEL))
+    assert not wakes_for_taints(Waits(Action.ADD, resource=Resource.ASSIGNED_POD))

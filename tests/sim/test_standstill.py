@@ -1,0 +1,110 @@
+"""What goes on for ever at one instant is an error, which names the component; much that happens then is none."""
+
+import pytest
+
+from podium.api.errors import PodiumError
+from podium.machines.actions import Action, DeleteObject
+from podium.machines.observations import Observation, Tick
+from podium.sim import standstill as limits
+from podium.sim.simulation import Simulation
+from podium.sim.standstill import Standstill
+from tests.proof.test_every_component import STORIES, tell
+from tests.proof.test_every_write import OneFault
+from tests.sim.objects import job, template, workload
+from tests.sim.played import played, pods, simulation_of, told
+from tests.store.objects import node, pod
+
+
+def run(simulation: Simulation) -> None:
+    while simulation.step():
+        pass
+
+
+class _Spinning:
+    """A machine that always wants to do something, and asks for ``actions``."""
+
+    def __init__(self, actions: list[Action]) -> None:
+        self._actions = actions
+
+    def handle(self, observation: Observation, now: int) -> list[Action]:
+        return self._actions if isinstance(observation, Tick) else []
+
+    def next_deadline(self) -> int | None:
+        return 0
+
+    def is_settled(self) -> bool:
+        return False
+
+
+NOT_THERE = DeleteObject("Pod", "default/gone", "u", "test")
+
+
+def names_of_components() -> list[str]:
+    return [one.name for one in simulation_of(node("n1")).components]
+
+
+@pytest.mark.parametrize("actions", [[], [NOT_THERE]])
+@pytest.mark.parametrize("name", names_of_components())
+def test_whichever_component_goes_on_for_ever_at_one_instant_is_named(name: str, actions: list[Action]) -> None:
+    simulation = simulation_of(node("n1"))
+    spinning = next(one for one in simulation.components if one.name == name)
+    spinning.machine = _Spinning(actions)
+
+    with pytest.raises(PodiumError, match=f"^{name} goes on for ever at one instant: it acted"):
+        run(simulation)
+
+
+def test_a_component_that_writes_the_same_object_over_and_over_at_one_instant_is_named() -> None:
+    standstill = Standstill(lambda: 10)
+    for _ in range(102_000):
+        standstill.write("other", 0)
+        standstill.write("busy", 1)
+
+    with pytest.raises(PodiumError, match=r"^busy goes on for ever .* 102001 of 102001 writes"):
+        standstill.write("busy", 1)
+
+
+def test_much_that_happens_at_one_instant_is_no_fault() -> None:
+    standstill = Standstill(lambda: 100_000)
+
+    for version in range(500_000):
+        standstill.act("busy", version)
+        standstill.write("busy", 1)
+    for _ in range(400_000):
+        standstill.act("scheduler", 500_000)
+
+
+def test_time_that_passes_makes_all_good() -> None:
+    standstill = Standstill(lambda: 0)
+
+    for _ in range(3_000):
+        standstill.act("busy", 1)
+        standstill.pass_time()
+
+
+@pytest.mark.parametrize("story", STORIES)
+def test_no_component_acts_in_vain_more_often_than_there_are_objects(
+    story: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(limits, "_SPARE_TICKS", 2)
+    monkeypatch.setattr(limits, "_TICKS_AN_OBJECT", 1)
+    monkeypatch.setattr(limits, "_SPARE_WRITES", 50)
+    monkeypatch.setattr(limits, "_WRITES_AN_OBJECT", 2)
+
+    tell(STORIES[story], OneFault("nothing", 0, ""))
+
+
+def test_more_pods_than_any_fixed_number_may_start_and_end_at_one_instant(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(limits, "_SPARE_TICKS", 10)
+    monkeypatch.setattr(limits, "_SPARE_WRITES", 10)
+    inner = template(duration="0s")
+    inner = {**inner, "spec": {**inner["spec"], "restartPolicy": "Never"}}
+    alone = [pod(f"p{index}") for index in range(60)]
+    short = job("sum", template=inner, completions=60, parallelism=60)
+
+    simulation = played(node("n1", cpu=300, pods=300), workload("ReplicaSet", "web", 60), short, *alone)
+
+    phases = [one.status.phase for one in pods(simulation).values()]
+    assert (phases.count("Running"), phases.count("Succeeded")) == (120, 60)
+    assert simulation.elapsed_ns == 0
+    assert len(told(simulation, "Started")) == 180
