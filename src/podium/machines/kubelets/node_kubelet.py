@@ -124,6 +124,12 @@ class NodeKubelet:
     def _is_up(self) -> bool:
         return self._there.node is not None and not self._is_down
 
+    @property
+    def is_gone(self) -> bool:
+        """Whether the API shows neither the node nor any pod of it. A machine that is down is there all the same."""
+        has_pods = self._there.runs or self._workers.ended or self._arrivals
+        return self._there.node is None and not self._is_down and not has_pods
+
     def fail(self) -> None:
         """The machine stops."""
         self._is_down = True
