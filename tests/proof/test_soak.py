@@ -11,8 +11,16 @@ from typing import Any
 
 import pytest
 
-from podium.api.meta import Kubernetes
-from podium.api.pod import Pod
+from podium.api.meta import Kubernetes, ObjectMeta
+from podium.api.node import CSINode, CSINodeDriver, CSINodeSpec, VolumeNodeResources
+from podium.api.pod import AWSElasticBlockStore, PersistentVolumeClaimVolumeSource, Pod, Volume
+from podium.api.storage import (
+    PersistentVolume,
+    PersistentVolumeClaim,
+    PersistentVolumeClaimSpec,
+    PersistentVolumeSpec,
+    StorageClass,
+)
 from podium.app.bench import BenchDriver
 from podium.cluster import matchers, nodes
 from podium.machines.observations import Changed, Gone
@@ -83,9 +91,10 @@ def few_are_kept_in_vain(monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(module, "AT_LEAST", 1)
 
 
+@pytest.mark.parametrize("args", [{}, {"DefaultPreemption": {"equalPriorityPreemption": True}}], ids=["plain", "fair"])
 @pytest.mark.parametrize("rounds", [pytest.param(12, id="short"), LONG])
-def test_a_scheduler_is_as_large_after_many_rounds_as_after_few(rounds: int) -> None:
-    scheduler = Scheduler()
+def test_a_scheduler_is_as_large_after_many_rounds_as_after_few(rounds: int, args: dict[str, Any]) -> None:
+    scheduler = Scheduler(build.configuration(args))
     driver = BenchDriver(scheduler)
     for one in BASE:
         driver.scheduler.handle(Changed(typed(one)), driver.now)
@@ -130,6 +139,24 @@ def surroundings(number: int) -> list[Kubernetes]:
         build.budget(name, f"app={name}", 1, namespace=name),
         build.service(name, namespace=name, app=name),
         build.replica_set(name, f"app={name}", namespace=name),
+        StorageClass(metadata=ObjectMeta(name=f"{name}-class"), provisioner=f"{name}.example.com"),
+        PersistentVolume(
+            metadata=ObjectMeta(name=f"{name}-volume", labels={ZONE: "z1"}),
+            spec=PersistentVolumeSpec(capacity={"storage": "1Gi"}, storage_class_name=f"{name}-class"),
+        ),
+        PersistentVolumeClaim(
+            metadata=ObjectMeta(name="data", namespace=name),
+            spec=PersistentVolumeClaimSpec(volume_name=f"{name}-volume", storage_class_name=f"{name}-class"),
+        ),
+        CSINode(
+            metadata=ObjectMeta(name="base-1"),
+            spec=CSINodeSpec(
+                drivers=(
+                    CSINodeDriver(name="ebs.csi.aws.com", allocatable=VolumeNodeResources(count=1)),
+                    CSINodeDriver(name=f"{name}.example.com", allocatable=VolumeNodeResources(count=1)),
+                )
+            ),
+        ),
     ]
 
 
@@ -152,10 +179,19 @@ def busy_pods(number: int) -> list[Pod]:
         build.pod("port", **common, ports=[1000 + number]),
         build.pod("selects", **common, node_selector={ZONE: f"z-{name}"}),
         build.pod("selects-in-vain", **common, node_selector={f"key-{name}": name}),
+        build.pod("mounts", **common, spec={"volumes": volumes(number)}),
+        build.pod("mounts-too", **common, spec={"volumes": volumes(number)}),
         build.pod("owned", **common, owner=f"ReplicaSet/{name}"),
         *(build.pod(f"low-{one}", **common, cpu=6) for one in range(4)),
         *(build.pod(f"high-{one}", **common, cpu=6, priority=10 + number) for one in range(2)),
     ]
+
+
+def volumes(number: int) -> tuple[Volume, ...]:
+    return (
+        Volume(name="data", persistent_volume_claim=PersistentVolumeClaimVolumeSource(claim_name="data")),
+        Volume(name="disk", aws_elastic_block_store=AWSElasticBlockStore(volume_id=f"volume-{number}")),
+    )
 
 
 AUTOSCALER: Raw = {
