@@ -4,10 +4,11 @@ Sizes are by path, such as `scheduler.cluster.placed`: entries of dictionaries, 
 lies behind entries is added up over all of them: `scheduler.queue.entries{}.record` is one path, however many entries
 there are. An object that can be reached in several ways counts where it is reached first, the nearest first.
 
-Three things are not looked into:
+Four things are not looked into:
 
 - Kubernetes objects, typed or as plain dictionaries: they are values, and nobody keeps books in them.
 - What is held weakly.
+- `FREE`: lists of free places; they belong to arrays, which are counted, free places and others alike.
 - `RECORDS`: what is there to tell afterwards what happened, and grows with what happens; and logs of a stated length.
 """
 
@@ -28,6 +29,7 @@ from podium.machines.disruption.drain import DrainReport
 from podium.sim.history import History
 from podium.sim.scenario import Scenario
 
+FREE = "_free"
 RECORDS = (History, Scenario, DrainReport, BoundedLog)
 _VALUES = (
     str,
@@ -98,8 +100,7 @@ def _parts(one: object) -> Iterator[tuple[str, object]]:
     elif isinstance(one, partial):
         yield from (("()", part) for part in (one.func, *one.args, *one.keywords.values()))
     else:
-        for name, value in _attributes(one):
-            yield f".{name}", value
+        yield from ((f".{name}", value) for name, value in _attributes(one) if name != FREE)
 
 
 def _attributes(one: object) -> Iterator[tuple[str, Any]]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 from collections.abc import Iterator
+from typing import Any, cast
 
 import pytest
 
@@ -12,8 +13,8 @@ from podium.api.selectors import parse_label_selector
 from podium.cluster import matchers, nodes
 from podium.cluster.affinity_term import compile_term
 from podium.cluster.cluster import Cluster
+from podium.cluster.codes import Codes
 from podium.cluster.matchers import CarriesAntiAffinity, InNamespace, Selected
-from podium.cluster.nodes import Codes
 from tests.builders import HOSTNAME, ZONE, cluster_of, namespace, node, pod, term
 
 
@@ -181,3 +182,19 @@ def test_a_namespace_that_is_relabelled_changes_whom_terms_mean_there_and_nowher
     shop, default = (cluster.placed[f"{name}/a"].pod_class for name in ("shop", "default"))
     assert [len(cluster.carried.anti_affinity(one)) for one in (shop, default)] == [1, 0]
     assert asking.pod_class.required_anti_affinity == (wide,)
+
+
+def test_places_of_resources_that_neither_node_nor_pod_names_are_given_again() -> None:
+    cluster = cluster_of(node("n"))
+    for number in range(20):
+        four, some = ({f"example_com__gpu{number}": amount} for amount in (4, number))
+        cluster.put(node("n", **cast(Any, four)))
+        place(cluster, pod("p", on="n", cpu=1, **cast(Any, some)))
+        gpu = cluster.nodes.resource_index[f"example.com/gpu{number}"]
+        cluster.put(node("n"))
+        assert (cluster.nodes.allocatable[gpu, 0], cluster.nodes.requested[gpu, 0]) == (0, number)
+        cluster.remove_pod("default/p")
+        assert cluster.nodes.requested[:, 0].tolist() == [0] * len(cluster.nodes.resources)
+        cluster.read(pod("q"))
+
+    assert len(cluster.nodes.resources) <= 5

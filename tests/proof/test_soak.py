@@ -135,6 +135,7 @@ def surroundings(number: int) -> list[Kubernetes]:
             taints=[f"dedicated-{name}=yes:PreferNoSchedule"],
             images={f"image-{name}": 10**9},
             avoids=[f"ReplicaSet/{name}"],
+            **gpu(number),
         ),
         build.budget(name, f"app={name}", 1, namespace=name),
         build.service(name, namespace=name, app=name),
@@ -176,6 +177,7 @@ def busy_pods(number: int) -> list[Pod]:
             **common,
             spread=[build.spread_over(ZONE, f"app={name}"), build.spread_over(HOSTNAME, f"app={name}", soft=True)],
         ),
+        build.pod("gpu", **common, **gpu(number)),
         build.pod("port", **common, ports=[1000 + number]),
         build.pod("selects", **common, node_selector={ZONE: f"z-{name}"}),
         build.pod("selects-in-vain", **common, node_selector={f"key-{name}": name}),
@@ -185,6 +187,10 @@ def busy_pods(number: int) -> list[Pod]:
         *(build.pod(f"low-{one}", **common, cpu=6) for one in range(4)),
         *(build.pod(f"high-{one}", **common, cpu=6, priority=10 + number) for one in range(2)),
     ]
+
+
+def gpu(number: int) -> dict[str, Any]:
+    return {f"example_com__gpu_{number}": 1}
 
 
 def volumes(number: int) -> tuple[Volume, ...]:

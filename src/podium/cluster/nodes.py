@@ -6,9 +6,8 @@ Rows of removed nodes are used again. Shapes: ``[rows]``, or ``[resources, rows]
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Generic, TypeVar
 
 import numpy as np
 
@@ -16,6 +15,7 @@ from podium.api.node import Node, Taint
 from podium.api.requests import node_allocatable
 from podium.cluster.arrays import Bools, Int32s, Int64s, UInt64s, grown, stable_hash
 from podium.cluster.change_log import ChangeLog
+from podium.cluster.codes import Codes, LabelColumn, ResourceNames
 
 CPU, MEMORY, EPHEMERAL_STORAGE = 0, 1, 2
 FIRST_RESOURCES = ("cpu", "memory", "ephemeral-storage")
@@ -23,70 +23,6 @@ FIRST_RESOURCES = ("cpu", "memory", "ephemeral-storage")
 NAME_FIELD = "\0metadata.name"
 # How many label columns may come before those are dropped that nobody has asked for meanwhile.
 AT_LEAST = 16
-
-
-Value = TypeVar("Value", bound=Hashable)
-
-
-class Codes(Generic[Value]):
-    """Codes of the values that some rows have: ``values[code]``. A code that no row has any more is given again.
-
-    Code 0 stands for ``blank``, which is also what ``values`` holds for codes that are free.
-    """
-
-    def __init__(self, blank: Value) -> None:
-        self.values: list[Value] = [blank]
-        self._code_of: dict[Value, int] = {}
-        self._users: list[int] = [1]
-        self._free: list[int] = []
-
-    def find(self, value: Value) -> int:
-        """The code of ``value``, 0 where no row has it."""
-        return self._code_of.get(value, 0)
-
-    def take(self, value: Value) -> int:
-        """The code of ``value``, for one row more."""
-        if value == self.values[0]:
-            return 0
-        code = self._code_of.get(value)
-        if code is None:
-            code = self._code_of[value] = self._free.pop() if self._free else len(self.values)
-            if code == len(self.values):
-                self.values.append(value)
-                self._users.append(0)
-            else:
-                self.values[code] = value
-        self._users[code] += 1
-        return code
-
-    def give_back(self, code: int) -> None:
-        """A row has the value of ``code`` no more."""
-        if code == 0:
-            return
-        self._users[code] -= 1
-        if not self._users[code]:
-            del self._code_of[self.values[code]]
-            self.values[code] = self.values[0]
-            self._free.append(code)
-
-
-class LabelColumn(Codes[str | None]):
-    """The values of one label key: ``codes[row]`` is 0 where the node lacks the label.
-
-    ``asked``: somebody has asked for it lately. ``pins``: how many keep something by its codes.
-    """
-
-    def __init__(self, capacity: int) -> None:
-        super().__init__(None)
-        self.codes: Int32s = np.zeros(capacity, dtype=np.int32)
-        self.asked = True
-        self.pins = 0
-
-    def write(self, row: int, value: str | None) -> None:
-        """The node in ``row`` has this value."""
-        before = int(self.codes[row])
-        self.codes[row] = self.take(value)
-        self.give_back(before)
 
 
 class NodeColumns:
@@ -99,8 +35,9 @@ class NodeColumns:
         self.nodes: list[Node | None] = []
         self._names: list[str] = []
         self._all_rows: Int64s = np.empty(0, dtype=np.int64)
-        self.resources: list[str] = list(FIRST_RESOURCES)
-        self.resource_index = {name: index for index, name in enumerate(FIRST_RESOURCES)}
+        self._resources = ResourceNames(FIRST_RESOURCES)
+        # By row, the resources that the node names.
+        self._named: dict[int, tuple[int, ...]] = {}
         self.present: Bools = np.zeros(capacity, dtype=np.bool_)
         self.allocatable: Int64s = np.zeros((len(FIRST_RESOURCES), capacity), dtype=np.int64)
         self.requested: Int64s = np.zeros((len(FIRST_RESOURCES), capacity), dtype=np.int64)
@@ -146,16 +83,29 @@ class NodeColumns:
             raise KeyError(row)
         return node
 
+    @property
+    def resources(self) -> list[str]:
+        """The name of each resource along the first axis of ``allocatable`` and ``requested``; "" for free places."""
+        return self._resources.names
+
+    @property
+    def resource_index(self) -> Mapping[str, int]:
+        """The place of each resource there."""
+        return self._resources.index_of
+
     def resource(self, name: str) -> int:
-        """The index of a resource along the first axis of ``allocatable`` and ``requested``."""
-        index = self.resource_index.get(name)
-        if index is None:
-            index = self.resource_index[name] = len(self.resources)
-            self.resources.append(name)
+        """The place of a resource, for one user more: a node or a pod class that names it."""
+        index = self._resources.take(name)
+        if index == len(self.allocatable):
             row = np.zeros((1, self.capacity), dtype=np.int64)
             self.allocatable = np.concatenate([self.allocatable, row])
             self.requested = np.concatenate([self.requested, row])
         return index
+
+    def give_back_resources(self, indices: Iterable[int]) -> None:
+        """A node or a pod class that named these resources does so no more."""
+        for index in indices:
+            self._resources.give_back(index)
 
     @property
     def taint_groups(self) -> list[tuple[Taint, ...]]:
@@ -201,6 +151,8 @@ class NodeColumns:
         if self.pod_count[row]:
             raise ValueError(f"node {name} still has pods")
         self.images.remove(row)
+        self.allocatable[:, row] = 0
+        self.give_back_resources(self._named.pop(row))
         for column in self._labels.values():
             column.write(row, None)
         self._taints.give_back(int(self.taint_group[row]))
@@ -248,6 +200,8 @@ class NodeColumns:
         self.allowed_pods[row] = amounts.pop("pods", 0)
         indices = {self.resource(name): amount for name, amount in amounts.items()}
         self.allocatable[:, row] = 0
+        self.give_back_resources(self._named.pop(row, ()))
+        self._named[row] = tuple(indices)
         for index, amount in indices.items():
             self.allocatable[index, row] = amount
         self.unschedulable[row] = node.spec.unschedulable

@@ -114,13 +114,14 @@ class PodClass:
 class ClassRef(ref[PodClass]):
     """A class for as long as some pod's record points at it, and what is to be given back when none does any more."""
 
-    __slots__ = ("carried", "host_ports", "id", "key")
+    __slots__ = ("carried", "host_ports", "id", "key", "resources")
 
     def __init__(self, pod_class: PodClass, ended: Callable[[Any], object], key: bytes) -> None:
         super().__init__(pod_class, ended)  # type: ignore[call-arg]
         self.id = pod_class.id
         self.key = key
         self.host_ports = pod_class.host_ports
+        self.resources = tuple(pod_class.requests)
         self.carried = Carried(pod_class.required_anti_affinity, pod_class.required_affinity, pod_class.preferred)
 
     def __new__(cls, pod_class: PodClass, ended: Callable[[Any], object], key: bytes) -> ClassRef:
@@ -196,6 +197,7 @@ class PodClasses:
             self._by_id[one.id] = None
             self._free.append(one.id)
             self._marked.remove(one.id)
+            self._columns.give_back_resources(one.resources)
             if self._by_key[one.key] is one:
                 del self._by_key[one.key]
             for port in one.host_ports:

@@ -15,7 +15,7 @@ from podium.api.selectors import NOTHING, Requirement, Selector, compile_label_s
 from podium.cluster.arrays import Bools, Int64s
 from podium.cluster.cluster import Cluster
 from podium.cluster.matchers import InNamespace
-from podium.cluster.nodes import LabelColumn
+from podium.cluster.codes import LabelColumn
 from podium.cluster.pod_class import PodClass
 from podium.cluster.taints import kept_off
 from podium.cluster.view import View
