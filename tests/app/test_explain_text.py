@@ -3,7 +3,7 @@ from podium.api.pod import PersistentVolumeClaimVolumeSource, Volume
 from podium.app.explain_text import write_explanation
 from podium.app.page import Page
 from podium.framework.configuration import Configuration
-from tests.builders import budget, configuration, explain, node, pod, tolerate
+from tests.builders import budget, configuration, explain, node, pod, scheduler_cap, tolerate
 
 
 def text_of(*objects: Kubernetes, width: int = 100, settings: Configuration | None = None) -> str:
@@ -214,3 +214,46 @@ def test_columns_of_a_plugin_that_a_configuration_adds_are_shown_too() -> None:
 
     assert "Fit  total" in page.text
     assert "Toleration" not in page.text
+
+
+def test_pods_that_their_policy_protects_are_named_with_what_would_happen_without_it() -> None:
+    text = text_of(
+        node("a", cpu=2),
+        pod("kept", on="a", cpu=2, policy="NonPreemptible"),
+        pod("p", cpu=1, priority=1),
+    )
+
+    assert part(text, "Preemption") == [
+        "Preemption  no way: on no node would removing pods of lower priority be enough, without",
+        "  default/kept: its policy forbids it",
+    ]
+    assert text.endswith(
+        "  without the preemptionPolicy of default/kept (NonPreemptible) it would preempt default/kept on a\n"
+    )
+
+
+def test_the_protection_of_pods_that_would_not_help_is_no_remedy_and_stays() -> None:
+    objects = [node("a", cpu=2), pod("kept", on="a", cpu=1, policy="NonPreemptible"), pod("p", cpu=8, priority=1)]
+
+    text = text_of(*objects)
+
+    assert "without the preemptionPolicy" not in text
+    assert "may not" not in text
+
+
+def test_a_preemption_that_a_cap_puts_off_says_until_when() -> None:
+    text = text_of(
+        node("a", cpu=1),
+        pod("v", on="a", cpu=1, labels={"app": "web"}, ready=True),
+        budget("web", "app=web", 1),
+        scheduler_cap("2/1h", used=2),
+        pod("p", cpu=1, priority=1),
+        width=200,
+    )
+
+    put_off = (
+        "it would disrupt a pod with a budget, and the cap of 2/1h on component scheduler (DisruptionPolicy default)"
+    )
+    assert text.startswith(f"default/p is unschedulable for now: {put_off} leaves 0; the next try is at ")
+    assert part(text, "Preemption")[0].startswith(f"Preemption  put off: {put_off} leaves 0")
+    assert "the cap on the scheduler's disruptions leaves enough" in part(text, "What would have to change")[-1]

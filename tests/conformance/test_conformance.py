@@ -114,6 +114,7 @@ def disagreement(case: Case, explanation: Explanation) -> str:
     decided = explanation.to_dict()
     # What Podium says beyond the measured decisions, and what is checked by itself.
     del decided["outcome"], decided["node"]
+    decided.pop("disruptions", None)
     wrong = [
         f"  {field}: kube-scheduler {case.expected.get(field)}\n  {' ' * len(field)}  Podium {decided.get(field)}"
         for field in sorted(decided.keys() | case.expected.keys())

@@ -81,3 +81,36 @@ def test_default_budgets_and_a_cap_hold_back_the_drains() -> None:
     priorities = {pod["pod"].split("/")[1].split("-")[0]: pod["priority"] for pod in result.pods}
     assert priorities == {"shop": 750_000_000, "crawler": 250_000_000}
     assert [drain["state"] for drain in result.summary["drains"]] == ["drained", "drained"]
+
+
+def test_a_pod_keeps_off_the_node_it_was_evicted_from_for_its_own_good_or_until_another_has_the_room() -> None:
+    result = played("avoid-list")
+
+    assert story(result, MOVES, owners=("small",)) == [
+        "0 Scheduled web-0 node-1",
+        "60 Killing web-0 node-1",
+        "65 Terminated web-0 node-1",
+        "65 Scheduled web-0 node-2",
+        "120 Killing small-1 node-3",
+        "120 Scheduled small-2 node-4",
+        "130 Terminated small-1 node-3",
+        "130 Scheduled big node-3",
+    ]
+    assert [(event.time, event.message) for event in result.events if event.reason == "NodeChanged"] == [
+        (60, "put on the avoid list: StatefulSet web for 24h"),
+        (120, "put on the avoid list: ReplicaSet small until pod default/big is scheduled"),
+        (130, "taken off the avoid list: ReplicaSet small"),
+    ]
+    assert result.to_dict()["disruptions"]["avoidLists"] == [
+        {
+            "node": "node-1",
+            "entries": [
+                {
+                    "controller": "StatefulSet web",
+                    "since": "2026-01-01T00:01:00Z",
+                    "until": "2026-01-02T00:01:00Z",
+                    "reason": "rescheduler",
+                }
+            ],
+        }
+    ]

@@ -5,11 +5,20 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from podium.api.avoid_list import PREFER_AVOID_PODS, AvoidEntry, PodSignature, avoid_entries, avoid_entry, written
+from podium.api.avoid_list import (
+    PREFER_AVOID_PODS,
+    AvoidEntry,
+    AwaitedPod,
+    PodSignature,
+    avoid_entries,
+    avoid_entry,
+    written,
+)
 from podium.api.disruption_policy import AvoidLists as Limits
 from podium.api.disruption_policy import DisruptionPolicy, DisruptionPolicySpec
 from podium.api.meta import Kubernetes, ObjectMeta, OwnerReference
 from podium.api.node import Node
+from podium.api.pod import Pod
 from podium.api.workloads import Job, ReplicaSet
 from podium.machines.actions import Action, PatchObject
 from podium.machines.disruption.avoid_lists import AvoidLists
@@ -264,3 +273,67 @@ def test_it_is_settled_though_entries_will_run_out() -> None:
     rig.at(1)
 
     assert rig.machine.is_settled()
+
+
+BIG = Pod(metadata=ObjectMeta(name="big", namespace="shop", uid="uid-big"))
+ON_A_NODE = replace(BIG, spec=replace(BIG.spec, node_name="n1"))
+
+
+def until_big(name: str, seconds: int = 0) -> AvoidEntry:
+    """An entry that stays until the pod is scheduled."""
+    return replace(evicted(name, seconds), until_scheduled=AwaitedPod(namespace="shop", name="big", uid="uid-big"))
+
+
+def test_an_entry_with_a_lifetime_of_its_own_goes_when_that_is_over() -> None:
+    long, short = replace(evicted("web", 0), expire_after="2h"), replace(evicted("db", 0), expire_after="1m")
+    rig = Rig(WEB, DB, node(long, short))
+    assert rig.at(0) == []
+    assert rig.deadline_seconds == 60
+
+    assert left(rig.at(60)) == ["web"]
+    rig.see(node(long, version=2))
+    assert rig.at(HOUR) == []
+    assert rig.deadline_seconds == 2 * HOUR
+
+
+@pytest.mark.parametrize("end", ["scheduled", "succeeded", "gone"])
+def test_an_entry_that_waits_for_a_pod_goes_when_that_is_scheduled_or_will_never_be(end: str) -> None:
+    rig = Rig(WEB, DB, BIG, node(until_big("web"), evicted("db", 0)))
+    assert rig.at(300) == []
+
+    if end == "gone":
+        rig.miss(BIG)
+    else:
+        rig.see(ON_A_NODE if end == "scheduled" else replace(BIG, status=replace(BIG.status, phase="Succeeded")))
+
+    assert rig.deadline_seconds == 0
+    assert left(rig.at(300)) == ["db"]
+
+
+def test_an_entry_goes_that_waits_for_a_pod_which_was_scheduled_before_the_entry_was_seen() -> None:
+    """A minute is enough for news to arrive."""
+    for seen in ([], [BIG, ON_A_NODE]):
+        rig = Rig(WEB, *seen, node(until_big("web", 10)))
+
+        assert rig.at(10) == []
+        assert rig.deadline_seconds == 70
+        assert left(rig.at(70)) == []
+
+
+def test_an_entry_that_waits_for_a_pod_goes_with_its_time_too() -> None:
+    rig = Rig(WEB, BIG, node(until_big("web")))
+    assert rig.at(0) == []
+
+    assert left(rig.at(HOUR)) == []
+
+
+def test_nothing_is_remembered_of_pods_that_nobody_waits_for_any_more() -> None:
+    rig = Rig(WEB, BIG, node(until_big("web")))
+    rig.at(0)
+    rig.see(ON_A_NODE)
+    rig.answer(rig.at(1)[0])
+    rig.see(node(version=2))
+
+    assert not rig.machine._awaiting
+    assert not rig.machine._placed
+    assert not rig.machine._pending

@@ -62,7 +62,7 @@ class JudgedScheduler(Scheduler):
 
     def sight(self, besides: str = "") -> Sight:
         """What the scheduler sees; the nomination of the pod ``besides`` (a uid) left out."""
-        pods = self.seen.get("Pod", {})
+        pods, cap = self.seen.get("Pod", {}), self.cluster.cap
         return Sight(
             nodes={key: one for key, one in self.seen.get("Node", {}).items() if isinstance(one, Node)},
             placed={uid: on(self._pod(pods[uid]), record.node_name) for uid, record in self.cluster.placed.items()},
@@ -74,6 +74,8 @@ class JudgedScheduler(Scheduler):
             budgets=[
                 one for one in self.seen.get("PodDisruptionBudget", {}).values() if isinstance(one, PodDisruptionBudget)
             ],
+            now=self.cluster.cap.now,
+            cap=None if cap.rate is None else (cap.left or 0, cap.rate.count),
         )
 
     def pod(self, uid: str) -> Pod:
@@ -98,6 +100,7 @@ class JudgedScheduler(Scheduler):
 
     def _attempt(self, queued: QueuedPod, now: int) -> list[Action]:
         uid, pod = queued.record.uid, self.pod(queued.record.uid)
+        self.cluster.pass_time(now)
         before = self.sight(uid)
         was_nominated = self.cluster.nominations.node_of(uid)
         self._planned = None

@@ -16,6 +16,7 @@ from podium.api.times import parse_time
 from podium.cluster.ranking import NaturalName, natural
 from tests.twins.filters import FILTERS
 from tests.twins.plain import FITS, UNSCHEDULABLE, PlainCluster, Verdict
+from tests.twins.victims import is_rated, tokens_left
 
 _LAST = 2**63 - 1
 
@@ -31,12 +32,17 @@ class Way:
 
 @dataclass(slots=True)
 class Sight:
-    """A cluster as somebody sees it: nodes, pods that hold room (each with its node), nominations, budgets."""
+    """A cluster as somebody sees it: nodes, pods that hold room (each with its node), nominations, budgets.
+
+    ``cap`` is how many disruptions of pods with a budget are left, and how many there are at most; None without a cap.
+    """
 
     nodes: dict[str, Node]
     placed: dict[str, Pod] = field(default_factory=dict)
     nominated: list[tuple[Pod, str]] = field(default_factory=list)
     budgets: list[PodDisruptionBudget] = field(default_factory=list)
+    now: int = 0
+    cap: tuple[int, int] | None = None
 
     def plain(self, *, without: Iterable[str] = (), beside: Sequence[tuple[Pod, str]] = ()) -> PlainCluster:
         """The cluster for the twins, without some pods (uids) and with some nominated ones."""
@@ -66,14 +72,18 @@ class Sight:
         """The nodes where the pod may go."""
         return [name for name in self.nodes if self.fits(pod, name)]
 
-    def ways(self, pod: Pod) -> list[Way]:
-        """All ways out by preemption."""
+    def ways(self, pod: Pod, *, sparing: bool = False) -> list[Way]:
+        """All ways out by preemption; ``sparing`` leaves out pods that count for caps."""
         hopeful = [name for name in self.nodes if self.verdict(pod, name).status == UNSCHEDULABLE]
-        return [way for name in hopeful if (way := self._way(pod, name)) is not None]
+        return [way for name in hopeful if (way := self._way(pod, name, sparing)) is not None]
 
     def best_ways(self, pod: Pod) -> list[Way]:
         """The ways that no criterion puts behind another."""
         ways = self.ways(pod)
+        allowed = [way for way in ways if self._is_allowed(way)]
+        if ways and not allowed:
+            allowed = self.ways(pod, sparing=True)
+        ways = allowed
         best = min((way.criteria for way in ways), default=())
         return [way for way in ways if way.criteria == best]
 
@@ -81,8 +91,22 @@ class Sight:
         """The pods on a node."""
         return [one for one in self.placed.values() if one.spec.node_name == node]
 
-    def _way(self, pod: Pod, node: str) -> Way | None:
-        there = (one for one in self.on_node(node) if policy_of(one) not in NEVER_PREEMPTED)
+    def _is_allowed(self, way: Way) -> bool:
+        victims = [one for one in self.on_node(way.node) if one.key in way.victims]
+        return self.cap is None or min(sum(map(self._counts, victims)), self.cap[1]) <= self.cap[0]
+
+    def _counts(self, pod: Pod) -> bool:
+        """Whether the disruption of a pod counts for caps: it is healthy, and has a budget."""
+        ready = pod.status.condition("Ready")
+        is_healthy = ready is not None and ready.status == "True" and not pod.is_terminating
+        return is_healthy and any(selects(budget, pod) for budget in self.budgets)
+
+    def _way(self, pod: Pod, node: str, sparing: bool) -> Way | None:
+        there = (
+            one
+            for one in self.on_node(node)
+            if policy_of(one) not in NEVER_PREEMPTED and not (sparing and self._counts(one))
+        )
         lower = sorted((one for one in there if one.priority < pod.priority), key=_importance)
         gone = {one.metadata.uid for one in lower}
         if not lower or not self.fits(pod, node, without=gone):
@@ -107,14 +131,20 @@ class Sight:
     def _violating(self, pods: Sequence[Pod]) -> set[str]:
         found: set[str] = set()
         for budget in self.budgets:
-            selector, left = compile_label_selector(budget.spec.selector), budget.status.disruptions_allowed
+            left, tokens = budget.status.disruptions_allowed, tokens_left(budget, self.now)
             for one in pods:
-                same = one.metadata.namespace == budget.metadata.namespace and selector.matches(one.metadata.labels)
-                if same and one.metadata.name not in budget.status.disrupted_pods:
+                if selects(budget, one) and one.metadata.name not in budget.status.disrupted_pods:
                     left -= 1
-                    if left < 0:
+                    tokens -= is_rated(budget, one)
+                    if left < 0 or (tokens < 0 and is_rated(budget, one)):
                         found.add(one.metadata.uid)
         return found
+
+
+def selects(budget: PodDisruptionBudget, pod: Pod) -> bool:
+    """Whether a budget is about a pod."""
+    selector = compile_label_selector(budget.spec.selector)
+    return pod.metadata.namespace == budget.metadata.namespace and selector.matches(pod.metadata.labels)
 
 
 def policy_of(pod: Pod) -> str:

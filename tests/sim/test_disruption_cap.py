@@ -4,7 +4,7 @@ import pytest
 
 import podium
 from tests.sim.objects import budget, scenario, workload
-from tests.store.objects import Raw, disruption_policy, node
+from tests.store.objects import Raw, disruption_policy, node, running
 
 
 def owned(name: str, priority: int) -> Raw:
@@ -45,3 +45,26 @@ def test_pods_without_a_budget_and_other_components_caps_do_not_count() -> None:
 
     assert times_of_preemptions(policy) == [10, 10, 10]
     assert times_of_preemptions(GENEROUS, others) == [10, 10, 10]
+
+
+def test_an_evict_step_takes_what_the_subresource_takes() -> None:
+    """Its own grace period, and the component whose cap counts."""
+    policy = disruption_policy(caps=[{"component": "rescheduler", "max": "1/10m"}])
+    pods = [running(f"web-{number}", node="n") for number in range(3)]
+    steps = [
+        {"at": "1s", "evict": {"name": "web-0", "component": "rescheduler", "gracePeriodSeconds": 3}},
+        {"at": "2s", "evict": {"name": "web-1", "component": "rescheduler"}},
+        {"at": "3s", "evict": {"name": "web-2"}},
+    ]
+
+    result = podium.simulate([node("n"), *pods, budget("web", minAvailable=0), policy, scenario(*steps)])
+
+    told = [(event.time, event.reason, event.pod) for event in result.events]
+    assert [one for one in told if one[1] != "Created"] == [
+        (1, "Killing", "default/web-0"),
+        (2, "StepSkipped", "default/web-1"),
+        (3, "Killing", "default/web-2"),
+        (4, "Terminated", "default/web-0"),
+        (33, "Terminated", "default/web-2"),
+    ]
+    assert "rescheduler may disrupt 1/10m pods with a budget" in result.events[1].message

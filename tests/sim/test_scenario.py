@@ -109,6 +109,18 @@ def test_two_scenarios_are_one_too_many() -> None:
         ({"at": "0s", "usage": {"name": "a", "memory": "much"}}, ".spec.steps[0].usage.memory: "),
         ({"at": "0s", "usage": {"name": "a", "memory": [1]}}, "usage.memory: a list is no amount of memory"),
         ({"at": "0s", "usage": {"name": "a", "memory": 1, "x": 1}}, "usage.x: is not a known field"),
+        (
+            {"at": "0s", "evict": {"name": "a", "avoidNode": "long"}},
+            'evict.avoidNode: "long" is neither true nor false',
+        ),
+        ({"at": "0s", "evict": {"name": "a", "avoidNode": {"expireAfter": "long"}}}, "evict.avoidNode.expireAfter: "),
+        ({"at": "0s", "evict": {"name": "a", "avoidNode": {"for": "1h"}}}, "evict.avoidNode.for: is not a known field"),
+        (
+            {"at": "0s", "evict": {"name": "a", "avoidNode": {"untilScheduled": {}}}},
+            "evict.avoidNode.untilScheduled.name: is missing, and must be given",
+        ),
+        ({"at": "0s", "evict": {"name": "a", "gracePeriodSeconds": -1}}, "evict.gracePeriodSeconds: -1 is less than 0"),
+        ({"at": "0s", "evict": {"name": "a", "component": 7}}, "evict.component: 7 is not text"),
         ({"at": "0s", "cordon": {}}, ".spec.steps[0].cordon.name: is missing, and must be given"),
         ({"at": "0s", "uncordon": {"name": "n1", "x": 1}}, "uncordon.x: is not a known field"),
         ({"at": "0s", "apply": {}}, ".spec.steps[0].apply: an object is not a list"),

@@ -5,9 +5,10 @@ from typing import Any
 
 import pytest
 
-from podium.api.avoid_list import PREFER_AVOID_PODS, avoid_entries
+from podium.api.avoid_list import PREFER_AVOID_PODS, AvoidFor, avoid_entries
+from podium.store.errors import StoreError
 from podium.store.store import Store
-from tests.store.objects import SECOND, Raw, budget, disruption_policy, node, running
+from tests.store.objects import SECOND, Raw, budget, disruption_policy, node, pod, running
 from tests.store.refusals import answer, everything, refusal
 
 HOUR = 3_600 * SECOND
@@ -406,3 +407,42 @@ def test_a_dry_run_leaves_node_and_cap_alone() -> None:
 
     assert store.evict("default/web-0", now=0, component="drain", avoid_node=True, dry_run=True) is not None
     assert everything(store) == before
+
+
+def lasting(store: Store) -> list[tuple[str | None, str | None]]:
+    """The own lifetime of each entry, and the pod that it waits for."""
+    entries = avoid_entries(store.get("Node", "n1").object.metadata.annotations.get(PREFER_AVOID_PODS, ""))
+    return [(one.expire_after, one.until_scheduled.name if one.until_scheduled else None) for one in entries]
+
+
+def test_who_asks_for_the_eviction_says_how_long_the_node_is_avoided() -> None:
+    store = on_node(owned("web-0"), pod("big"))
+    for_a_day = AvoidFor(expire_after_ns=24 * 3600 * SECOND)
+
+    store.evict("default/web-0", now=0, avoid_node=True, avoid_for=for_a_day, dry_run=True)
+    assert lasting(store) == []
+    store.evict("default/web-0", now=0, avoid_node=True, avoid_for=for_a_day)
+    assert lasting(store) == [("24h", None)]
+
+
+def test_a_node_can_be_avoided_until_a_pod_is_scheduled_that_is_pending() -> None:
+    store = on_node(*(owned(f"web-{number}", uid=f"u{number}") for number in range(3)), pod("big"), running("there"))
+
+    store.evict("default/web-0", now=0, avoid_node=True, avoid_for=AvoidFor(until_scheduled="default/big"))
+    store.evict("default/web-1", now=0, avoid_node=True, avoid_for=AvoidFor(until_scheduled="default/there"))
+    assert lasting(store) == [(None, "big")]
+
+    with pytest.raises(StoreError, match="Pod default/nobody not found"):
+        store.evict("default/web-2", now=0, avoid_node=True, avoid_for=AvoidFor(until_scheduled="default/nobody"))
+    assert not store.get("Pod", "default/web-2").object.metadata.deletion_timestamp
+
+
+def test_a_lifetime_of_its_own_outlasts_that_of_the_policy() -> None:
+    policy = disruption_policy(avoidLists={"expireAfter": "10m"})
+    store = on_node(*(owned(f"web-{number}", uid=f"u{number}") for number in range(3)), policy=policy)
+
+    store.evict("default/web-0", now=0, avoid_node=True, avoid_for=AvoidFor(expire_after_ns=3600 * SECOND))
+    store.evict("default/web-1", now=0, avoid_node=True)
+    store.evict("default/web-2", now=601 * SECOND, avoid_node=True)
+
+    assert [uid for uid, _, _ in avoided(store)] == ["u0", "u2"]

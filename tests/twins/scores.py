@@ -227,7 +227,7 @@ def spread_scores(
 
 
 def node_prefer_avoid_pods(cluster: PlainCluster, pod: Pod, feasible: Sequence[str]) -> Scores | None:
-    """Nothing where the node's avoid list names the pod's controller, all elsewhere."""
+    """Nothing where the node's avoid list names the pod's controller, all elsewhere; or there are no such lists."""
     owners = {one.uid for one in pod.metadata.owner_references if one.controller}
     found = dict.fromkeys(feasible, 100)
     for name in feasible:
@@ -235,7 +235,7 @@ def node_prefer_avoid_pods(cluster: PlainCluster, pod: Pod, feasible: Sequence[s
         entries = json.loads(text)["preferAvoidPods"] if text else []
         if owners & {entry["podSignature"]["podController"]["uid"] for entry in entries}:
             found[name] = 0
-    return found
+    return found if 0 in found.values() else None
 
 
 SCORES: dict[str, Score] = {

@@ -7,15 +7,28 @@ subresource and PreferAvoidPods.
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import dataclass
 from functools import lru_cache
 
 import msgspec
 
 from podium.api.meta import Narrow, OwnerReference
-from podium.api.times import format_time, parse_time
+from podium.api.times import format_time, parse_duration, parse_time
 
 PREFER_AVOID_PODS = "scheduler.alpha.kubernetes.io/preferAvoidPods"
 """The annotation of a node that holds its avoid list."""
+
+
+@dataclass(frozen=True, slots=True)
+class AvoidFor:
+    """How long who asks for an eviction wants a node to be avoided; None is as long as the DisruptionPolicy says.
+
+    ``until_scheduled`` is the key of a pod ("" for none) that is to have the room: the entry goes when it has a node,
+    or is gone. Such an entry goes with its time too.
+    """
+
+    expire_after_ns: int | None = None
+    until_scheduled: str = ""
 
 
 class PodSignature(Narrow, frozen=True, kw_only=True):
@@ -24,16 +37,27 @@ class PodSignature(Narrow, frozen=True, kw_only=True):
     pod_controller: OwnerReference
 
 
+class AwaitedPod(Narrow, frozen=True, kw_only=True):
+    """The pod that is to have the room of one that was evicted."""
+
+    namespace: str
+    name: str
+    uid: str
+
+
 class AvoidEntry(Narrow, frozen=True, kw_only=True):
     """One controller on a node's avoid list (core/v1 PreferAvoidPodsEntry).
 
-    An entry without a time, as people write them, does not expire, and is the oldest.
+    An entry without a time, as people write them, does not expire, and is the oldest. Podium's own are `expire_after`,
+    where the entry has a lifetime of its own, and `until_scheduled`.
     """
 
     pod_signature: PodSignature
     eviction_time: str | None = None
     reason: str = ""
     message: str = ""
+    expire_after: str | None = None
+    until_scheduled: AwaitedPod | None = None
 
     @property
     def controller(self) -> OwnerReference:
@@ -45,11 +69,25 @@ class AvoidEntry(Narrow, frozen=True, kw_only=True):
         """When the pod was evicted, in nanoseconds; None where nobody says."""
         return None if self.eviction_time is None else parse_time(self.eviction_time)
 
+    def expiry_ns(self, expire_after_ns: int) -> int | None:
+        """When the entry's time is over; `expire_after_ns` is the lifetime of those that have none of their own."""
+        if self.eviction_ns is None:
+            return None
+        return self.eviction_ns + (expire_after_ns if self.expire_after is None else parse_duration(self.expire_after))
+
 
 def avoid_entry(controller: OwnerReference, reason: str, message: str, now: int) -> AvoidEntry:
     """The entry of a controller whose pod is evicted now."""
     signature = PodSignature(pod_controller=msgspec.structs.replace(controller, controller=True))
     return AvoidEntry(pod_signature=signature, eviction_time=format_time(now), reason=reason, message=message)
+
+
+def entry_in_words(entry: AvoidEntry) -> str:
+    """Who is avoided, and for how long where the entry says so itself."""
+    lasting = "" if entry.expire_after is None else f" for {entry.expire_after}"
+    awaited = entry.until_scheduled
+    until = "" if awaited is None else f" until pod {awaited.namespace}/{awaited.name} is scheduled"
+    return f"{entry.controller.kind} {entry.controller.name}{lasting}{until}"
 
 
 @lru_cache(maxsize=8_192)
@@ -79,13 +117,13 @@ def with_entry(entries: Iterable[AvoidEntry], new: AvoidEntry, max_entries: int)
 
 def unexpired(entries: Iterable[AvoidEntry], expire_after_ns: int, now: int) -> list[AvoidEntry]:
     """The entries whose time is not over yet, in their order."""
-    return [one for one in entries if one.eviction_ns is None or one.eviction_ns + expire_after_ns > now]
+    return [one for one in entries if (time := one.expiry_ns(expire_after_ns)) is None or time > now]
 
 
 def next_expiry_ns(entries: Iterable[AvoidEntry], expire_after_ns: int) -> int | None:
     """When the first of the entries expires; None where none does."""
-    times = (one.eviction_ns for one in entries)
-    return min((time + expire_after_ns for time in times if time is not None), default=None)
+    times = (one.expiry_ns(expire_after_ns) for one in entries)
+    return min((time for time in times if time is not None), default=None)
 
 
 def written(entries: Iterable[AvoidEntry]) -> str:
@@ -101,8 +139,8 @@ def _age(entry: AvoidEntry) -> tuple[bool, int]:
 def _read(item: object) -> AvoidEntry | None:
     try:
         entry = msgspec.convert(item, AvoidEntry)
-        # Fails for a time that is none.
-        _ = entry.eviction_ns
+        # Fails for a time or a lifetime that is none.
+        entry.expiry_ns(0)
     except (msgspec.ValidationError, ValueError):
         return None
     return entry if entry.controller.uid else None

@@ -60,3 +60,14 @@ class ResourceQuota(Kubernetes, frozen=True, kw_only=True):
         selector = self.spec.scope_selector or ScopeSelector()
         exist = (ScopeRequirement(scope_name=scope, operator="Exists") for scope in self.spec.scopes)
         return (*exist, *selector.match_expressions)
+
+    @property
+    def priority_classes(self) -> tuple[str, ...] | None:
+        """The names of the priority classes to whose pods alone the quota applies; None where it is about others too.
+
+        Conditions beside that one narrow it further.
+        """
+        names = [
+            set(one.values) for one in self.requirements if (one.scope_name, one.operator) == (PRIORITY_CLASS, "In")
+        ]
+        return tuple(sorted(set.intersection(*names))) if names else None

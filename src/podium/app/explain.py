@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Any, Literal
 
 import numpy as np
@@ -29,6 +30,7 @@ from podium.framework.runner import Runner
 from podium.framework.status import Status
 from podium.plugins.default_preemption import DefaultPreemption
 from podium.plugins.registry import IN_TREE
+from podium.sim.disruption_state import DisruptionState, disruption_state
 from podium.sim.initial import newest_time
 
 OutcomeName = Literal["schedulable", "preempts", "unschedulable", "not-eligible", "gated"]
@@ -43,7 +45,7 @@ class Explanation:
     the highest total. ``plan`` is None unless no node fits. ``pre_filter`` is a rejection before any node was looked
     at, ``pre_enqueue`` what keeps the pod out of the queue: nothing else is asked then. ``record`` and ``runner`` are
     the pod and what decided about it: the live cluster, which may go on to change. ``rests_on`` is what the decision
-    could not know.
+    could not know, and ``disruptions`` tells of the budgets, caps, quotas and avoid lists around it.
     """
 
     pod: str
@@ -59,6 +61,7 @@ class Explanation:
     runner: Runner = field(repr=False, compare=False)
     pre_enqueue: Status | None = None
     rests_on: tuple[Caveat, ...] = ()
+    disruptions: DisruptionState = field(default_factory=DisruptionState, repr=False, compare=False)
 
     def to_dict(self) -> dict[str, Any]:
         """The decision as plain values, in the form of the conformance cases.
@@ -75,6 +78,8 @@ class Explanation:
             found |= {"scores": dict(self.scores), "totals": dict(self.totals), "best": list(self.best)}
         if self.plan is not None:
             found["preemption"] = _plan(self.plan)
+        if self.disruptions:
+            found["disruptions"] = self.disruptions.to_dict()
         found["restsOn"] = [caveat.to_dict() for caveat in self.rests_on]
         return found
 
@@ -94,12 +99,13 @@ class Explainer:
 
         Raises PodiumError for a pod that no API server would have taken.
         """
-        objects = list(objects)
+        self._objects = list(objects)
+        self._now_ns = newest_time(self._objects) if now_ns is None else now_ns
         self.cluster = Cluster(honors_policy=feature_gates.non_preempting_priority)
         self._pending: dict[str, PodRecord] = {}
         pods, classes, policies = [], dict[str, PriorityClass](), []
         defaults = PodDefaults()
-        for item in objects:
+        for item in self._objects:
             if isinstance(item, Pod):
                 pods.append(item)
             elif isinstance(item, PriorityClass):
@@ -110,7 +116,7 @@ class Explainer:
             else:
                 defaults.take(item)
                 self.cluster.put(item)
-        self.cluster.pass_time(newest_time(objects) if now_ns is None else now_ns)
+        self.cluster.pass_time(self._now_ns)
         for policy in policies:
             classes |= with_levels(policy, classes)
         profiles = build_profiles(configuration or default_configuration(), Registry(IN_TREE), self.cluster)
@@ -138,7 +144,12 @@ class Explainer:
         if runner is None:
             known = ", ".join(sorted(self._runners))
             raise PodiumError(f"pod {pod} is for scheduler {wanted}, which is not configured; there is: {known}")
-        return explain_decision(runner, record)
+        return replace(explain_decision(runner, record), disruptions=self.disruptions)
+
+    @cached_property
+    def disruptions(self) -> DisruptionState:
+        """What holds for disruptions in the cluster: budgets, caps, quotas and avoid lists."""
+        return disruption_state(self._objects, self._now_ns)
 
     @property
     def schedulers(self) -> list[str]:
@@ -270,6 +281,8 @@ def _plan(plan: PreemptionPlan) -> dict[str, Any]:
     if plan.rejected:
         found["rejected"] = {name: _status(status) for name, status in sorted(plan.rejected.items())}
     found["selected"] = list(plan.selected)
+    if plan.put_off is not None:
+        found["putOff"] = plan.put_off.to_dict()
     return found
 
 

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 
 from podium.api.quantity import format_quantity
 from podium.app.basis_text import write_basis
+from podium.app.disruptions_text import write_disruptions
 from podium.app.explain import Explanation
 from podium.app.obstacles import find_obstacles
 from podium.app.page import Cell, Page, Part, fitted, listed, shortened
@@ -23,6 +24,7 @@ _WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z0-9]+|[^A-Za-z0-9]+")
 def write_explanation(page: Page, explanation: Explanation) -> None:
     """Write the whole explanation."""
     _write_decision(page, explanation)
+    write_disruptions(page, explanation.disruptions)
     write_basis(page, explanation.rests_on)
 
 
@@ -59,6 +61,8 @@ def _headline(explanation: Explanation) -> str:
         victims = [victim.key for victim in plan.chosen.victims]
         noun = "victim" if len(victims) == 1 else "victims"
         return f"{pod} preempts on {explanation.node}: {noun} {listed(victims, _MOST_VICTIMS)}"
+    if plan is not None and plan.put_off is not None:
+        return f"{pod} is unschedulable for now: {plan.put_off}"
     if plan is not None and not plan.eligible:
         return f"{pod} is unschedulable, and {plan.reason.removesuffix('.')}"
     return f"{pod} is unschedulable"

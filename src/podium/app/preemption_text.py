@@ -8,6 +8,7 @@ from podium.app.explain import Explanation
 from podium.app.obstacles import NodeObstacles
 from podium.app.page import Cell, Page, Part, counted, fitted, listed, shortened
 from podium.app.reasons import write_by_reason
+from podium.app.remedies import protected_pods
 from podium.app.victim_facts import victim_facts
 from podium.cluster.pods import PodRecord
 from podium.decide.preemption import Candidate, PreemptionPlan
@@ -22,7 +23,7 @@ def write_preemption(
 ) -> None:
     """Write the candidates, the victims on the node that is taken, and the nodes where preemption does not help."""
     if plan.chosen is None:
-        page.title("Preemption", "no way: on no node would removing pods of lower priority be enough")
+        page.title("Preemption", _no_way(explanation, plan))
     else:
         page.title("Preemption", _decision(page, plan))
         page.columns(_candidate_rows(page, plan, plan.chosen), indent=2, right=(2, 3, 4))
@@ -30,6 +31,18 @@ def write_preemption(
     if plan.rejected:
         page.title("Not candidates")
         write_by_reason(page, plan.rejected)
+
+
+def _no_way(explanation: Explanation, plan: PreemptionPlan) -> str:
+    """Why nobody is preempted: because of a cap or of pods' policies, or because it would be of no use."""
+    if plan.put_off is not None:
+        return f"put off: {plan.put_off}"
+    protected = protected_pods(explanation)
+    if not protected:
+        return "no way: on no node would removing pods of lower priority be enough"
+    names = listed([one.key for one in protected], 1)
+    may_not = f"{names}, whose preemptionPolicy forbids it" if len(protected) > 1 else f"{names}: its policy forbids it"
+    return f"no way: on no node would removing pods of lower priority be enough, without {may_not}"
 
 
 def _decision(page: Page, plan: PreemptionPlan) -> str:

@@ -9,12 +9,14 @@ from podium.api.policy import NEVER_PREEMPTS
 from podium.app.explain import Explanation, explain_decision
 from podium.app.obstacle_facts import facts
 from podium.app.obstacles import NodeObstacles
+from podium.cluster.pods import PodRecord
 from podium.decide.preemption import NOT_ELIGIBLE_TERMINATING
 
 HIGHEST_USER_PRIORITY = 1_000_000_000
 """The highest priority that pods but the system's own can have (pkg/apis/scheduling/types.go)."""
 
 _DESCRIBED = 200
+_PREEMPTIBLE = "PreemptLowerPriority"
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,12 +40,21 @@ class PodRemedy:
 
 
 @dataclass(frozen=True, slots=True)
+class ProtectionRemedy:
+    """What would happen if `pods`, of lower priority, were not protected from preemption by their policy."""
+
+    pods: tuple[PodRecord, ...]
+    then: Explanation
+
+
+@dataclass(frozen=True, slots=True)
 class Remedies:
-    """The nearest nodes first; `further` nodes are beyond those described. `pod` is None where nothing would help."""
+    """The nearest nodes first; `further` nodes are beyond those described. What is None would not help."""
 
     nodes: tuple[NodeRemedy, ...]
     further: int
     pod: PodRemedy | None
+    protection: ProtectionRemedy | None
 
 
 def find_remedies(explanation: Explanation, obstacles: Sequence[NodeObstacles]) -> Remedies:
@@ -59,7 +70,33 @@ def find_remedies(explanation: Explanation, obstacles: Sequence[NodeObstacles]) 
         nodes=tuple(NodeRemedy(tuple(nodes), clauses) for clauses, nodes in alike.items()),
         further=len(obstacles[_DESCRIBED:]),
         pod=_pod_remedy(explanation),
+        protection=_protection_remedy(explanation),
     )
+
+
+def protected_pods(explanation: Explanation) -> list[PodRecord]:
+    """The pods of lower priority that may not be preempted because of their policy, by key."""
+    placed = explanation.runner.cluster.placed.values()
+    lower = (one for one in placed if one.priority < explanation.record.priority)
+    return sorted((one for one in lower if not one.is_preemptible and not one.is_mirror), key=lambda one: one.key)
+
+
+def _protection_remedy(explanation: Explanation) -> ProtectionRemedy | None:
+    """Found by trying, with the protection taken from the pods and given back."""
+    pods, cluster = protected_pods(explanation), explanation.runner.cluster
+    if explanation.node or explanation.plan is None or not explanation.plan.eligible or not pods:
+        return None
+    try:
+        for one in pods:
+            cluster.replace_pod(replace(one, preemption_policy=_PREEMPTIBLE))
+        then = explain_decision(explanation.runner, explanation.record)
+    finally:
+        for one in pods:
+            cluster.replace_pod(one)
+    if then.plan is None or then.plan.chosen is None:
+        return None
+    victims = {victim.key for victim in then.plan.chosen.victims}
+    return ProtectionRemedy(tuple(one for one in pods if one.key in victims), then)
 
 
 def _pod_remedy(explanation: Explanation) -> PodRemedy | None:
@@ -68,7 +105,7 @@ def _pod_remedy(explanation: Explanation) -> PodRemedy | None:
     if explanation.node or plan is None or plan.reason == NOT_ELIGIBLE_TERMINATING:
         return None
     from_never = pod.preemption_policy in NEVER_PREEMPTS
-    willing = replace(pod, preemption_policy="PreemptLowerPriority")
+    willing = replace(pod, preemption_policy=_PREEMPTIBLE)
     priorities = _priorities(explanation)
     if not from_never:
         priorities = priorities[1:]

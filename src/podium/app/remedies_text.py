@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from podium.app.explain import Explanation
 from podium.app.obstacles import NodeObstacles
 from podium.app.page import Cell, Page, Part, counted, fitted, listed
-from podium.app.remedies import PodRemedy, Remedies, find_remedies
+from podium.app.remedies import PodRemedy, ProtectionRemedy, Remedies, find_remedies
 from podium.decide.preemption import NOT_ELIGIBLE_TERMINATING
 
 _MOST_ROWS = 6
@@ -26,6 +26,11 @@ def write_remedies(page: Page, explanation: Explanation, obstacles: Sequence[Nod
     if explanation.plan is not None and explanation.plan.reason == NOT_ELIGIBLE_TERMINATING:
         waiting = f"the pods that it preempted on {explanation.record.nominated_node_name} would have to end"
         page.paragraph(waiting, indent=2, hanging=2)
+    if explanation.plan is not None and explanation.plan.put_off is not None:
+        waits = f"at {explanation.plan.put_off.next_time} the cap on the scheduler's disruptions leaves enough"
+        page.paragraph(waits, indent=2, hanging=2)
+    if remedies.protection is not None:
+        page.paragraph(_protection(remedies.protection), indent=2, hanging=2)
     if remedies.pod is not None:
         page.paragraph(_pod(remedies.pod), indent=2, hanging=2)
 
@@ -37,14 +42,22 @@ def _node_rows(page: Page, remedies: Remedies) -> list[list[Part]]:
     ]
 
 
+def _protection(remedy: ProtectionRemedy) -> str:
+    pods = listed([f"{one.key} ({one.preemption_policy})" for one in remedy.pods], _MOST_NAMES)
+    return f"without the preemptionPolicy of {pods} {_preempting(remedy.then)}"
+
+
+def _preempting(then: Explanation) -> str:
+    if then.plan is None or then.plan.chosen is None:
+        return f"it would fit on {then.node}"
+    victims = listed([victim.key for victim in then.plan.chosen.victims], _MOST_NAMES)
+    return f"it would preempt {victims} on {then.node}"
+
+
 def _pod(remedy: PodRemedy) -> str:
     conditions = []
     if remedy.from_never:
         conditions.append("preemptionPolicy PreemptLowerPriority")
     if remedy.priority is not None:
         conditions.append(f"priority {remedy.priority}")
-    then = remedy.then
-    if then.plan is None or then.plan.chosen is None:
-        return f"with {' and '.join(conditions)} it would fit on {then.node}"
-    victims = listed([victim.key for victim in then.plan.chosen.victims], _MOST_NAMES)
-    return f"with {' and '.join(conditions)} it would preempt {victims} on {then.node}"
+    return f"with {' and '.join(conditions)} {_preempting(remedy.then)}"

@@ -6,6 +6,7 @@ from typing import Any
 
 from podium.api.times import format_duration, format_time
 from podium.app.basis_text import write_basis
+from podium.app.disruptions_text import write_disruptions
 from podium.app.page import Cell, Page, Part, counted, listed, shortened
 from podium.app.placement_text import write_placement
 from podium.app.timeline import MOST_LINES, folded, since, whole_reason, write_digest, write_timeline
@@ -31,6 +32,7 @@ def write_simulation(page: Page, simulation: Simulation, result: Result, *, ever
     write_placement(page, simulation.store, NodeStates(simulation.store, simulation.control_plane.is_down))
     _write_waiting(page, result)
     _write_drains(page, summary["drains"])
+    write_disruptions(page, result.disruptions)
     _write_summary(page, summary)
     write_basis(page, result.rests_on)
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 
@@ -37,10 +38,19 @@ class PutOff:
     left: int
     next_ns: int
 
+    @property
+    def next_time(self) -> str:
+        """When enough will be left, as people read it and not before it."""
+        return format_time(-(-self.next_ns // _SECOND) * _SECOND)
+
+    def to_dict(self) -> dict[str, Any]:
+        """As JSON shows it."""
+        return {"victims": self.victims, "cap": self.rate, "left": self.left, "next": self.next_time}
+
     def __str__(self) -> str:
         pods = "a pod" if self.victims == 1 else f"{self.victims} pods"
-        time = format_time(-(-self.next_ns // _SECOND) * _SECOND)
-        return f"it would disrupt {pods} with a budget, and {_cap(self.rate, self.left)}; the next try is at {time}"
+        cap = _cap(self.rate, self.left)
+        return f"it would disrupt {pods} with a budget, and {cap}; the next try is at {self.next_time}"
 
 
 @dataclass(frozen=True, slots=True)

@@ -124,6 +124,7 @@ def _default_plugins() -> Plugins:
         "DefaultPreemption": None,
         "NodeResourcesBalancedAllocation": 1,
         "ImageLocality": 1,
+        "NodePreferAvoidPods": USUAL_WEIGHTS["NodePreferAvoidPods"],
         "DefaultBinder": None,
         "NodeDeclaredFeatures": None,
     }
@@ -132,4 +133,7 @@ def _default_plugins() -> Plugins:
 
 
 DEFAULT_PLUGINS = _default_plugins()
-"""Those of v1.36, but for DynamicResources and GangScheduling, whose objects Podium does not read."""
+"""Those of v1.36, but for DynamicResources and GangScheduling, whose objects Podium does not read.
+
+NodePreferAvoidPods, which kube-scheduler has no more, has nothing to say where no node has an avoid list.
+"""

@@ -10,6 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
+from podium.api.avoid_list import AvoidFor
 from podium.api.meta import Raw
 from podium.api.pod import PodCondition
 
@@ -199,8 +200,8 @@ class Evict:
     """Delete a pod if the disruption budgets allow it (POST pods/eviction).
 
     ``component`` is whose cap on disruptions counts, such as drain or autoscaler. ``avoid_node`` asks that the pod's
-    controller be put on its node's avoid list. Refused with TooManyRequests where a budget, a rate or the cap is
-    exhausted; the Problem then says when to try again where that is known.
+    controller be put on its node's avoid list, ``avoid_for`` as long as that says. Refused with TooManyRequests where a
+    budget, a rate or the cap is exhausted; the Problem then says when to try again where that is known.
     """
 
     pod: str
@@ -209,6 +210,7 @@ class Evict:
     component: str
     grace_seconds: int | None = None
     avoid_node: bool = False
+    avoid_for: AvoidFor = AvoidFor()  # noqa: RUF009 - an immutable value
 
 
 Action = (

@@ -21,6 +21,7 @@ from podium.cluster.pods import PodRecord
 from podium.cluster.view import View
 from podium.framework.cycle_state import CycleState
 from podium.framework.plugin import MAX_NODE_SCORE, PluginContext, Scope
+from podium.framework.status import SKIP, SUCCESS, Status
 
 # What a controller is looked up by: its uid alone, or kind and name.
 Key = tuple[str, ...]
@@ -35,6 +36,10 @@ class NodePreferAvoidPods:
 
     def __init__(self, context: PluginContext) -> None:
         self._lists = _AvoidLists(context.cluster.nodes)
+
+    def pre_score(self, state: CycleState, pod: PodRecord, feasible: View) -> Status:
+        """Skip pods whose controller is on no list, so that nothing changes where there are none."""
+        return SUCCESS if pod.controller and self._lists.rows_avoided_by(pod.controller) else SKIP
 
     def score_rows(self, state: CycleState, pod: PodRecord, view: View) -> Int64s:
         """0 or 100; 100 everywhere for a pod without a controller."""

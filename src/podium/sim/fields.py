@@ -25,6 +25,10 @@ class Fields:
         """Whether a field is there and not taken yet."""
         return name in self._left
 
+    def has_object(self, name: str) -> bool:
+        """Whether a field is there, and an object."""
+        return isinstance(self._left.get(name), dict)
+
     def take(self, name: str, default: Any = _REQUIRED) -> Any:
         """The field's value, whatever it is."""
         if name not in self._left and default is _REQUIRED:

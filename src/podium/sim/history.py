@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from podium.api.avoid_list import PREFER_AVOID_PODS, avoid_entries, entry_in_words
 from podium.api.meta import Raw
 from podium.api.node import Node
 from podium.api.pod import Pod
@@ -103,7 +104,7 @@ class History:
             self._named.add((event.stored.kind, event.stored.key))
         if isinstance(object_, Node):
             what = {"ADDED": "NodeAdded", "MODIFIED": "NodeChanged", "DELETED": "NodeRemoved"}[event.type]
-            self.add(now, what, None, object_.metadata.name, by, message)
+            self.add(now, what, None, object_.metadata.name, by, message or _avoided_anew(event, object_))
         elif isinstance(object_, Pod):
             self._observe_pod(object_, event, now, by, message)
 
@@ -175,6 +176,17 @@ class History:
         if not pod.is_terminal:
             story.phase, story.ended_ns = "Terminated", now
         self.add(now, "Terminated" if was_alive else "Deleted", pod.key, pod.spec.node_name, by, message)
+
+
+def _avoided_anew(event: WatchEvent, node: Node) -> str:
+    """Who has come on the node's avoid list, in words; "" for nobody."""
+    previous = event.previous.object if event.previous is not None else None
+    before, after = (
+        avoid_entries(one.metadata.annotations.get(PREFER_AVOID_PODS, "")) if isinstance(one, Node) else ()
+        for one in (previous, node)
+    )
+    new = [entry_in_words(one) for one in after if one not in before]
+    return f"put on the avoid list: {', '.join(new)}" if new and event.type == "MODIFIED" else ""
 
 
 def _is_preempted(pod: Pod) -> bool:

@@ -30,6 +30,7 @@ def carry_out_write(store: Store, action: Write, now: int) -> None:
                 grace_seconds=action.grace_seconds,
                 component=action.component,
                 avoid_node=action.avoid_node,
+                avoid_for=action.avoid_for,
             )
         case _:
             assert_never(action)

@@ -20,6 +20,7 @@ from podium.sim.component import Component
 from podium.sim.control_plane import ControlPlane, News
 from podium.sim.history import History
 from podium.sim.steps import (
+    SCENARIO,
     Apply,
     Cordon,
     Drain,
@@ -36,7 +37,6 @@ from podium.store.errors import StoreError
 from podium.store.store import Store
 from podium.store.stored import Stored
 
-_SCENARIO = "scenario"
 _FORBIDDEN = 403
 _EXCEEDED = "exceeded quota"
 
@@ -85,10 +85,10 @@ class Player:
     def _apply(self, step: Step, apply: Apply, now: int) -> None:
         stored = self._server.store.find(apply.object.kind, apply.object.key)
         if stored is None:
-            self._do(step, CreateObject(apply.raw, _SCENARIO), apply.object.key, now)
+            self._do(step, CreateObject(apply.raw, SCENARIO), apply.object.key, now)
             return
         try:
-            self._server.edit(lambda store: _bring(store, stored, apply.raw), _SCENARIO, now)
+            self._server.edit(lambda store: _bring(store, stored, apply.raw), SCENARIO, now)
         except StoreError as error:
             raise step.error(error.message) from None
 
@@ -99,13 +99,21 @@ class Player:
         if remove.kind == "Pod" and not remove.outright:
             self._evict(step, Evict(remove.key), now)
         else:
-            self._do(step, DeleteObject(remove.kind, remove.key, stored.uid, _SCENARIO), remove.key, now)
+            self._do(step, DeleteObject(remove.kind, remove.key, stored.uid, SCENARIO), remove.key, now)
 
     def _evict(self, step: Step, evict: Evict, now: int) -> None:
         stored = self._find(step, "Pod", evict.pod, now)
         if stored is None:
             return
-        action = EvictPod(evict.pod, stored.uid, _SCENARIO, _SCENARIO, avoid_node=evict.avoid_node)
+        action = EvictPod(
+            evict.pod,
+            stored.uid,
+            SCENARIO,
+            evict.component,
+            evict.grace_seconds,
+            avoid_node=evict.avoid_node,
+            avoid_for=evict.avoid_for,
+        )
         problem = self._server.carry_out(action, now)
         if problem is not None:
             self._skip(evict.pod, problem.message, now)
@@ -132,13 +140,13 @@ class Player:
         if not self._history.has_seen("Node", change.node):
             raise step.error(f"there is no Node {change.node}")
         is_up = isinstance(change, NodeUp)
-        self._history.add(now, "NodeUp" if is_up else "NodeDown", None, change.node, _SCENARIO)
+        self._history.add(now, "NodeUp" if is_up else "NodeDown", None, change.node, SCENARIO)
         return self._control_plane.change_power(change.node, now, is_up=is_up)
 
     def _patch(self, step: Step, kind: str, key: str, patch: Raw, now: int, message: str = "") -> None:
         stored = self._find(step, kind, key, now)
         if stored is not None:
-            self._do(step, PatchObject(kind, key, stored.uid, patch, _SCENARIO, message=message), key, now)
+            self._do(step, PatchObject(kind, key, stored.uid, patch, SCENARIO, message=message), key, now)
 
     def _find(self, step: Step, kind: str, key: str, now: int) -> Stored | None:
         """The object that a step is about; None for one that is gone, and the step skipped."""
@@ -160,7 +168,7 @@ class Player:
             raise step.error(problem.message)
 
     def _skip(self, pod: str, message: str, now: int) -> None:
-        self._history.add(now, "StepSkipped", pod, "", _SCENARIO, message)
+        self._history.add(now, "StepSkipped", pod, "", SCENARIO, message)
 
 
 def _bring(store: Store, stored: Stored, raw: Raw) -> None:

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass
+from collections.abc import Iterator
+from dataclasses import dataclass, field
 from typing import Any
 
 from podium.api.basis import Caveat
+from podium.api.meta import Kubernetes
 from podium.api.pod import Pod
 from podium.machines.disruption.drain import DrainReport
+from podium.sim.disruption_state import DISRUPTION_KINDS, DisruptionState, disruption_state
 from podium.sim.history import PodStory, SimEvent, seconds
 from podium.sim.pod_states import POD_STATES, NodeStates, PodState
 from podium.sim.simulation import Simulation
@@ -22,21 +25,25 @@ class Result:
 
     `pods` entries have `pod, uid, priority, phase, state, node, nominatedNode, createdAt, scheduledAt, startedAt,
     endedAt`: the times in seconds from the start (negative before it), null where it has not happened or is not known.
+    `disruptions` tells of budgets, caps, quotas and avoid lists at the end; JSON leaves it out where there are none.
     """
 
     events: list[SimEvent]
     pods: list[dict[str, Any]]
     summary: dict[str, Any]
     rests_on: tuple[Caveat, ...] = ()
+    disruptions: DisruptionState = field(default_factory=DisruptionState)
 
     def to_dict(self) -> dict[str, Any]:
         """The result as JSON shows it."""
-        return {
+        found = {
             "events": [event.to_dict() for event in self.events],
             "pods": self.pods,
             "summary": self.summary,
-            "restsOn": [caveat.to_dict() for caveat in self.rests_on],
         }
+        if self.disruptions:
+            found["disruptions"] = self.disruptions.to_dict()
+        return found | {"restsOn": [caveat.to_dict() for caveat in self.rests_on]}
 
 
 def result_of(simulation: Simulation, rests_on: tuple[Caveat, ...] = ()) -> Result:
@@ -50,7 +57,14 @@ def result_of(simulation: Simulation, rests_on: tuple[Caveat, ...] = ()) -> Resu
         pods=[_pod(story, states[story.uid], start_ns) for _, story in in_order],
         summary=_summary(simulation, stories, Counter(states.values())),
         rests_on=rests_on,
+        disruptions=disruption_state(_objects(simulation), simulation.now, simulation.disruptions),
     )
+
+
+def _objects(simulation: Simulation) -> Iterator[Kubernetes]:
+    """What is there at the end that has to do with disruptions."""
+    for kind in DISRUPTION_KINDS:
+        yield from (stored.object for stored in simulation.store.objects(kind))
 
 
 def _states(simulation: Simulation, stories: list[PodStory]) -> dict[str, PodState]:

@@ -16,6 +16,7 @@ from podium.machines.observations import Answered, Changed, Observation, Tick
 from podium.sim.api_server import APIServer
 from podium.sim.component import Component
 from podium.sim.control_plane import ControlPlane
+from podium.sim.disruption_counts import DisruptionCounts
 from podium.sim.faults import CARRIED_OUT, Faults
 from podium.sim.history import History
 from podium.sim.informer import Informer
@@ -99,6 +100,7 @@ class Simulation:
         self.store = Store(seed=settings.seed)
         self.history = History(self.now)
         self.usage = Usage(self.now)
+        self.disruptions = DisruptionCounts()
         self.bind_attempts = 0
         self.steps_played = 0
         self._faults = faults
@@ -140,6 +142,7 @@ class Simulation:
             self.history.begin(event, self.now)
             self._meter.wanted(event.stored.object, self.elapsed_ns)
             self.usage.observe(event, self.now)
+            self.disruptions.observe(event, self.now)
         for component in self.components:
             self._start(component)
         for step in self.scenario.steps:
@@ -285,6 +288,7 @@ class Simulation:
         self._measure(event, by)
         self.history.observe(event, now, by, message)
         self.usage.observe(event, now)
+        self.disruptions.observe(event, now)
         observation = observation_of(event)
         for component in self.components:
             if component.informer is not None:

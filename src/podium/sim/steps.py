@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from podium.api.avoid_list import AvoidFor
 from podium.api.codec import Document, decode
 from podium.api.errors import InputError, shown
 from podium.api.kinds import KINDS
@@ -13,6 +14,9 @@ from podium.api.meta import Kubernetes, Raw
 from podium.machines.disruption.drain import DrainSettings
 from podium.sim.annotations import check_annotations
 from podium.sim.fields import Fields
+
+SCENARIO = "scenario"
+"""Who carries out the steps; the component of evictions that name none."""
 
 _NAMESPACED = {kind.name: kind.namespaced for kind in KINDS.values()}
 _SCALABLE = sorted(kind.name for kind in KINDS.values() if kind.has_scale)
@@ -37,10 +41,17 @@ class Remove:
 
 @dataclass(frozen=True, slots=True)
 class Evict:
-    """Evict a pod; with `avoid_node`, its controller goes on its node's avoid list."""
+    """Evict a pod, as the API's subresource takes it.
+
+    `grace_seconds` None leaves it its own period. `component` is whose cap counts. With `avoid_node`, its controller
+    goes on its node's avoid list, `avoid_for` as long as that says.
+    """
 
     pod: str
+    grace_seconds: int | None = None
+    component: str = SCENARIO
     avoid_node: bool = False
+    avoid_for: AvoidFor = AvoidFor()  # noqa: RUF009 - an immutable value
 
 
 @dataclass(frozen=True, slots=True)
@@ -207,10 +218,36 @@ def _drain(target: Fields) -> Change:
     )
 
 
+def _evict(target: Fields) -> Evict:
+    avoid_node, avoid_for = _avoiding(target)
+    return Evict(
+        target.key(),
+        target.number("gracePeriodSeconds", least=0) if target.has("gracePeriodSeconds") else None,
+        target.text("component", SCENARIO),
+        avoid_node,
+        avoid_for,
+    )
+
+
+def _avoiding(target: Fields) -> tuple[bool, AvoidFor]:
+    """`avoidNode`: true or false, or an object that says for how long."""
+    if not target.has_object("avoidNode"):
+        return target.boolean("avoidNode", default=False), AvoidFor()
+    given = target.fields("avoidNode")
+    expire_after_ns = given.duration_ns("expireAfter") if given.has("expireAfter") else None
+    until = ""
+    if given.has("untilScheduled"):
+        awaited = given.fields("untilScheduled")
+        until = awaited.key()
+        awaited.refuse_others()
+    given.refuse_others()
+    return True, AvoidFor(expire_after_ns, until)
+
+
 _STEPS: Mapping[str, Callable[[Fields, str], Changes]] = {
     "apply": _applies,
     "delete": _single(_remove),
-    "evict": _single(lambda target: Evict(target.key(), target.boolean("avoidNode", default=False))),
+    "evict": _single(_evict),
     "scale": _single(_scale),
     "finish": _single(lambda target: Finish(target.key())),
     "usage": _single(lambda target: UseMemory(target.key(), target.memory("memory"))),

@@ -6,14 +6,26 @@ budget.
 
 from __future__ import annotations
 
-from podium.api.avoid_list import PREFER_AVOID_PODS, avoid_entries, avoid_entry, unexpired, with_entry, written
+import msgspec
+
+from podium.api.avoid_list import (
+    PREFER_AVOID_PODS,
+    AvoidFor,
+    AwaitedPod,
+    avoid_entries,
+    avoid_entry,
+    unexpired,
+    with_entry,
+    written,
+)
 from podium.api.budget_rate import full_ns, rate_of, rate_status_after
 from podium.api.disruption_policy import POLICY_NAME, SCHEDULER, DisruptionPolicy
 from podium.api.meta import Raw
 from podium.api.pod import Pod
 from podium.api.policy import PodDisruptionBudget
 from podium.api.selectors import compile_label_selector
-from podium.store.errors import too_many_requests
+from podium.api.times import format_duration
+from podium.store.errors import not_found, too_many_requests
 from podium.store.eviction import (
     CAP_CAUSE,
     EVICTED,
@@ -73,8 +85,19 @@ class Disruptions:
         if budgets and target is not None and target.status == "True" and target.reason == _PREEMPTED:
             self._take_cap(SCHEDULER, now)
 
-    def avoid(self, pod: Pod, component: str, now: int) -> None:
-        """Put the pod's controller on the avoid list of its node, where it has both."""
+    def avoid(self, pod: Pod, component: str, lasting: AvoidFor, now: int) -> None:
+        """Put the pod's controller on the avoid list of its node, where it has both.
+
+        Raises StoreError 404 where it is to stay there until a pod is scheduled that does not exist. For one that is
+        scheduled already nothing is done.
+        """
+        wanted = self._revisions.of("Pod").get(lasting.until_scheduled)
+        if lasting.until_scheduled and wanted is None:
+            raise not_found(POD, lasting.until_scheduled)
+        if wanted is not None and isinstance(wanted.object, Pod) and wanted.object.spec.node_name:
+            return
+        meta = None if wanted is None else wanted.object.metadata
+        awaited = None if meta is None else AwaitedPod(namespace=meta.namespace, name=meta.name, uid=meta.uid)
         node, controller = self._revisions.of("Node").get(pod.spec.node_name), pod.metadata.controller
         if node is None or controller is None:
             return
@@ -82,6 +105,11 @@ class Disruptions:
         annotations = node.object.metadata.annotations
         entries = unexpired(avoid_entries(annotations.get(PREFER_AVOID_PODS, "")), lists.expire_after_ns, now)
         new = avoid_entry(controller, component or EVICTED, f"Pod {pod.key} was evicted from here", now)
+        new = msgspec.structs.replace(
+            new,
+            expire_after=None if lasting.expire_after_ns is None else format_duration(lasting.expire_after_ns),
+            until_scheduled=awaited,
+        )
         text = written(with_entry(entries, new, lists.max_entries))
         if text == annotations.get(PREFER_AVOID_PODS):
             return

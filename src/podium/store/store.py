@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from contextlib import AbstractContextManager
 from typing import Any, Literal
 
+from podium.api.avoid_list import AvoidFor
 from podium.api.disruption_policy import DisruptionPolicy
 from podium.api.limit_range import LimitRange
 from podium.api.meta import Kubernetes, Raw
@@ -255,12 +256,14 @@ class Store:
         grace_seconds: int | None = None,
         component: str = "",
         avoid_node: bool = False,
+        avoid_for: AvoidFor = AvoidFor(),  # noqa: B008 - an immutable value
         dry_run: bool = False,
     ) -> Stored | None:
         """Delete a pod if the budgets over it allow it, and debit them (POST pods/eviction); returns as `delete` does.
 
         `component` is whose cap on disruptions counts, "" for none. `avoid_node` puts the pod's controller on the avoid
-        list of its node. All of that takes place together, or nothing does; a dry run leaves no trace.
+        list of its node, `avoid_for` as long as that says. All of that takes place together, or nothing does; a dry run
+        leaves no trace.
 
         Raises StoreError: 404; 409 for a precondition that is not met; 429 for a budget, a rate or a cap that is used
         up, with the seconds to wait in `details["retryAfterSeconds"]`; 403 for a budget whose status is out of hand;
@@ -271,7 +274,7 @@ class Store:
             pod = _pod(previous)
             self._disruptions.grant(pod, component, now)
             if avoid_node:
-                self._disruptions.avoid(pod, component, now)
+                self._disruptions.avoid(pod, component, avoid_for, now)
             return self._terminate(previous, marked(previous.raw, pod, now), grace_seconds, now)
 
     def delete_collection(

@@ -13,6 +13,7 @@ from podium.api.disruption_policy import POLICY_NAME, DisruptionPolicy
 from podium.api.kinds import group_of
 from podium.api.meta import Kubernetes
 from podium.api.node import Node
+from podium.api.pod import Pod
 from podium.api.workloads import DaemonSet, Deployment, Job, ReplicaSet, ReplicationController, StatefulSet
 from podium.machines.actions import Action, PatchObject
 from podium.machines.deadlines import Deadlines, earliest
@@ -50,7 +51,9 @@ class AvoidLists:
 
     An entry is over when the DisruptionPolicy's `avoidLists.expireAfter` has passed since the eviction; one without a
     time never is. A controller is gone when it was seen and is no more, or is of a kind that is seen here and has not
-    been seen a minute after the eviction. Other kinds of controllers are left to time alone.
+    been seen a minute after the eviction. Other kinds of controllers are left to time alone. An entry that waits for a
+    pod to be scheduled is over when that pod has a node, ends or is gone, or has not been seen a minute after the
+    eviction.
     """
 
     def __init__(self) -> None:
@@ -62,24 +65,20 @@ class AvoidLists:
         self._uid_of: dict[tuple[type[Kubernetes], str], str] = {}
         self._alive: set[str] = set()
         self._gone: set[str] = set()
+        # The nodes whose entries wait for a pod, by its uid; which of these pods wait no more; and all that do wait.
+        self._awaiting: dict[str, dict[str, None]] = {}
+        self._placed: set[str] = set()
+        self._pending: set[str] = set()
         self._queue: WorkQueue[str] = WorkQueue()
         self._expiries: Deadlines[str] = Deadlines()
 
     def handle(self, observation: Observation, now: int) -> list[Action]:
         """Take in an observation at ``now``; on a Tick, say what to take off."""
         match observation:
-            case Changed(object=Node() as node):
-                self._put_node(node)
-            case Gone(object=Node() as node):
-                self._drop_node(node.metadata.name)
-            case Changed(object=DisruptionPolicy() as policy) if policy.metadata.name == POLICY_NAME:
-                self._set_expiry(policy.spec.avoid_lists.expire_after_ns)
-            case Gone(object=DisruptionPolicy() as policy) if policy.metadata.name == POLICY_NAME:
-                self._set_expiry(_DEFAULT_EXPIRE_AFTER_NS)
-            case Changed(object=other) if type(other) in _API_GROUPS:
-                self._put_controller(other)
-            case Gone(object=other):
-                self._drop_controller((type(other), other.key))
+            case Changed(object=changed):
+                self._put(changed)
+            case Gone(object=gone):
+                self._drop(gone)
             case Answered(action=PatchObject() as action):
                 self._answered(action, observation, now)
             case Tick():
@@ -95,6 +94,28 @@ class AvoidLists:
         """Whether no list is to be looked at but those whose entries run out one day, which moves no pod."""
         return self._queue.next_time() != 0
 
+    def _put(self, changed: Kubernetes) -> None:
+        match changed:
+            case Node():
+                self._put_node(changed)
+            case Pod():
+                self._put_pod(changed)
+            case DisruptionPolicy() if changed.metadata.name == POLICY_NAME:
+                self._set_expiry(changed.spec.avoid_lists.expire_after_ns)
+            case _ if type(changed) in _API_GROUPS:
+                self._put_controller(changed)
+
+    def _drop(self, gone: Kubernetes) -> None:
+        match gone:
+            case Node():
+                self._drop_node(gone.metadata.name)
+            case Pod():
+                self._waits_no_more(gone.metadata.uid)
+            case DisruptionPolicy() if gone.metadata.name == POLICY_NAME:
+                self._set_expiry(_DEFAULT_EXPIRE_AFTER_NS)
+            case _:
+                self._drop_controller((type(gone), gone.key))
+
     def _put_node(self, node: Node) -> None:
         name, meta = node.metadata.name, node.metadata
         uid, version, text = meta.uid, meta.resource_version, meta.annotations.get(PREFER_AVOID_PODS, "")
@@ -109,6 +130,8 @@ class AvoidLists:
             self._nodes[name] = _Listed(uid, version, text)
             for entry in avoid_entries(text):
                 self._named.setdefault(entry.controller.uid, {})[name] = None
+                if entry.until_scheduled is not None:
+                    self._awaiting.setdefault(entry.until_scheduled.uid, {})[name] = None
         self._queue.add(name)
 
     def _drop_node(self, name: str) -> None:
@@ -122,6 +145,24 @@ class AvoidLists:
             if not self._named[uid]:
                 del self._named[uid]
                 self._gone.discard(uid)
+        for uid in {entry.until_scheduled.uid for entry in avoid_entries(before.text) if entry.until_scheduled}:
+            self._awaiting[uid].pop(name)
+            if not self._awaiting[uid]:
+                del self._awaiting[uid]
+                self._placed.discard(uid)
+
+    def _put_pod(self, pod: Pod) -> None:
+        if pod.spec.node_name or pod.is_terminal:
+            self._waits_no_more(pod.metadata.uid)
+        else:
+            self._pending.add(pod.metadata.uid)
+
+    def _waits_no_more(self, uid: str) -> None:
+        self._pending.discard(uid)
+        if uid in self._awaiting and uid not in self._placed:
+            self._placed.add(uid)
+            for name in self._awaiting[uid]:
+                self._queue.add(name)
 
     def _put_controller(self, controller: Kubernetes) -> None:
         key, uid = (type(controller), controller.key), controller.metadata.uid
@@ -169,7 +210,8 @@ class AvoidLists:
         if listed.asked:
             return []
         entries = avoid_entries(listed.text)
-        kept = [one for one in unexpired(entries, self._expire_after_ns, now) if not self._is_gone(one, now)]
+        left = unexpired(entries, self._expire_after_ns, now)
+        kept = [one for one in left if not (self._is_gone(one, now) or self._is_done(one, now))]
         if len(kept) == len(entries):
             self._expiries.set(name, self._next_ns(kept))
             return []
@@ -184,13 +226,28 @@ class AvoidLists:
         uid = entry.controller.uid
         if uid in self._alive or not _is_knowable(entry):
             return False
-        return uid in self._gone or (entry.eviction_ns is not None and entry.eviction_ns + _UNSEEN_NS <= now)
+        return uid in self._gone or self._is_long_ago(entry, now)
+
+    def _is_done(self, entry: AvoidEntry, now: int) -> bool:
+        """Whether the pod that was to have the room has it, or will not."""
+        if entry.until_scheduled is None or entry.until_scheduled.uid in self._pending:
+            return False
+        return entry.until_scheduled.uid in self._placed or self._is_long_ago(entry, now)
+
+    def _is_long_ago(self, entry: AvoidEntry, now: int) -> bool:
+        """Whether whoever is not seen by now will not be."""
+        return entry.eviction_ns is not None and entry.eviction_ns + _UNSEEN_NS <= now
 
     def _next_ns(self, entries: list[AvoidEntry]) -> int | None:
-        """When one of the entries runs out, or its controller has not been seen for too long."""
-        unseen = [one for one in entries if _is_knowable(one) and one.controller.uid not in self._alive]
-        times = (next_expiry_ns(entries, self._expire_after_ns), next_expiry_ns(unseen, _UNSEEN_NS))
-        return earliest(times)
+        """When one of the entries runs out, or whom it is about has not been seen for too long."""
+        unseen = (one.eviction_ns for one in entries if self._is_about_unseen(one) and one.eviction_ns is not None)
+        return earliest((next_expiry_ns(entries, self._expire_after_ns), *(time + _UNSEEN_NS for time in unseen)))
+
+    def _is_about_unseen(self, entry: AvoidEntry) -> bool:
+        awaited = entry.until_scheduled
+        if awaited is not None and awaited.uid not in self._pending:
+            return True
+        return _is_knowable(entry) and entry.controller.uid not in self._alive
 
 
 def _is_knowable(entry: AvoidEntry) -> bool:

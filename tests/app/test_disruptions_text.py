@@ -1,0 +1,90 @@
+"""How budgets, caps, quotas and avoid lists are shown."""
+
+from podium.app.disruptions_text import write_disruptions
+from podium.app.page import Page
+from podium.sim.disruption_state import (
+    Avoided,
+    AvoidState,
+    BudgetState,
+    CapState,
+    DisruptionState,
+    Down,
+    Experienced,
+    QuotaState,
+    RateState,
+)
+
+DOWN = Down(voluntary=0, unplanned=0, starting=0)
+
+
+def budget(name: str, allowed: int | None, **rest: object) -> BudgetState:
+    known = {"healthy": 3, "desired": 2, "expected": 3} if allowed is not None else {}
+    return BudgetState(budget=f"shop/{name}", allowed=allowed, down=DOWN, **known, **rest)  # type: ignore[arg-type]
+
+
+def shown(state: DisruptionState) -> list[str]:
+    page = Page()
+    write_disruptions(page, state)
+    return page.text.splitlines()[1:]
+
+
+def test_budgets_that_allow_least_come_first_and_those_that_nobody_knows_last() -> None:
+    state = DisruptionState(budgets=(budget("a", None), budget("b", 3), budget("c", 0), budget("d", 1)))
+
+    assert [line.split()[0] for line in shown(state)[2:]] == ["shop/c", "shop/d", "shop/b", "shop/a"]
+    assert shown(state)[-1].split() == ["shop/a", "?", "?", "?", "?"]
+
+
+def test_a_rate_that_is_used_up_counts_as_little_as_a_budget() -> None:
+    rate = RateState(max="2/1h", used=2, left=0)
+
+    lines = shown(DisruptionState(budgets=(budget("a", 1), budget("b", 5, rate=rate))))
+
+    assert lines[1].split() == ["budget", "healthy", "desired", "of", "allows", "rate", "left"]
+    assert lines[2].split() == ["shop/b", "3", "2", "3", "5", "0", "of", "2/1h"]
+
+
+def test_what_pods_went_through_is_told_where_somebody_watched() -> None:
+    seen = Experienced(voluntary=2, unplanned=1, period="1h", voluntary_in_period=0, unplanned_in_period=0)
+
+    assert shown(DisruptionState(budgets=(budget("a", 1, experienced=seen),)))[-1].endswith("2 voluntary, 1 unplanned")
+
+
+def test_of_many_budgets_the_rest_is_counted() -> None:
+    state = DisruptionState(budgets=tuple(budget(f"b{number}", number) for number in range(30)))
+
+    assert shown(state)[-1] == "  and 22 more, which allow as much or more"
+
+
+def test_a_rate_that_cannot_be_read_is_told() -> None:
+    broken = RateState(max="", used=0, left=0, problem="often is no rate")
+
+    assert "  shop/a: often is no rate" in shown(DisruptionState(budgets=(budget("a", 1, rate=broken),)))
+
+
+def test_caps_quotas_and_avoid_lists_have_a_part_each() -> None:
+    state = DisruptionState(
+        caps=(CapState(component="drain", rate=RateState(max="2/10m", used=2, left=0, next="2026-01-01T00:16:00Z")),),
+        quotas=(
+            QuotaState(
+                quota="shop/high", priority_classes=("high",), hard={"cpu": "4", "pods": "2"}, used={"pods": "1"}
+            ),
+        ),
+        avoid_lists=(AvoidState(node="n1", entries=(Avoided(controller="ReplicaSet web", until="noon"),)),),
+    )
+
+    assert shown(state) == [
+        "Caps  on what components may disrupt",
+        "  drain  0 left of 2/10m  next at 2026-01-01T00:16:00Z",
+        "",
+        "Quotas  1 quota",
+        "  shop/high  high  cpu   0 of 4 used",
+        "                   pods  1 of 2 used",
+        "",
+        "Avoid lists  whose pods are to keep off which node",
+        "  n1  ReplicaSet web  until noon",
+    ]
+
+
+def test_nothing_is_shown_of_what_there_is_not() -> None:
+    assert shown(DisruptionState()) == []
