@@ -14,8 +14,8 @@ from podium.api.pod import TopologySpreadConstraint
 from podium.api.selectors import NOTHING, Requirement, Selector, compile_label_selector
 from podium.cluster.arrays import Bools, Int64s
 from podium.cluster.cluster import Cluster
-from podium.cluster.matchers import InNamespace
 from podium.cluster.codes import LabelColumn
+from podium.cluster.matchers import InNamespace
 from podium.cluster.pod_class import PodClass
 from podium.cluster.taints import kept_off
 from podium.cluster.view import View
