@@ -97,6 +97,7 @@ WHERE: tuple[tuple[tuple[str, ...], str | None], ...] = (
     ((), "team=red"),
     ((), ""),
     (("shop",), "team!=red"),
+    ((), "!team"),
 )
 
 RARELY = st.sampled_from((False, False, False, True))
@@ -276,6 +277,8 @@ def _affinity(draw: st.DrawFn, traits: Traits, *, is_target: bool) -> dict[str, 
     for kind in draw(st.lists(st.sampled_from(kinds), min_size=int(is_target), max_size=1 + is_target)):
         one = draw(terms())
         found.setdefault(kind, []).append(one if kind in ("near", "apart") else (draw(st.integers(1, 5)), one))
+    if "near" in found and draw(RARELY):
+        found["near"].append(found["near"][0])
     return found
 
 

@@ -176,7 +176,9 @@ def test_a_packed_file_is_unpacked_wherever_it_is(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "content", [b"\x1f\x8b", b"\x1f\x8bxxxxxxxxxxxxxxxxxxxx", gzip.compress(b"x" * 1_000, mtime=0)[:-9]]
+    "content",
+    [b"\x1f\x8b", b"\x1f\x8bxxxxxxxxxxxxxxxxxxxx", gzip.compress(b"x" * 1_000, mtime=0)[:-9]],
+    ids=["short", "junk", "cut"],
 )
 def test_a_packed_file_that_is_broken_is_refused(tmp_path: Path, content: bytes) -> None:
     (tmp_path / "a.gz").write_bytes(content)

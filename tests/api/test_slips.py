@@ -6,7 +6,11 @@ from podium.api.codec import load_text
 
 
 def warnings_of(resource: str, amount: Any) -> list[str]:
-    container = {"name": "main", "image": "web", "resources": {"requests": {resource: amount}}}
+    container = {
+        "name": "main",
+        "image": "web",
+        "resources": {part: {resource: amount} for part in ("requests", "limits")},
+    }
     raw = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "web"}, "spec": {"containers": [container]}}
     (document,) = load_text(str(raw), "in", "strict")
     assert all(one.reason == "slip" for one in document.warnings)
@@ -29,10 +33,11 @@ def test_a_request_that_looks_like_a_slip_is_told_with_what_may_be_meant(
 ) -> None:
     path = f'.spec.containers[0].resources.requests["{resource}"]' if "-" in resource else f"requests.{resource}"
 
-    (warning,) = warnings_of(resource, amount)
+    of_request, of_limit = warnings_of(resource, amount)
 
-    assert path in warning
-    assert warning.endswith(message)
+    assert path in of_request
+    assert of_request.endswith(message)
+    assert of_limit.endswith(message)
 
 
 @pytest.mark.parametrize(
@@ -55,8 +60,9 @@ def test_an_amount_that_people_write_is_no_slip(resource: str, amount: Any) -> N
 
 def test_slips_in_templates_are_told_too() -> None:
     text = """
-    {apiVersion: apps/v1, kind: Deployment, metadata: {name: web}, spec: {selector: {}, template: {spec:
-      {initContainers: [{name: a, image: b, resources: {limits: {memory: 1m}}}], containers: []}}}}
+    {apiVersion: apps/v1, kind: Deployment, metadata: {name: web}, spec: {selector: {matchLabels: {a: b}}, template: {
+      metadata: {labels: {a: b}}, spec:
+      {initContainers: [{name: a, image: b, resources: {limits: {memory: 1m}}}], containers: [{name: b, image: b}]}}}}
     """
 
     ((warning,),) = (one.warnings for one in load_text(text, "in"))

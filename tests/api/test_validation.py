@@ -10,13 +10,16 @@ from podium.api.errors import InputError
 from podium.api.warnings import Validation
 
 Raw = dict[str, Any]
-POD = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "web"}, "spec": {"nodeSelectors": {}}}
-TEMPLATE = {"spec": {"containers": [], "hostPid": True}}
+CONTAINERS = [{"name": "main", "image": "web"}]
+SPEC = {"containers": CONTAINERS, "nodeSelectors": {}}
+POD = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "web"}, "spec": SPEC}
+LABELS = {"app": "web"}
+TEMPLATE = {"metadata": {"labels": LABELS}, "spec": {"containers": CONTAINERS, "hostPid": True}}
 DEPLOYMENT = {
     "apiVersion": "apps/v1",
     "kind": "Deployment",
     "metadata": {"name": "web"},
-    "spec": {"selector": {}, "template": TEMPLATE},
+    "spec": {"selector": {"matchLabels": LABELS}, "template": TEMPLATE},
 }
 NODE = {"apiVersion": "v1", "kind": "Node", "metadata": {"name": "n1"}, "spec": {"unscheduleable": True}}
 
@@ -67,13 +70,23 @@ def test_strict_refuses_it_everywhere_warn_tells_it_everywhere_and_ignore_says_n
 
 
 def test_a_value_that_is_only_handed_on_may_be_wrong_unless_strict() -> None:
-    raw = {**POD, "spec": {"containers": [{"name": "a", "env": [{"name": "PORT", "value": 80}]}]}}
+    raw = {**POD, "spec": {"containers": [{**CONTAINERS[0], "env": [{"name": "PORT", "value": 80}]}]}}
 
     (warning,) = read(raw).warnings
 
     assert str(warning).endswith(".spec.containers[0].env[0].value: 80 is not text; put it in quotes")
     assert warning.reason == "invalid"
     assert "80 is not text" in refused(raw, "strict")
+
+
+def test_what_kube_apiserver_would_refuse_is_told_unless_strict() -> None:
+    raw = {**POD, "spec": {"containers": [{"name": "main"}]}}
+
+    (warning,) = read(raw).warnings
+
+    assert str(warning) == "in, document 1, Pod default/web, .spec.containers[0].image: Required value"
+    assert "Required value" in refused(raw, "strict")
+    assert read(raw, "ignore").warnings == []
 
 
 @pytest.mark.parametrize("validation", ["strict", "warn", "ignore", None])

@@ -11,6 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from podium.api import yaml
+from podium.api.codec import load_text
+from podium.api.errors import InputError
 from podium.api.kinds import KINDS
 from podium.api.validation.objects import RULES, find_problems
 from tests.api.manifests import GONE, Raw, changed, claim, job, of, pod, volume, workload
@@ -292,3 +294,18 @@ def test_junk_in_each_field_is_told_and_never_a_traceback(raw: Raw, junk: Any) -
     for path in paths_of(raw):
         if path.count("/") > 1 and "." not in path:
             find_problems(changed(raw, {path[1:]: junk}))
+
+
+def test_what_kube_apiserver_refuses_is_a_warning_and_an_error_where_validation_is_strict() -> None:
+    text = json.dumps(changed(pod(), {"spec.containers.0.image": GONE, "spec.hostname": "A"}))
+
+    [document] = load_text(text, "in")
+    assert [(one.reason, one.path) for one in document.warnings] == [
+        ("invalid", ".spec.containers[0].image"),
+        ("invalid", ".spec.hostname"),
+    ]
+    assert load_text(text, "in", "ignore")[0].warnings == ()
+    with pytest.raises(
+        InputError, match=r"in, document 1, Pod default/web, .spec.containers\[0\].image: Required value"
+    ):
+        load_text(text, "in", "strict")

@@ -175,10 +175,10 @@ def test_a_reader_that_goes_away_is_no_error() -> None:
 def test_an_interrupt_ends_quietly_with_130(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    def interrupted(_: object) -> None:
+    def interrupted(*_: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(codec, "load_files", interrupted)
+    monkeypatch.setattr(codec, "read_input", interrupted)
 
     with pytest.raises(SystemExit) as ended:
         main(["explain", "web", "-f", "-"])

@@ -143,3 +143,20 @@ def test_a_pod_that_runs_already_is_not_explained(file: str, tmp_path: Path) -> 
 
 def test_text_that_is_piped_has_no_colours(file: str) -> None:
     assert "\x1b" not in explain("shop/web", "-f", file)
+
+
+def test_extenders_that_are_ignored_are_told(file: str, tmp_path: Path) -> None:
+    config = tmp_path / "scheduler.yaml"
+    config.write_text(
+        "apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration\n"
+        "extenders: [{urlPrefix: 'http://rater:80', filterVerb: filter}]\n"
+    )
+
+    for question in (["explain", "shop/web"], ["simulate"]):
+        arguments = [*question, "-f", file, "--config", str(config)]
+        refused = CliRunner().invoke(command, arguments)
+        told = CliRunner().invoke(command, [*arguments, "--ignore-extenders"])
+
+        assert (refused.exit_code, told.exit_code) == (1, 0)
+        assert "--ignore-extenders" in refused.stderr
+        assert "decided without the configuration's extenders, which may refuse nodes" in told.stdout

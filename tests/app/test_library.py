@@ -24,6 +24,7 @@ POD: dict[str, Any] = {
     "metadata": {"name": "web", "creationTimestamp": None},
     "spec": {"containers": [{"name": "main", "image": "i", "resources": {"requests": {"cpu": "1"}}}]},
 }
+CONFIGURATION = {"apiVersion": "kubescheduler.config.k8s.io/v1", "kind": "KubeSchedulerConfiguration"}
 LIST = {"apiVersion": "v1", "kind": "List", "items": [NODE, POD]}
 
 
@@ -65,7 +66,7 @@ def test_a_pod_is_named_with_its_namespace_or_is_in_default() -> None:
     assert podium.explain([NODE, POD], "default/web").to_dict() == podium.explain([NODE, POD], "web").to_dict()
 
 
-def test_a_configuration_may_be_read_or_a_file(tmp_path: Path) -> None:
+def test_a_configuration_may_be_read_or_a_dictionary_or_a_file(tmp_path: Path) -> None:
     settings = configuration(schedulerName="mine")
     file = tmp_path / "scheduler.yaml"
     api_version = "kubescheduler.config.k8s.io/v1"
@@ -73,18 +74,56 @@ def test_a_configuration_may_be_read_or_a_file(tmp_path: Path) -> None:
         f"apiVersion: {api_version}\nkind: KubeSchedulerConfiguration\nprofiles: [{{schedulerName: mine}}]\n"
     )
 
-    for one in (settings, file, str(file)):
+    written = {
+        "apiVersion": api_version,
+        "kind": "KubeSchedulerConfiguration",
+        "profiles": [{"schedulerName": "mine", "percentageOfNodesToScore": None}],
+    }
+
+    for one in (settings, file, str(file), written):
         with pytest.raises(PodiumError, match="is for scheduler default-scheduler, which is not configured"):
             podium.explain([NODE, POD], "web", one)
         assert podium.explain([NODE, pod("web", scheduler="mine")], "web", one).node == "n"
         assert podium.simulate([NODE, pod("web", scheduler="mine")], configuration=one).summary["bindings"] == 1
 
 
+@pytest.mark.parametrize(
+    ("written", "says"),
+    [
+        ({"kind": "KubeSchedulerConfiguration"}, "apiVersion"),
+        ({**CONFIGURATION, "profile": []}, 'configuration: there is no field "profile"'),
+        ({**CONFIGURATION, "profiles": [{"pluginConfig": [{"name": object()}]}]}, "is no plain JSON"),
+        ({"apiVersion": "v1", "kind": "List", "items": []}, "holds 0 objects"),
+    ],
+)
+def test_what_is_wrong_in_such_a_dictionary_is_named(written: dict[str, Any], says: str) -> None:
+    with pytest.raises(InputError, match=says):
+        podium.explain([NODE, POD], "web", written)
+    with pytest.raises(InputError, match=says):
+        podium.simulate([NODE, POD], configuration=written)
+
+
+def test_a_configuration_with_extenders_is_refused_unless_they_are_ignored() -> None:
+    written = {**CONFIGURATION, "extenders": [{"urlPrefix": "http://rater:80", "filterVerb": "filter"}]}
+
+    with pytest.raises(InputError, match=r"\.extenders: has 1 of them, and Podium calls none"):
+        podium.explain([NODE, POD], "web", written)
+    with pytest.raises(InputError, match=r"\.extenders: has 1 of them, and Podium calls none"):
+        podium.simulate([NODE, POD], configuration=written)
+    explained = podium.explain([NODE, POD], "web", written, ignore_extenders=True).to_dict()
+    played = podium.simulate([NODE, POD], configuration=written, ignore_extenders=True).to_dict()
+    for answer in (explained, played):
+        (about,) = (one for one in answer["restsOn"] if one["about"] == "extenders-ignored")
+        assert about["names"] == ["http://rater:80"]
+
+
 def test_an_object_that_is_given_twice_is_refused() -> None:
     with pytest.raises(InputError) as caught:
         podium.explain([NODE, POD, pod("web")], "web")
 
-    assert str(caught.value) == "objects[2], Pod default/web: is given twice, first in objects[1]; remove one"
+    assert str(caught.value) == (
+        "objects[2], document 1, Pod default/web: is given twice, first in objects[1], document 1; remove one"
+    )
 
 
 def test_what_is_wrong_in_a_dictionary_is_told_with_its_number() -> None:

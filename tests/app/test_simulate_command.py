@@ -10,6 +10,7 @@ from podium.app.command import podium as command
 from tests.app.processes import run
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
+CUT_OFF = ["--expendable-pods-priority-cutoff", "2000000"]
 STORY = """\
 2m from 2026-01-01T00:00:00Z: 1 bound, 2 preempted, 1 pod waiting at the end
 
@@ -191,3 +192,18 @@ def test_a_step_that_cannot_be_played_fails_with_its_place() -> None:
     assert result.exit_code == 1
     assert result.stderr.startswith("podium: error: standard input, document 1, Scenario s, .spec.steps[0].delete: ")
     assert result.stdout == ""
+
+
+def test_the_autoscalers_cut_off_can_be_given_on_the_command_line() -> None:
+    """The scenario's own is 0: without the option a node is added for the pod of priority 0."""
+    file = str(EXAMPLES / "autoscaler-2.yaml")
+    told = [json.loads(simulate("-f", file, "-o", "json", *option))["events"] for option in ([], CUT_OFF)]
+
+    assert ["TriggeredScaleUp" in {event["reason"] for event in events} for events in told] == [True, False]
+
+
+def test_a_cut_off_needs_an_autoscaler() -> None:
+    result = CliRunner().invoke(command, ["simulate", "-f", str(EXAMPLES / "drain.yaml"), *CUT_OFF])
+
+    assert result.exit_code == 1
+    assert "a priority cut-off is given, and the scenario has no autoscaler" in result.output

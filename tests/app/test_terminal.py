@@ -37,7 +37,7 @@ def test_help_is_drawn_in_boxes_and_in_colour_where_that_is_wanted(
     assert ("\x1b[1;36m" in text) is (no_color == "")
     plain = click.unstyle(text)
     assert re.findall(r"^│ (\w+) ", plain, re.MULTILINE) == ["explain", "simulate", "trace", "bench"]
-    assert "\n   podium explain web -f cluster.yaml" in plain
+    assert "\n   podium explain web -f cluster.json" in plain
 
 
 def test_help_of_a_subcommand_has_its_options_its_example_and_no_line_too_long(monkeypatch: pytest.MonkeyPatch) -> None:

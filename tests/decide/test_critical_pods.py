@@ -77,3 +77,17 @@ def test_pods_are_critical_by_priority_or_because_a_kubelet_reads_them_from_a_fi
     assert is_critical(annotated(source="file"))
     assert not is_critical(annotated(source="api"))
     assert not is_critical(pod("a", priority=1_999_999_999))
+
+
+@pytest.mark.parametrize("policy", ["NonPreemptible", "NonPreemptiblePreemptNever"])
+def test_pods_that_are_not_preemptible_end_for_nobody(policy: str) -> None:
+    """Whether the spec or the annotation says so."""
+    there = pod("never", cpu=3, policy=policy)
+    annotations = {"podium.dev/preemption-policy": policy}
+    annotated = replace(pod("never", cpu=3), metadata=replace(there.metadata, annotations=annotations))
+
+    for never in (there, annotated):
+        assert room({"cpu": 2000}, never, pod("b", cpu=1), pod("c", cpu=1)) == ["b", "c"]
+        assert room({"cpu": 2000}, never) is None
+        holder = Holder(never, Holding.of(never.spec).amounts)
+        assert make_room(CRITICAL, [holder], {"cpu": 2000}, honors_policy=False) == [never]

@@ -99,3 +99,24 @@ def test_the_message_says_how_short_the_node_is_and_what_the_pod_uses_beyond_its
     assert eviction_message(use("a", used=GI, requested=GI), 100 << 20, 5 << 20) == (
         "The node was low on resource: memory. Threshold quantity: 100Mi, available: 5Mi."
     )
+
+
+def test_by_percentage_the_one_goes_first_that_uses_most_of_what_it_requested() -> None:
+    """The preemption design's order; a pod without a request is furthest beyond it."""
+    uses = [
+        use("half-more", used=6 * GI, requested=4 * GI),
+        use("twice", used=2 * GI, requested=GI),
+        use("best-effort", used=1, requested=0),
+        use("more-of-it", used=2, requested=0),
+        use("within", used=GI, requested=2 * GI),
+    ]
+
+    assert order(*uses) == ["half-more", "twice", "more-of-it", "best-effort", "within"]
+    by_percentage = [one.pod.metadata.name for one in memory_ranking(uses, "PercentageOfRequest")]
+    assert by_percentage == ["more-of-it", "best-effort", "twice", "half-more", "within"]
+
+
+def test_by_percentage_too_priority_comes_first() -> None:
+    uses = [use("high", used=9, requested=1, priority=5), use("low", used=3, requested=2, priority=1)]
+
+    assert [one.pod.metadata.name for one in memory_ranking(uses, "PercentageOfRequest")] == ["low", "high"]

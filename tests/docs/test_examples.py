@@ -110,7 +110,7 @@ def test_commands_work(document: Path, monkeypatch: pytest.MonkeyPatch, tmp_path
 
 # What commands in documents ask about.
 FILES = {
-    "cluster.yaml": "{apiVersion: v1, kind: Node, metadata: {name: node-1}, status: {allocatable: {pods: 1}}}",
+    "cluster.json": "{apiVersion: v1, kind: Node, metadata: {name: node-1}, status: {allocatable: {pods: 1}}}",
     "web.yaml": "{apiVersion: v1, kind: Pod, metadata: {name: web}, spec: {containers: [{name: main, image: web}]}}",
     "nodes.csv": "sn,cpu_milli,memory_mib,gpu,model\nnode-1,4000,8192,1,P100\n",
     "pods.csv": "name,cpu_milli,memory_mib,num_gpu,gpu_milli,gpu_spec,qos,creation_time,deletion_time,scheduled_time\n"
@@ -123,16 +123,8 @@ def follow(shell: Shell, line: str) -> None:
     match line.split():
         case ["python3", "tools/dev.py", *arguments]:
             dev.parse(arguments)
-        case ["kubectl", "get", kinds, "-A", "-o", "yaml", ">", "cluster.yaml"]:
-            assert kinds.split(",") == sorted(plural(kind.name) for kind in KINDS.values() if kind.group != OWN_GROUP)
+        case ["kubectl", "get", kinds, "-A", "-o", "json", ">", "cluster.json"]:
+            assert kinds.split(",") == sorted(kind.plural for kind in KINDS.values() if kind.group != OWN_GROUP)
         case _:
             printed = shell.run(line)
             assert shell.exit_code == 0, f"`{line}` prints\n{printed}"
-
-
-def plural(kind: str) -> str:
-    """The name of a kind's resource, as kubectl knows it."""
-    name = kind.lower()
-    if name.endswith("s"):
-        return f"{name}es"
-    return f"{name[:-1]}ies" if name.endswith("ity") else f"{name}s"

@@ -20,7 +20,7 @@ from podium.app.explain_command import explain as explain_command
 from podium.app.simulate_command import simulate as simulate_command
 from podium.framework.plugin_set import DEFAULT_PLUGINS
 from podium.plugins.registry import IN_TREE
-from tests.conformance.test_conformance import AGREE_AS_WRITTEN, all_cases
+from tests.conformance.test_conformance import ALL
 from tests.docs.blocks import ROOT
 
 EXAMPLES = sorted((ROOT / "examples").glob("*.yaml"))
@@ -46,13 +46,13 @@ def words_in(cells: list[str]) -> set[str]:
 
 
 def test_the_figures_of_conformance_are_those_of_its_tests() -> None:
-    cases, readme = all_cases(), text_of("README.md")
-    nominated = sum(case.has_other_nominated_pods for case in cases)
+    small, harder = (sum(number for suffix, _, number in ALL if suffix == wanted) for wanted in ("", "-2"))
 
-    assert f"holds {len(cases)} decisions" in readme
-    assert f"All {len(cases)} agree on what was measured" in readme
-    assert f"{nominated} of the cases hold such pods" in readme
-    assert f"{AGREE_AS_WRITTEN} of the {len(cases)} agree, and the {len(cases) - AGREE_AS_WRITTEN} others" in readme
+    for document in ("README.md", "docs/proof.md", "CONTRIBUTING.md"):
+        assert f"{small + harder:,} decisions" in text_of(document)
+    readme = text_of("README.md")
+    assert f"All {small + harder:,} agree" in readme
+    assert f"{small} are of small clusters, {harder} of harder ones" in readme
 
 
 def test_every_default_plugin_is_listed_in_order_with_its_weight() -> None:

@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
+from typing import get_args
+
+import pytest
 
 import podium
+from podium.framework.configuration import NominationClearing, default_configuration
 from podium.sim.result import Result
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
@@ -31,11 +36,24 @@ def ends(result: Result) -> dict[str, tuple[str, str | None]]:
     return {pod["pod"].removeprefix("default/"): (pod["phase"], pod["node"]) for pod in result.to_dict()["pods"]}
 
 
+@pytest.fixture(params=get_args(NominationClearing))
+def clearing(request: pytest.FixtureRequest) -> NominationClearing:
+    """The examples hold whichever nominations end for more important pods."""
+    which: NominationClearing = request.param
+    return which
+
+
+def played(name: str, clearing: NominationClearing) -> Result:
+    return podium.simulate(
+        EXAMPLES / name, configuration=replace(default_configuration(), nomination_clearing=clearing)
+    )
+
+
 PREEMPTS_A_AND_B = ["0 Nominated c node-1", "0 Killing a node-1", "0 Killing b node-1"]
 
 
-def test_the_room_is_kept_for_the_nominated_pod_until_its_last_victim_has_ended() -> None:
-    result = podium.simulate(EXAMPLES / "starvation-1.yaml")
+def test_the_room_is_kept_for_the_nominated_pod_until_its_last_victim_has_ended(clearing: NominationClearing) -> None:
+    result = played("starvation-1.yaml", clearing)
 
     assert story(result) == [
         *PREEMPTS_A_AND_B,
@@ -48,8 +66,10 @@ def test_the_room_is_kept_for_the_nominated_pod_until_its_last_victim_has_ended(
     assert ends(result)["d"] == ("Pending", None)
 
 
-def test_the_nominated_pod_takes_another_node_that_opens_and_leaves_its_room_to_others() -> None:
-    result = podium.simulate(EXAMPLES / "starvation-2.yaml")
+def test_the_nominated_pod_takes_another_node_that_opens_and_leaves_its_room_to_others(
+    clearing: NominationClearing,
+) -> None:
+    result = played("starvation-2.yaml", clearing)
 
     assert story(result) == [
         *PREEMPTS_A_AND_B,
@@ -61,8 +81,8 @@ def test_the_nominated_pod_takes_another_node_that_opens_and_leaves_its_room_to_
     ]
 
 
-def test_a_pod_that_fits_elsewhere_is_bound_at_once() -> None:
-    result = podium.simulate(EXAMPLES / "starvation-3.yaml")
+def test_a_pod_that_fits_elsewhere_is_bound_at_once(clearing: NominationClearing) -> None:
+    result = played("starvation-3.yaml", clearing)
 
     assert story(result) == [
         *PREEMPTS_A_AND_B,
@@ -73,22 +93,23 @@ def test_a_pod_that_fits_elsewhere_is_bound_at_once() -> None:
     ]
 
 
-def test_a_more_important_pod_takes_over_the_nomination() -> None:
-    result = podium.simulate(EXAMPLES / "starvation-4.yaml")
+def test_a_more_important_pod_takes_over_the_nomination(clearing: NominationClearing) -> None:
+    result = played("starvation-4.yaml", clearing)
 
     assert story(result) == [
         *PREEMPTS_A_AND_B,
         "10 Nominated f node-1",
-        "10 NominationCleared c node-1",
+        *(["10 NominationCleared c node-1"] if clearing == "Unfit" else []),
         "30 Terminated b node-1",
         "60 Terminated a node-1",
         "60 Scheduled f node-1",
+        *(["60 NominationCleared c node-1"] if clearing == "AllLower" else []),
     ]
     assert ends(result)["c"] == ends(result)["d"] == ("Pending", None)
 
 
-def test_only_the_pod_whose_removal_helps_is_a_victim() -> None:
-    result = podium.simulate(EXAMPLES / "one-victim.yaml")
+def test_only_the_pod_whose_removal_helps_is_a_victim(clearing: NominationClearing) -> None:
+    result = played("one-victim.yaml", clearing)
 
     assert story(result) == [
         "0 Nominated ten node-1",
@@ -99,8 +120,8 @@ def test_only_the_pod_whose_removal_helps_is_a_victim() -> None:
     assert [ends(result)[pod][0] for pod in ("zero", "one", "three")] == ["Running"] * 3
 
 
-def test_budgets_decide_whom_preemption_takes_first_and_never_stop_it() -> None:
-    result = podium.simulate(EXAMPLES / "budget.yaml")
+def test_budgets_decide_whom_preemption_takes_first_and_never_stop_it(clearing: NominationClearing) -> None:
+    result = played("budget.yaml", clearing)
 
     assert story(result) == [
         "0 Nominated urgent-1 node-3",

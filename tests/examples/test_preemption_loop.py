@@ -15,10 +15,8 @@ def times(result: Result, reason: str) -> list[int | float]:
     return [event.time for event in result.events if event.reason == reason]
 
 
-def played(most_futile: int | None) -> Result:
-    """The example with so many futile preemptions borne, or as many as there are by default."""
-    if most_futile is None:
-        return podium.simulate(EXAMPLE)
+def played(most_futile: int) -> Result:
+    """The example with so many futile preemptions borne."""
     profiles = [{"schedulerName": name} for name in ("a", "b")]
     written = {"apiVersion": API_VERSION, "kind": KIND, "profiles": profiles, "maxFutilePreemptions": most_futile}
     return podium.simulate(EXAMPLE, configuration=read_configuration(written, "test"))
@@ -26,7 +24,7 @@ def played(most_futile: int | None) -> Result:
 
 @pytest.mark.failure(12)
 def test_after_three_preemptions_in_vain_the_pod_waits_longer_each_time() -> None:
-    result = played(None)
+    result = played(3)
 
     assert times(result, "Killing") == [10, 20, 30, 40 + 60, 110 + 120, 240 + 240]
     assert times(result, "PreemptionBackoff") == [40, 110, 240, 490]
@@ -40,7 +38,7 @@ def test_after_three_preemptions_in_vain_the_pod_waits_longer_each_time() -> Non
 
 @pytest.mark.failure(12)
 def test_without_the_waits_a_pod_dies_for_it_every_ten_seconds() -> None:
-    result = played(0)
+    result = podium.simulate(EXAMPLE)
 
     assert times(result, "Killing") == [10 * turn for turn in range(1, 61)]
     assert times(result, "PreemptionBackoff") == []

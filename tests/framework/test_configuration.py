@@ -42,7 +42,7 @@ def test_a_configuration_that_says_nothing_is_kube_schedulers_default() -> None:
         parallelism=16,
         pod_initial_backoff_ns=1 * SECOND_NS,
         pod_max_backoff_ns=10 * SECOND_NS,
-        max_futile_preemptions=3,
+        max_futile_preemptions=0,
         profiles=(ProfileConfiguration(scheduler_name="default-scheduler"),),
     )
     assert default_configuration().profiles == told().profiles
@@ -57,8 +57,8 @@ def test_backoff_is_read_as_nanoseconds() -> None:
     assert (read.pod_initial_backoff_ns, read.pod_max_backoff_ns) == (2 * SECOND_NS, 30 * SECOND_NS)
 
 
-def test_the_wait_after_futile_preemptions_can_be_switched_off_and_not_turned_round() -> None:
-    assert told(maxFutilePreemptions=0).max_futile_preemptions == 0
+def test_the_wait_after_futile_preemptions_can_be_switched_on_and_not_turned_round() -> None:
+    assert told(maxFutilePreemptions=3).max_futile_preemptions == 3
     assert refusal(maxFutilePreemptions=-1).startswith("scheduler.yaml, .maxFutilePreemptions: ")
 
 
@@ -174,10 +174,65 @@ def test_an_unknown_field_is_refused_with_the_field_that_may_be_meant(fields: di
     assert says in refusal(**fields)
 
 
-def test_extenders_are_refused_with_what_to_do_instead() -> None:
-    message = refusal(extenders=[{"urlPrefix": "http://127.0.0.1:8888", "filterVerb": "filter"}])
-    assert message.startswith("scheduler.yaml, .extenders: ")
-    assert "write a plugin" in message
+EXTENDER = {"urlPrefix": "http://127.0.0.1:8888", "filterVerb": "filter"}
+
+
+def test_extenders_are_read() -> None:
+    full = {
+        **EXTENDER,
+        "prioritizeVerb": "rate",
+        "weight": 5,
+        "preemptVerb": "preempt",
+        "bindVerb": "bind",
+        "enableHTTPS": True,
+        "tlsConfig": {"insecure": True, "caFile": "ca.crt"},
+        "httpTimeout": "10s",
+        "nodeCacheCapable": True,
+        "managedResources": [{"name": "example.com/gpu", "ignoredByScheduler": True}],
+        "ignorable": True,
+    }
+    (first, second) = read_configuration({**TYPE, "extenders": [full, EXTENDER]}, "").extenders
+
+    assert (first.url_prefix, first.weight, first.enable_https, first.ignorable) == (
+        EXTENDER["urlPrefix"],
+        5,
+        True,
+        True,
+    )
+    assert (second.filter_verb, second.http_timeout, second.managed_resources) == ("filter", "5s", ())
+
+
+def managing(*names: str) -> dict[str, Any]:
+    return {**EXTENDER, "managedResources": [{"name": name} for name in names]}
+
+
+@pytest.mark.parametrize(
+    ("extenders", "says"),
+    [
+        ([{"filterVerb": "filter"}], ".extenders[0].urlPrefix: is missing, and must be given"),
+        ([{"urlPrefix": ""}], ".extenders[0].urlPrefix: is empty"),
+        ([{**EXTENDER, "filterverb": "x"}], 'there is no field "filterverb"'),
+        ([{**EXTENDER, "prioritizeVerb": "rate"}], ".extenders[0].weight: is 0; one that prioritizes needs 1 or more"),
+        ([{**EXTENDER, "httpTimeout": "soon"}], ".extenders[0].httpTimeout: "),
+        ([{**EXTENDER, "httpTimeout": "-1s"}], ".extenders[0].httpTimeout: "),
+        ([managing("gpu")], ".extenders[0].managedResources[0].name: "),
+        ([managing("cpu")], ".extenders[0].managedResources[0].name: "),
+        ([managing("a.io/x"), managing("a.io/y", "a.io/x")], ".extenders[1].managedResources[1].name: "),
+        ([{**EXTENDER, "bindVerb": "bind"}] * 2, ".extenders[1].bindVerb: so has .extenders[0]; only one"),
+    ],
+)
+def test_extenders_that_kube_scheduler_would_refuse_are_refused(extenders: list[Any], says: str) -> None:
+    assert says in refusal(extenders=extenders)
+
+
+def test_resources_that_the_scheduler_leaves_to_extenders_are_no_business_of_its_own() -> None:
+    managed = [{"name": "a.io/x", "ignoredByScheduler": True}, {"name": "a.io/y"}]
+    written = {"extenders": [{**EXTENDER, "managedResources": managed}]}
+    own = {"pluginConfig": [{"name": "NodeResourcesFit", "args": {"ignoredResources": ["a.io/z"]}}]}
+
+    for fields in (written, {**written, "profiles": [own]}):
+        (profile,) = read_configuration({**TYPE, **fields}, "").profiles
+        assert [config.args for config in profile.plugin_config] == [{"ignoredResources": ["a.io/x"]}]
 
 
 @pytest.mark.parametrize(

@@ -133,6 +133,8 @@ def test_a_class_without_any_methods_of_a_plugin_is_refused_with_those_it_could_
         ("import no_such_module_anywhere", "ModuleNotFoundError: No module named 'no_such_module_anywhere'"),
         ("class Own(", "SyntaxError"),
         ("raise RuntimeError('no')", "RuntimeError: no"),
+        ("import sys\nsys.exit(3)", "SystemExit: 3"),
+        ("class Stop(BaseException): ...\nraise Stop", "Stop: "),
         ("class Owm:\n    pass", "has no class Own; did you mean Owm?"),
         ("Own = 3", "has no class Own; known are: none"),
     ],
@@ -144,6 +146,13 @@ def test_a_module_that_does_not_load_or_lacks_the_class_is_refused_with_the_reas
     message = refusal(f"{name}:Own")
     assert f"module {name} " in message
     assert says in message
+
+
+def test_ctrl_c_while_a_module_loads_is_no_failure_of_it(module: Write) -> None:
+    name = module("raise KeyboardInterrupt")
+
+    with pytest.raises(KeyboardInterrupt):
+        Registry({}).resolve(f"{name}:Own")
 
 
 def test_a_module_that_is_not_there_is_refused() -> None:

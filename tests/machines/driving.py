@@ -4,13 +4,14 @@ Nothing happens by itself: what the API would show or answer is told by the test
 """
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace as fields_replaced
 from typing import Any, TypeVar
 
 from msgspec.structs import replace
 
 from podium.api.meta import Kubernetes
 from podium.api.pod import Pod
-from podium.framework.configuration import Configuration
+from podium.framework.configuration import Configuration, NominationClearing, default_configuration
 from podium.machines.actions import Action, Bind, BindClaim, DeletePod, MarkDisruption, Record
 from podium.machines.observations import Answered, Changed, Gone, Observation, Problem, Tick
 from podium.machines.scheduling.queued_pod import Place
@@ -145,6 +146,11 @@ def terminating(pod: Pod, *, preempted: bool = True) -> Pod:
     conditions = (*pod.status.conditions, PREEMPTED) if preempted else pod.status.conditions
     metadata = replace(pod.metadata, deletion_timestamp=at(10**6))
     return replace(pod, metadata=metadata, status=replace(pod.status, conditions=conditions))
+
+
+def clearing(which: NominationClearing) -> Configuration:
+    """The default configuration but for which nominations end for a more important pod."""
+    return fields_replaced(default_configuration(), nomination_clearing=which)
 
 
 def with_plugins(*names: str, disabled: Mapping[str, Sequence[str]] | None = None) -> Configuration:

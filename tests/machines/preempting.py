@@ -2,6 +2,7 @@
 
 from podium.api.meta import Kubernetes
 from podium.api.pod import Pod
+from podium.framework.configuration import Configuration
 from podium.machines.actions import Action
 from tests.builders import node, pod
 from tests.machines.driving import Driver, nominated, terminating
@@ -14,18 +15,20 @@ HIGH = pod("high", cpu=10, priority=1000)
 LOW = pod("low", cpu=2, priority=10)
 
 
-def preempting(*others: Kubernetes, preemptor: Pod = HIGH, driver: Driver | None = None) -> tuple[Driver, list[Action]]:
+def preempting(
+    *others: Kubernetes, preemptor: Pod = HIGH, driver: Driver | None = None, settings: Configuration | None = None
+) -> tuple[Driver, list[Action]]:
     """n1 is full of a and b, and the preemptor has been attempted; nothing of what it asked for is answered yet."""
-    driver = driver or Driver(N1, A, B, *others)
+    driver = driver or Driver(N1, A, B, *others, settings=settings)
     driver.see(preemptor)
     actions = driver.tick()
     driver.see(nominated(preemptor, driver.nominated(preemptor)))
     return driver, actions
 
 
-def preempted(*others: Kubernetes, preemptor: Pod = HIGH) -> Driver:
+def preempted(*others: Kubernetes, preemptor: Pod = HIGH, settings: Configuration | None = None) -> Driver:
     """The same once a and b terminate and all deletions are answered."""
-    driver, actions = preempting(*others, preemptor=preemptor)
+    driver, actions = preempting(*others, preemptor=preemptor, settings=settings)
     driver.carry_out(actions)
     driver.see(terminating(A), terminating(B))
     return driver

@@ -539,7 +539,7 @@ class TestPreBind:
 
         assert driver.deadline_seconds == 9
 
-    def test_a_rejection_at_pre_bind_comes_back_with_its_plugin(self) -> None:
+    def test_a_rejection_at_pre_bind_makes_no_pod_unschedulable_but_is_tried_again_after_a_backoff(self) -> None:
         driver = Driver(N1, settings=with_plugins("Spy"))
         driver.plugin("Spy").answers["pre_bind"] = unschedulable("no volume")
         driver.see(A)
@@ -547,7 +547,7 @@ class TestPreBind:
         assert the(ReportUnschedulable, driver.tick()).message == "no volume"
         queued = driver.scheduler.queue.find(A.metadata.uid)
         assert queued is not None
-        assert queued.unschedulable_plugins == ("Spy",)
+        assert (queued.unschedulable_plugins, queued.error_count, queued.place) == ((), 1, Place.BACKOFF)
 
 
 class TestPlugins:

@@ -282,6 +282,30 @@ def test_pods_that_come_in_spite_of_the_cordon_do_not_keep_the_drain_busy() -> N
     assert standing(rig) == {"web-2": "left", "web-1": "gone"}
 
 
+def test_a_drain_whose_node_is_uncordoned_ends_and_lets_newcomers_be() -> None:
+    rig = draining(pod("web-1", node="n1", labels={"app": "web"}), budget("web", 0, app="web"), pod("new"))
+    rig.pass_to(10)
+
+    rig.patch("Node", "n1", {"spec": {"unschedulable": False}})
+    rig.bind("new", "n1")
+    rig.pass_to(600)
+
+    assert state(rig) == "withdrawn"
+    assert drain_of(rig).report().message == "the node was uncordoned; drain it again to go on"
+    assert standing(rig) == {"web-1": "waiting"}
+    assert not any("evict new" in line for line in rig.told)
+
+
+def test_a_machine_that_takes_the_nodes_name_is_cordoned_before_its_pods_go() -> None:
+    rig = draining(pod("web-1", node="n1", labels={"app": "web"}), budget("web", 0, app="web"))
+    rig.pass_to(10)
+
+    rig.delete("Node", "n1")
+    rig.apply(node("n1"))
+
+    assert [line for line in rig.told if "cordon" in line] == ["0 patch n1: cordoned", "10 patch n1: cordoned"]
+
+
 def test_a_namesake_on_another_node_shows_that_a_pod_is_gone() -> None:
     rig = draining(pod("web-0", node="n1", labels={"app": "web"}), budget("web", 0, app="web"))
     rig.lags = True

@@ -33,7 +33,7 @@ def test_the_victim_is_told_that_it_gave_way_to_an_equal() -> None:
     assert the(ReportUnschedulable, actions).nominated_node_name == driver.nominated(P)
 
 
-def test_the_pod_waits_for_its_victim_and_is_tried_before_its_replacement() -> None:
+def test_the_pod_waits_for_its_victim_and_gets_its_room_though_the_replacement_is_tried_first() -> None:
     driver = full(2)
     driver.see(P)
     done = driver.carry_out(driver.tick())
@@ -44,7 +44,8 @@ def test_the_pod_waits_for_its_victim_and_is_tried_before_its_replacement() -> N
 
     driver.miss(victim)
 
-    assert driver.where(P) is Place.ACTIVE
+    assert driver.where(P) is Place.BACKOFF
+    assert not all_of(Bind, driver.tick())
     assert the(Bind, driver.tick()).pod == "default/p"
 
 

@@ -36,6 +36,7 @@ def loses(driver: Driver, numbers: Sequence[int]) -> None:
     for number in numbers:
         preempts(driver, batch(number))
         driver.see(batch(number + 1))
+        driver.wait(0.001)
 
 
 def losing(times: int, settings: int = 3) -> Driver:

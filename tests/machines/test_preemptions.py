@@ -3,6 +3,8 @@
 Words in brackets name upstream's own tests of a rule, or the failure that it prevents (k/k is kubernetes/kubernetes).
 """
 
+from typing import Any
+
 import pytest
 from msgspec.structs import replace
 
@@ -30,6 +32,7 @@ from tests.machines.driving import (
     SECOND,
     Driver,
     all_of,
+    clearing,
     deletions,
     events,
     nominated,
@@ -39,6 +42,8 @@ from tests.machines.driving import (
     with_plugins,
 )
 from tests.machines.preempting import HIGH, LOW, N1, N2, A, B, preempted, preempting
+
+UNFIT = clearing("Unfit")
 
 
 class TestDeleting:
@@ -113,14 +118,22 @@ class TestDeleting:
         assert HIGH.metadata.uid not in driver.scheduler.preemptions
 
     @pytest.mark.upstream(25)
-    @pytest.mark.parametrize("problem", [NOT_FOUND, CONFLICT])
-    @pytest.mark.parametrize("action", [MarkDisruption, DeletePod])
+    @pytest.mark.parametrize(
+        ("action", "problem"), [(MarkDisruption, NOT_FOUND), (DeletePod, NOT_FOUND), (DeletePod, CONFLICT)]
+    )
     def test_a_victim_that_is_gone_already_counts_as_deleted(self, action: type[Action], problem: Problem) -> None:
         """[TestPrepareCandidate: NotFound on patch or delete]"""
         driver, actions = preempting()
         told = actions if action is MarkDisruption else driver.answer(the(MarkDisruption, actions))
 
         assert deletions(driver.answer(the(action, told), problem)) == ["mark default/b"]
+
+    def test_a_victim_whose_mark_conflicts_may_be_alive_and_is_marked_again(self) -> None:
+        driver, actions = preempting()
+
+        assert driver.answer(the(MarkDisruption, actions), CONFLICT) == []
+
+        assert deletions(driver.tick()) == ["mark default/a"]
 
     @pytest.mark.upstream(24)
     @pytest.mark.parametrize("problem", [REFUSED, NO_ANSWER])
@@ -217,15 +230,26 @@ class TestThePreemptor:
 
         assert the(Bind, driver.tick()) == Bind("default/high", "default/high", "n1")
 
-    def test_it_is_tried_as_soon_as_a_victim_has_ended_and_before_what_replaces_the_victim(self) -> None:
+    def test_it_gets_the_room_though_what_replaces_the_victim_is_tried_before_it(self) -> None:
         """[k/k#93505: it backs off from its last attempt, and the replacement does not]"""
         driver = preempted()
         driver.see(pod("replacement", cpu=1, priority=100))
 
         driver.miss(A, B)
 
-        assert driver.where(HIGH) is Place.ACTIVE
+        assert driver.where(HIGH) is Place.BACKOFF
+        assert not all_of(Bind, driver.tick())
         assert the(Bind, driver.tick()).pod == "default/high"
+
+    def test_it_does_not_pass_a_more_important_pod_that_backs_off_too(self) -> None:
+        driver = Driver(N1, B, pod("higher", cpu=10, priority=2000, policy="Never"))
+        driver.tick()
+        preempting(driver=driver)
+        driver.carry_out([])
+
+        driver.miss(B)
+
+        assert the(Bind, driver.tick()).pod == "default/higher"
 
     @pytest.mark.upstream(29)
     def test_it_preempts_nothing_more_while_its_victims_terminate(self) -> None:
@@ -278,16 +302,36 @@ class TestThePreemptor:
         _, actions = preempting(driver=driver)
         delete = the(DeletePod, driver.answer(the(MarkDisruption, actions)))
         driver.miss(B)
-        assert driver.where(HIGH) is Place.GATED
+        assert driver.where(HIGH) is Place.BACKOFF
 
         driver.answer(delete)
 
         assert the(Bind, driver.tick()).pod == "default/high"
 
+    def test_victims_that_end_behind_the_gate_have_it_tried_when_the_deletions_are_through(self) -> None:
+        driver, actions = preempting()
+        driver.miss(A, B)
+        assert driver.where(HIGH) is Place.GATED
+
+        driver.answer(the(MarkDisruption, actions), NOT_FOUND)
+
+        assert the(Bind, driver.tick()).pod == "default/high"
+
+    def test_a_victim_that_ends_behind_the_gate_has_it_wait_for_the_others(self) -> None:
+        driver, actions = preempting()
+        delete = the(DeletePod, driver.answer(the(MarkDisruption, actions)))
+        driver.miss(A)
+        assert driver.where(HIGH) is Place.GATED
+        mark = the(MarkDisruption, driver.answer(delete))
+
+        driver.carry_out([mark])
+
+        assert driver.where(HIGH) is Place.UNSCHEDULABLE
+
     @pytest.mark.upstream(22)
     def test_it_is_tried_again_when_it_loses_its_node_meanwhile(self) -> None:
         """[TestAsyncPreemption: waiting preemptor loses its node]"""
-        driver, actions = preempting()
+        driver, actions = preempting(settings=UNFIT)
         driver.see(N2, pod("c", cpu=10, priority=500, on="n2"))
         driver.see(pod("top", cpu=10, priority=9000, on="n1"))
         assert driver.nominated(HIGH) == ""
@@ -378,7 +422,7 @@ class TestTheRoom:
     @pytest.mark.upstream(11, 19)
     def test_a_more_important_pod_may_take_it_and_the_preemptor_looks_again(self) -> None:
         """[TestAsyncPreemption: higher priority takes over; k/k#106780]"""
-        driver = preempted()
+        driver = preempted(settings=UNFIT)
         driver.miss(A, B)
         top = pod("top", cpu=10, priority=2000)
         driver.see(top)
@@ -394,7 +438,7 @@ class TestTheRoom:
     @pytest.mark.upstream(11, 19)
     def test_a_more_important_preemptor_takes_the_nomination_over(self) -> None:
         """[TestNominatedNode: a high pod preempts there]"""
-        driver = preempted()
+        driver = preempted(settings=UNFIT)
         top = pod("top", cpu=10, priority=2000)
         driver.see(top)
 
@@ -406,7 +450,7 @@ class TestTheRoom:
 
     def test_smaller_nominations_that_still_fit_beside_a_more_important_one_stay(self) -> None:
         """[k/k#129948]"""
-        driver = preempted(preemptor=pod("high", cpu=8, priority=1000))
+        driver = preempted(preemptor=pod("high", cpu=8, priority=1000), settings=UNFIT)
         small = pod("small", cpu=2, priority=900)
         driver.see(nominated(small, "n1"))
         top = pod("top", cpu=8, priority=2000)
@@ -417,6 +461,35 @@ class TestTheRoom:
         assert driver.nominated(top) == "n1"
         assert [one.pod for one in all_of(ClearNomination, actions)] == ["default/high"]
         assert driver.nominated(small) == "n1"
+
+    def test_who_preempts_there_clears_all_smaller_nominations_by_default(self) -> None:
+        small = pod("small", cpu=1, priority=900)
+        driver, actions = preempting(nominated(small, "n1"), preemptor=pod("high", cpu=5, priority=1000))
+
+        assert deletions(actions) == ["mark default/b"]
+        assert [one.pod for one in all_of(ClearNomination, actions)] == ["default/small"]
+        assert driver.nominated(small) == ""
+
+    def test_who_waits_for_terminating_victims_clears_no_nomination_by_default(self) -> None:
+        driver = preempted()
+        top = pod("top", cpu=10, priority=2000)
+        driver.see(top)
+
+        actions = driver.tick()
+
+        assert (driver.nominated(top), driver.nominated(HIGH)) == ("n1", "n1")
+        assert not all_of(ClearNomination, actions)
+
+    def test_who_is_bound_there_clears_no_nomination_by_default(self) -> None:
+        driver = preempted()
+        driver.miss(A, B)
+        driver.see(pod("top", cpu=10, priority=2000))
+
+        actions = driver.tick()
+
+        assert the(Bind, actions).pod == "default/top"
+        assert not all_of(ClearNomination, actions)
+        assert driver.nominated(HIGH) == "n1"
 
     @pytest.mark.upstream(20)
     def test_two_preemptors_may_share_a_node_where_both_fit(self) -> None:
@@ -524,7 +597,7 @@ class TestTheNomination:
     @pytest.mark.upstream(11)
     def test_it_is_cleared_when_the_node_is_deleted(self) -> None:
         """[TestNominatedNode: node deleted; k/k#85677]"""
-        driver = preempted()
+        driver = preempted(settings=UNFIT)
 
         actions = driver.miss(N1)
 
@@ -569,8 +642,20 @@ class TestTheNomination:
 
         assert driver.nominated(HIGH) == "n1"
 
+    @pytest.mark.parametrize("change", [{"unschedulable": True}, {"taints": ["gone:NoExecute"]}])
+    def test_it_moves_at_once_when_the_node_cannot_take_the_pod_any_more_though_the_victims_hang(
+        self, change: dict[str, Any]
+    ) -> None:
+        """Who waits for nodes to come is woken by changes of taints, and the node is out of the question then."""
+        driver = preempted(N2, pod("c", cpu=10, priority=500, on="n2"))
+
+        driver.see(node("n1", cpu=10, **change))
+
+        assert deletions(driver.tick()) == ["mark default/c"]
+        assert driver.nominated(HIGH) == "n2"
+
     def test_a_write_that_was_overtaken_by_a_newer_one_is_no_news(self) -> None:
-        driver = Driver(N1, A, B)
+        driver = Driver(N1, A, B, settings=UNFIT)
         driver.see(HIGH)
         driver.tick()
         driver.miss(N1)
@@ -586,7 +671,7 @@ class TestTheNomination:
 
     def test_clearing_it_is_tried_again_when_it_fails(self) -> None:
         gated = nominated(pod("waiting", cpu=2, priority=5, gates=["wait"]), "n1")
-        driver = Driver(N1, gated)
+        driver = Driver(N1, gated, settings=UNFIT)
         cleared = the(ClearNomination, driver.miss(N1))
 
         driver.answer(cleared, REFUSED)
@@ -601,7 +686,7 @@ class TestTheNomination:
 
     def test_clearing_it_is_not_tried_again_when_it_has_come_back_meanwhile(self) -> None:
         gated = nominated(pod("waiting", cpu=2, priority=5, gates=["wait"]), "n1")
-        driver = Driver(N1, gated)
+        driver = Driver(N1, gated, settings=UNFIT)
         cleared = the(ClearNomination, driver.miss(N1))
         driver.answer(cleared, NO_ANSWER)
         driver.see(nominated(gated, ""))
@@ -694,7 +779,7 @@ class TestVictimsOnTheirWay:
 
 def test_every_action_names_a_uid() -> None:
     """[invariant E13]"""
-    driver, actions = preempting()
+    driver, actions = preempting(settings=UNFIT)
 
     done = driver.carry_out(actions) + driver.miss(N1)
 

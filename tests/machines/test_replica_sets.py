@@ -426,3 +426,25 @@ def test_nothing_is_written_when_nothing_has_changed() -> None:
     assert rig.actions == []
     assert rig.machines[0].is_settled()
     assert rig.machines[0].next_deadline() is None
+
+
+def test_pods_that_are_refused_are_told_to_their_workload_once_at_a_time() -> None:
+    rig = Rig(ReplicaSets)
+    refused = Problem(403, "Forbidden", "Pod default/web-x is forbidden: exceeded quota: small")
+    rig.fault = failing(CreateObject, refused, times=4)
+
+    rig.apply(workload("ReplicaSet", "web", {"replicas": 3}))
+    rig.pass_to(2)
+
+    told = f"FailedCreate ReplicaSet default/web: Error creating: {refused.message}"
+    assert rig.recorded == [f"0 {told}", f"1 {told}"]
+
+
+@pytest.mark.parametrize("problem", [LOST, Problem(403, "Forbidden", "", None, "NamespaceTerminating")])
+def test_a_workload_is_not_told_of_pods_that_may_be_there_or_whose_namespace_is_going(problem: Problem) -> None:
+    rig = Rig(ReplicaSets)
+    rig.fault = failing(CreateObject, problem)
+
+    rig.apply(workload("ReplicaSet", "web", {"replicas": 1}))
+
+    assert rig.recorded == []

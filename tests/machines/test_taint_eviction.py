@@ -148,12 +148,12 @@ def test_pods_of_daemon_sets_stay_on_lost_nodes_for_their_tolerations() -> None:
     assert rig.told == ["300 DeletionByTaintManager a", "300 delete a"]
 
 
-def test_pods_that_have_ended_go_as_others_do() -> None:
-    rig = rig_of({**tolerating("ended"), "status": {"phase": "Succeeded"}})
+def test_pods_that_have_ended_are_deleted_as_well() -> None:
+    rig = rig_of({**tolerating("ended"), "status": {"phase": "Failed"}})
 
     taint(rig, GONE)
 
-    assert rig.pods() == {}
+    assert rig.told == ["0 DeletionByTaintManager ended", "0 delete ended"]
 
 
 def test_static_pods_and_those_that_are_ending_are_left_alone() -> None:

@@ -8,7 +8,7 @@ from typing import Any
 
 from podium.api.meta import Raw
 from podium.api.pod import Pod
-from podium.machines.actions import Action, CreateObject, DeleteObject
+from podium.machines.actions import Action, CreateObject, DeleteObject, Record
 from podium.machines.machine import Machine
 from podium.machines.observations import Answered, Changed, Gone, Problem, Tick
 from podium.sim.requests import carry_out, observation_of, problem_of
@@ -46,6 +46,7 @@ class Rig:
         self.fault: Fault = lambda action: None
         self.told: list[str] = []
         self.actions: list[Action] = []
+        self.recorded: list[str] = []
         self.after_each: Callable[[], None] = lambda: None
         self._make = make
         self.machines = [one() for one in make]
@@ -263,6 +264,9 @@ class Rig:
 
     def _handle(self, index: int, observation: Changed | Gone | Answered | Tick) -> None:
         for action in self.machines[index].handle(observation, self.now):
+            if isinstance(action, Record):
+                self.recorded.append(f"{self.seconds:g} {action.reason} {action.workload}: {action.message}")
+                continue
             problem = self.fault(action)
             if problem is CRASH:
                 self._start_anew(index, 0)

@@ -11,13 +11,14 @@ from podium.api.meta import Kubernetes
 from podium.api.pod import Pod, PodAffinityTerm
 from podium.cluster.view import View
 from podium.framework.cycle_state import CycleState
-from tests.builders import ZONE, cluster_of, explain, namespace, node, plain_runner, pod, term
+from tests.builders import HOSTNAME, ZONE, cluster_of, explain, namespace, node, plain_runner, pod, term
 
 NEAR = "node(s) didn't match pod affinity rules"
 APART = "node(s) didn't match pod anti-affinity rules"
 THEIRS = "node(s) didn't satisfy existing pods anti-affinity rules"
 ZONES = [node("a1", zone="a"), node("a2", zone="a"), node("b1", zone="b"), node("bare")]
 WEB = {"app": "web"}
+HOSTS = [node(name, labels={HOSTNAME: name}) for name in ("a1", "a2", "b1")]
 
 
 def refusals(*objects: Kubernetes) -> dict[str, str]:
@@ -266,3 +267,46 @@ def test_scores_spread_from_the_worst_node_to_the_best() -> None:
 
     assert normalized(-10, 0, 20, 5) == [0, 33, 100, 50]
     assert normalized(7, 7, 7, 7) == [0, 0, 0, 0]
+
+
+# What kube-scheduler does and nobody would expect
+
+
+@pytest.mark.parametrize("in_namespaces", ["team!=red", "!team", "team notin (red,blue)"])
+def test_a_namespace_selector_that_asks_for_nothing_to_be_there_means_every_namespace(in_namespaces: str) -> None:
+    """In the terms of the pod that is to be scheduled, required and preferred."""
+    red = namespace("shop", team="red")
+    web = pod("web", namespace="shop", on="a1", labels=WEB)
+    own = term("app=web", ZONE, in_namespaces=in_namespaces)
+
+    assert feasible(red, web, pod("p", near=[own])) == ["a1", "a2"]
+    assert refusals(red, web, pod("p", apart=[own])) == {"a1": APART, "a2": APART}
+    assert explain([*ZONES, red, web, pod("p", likes=[(1, own)])]).scores["a1"]["InterPodAffinity"] == 200
+
+
+def test_one_that_asks_for_something_to_be_there_as_well_does_not() -> None:
+    red = namespace("shop", team="red", kind="prod")
+    own = term("app=web", ZONE, in_namespaces="team!=red,kind")
+
+    assert refusals(red, pod("web", namespace="shop", on="a1", labels=WEB), pod("p", apart=[own])) == {}
+
+
+def test_nor_does_that_of_a_pod_which_has_its_node() -> None:
+    red = namespace("default", team="red")
+    theirs = pod("web", namespace="shop", on="a1", apart=[term("app=web", ZONE, in_namespaces="team!=red")])
+
+    assert refusals(red, theirs, pod("p", labels=WEB)) == {}
+    assert refusals(namespace("default", team="blue"), theirs, pod("p", labels=WEB)) == {"a1": THEIRS, "a2": THEIRS}
+
+
+def test_a_term_that_a_pod_requires_twice_counts_twice_for_those_it_wants_near() -> None:
+    """Beside a preference of weight 3: two terms lie half way between one and it."""
+    objects = [
+        pod("once", on="a1", near=[term("app=web", HOSTNAME)]),
+        pod("twice", on="b1", near=[term("app=web", HOSTNAME)] * 2),
+        pod("liking", on="a2", likes=[(3, term("app=web", HOSTNAME))]),
+        pod("p", labels=WEB),
+    ]
+
+    scores = {name: one["InterPodAffinity"] for name, one in explain([*HOSTS, *objects]).scores.items()}
+    assert scores == {"a1": 0, "a2": 200, "b1": 100}

@@ -301,3 +301,34 @@ LISTED = {"maxSkew": 1, "topologyKey": ZONE, "whenUnsatisfiable": "ScheduleAnywa
 def test_arguments_that_contradict_themselves_are_refused(args: dict[str, Any], problem: str) -> None:
     with pytest.raises(PluginError, match=problem):
         plain_runner(cluster_of(), "PodTopologySpread", args=args)
+
+
+# While preemption is tried
+
+
+def candidates(*objects: Kubernetes) -> list[str]:
+    """The nodes on which `default/p` could preempt."""
+    plan = explain(objects).plan
+    assert plan is not None
+    return sorted(plan.candidates)
+
+
+def test_a_terminating_victim_is_taken_off_a_count_that_it_was_never_part_of() -> None:
+    """As kube-scheduler does: the two pods that stay in zone a count as one then."""
+    full = [node("a", zone="a", cpu=4), node("b", zone="b", cpu=4), pod("rest", on="b", cpu=4, priority=9)]
+    live = [pod(f"live-{number}", on="a", labels=WEB, priority=9) for number in range(2)]
+    there = [*full, *live, pod("web", on="b", labels=WEB, priority=9)]
+    wanted = pod("p", cpu=4, labels=WEB, priority=5, spread=[spread_over(ZONE, "app=web", 1)])
+
+    assert candidates(*there, wanted, pod("victim", on="a", cpu=4, labels=WEB)) == []
+    assert candidates(*there, wanted, pod("victim", on="a", cpu=4, labels=WEB, terminating=True)) == ["a"]
+    assert candidates(*there, wanted, pod("victim", on="a", cpu=4, terminating=True)) == []
+
+
+def test_an_empty_selector_counts_nobody_but_the_victims_that_go() -> None:
+    """As kube-scheduler does: the domain of the victims is then below all others."""
+    full = [node("a", zone="a", cpu=4), node("b", zone="b", cpu=4), pod("rest", on="b", cpu=4, priority=9)]
+    wanted = pod("p", cpu=4, priority=5, spread=[spread_over(ZONE, "", 1), spread_over(ZONE, "app=web", 1)])
+    victims = [pod("web", on="a", cpu=4, labels=WEB)]
+
+    assert candidates(*full, *victims, wanted) == ["a"]

@@ -5,10 +5,11 @@ Row 32 of Kubernetes' tests: TestCoreResourceEnqueue. Volume plugins have their 
 
 from __future__ import annotations
 
+import msgspec
 import pytest
 
-from podium.api.node import Node
-from podium.api.pod import Pod
+from podium.api.node import Node, NodeStatus
+from podium.api.pod import Container, ContainerRestartRule, Pod
 from podium.cluster.cluster import Cluster
 from podium.framework.events import Action, ClusterEvent, Resource
 from podium.framework.plugin import EnqueuePlugin, PluginContext
@@ -56,6 +57,15 @@ ON_SSD = pod("p", node_selector={"disk": "ssd"})
 SSD = node("n", labels={"disk": "ssd"})
 NEAR_DB = pod("p", labels=WEB, near=[term("app=db", ZONE)])
 APART_DB = pod("p", labels=WEB, apart=[term("app=db", ZONE)])
+DB_OLD = {"app": "db", "old": "yes"}
+NEAR_AND_APART = pod("p", near=[term("app=db", ZONE)], apart=[term("old=yes", ZONE)])
+RESTARTS_ALL = pod(
+    "p", spec={"containers": (Container(restart_policy_rules=(ContainerRestartRule(action="RestartAllContainers"),)),)}
+)
+DECLARING = msgspec.structs.replace(
+    node("n"), status=NodeStatus(declared_features=("RestartAllContainersOnContainerExits",))
+)
+DECLARED = Action.UPDATE_NODE_DECLARED_FEATURE
 SPREAD = pod("p", labels=WEB, spread=[spread_over(ZONE, "app=web")])
 LABEL, TAINT, ALLOCATABLE = Action.UPDATE_NODE_LABEL, Action.UPDATE_NODE_TAINT, Action.UPDATE_NODE_ALLOCATABLE
 SCALE_DOWN, POD_LABEL = Action.UPDATE_POD_SCALE_DOWN, Action.UPDATE_POD_LABEL
@@ -109,6 +119,8 @@ CASES: list[tuple[str, Pod, ClusterEvent, bool]] = [
     ("InterPodAffinity", NEAR_DB, node_comes(node("n", zone="a")), True),
     ("InterPodAffinity", NEAR_DB, node_comes(FREE), False),
     ("InterPodAffinity", pod("p", labels=WEB), node_comes(FREE), True),
+    ("InterPodAffinity", NEAR_AND_APART, pod_changes(POD_LABEL, pod("q", labels=DB_OLD), pod("q", labels=DB)), True),
+    ("InterPodAffinity", NEAR_AND_APART, pod_changes(POD_LABEL, pod("q", labels=DB), pod("q", labels=DB_OLD)), False),
     ("InterPodAffinity", NEAR_DB, itself_changes(POD_LABEL), True),
     ("InterPodAffinity", NEAR_DB, ClusterEvent(Resource.NAMESPACE, Action.UPDATE_OTHER, None, namespace("shop")), True),
     ("PodTopologySpread", SPREAD, pod_comes(pod("q", on="n", labels=WEB)), True),
@@ -121,6 +133,12 @@ CASES: list[tuple[str, Pod, ClusterEvent, bool]] = [
     ("PodTopologySpread", SPREAD, node_changes(LABEL, node("n", zone="a"), FREE), True),
     ("PodTopologySpread", SPREAD, ClusterEvent(Resource.NODE, Action.DELETE, node("n", zone="a"), None), True),
     ("PodTopologySpread", SPREAD, itself_changes(POD_LABEL), True),
+    ("PodTopologySpread", SPREAD, itself_changes(Action.UPDATE_POD_TOLERATION), True),
+    ("NodeDeclaredFeatures", RESTARTS_ALL, node_comes(FREE), True),
+    ("NodeDeclaredFeatures", RESTARTS_ALL, node_changes(DECLARED, FREE, DECLARING), True),
+    ("NodeDeclaredFeatures", RESTARTS_ALL, node_changes(DECLARED, DECLARING, DECLARING), False),
+    ("NodeDeclaredFeatures", RESTARTS_ALL, pod_changes(POD_LABEL, pod("p"), RESTARTS_ALL, Resource.POD), True),
+    ("NodeDeclaredFeatures", RESTARTS_ALL, itself_changes(POD_LABEL), False),
     ("SchedulingGates", pod("p", gates=["a"]), itself_changes(Action.UPDATE_POD_SCHEDULING_GATES), True),
     ("SchedulingGates", pod("p", gates=["a"]), node_comes(FREE), False),
 ]

@@ -5,17 +5,21 @@ TestNominatedNode (row 11) and TestPreemptionAndNominatedNodeNameScenarios (row 
 
 from __future__ import annotations
 
+from typing import get_args
+
 import pytest
 
 from podium.api.meta import Kubernetes
 from podium.api.pod import Pod
-from podium.framework.configuration import Configuration
+from podium.framework.configuration import Configuration, NominationClearing
 from podium.framework.status import unschedulable
 from podium.machines.actions import Action, Bind, ClearNomination, DeletePod, Nominate, ReportUnschedulable
 from tests.builders import node, pod
-from tests.machines.driving import Driver, all_of, nominated, on, terminating, the, with_plugins
+from tests.machines.driving import Driver, all_of, clearing, nominated, on, terminating, the, with_plugins
 
 LOW, HIGH = 100, 300
+CLEARINGS: tuple[NominationClearing, ...] = get_args(NominationClearing)
+UNFIT = clearing("Unfit")
 MEDIUM = pod("medium", cpu=4, priority=200)
 
 
@@ -50,8 +54,18 @@ def small(number: int, cpu: int = 1) -> Pod:
 
 @pytest.mark.upstream(11)
 class TestTheNominationIsClearedWhen:
-    def test_a_more_important_pod_preempts_there(self) -> None:
-        driver, _ = medium_waits(node("n1", cpu=5), *(small(number) for number in range(4)))
+    @pytest.mark.parametrize("which", CLEARINGS)
+    def test_a_more_important_pod_preempts_there(self, which: NominationClearing) -> None:
+        running = [small(number) for number in range(4)]
+        driver, _ = medium_waits(node("n1", cpu=5), *running, settings=clearing(which))
+        driver.see(pod("high", cpu=5, priority=HIGH))
+
+        actions = driver.tick()
+
+        assert (shown(actions, pod("high")), shown(actions, MEDIUM)) == ("n1", "")
+
+    def test_a_more_important_pod_waits_for_the_same_victims(self) -> None:
+        driver, _ = medium_waits(node("n1", cpu=4), *(small(number) for number in range(4)), settings=UNFIT)
         driver.see(pod("high", cpu=3, priority=HIGH))
 
         actions = driver.tick()
@@ -59,7 +73,7 @@ class TestTheNominationIsClearedWhen:
         assert (shown(actions, pod("high")), shown(actions, MEDIUM)) == ("n1", "")
 
     def test_a_more_important_pod_is_bound_there(self) -> None:
-        driver, _ = medium_waits(node("n1", cpu=5), small(1, cpu=3))
+        driver, _ = medium_waits(node("n1", cpu=5), small(1, cpu=3), settings=UNFIT)
         driver.see(pod("high", cpu=2, priority=HIGH))
 
         actions = driver.tick()
@@ -68,15 +82,16 @@ class TestTheNominationIsClearedWhen:
         assert shown(actions, MEDIUM) == ""
 
     def test_the_node_is_deleted(self) -> None:
-        driver, _ = medium_waits(node("n1", cpu=4), small(1))
+        driver, _ = medium_waits(node("n1", cpu=4), small(1), settings=UNFIT)
 
         assert shown(driver.miss(node("n1", cpu=4)), MEDIUM) == ""
 
-    def test_the_node_is_deleted_and_no_other_will_do(self) -> None:
-        driver, victims = medium_waits(node("n1", cpu=4), small(1), node("n2", cpu=4, taints=["gpu:NoSchedule"]))
+    @pytest.mark.parametrize("which", CLEARINGS)
+    def test_the_node_is_deleted_and_no_other_will_do(self, which: NominationClearing) -> None:
+        tainted = node("n2", cpu=4, taints=["gpu:NoSchedule"])
+        driver, victims = medium_waits(node("n1", cpu=4), small(1), tainted, settings=clearing(which))
 
         actions = driver.miss(node("n1", cpu=4), *victims)
-        driver.see(nominated(MEDIUM, ""))
         actions += driver.tick()
 
         assert shown(actions, MEDIUM) == ""

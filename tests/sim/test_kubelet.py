@@ -2,6 +2,7 @@
 
 import pytest
 
+import podium
 from podium.api.errors import InputError
 from podium.api.times import format_time
 from podium.machines.scheduling.scheduler import Scheduler
@@ -235,3 +236,36 @@ def test_the_use_of_a_pod_that_is_gone_is_skipped_and_of_one_that_never_was_an_e
     assert told(simulation, "StepSkipped") == ["60 StepSkipped default/a by scenario"]
     with pytest.raises(InputError, match="there is no Pod default/a"):
         played(node("n1"), scenario(use))
+
+
+@pytest.mark.parametrize(("order", "first"), [(None, "large"), ("PercentageOfRequest", "small")])
+def test_whom_a_node_evicts_first_can_be_decided_by_percentage_of_the_request(order: str | None, first: str) -> None:
+    """large uses 2Gi more than its request, which is half of it; small 1Gi, which is all of it once more."""
+
+    def using(name: str, requested: str, used: str) -> Raw:
+        made = pod(name, node="n1", metadata={"annotations": {"podium.dev/memory-usage": used}})
+        made["spec"]["containers"][0]["resources"] = {"requests": {"memory": requested}}
+        return made
+
+    there = node("n1")
+    there["status"]["allocatable"]["memory"] = "7Gi"
+    kubelets: Raw = {} if order is None else {"kubelets": {"evictionOrder": order}}
+
+    result = podium.simulate(
+        [there, using("large", "4Gi", "6Gi"), using("small", "1Gi", "2Gi"), scenario(until="5s", **kubelets)]
+    )
+
+    assert [event.pod for event in result.events if event.reason == "Failed"] == [f"default/{first}"]
+
+
+def test_a_pod_that_is_not_preemptible_does_not_end_for_a_critical_one_unless_the_gate_is_off() -> None:
+    never = pod("never", cpu=1, node="n1", metadata={"annotations": {"podium.dev/preemption-policy": "NonPreemptible"}})
+    critical = pod("critical", cpu=1, priority=2_000_000_000)
+    steps = scenario({"at": "1s", "apply": [{**critical, "spec": {**critical["spec"], "nodeName": "n1"}}]}, until="1m")
+
+    def failed(gates: str) -> list[str | None]:
+        result = podium.simulate([node("n1", cpu=1), never, steps], feature_gates=gates)
+        return [event.pod for event in result.events if event.reason == "Failed"]
+
+    assert failed("") == ["default/critical"]
+    assert failed("NonPreemptingPriority=false") == ["default/never"]

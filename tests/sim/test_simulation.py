@@ -72,14 +72,14 @@ def test_what_is_due_at_until_still_happens() -> None:
     assert told(simulation, "Started") == ["60 Started default/b on n1 by kubelet"]
 
 
-def test_steps_of_one_time_are_played_in_their_order_before_anyone_schedules() -> None:
+def test_steps_of_one_time_are_played_one_after_the_other_each_with_what_comes_of_it() -> None:
     steps = [{"at": "5s", "apply": [pod("low", priority=1)]}, {"at": "5s", "apply": [pod("high", priority=9)]}]
     simulation = played(node("n1", cpu=1), scenario(*steps))
 
     assert told(simulation, "Created", "Scheduled") == [
         "5 Created default/low by scenario",
+        "5 Scheduled default/low on n1 by default-scheduler",
         "5 Created default/high by scenario",
-        "5 Scheduled default/high on n1 by default-scheduler",
     ]
 
 

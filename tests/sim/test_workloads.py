@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from podium.api.errors import InputError
+from podium.sim.result import result_of
 from podium.sim.simulation import Simulation
 from tests.sim.objects import TEMPLATE, job, owned, scenario, template, workload
 from tests.sim.played import played, pods, told
@@ -231,3 +232,32 @@ def test_a_namespace_that_is_deleted_is_emptied_though_controllers_would_fill_it
         "default/other",
     ]
     assert simulation.elapsed_ns == 35 * 10**9
+
+
+def test_workloads_whose_pods_are_refused_are_named_with_the_reason() -> None:
+    inner = {**TEMPLATE, "spec": {**TEMPLATE["spec"], "priorityClassName": "high"}}
+    spec = {"hard": {"pods": "2"}}
+    quota = {"apiVersion": "v1", "kind": "ResourceQuota", "metadata": {"name": "small"}, "spec": spec}
+    high = workload("Deployment", "high", 3, template=inner)
+    low = workload("ReplicaSet", "low", 3)
+
+    result = result_of(played(node("n1"), quota, high, low, until_ns=10 * 10**9))
+
+    short = result.summary["short"]
+    assert [(one["wants"], one["has"]) for one in short] == [(3, 0), (3, 2)]
+    assert short[0]["workload"].startswith("ReplicaSet default/high-")
+    assert short[0]["reason"] == "no PriorityClass with name high was found"
+    assert short[1]["workload"] == "ReplicaSet default/low"
+    assert short[1]["reason"].startswith("exceeded quota: small")
+    refused = (one for one in result.events if one.reason == "FailedCreate" and one.by == short[1]["workload"])
+    assert [one.time for one in refused] == [0, 1, 3, 7]
+
+
+def test_a_workload_that_has_got_its_pods_in_the_end_is_not_short() -> None:
+    high = {"apiVersion": "scheduling.k8s.io/v1", "kind": "PriorityClass", "metadata": {"name": "high"}, "value": 5}
+    inner = {**TEMPLATE, "spec": {**TEMPLATE["spec"], "priorityClassName": "high"}}
+    web = workload("ReplicaSet", "web", 1, template=inner)
+
+    result = result_of(played(node("n1"), web, scenario({"at": "5s", "apply": [high]})))
+
+    assert result.summary["short"] == []

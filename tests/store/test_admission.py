@@ -198,3 +198,14 @@ def test_pods_stay_as_they_were_admitted_whatever_becomes_of_their_class() -> No
     updated = store.update({**before.raw, "metadata": {**before.raw["metadata"], "labels": {"a": "b"}}})
     assert updated.raw["spec"] == before.raw["spec"]
     assert updated.raw["metadata"]["annotations"] == before.raw["metadata"]["annotations"]
+
+
+def test_a_class_that_is_not_there_is_told_with_one_that_may_be_meant() -> None:
+    """`Critical` is how people write it in a DisruptionPolicy, whose classes have small letters."""
+    store = Store()
+    for name in ("critical", "normal"):
+        store.create(priority_class(name, 1), now=0)
+
+    for name in ("Critical", "crtical"):
+        with pytest.raises(StoreError, match="did you mean critical"):
+            store.create(pod("a", spec={"priorityClassName": name}), now=0)

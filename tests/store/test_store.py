@@ -209,3 +209,13 @@ def test_observed_generation_is_as_its_writer_says() -> None:
     observed = store.update_status({**stored.raw, "status": {"phase": "Pending", "observedGeneration": 1}})
 
     assert observed.raw["status"]["observedGeneration"] == observed.object.metadata.generation == 1
+
+
+def test_all_objects_are_counted() -> None:
+    store = Store()
+    store.create(node("n1"), now=0)
+    store.create(pod("a"), now=0)
+    store.create(pod("b"), now=0)
+    store.delete("Pod", "default/a", now=0, grace_seconds=0)
+
+    assert store.count() == 2

@@ -110,7 +110,10 @@ def inter_pod_affinity(cluster: PlainCluster, pod: Pod, name: str) -> Verdict:
     if not _near_enough(cluster, pod, name):
         return Verdict(UNRESOLVABLE, ("node(s) didn't match pod affinity rules",))
     for term in _required(pod, near=False):
-        if any(cluster.selects(term, pod, other) for other in cluster.pods_in_domain(name, term.topology_key)):
+        if any(
+            cluster.selects(term, pod, other, is_scheduled=True)
+            for other in cluster.pods_in_domain(name, term.topology_key)
+        ):
             return Verdict(UNSCHEDULABLE, ("node(s) didn't match pod anti-affinity rules",))
     for others in cluster.pods_on.values():
         if any(_keeps_off(cluster, other, pod, name) for other in others):
@@ -133,7 +136,7 @@ def _near_enough(cluster: PlainCluster, pod: Pod, name: str) -> bool:
     labels = cluster.nodes[name].metadata.labels
 
     def wanted(other: Pod) -> bool:
-        return all(cluster.selects(term, pod, other) for term in terms)
+        return all(cluster.selects(term, pod, other, is_scheduled=True) for term in terms)
 
     if any(term.topology_key not in labels for term in terms):
         return False

@@ -51,15 +51,20 @@ class PlainCluster:
         }
         return cls(nodes, pods_on, labels)
 
-    def selects(self, term: PodAffinityTerm, owner: Pod, other: Pod) -> bool:
-        """Whether a term of ``owner`` means ``other``."""
+    def selects(self, term: PodAffinityTerm, owner: Pod, other: Pod, *, is_scheduled: bool = False) -> bool:
+        """Whether a term of ``owner`` means ``other``; ``is_scheduled``: the owner is the pod to be scheduled.
+
+        Its namespace selectors are also matched against no labels at all.
+        """
         namespace = other.metadata.namespace
         if not term.namespaces and term.namespace_selector is None:
             meant = namespace == owner.metadata.namespace
         else:
             default = {"kubernetes.io/metadata.name": namespace}
             labels = self.namespace_labels.get(namespace, default)
-            meant = namespace in term.namespaces or compile_label_selector(term.namespace_selector).matches(labels)
+            in_namespaces = compile_label_selector(term.namespace_selector)
+            meant = namespace in term.namespaces or in_namespaces.matches(labels)
+            meant |= is_scheduled and in_namespaces.matches({})
         return meant and compile_label_selector(term.label_selector).matches(other.metadata.labels)
 
     def domain(self, name: str, key: str) -> list[str] | None:

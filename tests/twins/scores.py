@@ -158,7 +158,9 @@ def inter_pod_affinity(cluster: PlainCluster, pod: Pod, feasible: Sequence[str])
     found = False
     for where, others in cluster.pods_on.items():
         for other in others:
-            liked = [(weight, term) for weight, term in _likes(pod) if cluster.selects(term, pod, other)]
+            liked = [
+                (weight, term) for weight, term in _likes(pod) if cluster.selects(term, pod, other, is_scheduled=True)
+            ]
             liked += [(weight, term) for weight, term in _likes(other) if cluster.selects(term, other, pod)]
             liked += [(1, term) for term in _required(other) if cluster.selects(term, other, pod)]
             for weight, term in liked:

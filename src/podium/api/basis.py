@@ -9,7 +9,7 @@ from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
-from podium.api.codec import Document
+from podium.api.codec import Document, Input
 from podium.api.meta import Kubernetes
 from podium.api.node import Namespace, Node
 from podium.api.node_health import is_ready
@@ -68,6 +68,28 @@ class Basis:
     def objects(self, type_: type[Read]) -> Iterator[Read]:
         """The objects of a type."""
         return (one.object for one in self.documents if isinstance(one.object, type_))
+
+
+def basis_of(
+    found: Input,
+    schedulers: Collection[str],
+    *,
+    simulates: bool,
+    warnings: Sequence[InputWarning] = (),
+    further: Sequence[Caveat] = (),
+) -> Basis:
+    """What an answer from an input is made from.
+
+    ``warnings`` are those about objects that come later, ``further`` is what else there is to say.
+    """
+    return Basis(
+        found.documents,
+        schedulers,
+        simulates,
+        passed_over=found.passed_over,
+        warnings=[*found.warnings, *warnings],
+        further=further,
+    )
 
 
 def lacks_status(document: Document) -> bool:

@@ -6,6 +6,7 @@ those who read it. Both use these functions, so that they agree. Source: control
 
 from __future__ import annotations
 
+from podium.api.budget_bound import raised
 from podium.api.disruption_rate import MAX_DISRUPTIONS, Rate, parse_rate
 from podium.api.meta import Raw
 from podium.api.policy import PodDisruptionBudget
@@ -14,10 +15,25 @@ from podium.api.times import format_exact_time, parse_time
 _SECOND = 10**9
 
 
-def rate_of(budget: PodDisruptionBudget) -> Rate | None:
+def annotated_rate(budget: PodDisruptionBudget) -> Rate | None:
     """The rate that the budget's annotation gives, None where there is none. Raises ValueError for what is no rate."""
     text = budget.metadata.annotations.get(MAX_DISRUPTIONS)
     return None if text is None else parse_rate(text)
+
+
+def rate_of(budget: PodDisruptionBudget) -> Rate | None:
+    """The rate that holds: the annotation's, or the least one that is allowed, if the status says that it is stricter.
+
+    None where there is none. Raises ValueError for what is no rate.
+    """
+    rate, least = annotated_rate(budget), least_rate(budget)
+    return None if rate is None else raised(rate, least)
+
+
+def least_rate(budget: PodDisruptionBudget) -> Rate | None:
+    """The rate that the status says the budget must have at least; None where it says nothing of that."""
+    status = budget.status.disruption_rate
+    return None if status is None or status.at_least is None else parse_rate(status.at_least)
 
 
 def full_ns(budget: PodDisruptionBudget, rate: Rate) -> int:
@@ -33,13 +49,17 @@ def full_ns(budget: PodDisruptionBudget, rate: Rate) -> int:
     return full if before == rate else rate.carried_over(full, before)
 
 
-def rate_status(budget: PodDisruptionBudget, now: int) -> Raw | None:
+def rate_status(budget: PodDisruptionBudget, now: int, least: Rate | None = None) -> Raw | None:
     """What `status.disruptionRate` should say now; None where there should be none.
 
-    As long as nothing is disrupted, and the annotation stays, only `available` changes with time.
+    `least` is the rate that the DisruptionPolicy wants the budget to have at least. As long as nothing is disrupted,
+    and annotation and policy stay, only `available` changes with time.
     """
-    rate = rate_of(budget)
-    return None if rate is None else _status(rate, full_ns(budget, rate), now)
+    own = annotated_rate(budget)
+    if own is None:
+        return None
+    rate = raised(own, least)
+    return _status(rate, full_ns(budget, rate), now, least if rate != own else None)
 
 
 def rate_status_after(budget: PodDisruptionBudget, now: int) -> Raw | None:
@@ -48,7 +68,7 @@ def rate_status_after(budget: PodDisruptionBudget, now: int) -> Raw | None:
     if rate is None:
         return None
     full = full_ns(budget, rate)
-    return _status(rate, rate.taken(full, now) if rate.tokens(full, now) > 0 else full, now)
+    return _status(rate, rate.taken(full, now) if rate.tokens(full, now) > 0 else full, now, least_rate(budget))
 
 
 def rate_recheck_ns(budget: PodDisruptionBudget, now: int) -> int | None:
@@ -61,6 +81,8 @@ def rate_recheck_ns(budget: PodDisruptionBudget, now: int) -> int | None:
     return max(full - (missing - 1) * rate.interval_ns, now + _SECOND)
 
 
-def _status(rate: Rate, full: int, now: int) -> Raw:
-    status = {"max": str(rate), "available": max(0, rate.tokens(full, now))}
+def _status(rate: Rate, full: int, now: int, least: Rate | None) -> Raw:
+    status: Raw = {"max": str(rate), "available": max(0, rate.tokens(full, now))}
+    if least is not None:
+        status["atLeast"] = str(least)
     return {**status, "fullTime": format_exact_time(full)} if full else status

@@ -31,7 +31,8 @@ class Document:
 
     `source` is the file's name and `index` the 1-based number of the document in it, which the items of a
     list share. `raw` is the object as written, without nulls but in lists, with its namespace filled in, and its name
-    where it is to be generated. `object` is its typed reading, None for kinds that Podium does not read.
+    where it is to be generated. `object` is its typed reading, None for kinds that Podium does not read. Objects within
+    it, as in the steps of a scenario, are judged by the same `validation`.
     """
 
     source: str
@@ -39,6 +40,7 @@ class Document:
     raw: dict[str, Any]
     object: Kubernetes | None
     warnings: tuple[InputWarning, ...] = ()
+    validation: Validation | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,7 +170,7 @@ class Reader:
                 warnings = tuple(
                     one.located(source=source, document=index, object=label_of(read.raw)) for one in read.warnings
                 )
-                yield Document(source, index, read.raw, read.object, warnings)
+                yield Document(source, index, read.raw, read.object, warnings, self.validation)
         except InputError as error:
             raise error.located(document=index) from None
 

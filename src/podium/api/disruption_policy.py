@@ -28,6 +28,18 @@ class DefaultBudget(Narrow, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     min_available: Int32 | str | None = None
 
 
+class BudgetBound(Narrow, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """How strict budgets of pods of at least this priority may be; None is any priority.
+
+    With all pods up, so many of them must be allowed to be disrupted at a time (a number, or a percentage of those
+    expected); and where a budget has a rate, disruptions must come back at least as quickly as with this one.
+    """
+
+    min_priority: Int32 | None = None
+    min_disruptions: Int32 | str | None = None
+    min_rate: str | None = None
+
+
 class Cap(Narrow, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """How often a component may disrupt pods that have a budget: a rate such as "5/1h"."""
 
@@ -52,12 +64,13 @@ class DisruptionPolicySpec(Narrow, frozen=True, kw_only=True, forbid_unknown_fie
 
     `priorities` are the names of priority classes, highest first: `Critical > Normal`, or a list. `several_budgets`
     says whether a pod with several disruption budgets cannot be evicted, or all of them must allow it.
-    `default_budgets` stand from the highest priority down.
+    `default_budgets` and `budget_bounds` stand from the highest priority down.
     """
 
     priorities: str | tuple[str, ...] = ()
     several_budgets: Literal["Refuse", "RequireAll"] = "Refuse"
     default_budgets: tuple[DefaultBudget, ...] = ()
+    budget_bounds: tuple[BudgetBound, ...] = ()
     caps: tuple[Cap, ...] = ()
     avoid_lists: AvoidLists = AvoidLists()
 
@@ -76,6 +89,17 @@ class DisruptionPolicySpec(Narrow, frozen=True, kw_only=True, forbid_unknown_fie
         """The default budget of a workload whose pods have that priority, or None."""
         budgets = self.default_budgets
         return next((one for one in budgets if one.min_priority is None or one.min_priority <= priority), None)
+
+    def budget_bound(self, priority: int) -> BudgetBound | None:
+        """How strict the budgets of pods of that priority may be; None is as strict as they like."""
+        bounds = self.budget_bounds
+        return next((one for one in bounds if one.min_priority is None or one.min_priority <= priority), None)
+
+    @property
+    def possible_bounds(self) -> tuple[BudgetBound | None, ...]:
+        """The bounds of pods of any priority; None is among them where those of some have none."""
+        covers_all = bool(self.budget_bounds) and self.budget_bounds[-1].min_priority is None
+        return self.budget_bounds if covers_all else (*self.budget_bounds, None)
 
 
 class CapStatus(Narrow, frozen=True, kw_only=True, forbid_unknown_fields=True):

@@ -7,6 +7,7 @@ Each function answers with the problem, or None where the text is right; the rul
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from functools import lru_cache
 
 from podium.api.errors import shown
@@ -25,7 +26,7 @@ def subdomain_problem(name: str) -> str | None:
         return None
     return (
         f"{shown(name)} is not a valid name: at most 253 lower-case letters, digits, '-' and '.', "
-        "with a letter or digit at both ends and around every '.'"
+        f"with a letter or digit at both ends and around every '.'{_small(name, subdomain_problem)}"
     )
 
 
@@ -36,7 +37,7 @@ def label_name_problem(name: str) -> str | None:
         return None
     return (
         f"{shown(name)} is not a valid name: at most 63 lower-case letters, digits and '-', "
-        "with a letter or digit at both ends"
+        f"with a letter or digit at both ends{_small(name, label_name_problem)}"
     )
 
 
@@ -63,3 +64,9 @@ def label_value_problem(value: str) -> str | None:
         f"{shown(value)} is not a valid label value: at most 63 letters, digits, '-', '_' and '.', "
         "with a letter or digit at both ends"
     )
+
+
+def _small(name: str, problem_of: Callable[[str], str | None]) -> str:
+    """The name in small letters, where that is all that is wrong with it."""
+    small = name.lower()
+    return f"; did you mean {small}?" if small != name and problem_of(small) is None else ""

@@ -14,6 +14,7 @@ from podium.api.slips import slips
 from podium.api.structure import Finding, findings
 from podium.api.suggestion import likely
 from podium.api.validate import validate
+from podium.api.validation.objects import find_problems
 from podium.api.warnings import InputWarning, Reason, Validation
 
 # What lies in there is read through the structs alone, and otherwise handed on as it is.
@@ -123,6 +124,9 @@ def _warnings(raw: Raw, typed: Kubernetes, validation: Validation | None) -> Ite
     if validation == "ignore":
         return
     yield from (_warning(one, raw) for one in found)
+    told = {one.path for one in found}
+    problems = (one for one in find_problems(raw) if one.path not in told)
+    yield from (InputWarning(one.message, "invalid", object=label_of(raw), path=one.path) for one in problems)
     yield from (InputWarning(message, "slip", object=label_of(raw), path=path) for path, message in slips(typed))
 
 

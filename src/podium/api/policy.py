@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Literal
 
 from podium.api.meta import Int32, Int64, Kubernetes, Narrow
-from podium.api.pod import PodCondition
+from podium.api.pod import Pod, PodCondition
 from podium.api.selection import LabelSelector
 
 PREEMPTION_POLICIES = (
@@ -27,6 +27,12 @@ POLICY_ANNOTATION = "podium.dev/preemption-policy"
 """Says a pod's policy, or that of a class's pods, on clusters whose API refuses the values that are not its own."""
 
 
+def preemption_policy(pod: Pod) -> str:
+    """A pod's policy: the annotation's, if it names one; otherwise the spec's."""
+    annotated = pod.metadata.annotations.get(POLICY_ANNOTATION, "")
+    return annotated if annotated in PREEMPTION_POLICIES else pod.spec.preemption_policy or PREEMPTION_POLICIES[0]
+
+
 class PodDisruptionBudgetSpec(Narrow, frozen=True, kw_only=True):
     """How many of the selected pods must stay, or may go; a number or a percentage such as "30%"."""
 
@@ -40,10 +46,12 @@ class DisruptionRateStatus(Narrow, frozen=True, kw_only=True):
     """How many more disruptions a budget's rate allows; `podium.api.budget_rate` computes it.
 
     The tokens of the rate `max` are in a bucket that is full again at `full_time`; without one, it is full. `available`
-    was right when the status was written.
+    was right when the status was written. `at_least` is the rate that the DisruptionPolicy wants at least, where the
+    budget's own is stricter.
     """
 
     max: str
+    at_least: str | None = None
     available: Int32 = 0
     full_time: str | None = None
 

@@ -23,7 +23,7 @@ from podium.api.storage import CSIStorageCapacity, PersistentVolume, PersistentV
 from podium.api.validate_pod import check_pod_limits, check_pod_spec, check_pod_status
 from podium.api.validate_policy import check_budget, check_disruption_policy, check_priority_class
 from podium.api.validate_quota import check_quota
-from podium.api.validate_resources import check_amounts, check_quantity, check_requirements
+from podium.api.validate_resources import check_amounts, check_offers, check_quantity, check_requirements
 from podium.api.validate_selection import (
     check_label_keys,
     check_label_selector,
@@ -101,8 +101,8 @@ def _check_pod(pod: Pod) -> None:
 
 
 def _check_node(node: Node) -> None:
-    check_amounts(node.status.capacity, ".status.capacity")
-    check_amounts(node.status.allocatable, ".status.allocatable")
+    check_offers(node.status.capacity, ".status.capacity")
+    check_offers(node.status.allocatable, ".status.allocatable")
     check_count(node.spec.taints, ".spec.taints")
     for index, taint in enumerate(node.spec.taints):
         check(label_key_problem(taint.key), f".spec.taints[{index}].key")

@@ -5,12 +5,22 @@ The rules of the first two are those of pkg/apis/policy/validation and pkg/apis/
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from itertools import pairwise
+
+from podium.api.budget_bound import strictness_problem
 from podium.api.checks import check, check_count, check_one_of, check_share, check_time
-from podium.api.disruption_policy import POLICY_NAME, Cap, DefaultBudget, DisruptionPolicy
+from podium.api.disruption_policy import POLICY_NAME, Cap, DefaultBudget, DisruptionPolicy, DisruptionPolicySpec
 from podium.api.disruption_rate import MAX_DISRUPTIONS, parse_rate
 from podium.api.errors import InputError, field_path, shown
 from podium.api.names import subdomain_problem
-from podium.api.policy import POLICY_ANNOTATION, PREEMPTION_POLICIES, PodDisruptionBudget, PriorityClass
+from podium.api.policy import (
+    POLICY_ANNOTATION,
+    PREEMPTION_POLICIES,
+    PodDisruptionBudget,
+    PodDisruptionBudgetSpec,
+    PriorityClass,
+)
 from podium.api.times import parse_duration
 from podium.api.validate_selection import check_label_selector
 
@@ -36,6 +46,8 @@ def check_budget(budget: PodDisruptionBudget) -> None:
     if status.disruption_rate is not None:
         _check_rate(status.disruption_rate.max, ".status.disruptionRate.max")
         check_time(status.disruption_rate.full_time, ".status.disruptionRate.fullTime")
+        if status.disruption_rate.at_least is not None:
+            _check_rate(status.disruption_rate.at_least, ".status.disruptionRate.atLeast")
 
 
 def check_priority_class(priority_class: PriorityClass) -> None:
@@ -59,6 +71,7 @@ def check_disruption_policy(policy: DisruptionPolicy) -> None:
         raise InputError(problem, path=".metadata.name")
     _check_levels(spec.levels, ".spec.priorities")
     _check_default_budgets(spec.default_budgets, ".spec.defaultBudgets")
+    _check_bounds(spec, ".spec.budgetBounds")
     _check_caps(spec.caps, ".spec.caps")
     most = spec.avoid_lists.max_entries
     if not 1 <= most <= _MAX_AVOID_ENTRIES:
@@ -87,13 +100,38 @@ def _check_default_budgets(budgets: tuple[DefaultBudget, ...], path: str) -> Non
             raise InputError("needs either maxUnavailable or minAvailable, and not both", path=place)
         check_share(one.max_unavailable, f"{place}.maxUnavailable")
         check_share(one.min_available, f"{place}.minAvailable")
-        above = budgets[index - 1].min_priority if index else _MAX_INT32 + 1
+    _check_order([one.min_priority for one in budgets], path)
+
+
+def _check_bounds(spec: DisruptionPolicySpec, path: str) -> None:
+    """The bounds themselves, and that the default budgets keep to them."""
+    bounds = spec.budget_bounds
+    check_count(bounds, path)
+    for index, one in enumerate(bounds):
+        place = f"{path}[{index}]"
+        if one.min_disruptions is None and one.min_rate is None:
+            raise InputError("says nothing; give minDisruptions, minRate or both", path=place)
+        check_share(one.min_disruptions, f"{place}.minDisruptions")
+        if one.min_rate is not None:
+            _check_rate(one.min_rate, f"{place}.minRate")
+    _check_order([one.min_priority for one in bounds], path)
+    for index, default in enumerate(spec.default_budgets):
+        bound = spec.budget_bound(-_MAX_INT32 - 1 if default.min_priority is None else default.min_priority)
+        numbers = PodDisruptionBudgetSpec(min_available=default.min_available, max_unavailable=default.max_unavailable)
+        problem = None if bound is None else strictness_problem(numbers, None, bound, None)
+        if problem is not None:
+            raise InputError(f"{problem} in {path}; one of them must change", path=f".spec.defaultBudgets[{index}]")
+
+
+def _check_order(priorities: Sequence[int | None], path: str) -> None:
+    """The least priority of each entry must be below that of the one before, and only the last may have none."""
+    for index, (above, priority) in enumerate(pairwise(priorities), 1):
         if above is None:
             problem = "is missing; only the last entry stands for any priority"
             raise InputError(problem, path=f"{path}[{index - 1}].minPriority")
-        if one.min_priority is not None and one.min_priority >= above:
-            problem = f"{one.min_priority} is not below {above}, so that the entry never counts; the highest come first"
-            raise InputError(problem, path=f"{place}.minPriority")
+        if priority is not None and priority >= above:
+            problem = f"{priority} is not below {above}, so that the entry never counts; the highest come first"
+            raise InputError(problem, path=f"{path}[{index}].minPriority")
 
 
 def _check_caps(caps: tuple[Cap, ...], path: str) -> None:

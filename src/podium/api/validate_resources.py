@@ -81,6 +81,14 @@ def check_amounts(amounts: Mapping[str, Quantity], path: str) -> None:
             raise _refusal(problem, amount, field_path(path, name))
 
 
+def check_offers(amounts: Mapping[str, Quantity], path: str) -> None:
+    """Amounts by resource that a node offers: of any name, as cloud providers give them."""
+    for name, amount in amounts.items():
+        problem = label_key_problem(name) or _amount_problem(name, amount)
+        if problem is not None:
+            raise _refusal(problem, amount, field_path(path, name))
+
+
 def check_requirements(resources: ResourceRequirements, path: str) -> None:
     """Requests and limits, each by itself."""
     if resources.requests or resources.limits:

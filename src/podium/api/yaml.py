@@ -25,6 +25,7 @@ MAX_UNFOLDED = 100_000
 """How many values aliases may bring into one text, each counted as often as it is used, and long text as several."""
 
 _TEXT_LIKE_A_VALUE = 100
+_MERGE_KEY = "<<"
 _MAX_NUMBER_LENGTH = 64
 _NULLS = frozenset(("", "~", "null", "Null", "NULL"))
 _BOOLEANS = {"true": True, "True": True, "TRUE": True, "false": False, "False": False, "FALSE": False}
@@ -149,10 +150,10 @@ class _Composer:
         for event in self.events:
             if isinstance(event, yaml.MappingEndEvent):
                 break
-            if _is_merge_key(event):
+            key = self._key(event, depth)
+            if key == _MERGE_KEY and _is_plain(event):
                 merged.extend(self._merged(event, depth))
                 continue
-            key = self._key(event, depth)
             if key in entries:
                 raise self._error(event, f"the key {shown(key)} is given twice")
             entries[key] = self._node(next(self.events), depth)
@@ -214,8 +215,8 @@ class _Composer:
         return InputError(f"{_place(event.start_mark)}{problem}", document=self.number)
 
 
-def _is_merge_key(event: yaml.Event) -> bool:
-    return isinstance(event, yaml.ScalarEvent) and event.value == "<<" and bool(event.implicit[0])
+def _is_plain(event: yaml.Event) -> bool:
+    return isinstance(event, yaml.ScalarEvent) and bool(event.implicit[0])
 
 
 def _not_yaml(error: yaml.YAMLError, number: int) -> InputError:

@@ -102,7 +102,7 @@ _SETTINGS = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
 _EPILOG = """
 \b
 Example:
-  podium explain web -f cluster.yaml
+  podium explain web -f cluster.json
 
 Completion: for bash, add to ~/.bashrc the line eval "$(_PODIUM_COMPLETE=bash_source podium)"; zsh_source and
 fish_source are there too.

@@ -23,6 +23,7 @@ from podium.decide.deferred import Deferred
 from podium.decide.placement import LEFT_OUT, Placement, full_outcome, left_out, place
 from podium.decide.preemption import PreemptionPlan
 from podium.framework.configuration import Configuration, default_configuration
+from podium.framework.errors import PluginError
 from podium.framework.feature_gates import FeatureGates
 from podium.framework.profile_builder import build_profiles
 from podium.framework.registry import Registry
@@ -33,7 +34,7 @@ from podium.plugins.registry import IN_TREE
 from podium.sim.disruption_state import DisruptionState, disruption_state
 from podium.sim.initial import newest_time
 
-OutcomeName = Literal["schedulable", "preempts", "unschedulable", "not-eligible", "gated"]
+OutcomeName = Literal["schedulable", "preempts", "unschedulable", "not-eligible", "gated", "error"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,9 +44,10 @@ class Explanation:
     ``outcome`` is what would happen, ``node`` the node taken or nominated ("" where none). ``nodes`` holds each node's
     verdict, ``scores`` the weighted scores by node and plugin where several nodes fit or one does, ``best`` those with
     the highest total. ``plan`` is None unless no node fits. ``pre_filter`` is a rejection before any node was looked
-    at, ``pre_enqueue`` what keeps the pod out of the queue: nothing else is asked then. ``record`` and ``runner`` are
-    the pod and what decided about it: the live cluster, which may go on to change. ``rests_on`` is what the decision
-    could not know, and ``disruptions`` tells of the budgets, caps, quotas and avoid lists around it.
+    at, ``pre_enqueue`` what keeps the pod out of the queue: nothing else is asked then. ``error`` says which plugin
+    failed, which ends the attempt. ``record`` and ``runner`` are the pod and what decided about it: the live cluster,
+    which may go on to change. ``rests_on`` is what the decision could not know, and ``disruptions`` tells of the
+    budgets, caps, quotas and avoid lists around it.
     """
 
     pod: str
@@ -62,6 +64,7 @@ class Explanation:
     pre_enqueue: Status | None = None
     rests_on: tuple[Caveat, ...] = ()
     disruptions: DisruptionState = field(default_factory=DisruptionState, repr=False, compare=False)
+    error: str = ""
 
     def to_dict(self) -> dict[str, Any]:
         """The decision as plain values, in the form of the conformance cases.
@@ -71,6 +74,8 @@ class Explanation:
         found: dict[str, Any] = {"pod": self.pod, "outcome": self.outcome, "node": self.node}
         if self.pre_enqueue is not None:
             found["preEnqueue"] = _status(self.pre_enqueue)
+        if self.error:
+            found["error"] = self.error
         if self.pre_filter is not None:
             found["preFilter"] = _status(self.pre_filter)
         found["nodes"] = {name: _verdict(status) for name, status in self.nodes.items()}
@@ -183,10 +188,18 @@ class Explainer:
 
 def explain_decision(runner: Runner, pod: PodRecord) -> Explanation:
     """Decide about a pending pod, and keep everything that led to the decision."""
-    cluster = runner.cluster
     gate = runner.pre_enqueue(pod)
     if not gate.is_success:
         return Explanation(pod.key, "gated", "", None, {}, {}, {}, (), None, pod, runner, gate)
+    try:
+        return _attempted(runner, pod)
+    except PluginError as error:
+        return Explanation(pod.key, "error", "", None, {}, {}, {}, (), None, pod, runner, error=str(error))
+
+
+def _attempted(runner: Runner, pod: PodRecord) -> Explanation:
+    """What an attempt at the pod would come to. Raises PluginError where a plugin fails."""
+    cluster = runner.cluster
     placement = place(runner, pod, nominated_first=False)
     nodes, rejection = _verdicts(cluster, placement)
     scores, totals, best = _ratings(runner, placement)
@@ -231,7 +244,12 @@ def _ratings(
         return {}, {}, ()
     view = View(runner.cluster, placement.feasible)
     if placement.totals is None:
-        runner.scoring.prepare(placement.state, placement.pod, view)
+        try:
+            runner.scoring.prepare(placement.state, placement.pod, view)
+        except PluginError:
+            # The only node that fits is taken without being rated, whoever could not have rated it.
+            (row,) = placement.feasible.tolist()
+            return {}, {}, (runner.cluster.nodes.name(row),)
     by_plugin = dict(sorted(runner.scoring.scores(placement.state, placement.pod, view).items()))
     totals = np.zeros(len(view), dtype=np.int64) + sum(by_plugin.values())
     all_names = runner.cluster.nodes.names_by_row()

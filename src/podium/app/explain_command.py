@@ -7,9 +7,17 @@ from typing import TYPE_CHECKING
 import click
 
 from podium.app.command import Command
-from podium.app.options import config_option, feature_gates_option, files_option, output_option
+from podium.app.options import (
+    config_option,
+    feature_gates_option,
+    files_option,
+    ignore_extenders_option,
+    output_option,
+    validate_option,
+)
 
 if TYPE_CHECKING:
+    from podium.api.warnings import Validation
     from podium.framework.feature_gates import FeatureGates
 
 _EPILOG = """
@@ -22,20 +30,24 @@ Example: what happens if the pod shop/web of web.yaml is created in the cluster 
 @click.command(cls=Command, epilog=_EPILOG)
 @click.argument("pod")
 @files_option
+@validate_option
 @click.option(
     "-n", "--namespace", default="default", show_default=True, help="The namespace of a POD that is given without one."
 )
 @click.option("--scheduler", metavar="NAME", default="", help="The profile that decides, in place of the pod's own.")
 @config_option
+@ignore_extenders_option
 @feature_gates_option
 @output_option
 def explain(
     *,
     pod: str,
     files: tuple[str, ...],
+    validation: Validation | None,
     namespace: str,
     scheduler: str,
     config: str | None,
+    ignore_extenders: bool,
     feature_gates: FeatureGates,
     form: str,
 ) -> None:
@@ -44,7 +56,7 @@ def explain(
     POD, a name or namespace/name, is a pending pod among the objects in the files. The answer has each node's verdict,
     the scores of those that fit, whom the pod would preempt and why there, and what would have to change.
     """
-    from podium.api.codec import load_files
+    from podium.api.codec import read_input
     from podium.app.explain_text import write_explanation
     from podium.app.library import explanation_of
     from podium.app.output import new_page, show, show_page
@@ -52,7 +64,10 @@ def explain(
 
     configuration = load_configuration(config) if config else None
     wanted = pod if "/" in pod else f"{namespace}/{pod}"
-    explanation = explanation_of(load_files(files), wanted, configuration, feature_gates, scheduler)
+    found = read_input(files, validation)
+    explanation = explanation_of(
+        found, wanted, configuration, feature_gates, scheduler, ignore_extenders=ignore_extenders
+    )
     if form != "text":
         show(explanation.to_dict(), form)
         return

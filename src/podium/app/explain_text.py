@@ -17,7 +17,14 @@ from podium.app.remedies_text import write_remedies
 
 _MOST_VICTIMS = 3
 _MOST_ROWS = 5
-_STYLES = {"schedulable": "good", "preempts": "warn", "unschedulable": "bad", "not-eligible": "bad", "gated": "warn"}
+_STYLES = {
+    "schedulable": "good",
+    "preempts": "warn",
+    "unschedulable": "bad",
+    "not-eligible": "bad",
+    "gated": "warn",
+    "error": "bad",
+}
 _WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z0-9]+|[^A-Za-z0-9]+")
 
 
@@ -35,6 +42,10 @@ def _write_decision(page: Page, explanation: Explanation) -> None:
     if explanation.pre_enqueue is not None:
         page.title("Not in the queue", explanation.pre_enqueue.plugin)
         page.paragraph(explanation.pre_enqueue.message, indent=2)
+        return
+    if explanation.error:
+        page.title("A plugin failed")
+        page.paragraph(explanation.error, indent=2)
         return
     if explanation.pre_filter is not None:
         page.title("Before any node was looked at", explanation.pre_filter.plugin)
@@ -55,6 +66,8 @@ def _headline(explanation: Explanation) -> str:
     pod, plan = explanation.pod, explanation.plan
     if explanation.outcome == "gated":
         return f"{pod} is gated: it is not attempted"
+    if explanation.outcome == "error":
+        return f"{pod} is not scheduled: the attempt fails"
     if explanation.outcome == "schedulable":
         return f"{pod} fits: node {explanation.node}"
     if plan is not None and plan.chosen is not None:

@@ -2,22 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import msgspec
 
-from podium.api.basis import Basis
-from podium.api.codec import Document, load_files, load_text
+from podium.api.basis import basis_of
+from podium.api.codec import Document, Input, Reader, load_text
 from podium.api.errors import InputError
 from podium.api.files import FileName
 from podium.api.kinds import KIND_OF
 from podium.api.meta import Kubernetes
+from podium.api.warnings import Validation
 from podium.app.budget_statuses import with_budget_statuses
 from podium.app.explain import Explainer, Explanation
-from podium.framework.configuration import Configuration, load_configuration
+from podium.framework.configuration import Configuration, default_configuration, load_configuration, read_configuration
+from podium.framework.extenders import without_extenders
 from podium.framework.feature_gates import FeatureGates, read_feature_gates
 from podium.sim.limits import Limits
 from podium.sim.result import Result
@@ -31,33 +33,49 @@ Given = Kubernetes | dict[str, Any] | Document | FileName
 def explain(
     objects: FileName | Iterable[Given],
     pod: str,
-    configuration: Configuration | FileName | None = None,
+    configuration: Configuration | dict[str, Any] | FileName | None = None,
     feature_gates: FeatureGates | str = "",
+    *,
+    ignore_extenders: bool = False,
+    validation: Validation | None = None,
 ) -> Explanation:
     """Say what would happen to the pending pod `namespace/name` (or `name`, in `default`) among the objects, and why.
 
-    `configuration` is a KubeSchedulerConfiguration or its file, `feature_gates` such as "NonPreemptingPriority=false".
-    Raises PodiumError for what is wrong with any of them.
+    `configuration` is a KubeSchedulerConfiguration, as a dictionary too, or its file; one with extenders is refused
+    unless they are to be ignored. `feature_gates` are such as "NonPreemptingPriority=false". `validation` says what is
+    an error, and what a warning (`podium.api.objects.read_object`). Raises PodiumError for what is wrong with any of
+    them.
     """
     wanted = pod if "/" in pod else f"default/{pod}"
-    return explanation_of(documents(objects), wanted, _configuration(configuration), _feature_gates(feature_gates))
+    return explanation_of(
+        read_objects(objects, validation),
+        wanted,
+        _configuration(configuration),
+        _feature_gates(feature_gates),
+        ignore_extenders=ignore_extenders,
+    )
 
 
 def explanation_of(
-    found: Sequence[Document],
+    found: Input,
     pod: str,
     configuration: Configuration | None,
     feature_gates: FeatureGates,
     scheduler: str = "",
+    *,
+    ignore_extenders: bool = False,
 ) -> Explanation:
-    """The decision about the pending pod `namespace/name` of the documents, and what it rests on.
+    """The decision about the pending pod `namespace/name` of the input, and what it rests on.
 
     `scheduler` names the profile that decides, "" for the one that the pod asks for. Raises PodiumError as
-    `Explainer.explain` does.
+    `Explainer.explain` does, and for a configuration with extenders that are not to be ignored.
     """
-    explainer = Explainer(with_budget_statuses(found), configuration, feature_gates)
+    settings = configuration or default_configuration()
+    further = without_extenders(settings.extenders, settings.source, ignore=ignore_extenders)
+    explainer = Explainer(with_budget_statuses(found.documents), configuration, feature_gates)
     explanation = explainer.explain(pod, scheduler)
-    return replace(explanation, rests_on=Basis(found, explainer.schedulers, simulates=False).caveats())
+    basis = basis_of(found, explainer.schedulers, simulates=False, further=further)
+    return replace(explanation, rests_on=basis.caveats())
 
 
 def simulate(
@@ -68,14 +86,17 @@ def simulate(
     start: str | None = None,
     start_delay: Duration = 0,
     bind_delay: Duration = 0,
-    configuration: Configuration | FileName | None = None,
+    configuration: Configuration | dict[str, Any] | FileName | None = None,
     feature_gates: FeatureGates | str = "",
+    ignore_extenders: bool = False,
     limits: Limits | None = None,
+    priority_cutoff: int | None = None,
     progress: Progress | None = None,
+    validation: Validation | None = None,
 ) -> Result:
     """Play what happens to the objects in virtual time; a Scenario may be among them. See `podium.sim.simulate`."""
     return run_simulation(
-        documents(objects),
+        read_objects(objects, validation),
         until=until,
         seed=seed,
         start=start,
@@ -83,27 +104,27 @@ def simulate(
         bind_delay=bind_delay,
         configuration=_configuration(configuration),
         feature_gates=_feature_gates(feature_gates),
+        ignore_extenders=ignore_extenders,
         limits=limits,
+        priority_cutoff=priority_cutoff,
         progress=progress,
     )
 
 
-def documents(objects: FileName | Iterable[Given]) -> list[Document]:
-    """The objects as documents, in order. Raises InputError for what is wrong in one, and for one given twice."""
+def read_objects(objects: FileName | Iterable[Given], validation: Validation | None = None) -> Input:
+    """The objects as an input, in order. Raises InputError for what is wrong in one, and for one given twice."""
     given: list[Given] = [objects] if isinstance(objects, str | Path) else list(objects)
-    found: list[Document] = []
-    for index, one in enumerate(given):
-        source = f"objects[{index}]"
-        if isinstance(one, Document):
-            found.append(one)
-        elif isinstance(one, Kubernetes | dict):
-            # Read as a file would be, so that the same mistakes are found.
-            raw = _raw(one) if isinstance(one, Kubernetes) else one
-            found.extend(load_text(msgspec.json.encode(raw), source))
-        else:
-            found.extend(load_files([one]))
-    _refuse_twice(found)
-    return found
+    with Reader(validation) as reader:
+        for index, one in enumerate(given):
+            if isinstance(one, Document):
+                reader.add(one)
+            elif isinstance(one, Kubernetes | dict):
+                # Read as a file would be, so that the same mistakes are found.
+                raw = _raw(one) if isinstance(one, Kubernetes) else one
+                reader.read_text(msgspec.json.encode(raw), f"objects[{index}]")
+            else:
+                reader.read_files(one)
+        return reader.input()
 
 
 def _raw(typed: Kubernetes) -> dict[str, Any]:
@@ -112,23 +133,24 @@ def _raw(typed: Kubernetes) -> dict[str, Any]:
     return {"apiVersion": kind.api_version, "kind": kind.name, **msgspec.to_builtins(typed)}
 
 
-def _refuse_twice(found: list[Document]) -> None:
-    seen: dict[tuple[str, str], Document] = {}
-    for document in found:
-        if document.object is None or not document.object.metadata.name:
-            continue
-        key = (document.object.kind, document.object.key)
-        first = seen.setdefault(key, document)
-        if first is not document:
-            raise InputError(
-                f"is given twice, first in {first.source}; remove one",
-                source=document.source,
-                object=" ".join(key),
-            )
+def _configuration(given: Configuration | dict[str, Any] | FileName | None) -> Configuration | None:
+    if isinstance(given, str | Path):
+        return load_configuration(str(given))
+    if isinstance(given, dict):
+        # Read as a file would be, so that the same mistakes are found.
+        return read_configuration(_as_read(given), "configuration")
+    return given
 
 
-def _configuration(given: Configuration | FileName | None) -> Configuration | None:
-    return load_configuration(str(given)) if isinstance(given, str | Path) else given
+def _as_read(given: dict[str, Any]) -> dict[str, Any]:
+    try:
+        text = msgspec.json.encode(given)
+    except (TypeError, ValueError, RecursionError) as error:
+        raise InputError(f"is no plain JSON: {error}", source="configuration") from None
+    documents = load_text(text, "configuration")
+    if len(documents) != 1:
+        raise InputError(f"holds {len(documents)} objects; one configuration is needed", source="configuration")
+    return documents[0].raw
 
 
 def _feature_gates(given: FeatureGates | str) -> FeatureGates:

@@ -75,7 +75,16 @@ files_option = click.option(
     metavar="FILE",
     multiple=True,
     required=True,
-    help="Manifests, YAML or JSON: a file, a directory of them, or - for standard input. May be repeated.",
+    help="Manifests, YAML or JSON, gzipped or not: a file, a directory with its folders, or - for standard input. "
+    "May be repeated.",
+)
+
+validate_option = click.option(
+    "--validate",
+    "validation",
+    type=click.Choice(["strict", "warn", "ignore"]),
+    help="What becomes of unknown fields, and of what kube-apiserver would refuse: errors, warnings, or nothing. "
+    "Without it, unknown fields are errors in pods and templates that no cluster has stored, and all else is told.",
 )
 
 output_option = click.option(
@@ -90,6 +99,12 @@ output_option = click.option(
 
 config_option = click.option(
     "--config", metavar="FILE", help="A KubeSchedulerConfiguration; without it, that of a default kube-scheduler."
+)
+
+ignore_extenders_option = click.option(
+    "--ignore-extenders",
+    is_flag=True,
+    help="Decide without the extenders of the configuration, which Podium does not call.",
 )
 
 feature_gates_option = click.option(

@@ -14,11 +14,14 @@ from podium.app.options import (
     config_option,
     feature_gates_option,
     files_option,
+    ignore_extenders_option,
     limit_options,
     output_option,
+    validate_option,
 )
 
 if TYPE_CHECKING:
+    from podium.api.warnings import Validation
     from podium.framework.feature_gates import FeatureGates
     from podium.sim.simulation import Simulation
 
@@ -31,12 +34,21 @@ Example: four pods that want one node, for two minutes
 
 @click.command(cls=Command, epilog=_EPILOG)
 @files_option
+@validate_option
 @click.option("--until", type=Duration(), help="When to stop, after the start; not the scenario's own end.")
 @click.option("--start", type=Time(), help="The time of the start; without it, the newest time in the files.")
 @click.option("--seed", type=int, default=0, show_default=True, help="Chooses uids, and between equal nodes.")
 @click.option("--start-delay", type=Duration(), default=0, help="How long a bound pod takes to start.")
 @click.option("--bind-delay", type=Duration(), default=0, help="How long a binding takes.")
+@click.option(
+    "--expendable-pods-priority-cutoff",
+    "priority_cutoff",
+    type=int,
+    metavar="N",
+    help="Below it pods neither get nodes from the autoscaler nor keep them; not the scenario's own cut-off.",
+)
 @config_option
+@ignore_extenders_option
 @feature_gates_option
 @limit_options
 @output_option
@@ -44,12 +56,15 @@ Example: four pods that want one node, for two minutes
 def simulate(
     *,
     files: tuple[str, ...],
+    validation: Validation | None,
     until: int | None,
     start: int | None,
     seed: int,
     start_delay: int,
     bind_delay: int,
+    priority_cutoff: int | None,
     config: str | None,
+    ignore_extenders: bool,
     feature_gates: FeatureGates,
     max_objects: int | None,
     max_events: int | None,
@@ -62,7 +77,7 @@ def simulate(
     They are there from the start; a Scenario among them says what comes later. The answer tells the story: who is
     placed, preempted, started and ended when, where all are at the end, and who still waits and why.
     """
-    from podium.api.codec import load_files
+    from podium.api.codec import read_input
     from podium.app.output import new_page, show, show_page
     from podium.app.simulation_text import write_simulation
     from podium.framework.configuration import load_configuration
@@ -81,11 +96,13 @@ def simulate(
         configuration=load_configuration(config) if config else None,
         feature_gates=feature_gates,
         limits=Limits.raised(max_objects, max_events, max_calls),
+        ignore_extenders=ignore_extenders,
+        priority_cutoff=priority_cutoff,
     )
-    documents = load_files(files)
-    simulation = simulation_of(documents, options)
+    found = read_input(files, validation)
+    simulation = simulation_of(found.documents, options)
     _play(simulation)
-    result = result_of(simulation, rests_on(documents, simulation.scenario, options))
+    result = result_of(simulation, rests_on(found, simulation.scenario, options))
     if form != "text":
         show(result.to_dict(), form)
         return

@@ -31,6 +31,7 @@ def write_simulation(page: Page, simulation: Simulation, result: Result, *, ever
         write_digest(page, result.events)
     write_placement(page, simulation.store, NodeStates(simulation.store, simulation.control_plane.is_down))
     _write_waiting(page, result)
+    _write_short(page, summary["short"])
     _write_drains(page, summary["drains"])
     write_disruptions(page, result.disruptions)
     _write_summary(page, summary)
@@ -77,6 +78,23 @@ def _waiting_row(page: Page, pod: dict[str, Any], messages: dict[str | None, str
     reason = nominated + messages.get(pod["pod"], "not attempted")
     name = Cell(shortened(pod["pod"], page.name_width), "warn")
     return [name, f"priority {pod['priority']}", f"since {since(max(pod['createdAt'], 0))}", reason]
+
+
+def _write_short(page: Page, short: list[dict[str, Any]]) -> None:
+    """Write the workloads whose pods are refused."""
+    if not short:
+        return
+    page.title("Short of pods", counted(len(short), "workload"))
+    rows: list[list[Part]] = [
+        [
+            Cell(shortened(one["workload"], page.name_width), "warn"),
+            f"wants {one['wants']:,}, has {one['has']:,}: {one['reason']}",
+        ]
+        for one in short[:_MOST_WAITING]
+    ]
+    page.columns(rows, indent=2)
+    if len(short) > _MOST_WAITING:
+        page.line(Cell(f"and {counted(len(short) - _MOST_WAITING, 'more workload')}", "dim"), indent=2)
 
 
 def _write_drains(page: Page, drains: list[dict[str, Any]]) -> None:

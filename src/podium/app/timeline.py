@@ -19,6 +19,8 @@ _LEAST_DETAIL = 16
 _AVAILABLE = re.compile(r"0/\d+ nodes are available: ")
 # Who does these things when nothing else is said.
 _USUAL = frozenset(("default-scheduler", "kubelet"))
+# What is tried again and again, and fails in the same way.
+_REPEATED = frozenset(("FailedScheduling", "FailedCreate"))
 # Their messages say what the other columns say.
 _TOLD = frozenset(("Scheduled", "Preempted"))
 _STYLES = {
@@ -29,6 +31,7 @@ _STYLES = {
     "Preempted": "bad",
     "Evicted": "bad",
     "Failed": "bad",
+    "FailedCreate": "warn",
     "FailedScheduling": "warn",
     "NominationCleared": "warn",
     "StepSkipped": "warn",
@@ -45,23 +48,24 @@ class Line:
 
 
 def folded(events: Iterable[SimEvent]) -> list[Line]:
-    """The events, where an attempt that fails as the pod's last one did, with nothing in between, has no own line."""
+    """The events, where what fails for a pod or workload as it did before, with nothing in between, has no own line."""
     lines: list[Line] = []
     latest: dict[str, Line] = {}
     for event in events:
-        before = latest.get(event.pod) if event.pod else None
+        subject = event.pod or (event.by if event.reason in _REPEATED else None)
+        before = latest.get(subject) if subject else None
         if (
             before is not None
-            and event.reason == before.event.reason == "FailedScheduling"
-            and event.message == before.event.message
+            and event.reason in _REPEATED
+            and (event.reason, event.message) == (before.event.reason, before.event.message)
         ):
             before.times += 1
             before.last = event.time
             continue
         line = Line(event, 1, event.time)
         lines.append(line)
-        if event.pod:
-            latest[event.pod] = line
+        if subject:
+            latest[subject] = line
     return lines
 
 

@@ -5,8 +5,9 @@ Source: core/v1 PodAffinityTerm; pkg/scheduler/framework/types.go (AffinityTerm)
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
 
 from podium.api.pod import PodAffinityTerm
 from podium.api.selectors import NOTHING, Selector, compile_label_selector
@@ -45,19 +46,31 @@ class NamespaceLabels:
 class AffinityTerm:
     """Which pods a term selects, and over which topology key it holds.
 
-    ``namespaces`` and ``namespace_selector`` add up; without both, the owner's own namespace is meant.
+    ``namespaces`` and ``namespace_selector`` add up; without both, the owner's own namespace is meant. ``repetition``
+    tells terms apart that a pod requires more than once: each counts when others are rated.
     """
 
     topology_key: str
     selector: Selector
     namespaces: frozenset[str]
     namespace_selector: Selector
+    repetition: int = 0
 
     def selects(self, namespace: str, labels: Mapping[str, str], namespaces: NamespaceLabels) -> bool:
-        """Whether a pod of ``namespace`` with ``labels`` is meant by this term."""
+        """Whether a pod of ``namespace`` with ``labels`` is meant by this term of a pod that has its node."""
         return (
             namespace in self.namespaces or self.namespace_selector.matches(namespaces[namespace])
         ) and self.selector.matches(labels)
+
+    def selects_for_owner(self, namespace: str, labels: Mapping[str, str], namespaces: NamespaceLabels) -> bool:
+        """Whether a pod is meant by this term, where the term's owner is the pod to be scheduled.
+
+        A namespace selector that asks for nothing to be there (NotIn, DoesNotExist) then means every namespace.
+        kube-scheduler adds the namespaces that it matches to the others, means to drop it, but drops it from a copy,
+        and goes on to match it against no labels (interpodaffinity/plugin.go, mergeAffinityTermNamespacesIfNotEmpty).
+        """
+        means_all = self.namespace_selector.matches({})
+        return self.selector.matches(labels) if means_all else self.selects(namespace, labels, namespaces)
 
     @property
     def needs(self) -> list[list[Mark]]:
@@ -66,6 +79,17 @@ class AffinityTerm:
         if self.namespace_selector == NOTHING:
             groups.append([(NAMESPACE, name) for name in sorted(self.namespaces)])
         return groups
+
+
+def compile_terms(terms: Iterable[PodAffinityTerm], namespace: str) -> tuple[AffinityTerm, ...]:
+    """Compile the terms that a pod in ``namespace`` requires; one that is written several times stays several."""
+    seen = Counter[AffinityTerm]()
+    found = []
+    for term in terms:
+        compiled = compile_term(term, namespace)
+        found.append(replace(compiled, repetition=seen[compiled]))
+        seen[compiled] += 1
+    return tuple(found)
 
 
 def compile_term(term: PodAffinityTerm, namespace: str) -> AffinityTerm:

@@ -49,13 +49,13 @@ class Predicate(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Selected:
-    """Pods that every one of the terms selects."""
+    """Pods that every one of the terms, those of a pod to be scheduled, selects."""
 
     terms: tuple[AffinityTerm, ...]
     live_only: bool = False
 
     def matches(self, pod_class: PodClass, namespaces: NamespaceLabels) -> bool:
-        return all(term.selects(pod_class.namespace, pod_class.labels, namespaces) for term in self.terms)
+        return all(term.selects_for_owner(pod_class.namespace, pod_class.labels, namespaces) for term in self.terms)
 
     @property
     def needs(self) -> Needs:

@@ -30,7 +30,7 @@ from podium.api.pod import (
 from podium.api.qos import qos_class
 from podium.api.requests import nonzero_requests, pod_requests
 from podium.api.resize import effective_spec
-from podium.cluster.affinity_term import AffinityTerm, compile_term
+from podium.cluster.affinity_term import AffinityTerm, compile_term, compile_terms
 from podium.cluster.arrays import Int64s
 from podium.cluster.marks import (
     AFFINITY,
@@ -245,8 +245,8 @@ class PodClasses:
             qos=qos_class(spec),
             host_ports=host_ports(spec),
             claims=claims,
-            required_affinity=tuple(compile_term(term, namespace) for term in near.required),
-            required_anti_affinity=tuple(compile_term(term, namespace) for term in far.required),
+            required_affinity=compile_terms(near.required, namespace),
+            required_anti_affinity=compile_terms(far.required, namespace),
             preferred=_preferred(near, far, namespace),
         )
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from podium.api.meta import OwnerReference
 from podium.api.pod import Pod, PodSpec
-from podium.api.policy import NEVER_PREEMPTED, POLICY_ANNOTATION, PREEMPTION_POLICIES
+from podium.api.policy import NEVER_PREEMPTED, preemption_policy
 from podium.api.times import parse_time
 from podium.cluster.arrays import Bools, Int32s, Int64s, grown
 from podium.cluster.pod_class import PodClass
@@ -104,7 +104,7 @@ def read_pod(pod: Pod, pod_class: PodClass, *, honors_policy: bool = True) -> Po
         uid=meta.uid or pod.key,
         pod_class=pod_class,
         priority=pod.priority,
-        preemption_policy=_policy(pod) if honors_policy else DEFAULT_POLICY,
+        preemption_policy=preemption_policy(pod) if honors_policy else DEFAULT_POLICY,
         created_ns=parse_time(meta.creation_timestamp) if meta.creation_timestamp else 0,
         start_ns=parse_time(status.start_time) if status.start_time else NOT_STARTED_NS,
         ready=readiness is not None and readiness.status == "True",
@@ -117,12 +117,6 @@ def read_pod(pod: Pod, pod_class: PodClass, *, honors_policy: bool = True) -> Po
         scheduler_name=spec.scheduler_name,
         controller=meta.controller,
     )
-
-
-def _policy(pod: Pod) -> str:
-    """The annotation's policy, if it names one; otherwise the spec's."""
-    annotated = pod.metadata.annotations.get(POLICY_ANNOTATION, "")
-    return annotated if annotated in PREEMPTION_POLICIES else pod.spec.preemption_policy or DEFAULT_POLICY
 
 
 class PodTable:

@@ -1,6 +1,7 @@
 """Pods that a node cannot do without, and which of its other pods make room for one.
 
-Source: pkg/kubelet/types/pod_update.go; pkg/kubelet/preemption/preemption.go.
+Source: pkg/kubelet/types/pod_update.go; pkg/kubelet/preemption/preemption.go; priorityclass-preemption-policies.md for
+pods that are not preemptible.
 """
 
 from __future__ import annotations
@@ -9,6 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from podium.api.pod import Pod
+from podium.api.policy import NEVER_PREEMPTED, preemption_policy
 from podium.api.qos import qos_class
 from podium.api.resources import CPU, MEMORY
 
@@ -38,15 +40,19 @@ class Holder:
     amounts: Mapping[str, int]
 
 
-def make_room(preemptor: Pod, holders: Iterable[Holder], lacking: Mapping[str, int]) -> list[Pod] | None:
+def make_room(
+    preemptor: Pod, holders: Iterable[Holder], lacking: Mapping[str, int], *, honors_policy: bool = True
+) -> list[Pod] | None:
     """The pods that end so that as much becomes free as is ``lacking``; None when there are not enough.
 
     Guaranteed pods end only for what Burstable and BestEffort ones cannot give, Burstable ones only for what
     BestEffort ones cannot. Within a class the pod goes first that gives most of what is lacking, the smaller of equals.
+    Pods whose policy says that they are not preemptible do not end for anybody, where that is honored.
     """
     classes: dict[str, list[Holder]] = {"BestEffort": [], "Burstable": [], "Guaranteed": []}
     for holder in holders:
-        if _gives_way(holder.pod, preemptor):
+        is_spared = honors_policy and preemption_policy(holder.pod) in NEVER_PREEMPTED
+        if not is_spared and _gives_way(holder.pod, preemptor):
             classes[qos_class(holder.pod.spec)].append(holder)
     best_effort, burstable, guaranteed = classes.values()
     if _left(lacking, [*best_effort, *burstable, *guaranteed]):

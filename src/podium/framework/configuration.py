@@ -16,15 +16,16 @@ from msgspec import Meta
 
 from podium.api.codec import load_files
 from podium.api.errors import InputError, shown
+from podium.framework.extenders import Extender, check_extenders, ignored_resources
 from podium.framework.plugin_set import ALL, Plugins
 from podium.framework.strict import Strict, read_strictly
 
 API_VERSION = "kubescheduler.config.k8s.io/v1"
 KIND = "KubeSchedulerConfiguration"
 DEFAULT_SCHEDULER_NAME = "default-scheduler"
-MAX_FUTILE_PREEMPTIONS = 3
 NominationClearing = Literal["AllLower", "Unfit"]
 """Which nominations end when a more important pod takes their node: see `Configuration`."""
+_FIT = "NodeResourcesFit"
 
 _SECOND_NS = 10**9
 Percentage = Annotated[int, Meta(ge=0, le=100)]
@@ -56,11 +57,12 @@ class Configuration:
     """The settings of a scheduler. Every profile has a name of its own; ``source`` is the file, or "".
 
     ``parallelism`` is kept for those who show the configuration; no decision depends on it. After
-    ``max_futile_preemptions`` in a row a pod waits before it preempts again; 0 lets none wait.
+    ``max_futile_preemptions`` in a row a pod waits before it preempts again; with 0, as in kube-scheduler, none waits.
 
     ``nomination_clearing`` says which nominations end for a more important pod. AllLower is kube-scheduler's: who
     preempts clears all lower nominations of the node. Unfit looks at them whenever the node has less room for them,
     or is gone, clears those that no longer fit, and tries their pods again.
+    ``extenders`` are called by nobody here: who decides without them must say so.
     """
 
     source: str
@@ -68,8 +70,9 @@ class Configuration:
     pod_initial_backoff_ns: int
     pod_max_backoff_ns: int
     profiles: tuple[ProfileConfiguration, ...]
-    max_futile_preemptions: int = MAX_FUTILE_PREEMPTIONS
+    max_futile_preemptions: int = 0
     nomination_clearing: NominationClearing = "AllLower"
+    extenders: tuple[Extender, ...] = ()
 
 
 class _LeaderElection(Strict, frozen=True, kw_only=True):
@@ -99,10 +102,10 @@ class _Written(Strict, frozen=True, kw_only=True):
     percentage_of_nodes_to_score: Percentage | None = None
     pod_initial_backoff_seconds: _BackoffSeconds = 1
     pod_max_backoff_seconds: _BackoffSeconds = 10
-    max_futile_preemptions: Annotated[int, Meta(ge=0, le=2**31 - 1)] = MAX_FUTILE_PREEMPTIONS
+    max_futile_preemptions: Annotated[int, Meta(ge=0, le=2**31 - 1)] = 0
     nomination_clearing: NominationClearing = "AllLower"
     profiles: tuple[ProfileConfiguration, ...] = ()
-    extenders: tuple[Any, ...] = ()
+    extenders: tuple[Extender, ...] = ()
     leader_election: _LeaderElection = _LeaderElection()
     client_connection: _ClientConnection = _ClientConnection()
     metrics_bind_address: str = ""
@@ -129,9 +132,11 @@ def read_configuration(raw: Mapping[str, Any], source: str) -> Configuration:
     try:
         _require_kind(raw)
         written = read_strictly(raw, _Written)
-        _require_no_extenders(written)
+        check_extenders(written.extenders, ".extenders")
         _require_backoff_order(written)
-        profiles = _with_defaults(written)
+        profiles = tuple(
+            _leaving_out(profile, ignored_resources(written.extenders)) for profile in _with_defaults(written)
+        )
         for number, profile in enumerate(profiles):
             _check_profile(profile, f".profiles[{number}]")
         _require_own_names(profiles)
@@ -145,6 +150,7 @@ def read_configuration(raw: Mapping[str, Any], source: str) -> Configuration:
         max_futile_preemptions=written.max_futile_preemptions,
         nomination_clearing=written.nomination_clearing,
         profiles=profiles,
+        extenders=written.extenders,
     )
 
 
@@ -161,15 +167,6 @@ def _require_kind(raw: Mapping[str, Any]) -> None:
         if raw.get(key) != wanted:
             found = shown(raw[key]) if key in raw else "missing"
             raise InputError(f"is {found}; {wanted} is needed", path=f".{key}")
-
-
-def _require_no_extenders(written: _Written) -> None:
-    if written.extenders:
-        raise InputError(
-            "Podium calls no extenders; write a plugin with the same filter and score, and enable it by its place, "
-            "as in my_package.my_module:MyPlugin",
-            path=".extenders",
-        )
 
 
 def _require_backoff_order(written: _Written) -> None:
@@ -193,6 +190,16 @@ def _with_defaults(written: _Written) -> tuple[ProfileConfiguration, ...]:
         )
         for profile in profiles
     )
+
+
+def _leaving_out(profile: ProfileConfiguration, resources: list[str]) -> ProfileConfiguration:
+    """The profile whose NodeResourcesFit leaves ``resources`` to extenders, whatever its arguments left out before."""
+    if not resources:
+        return profile
+    args = {config.name: config.args for config in profile.plugin_config}
+    args[_FIT] = {**args.get(_FIT, {}), "ignoredResources": resources}
+    configs = tuple(PluginConfig(name=name, args=each) for name, each in args.items())
+    return msgspec.structs.replace(profile, plugin_config=configs)
 
 
 def _check_profile(profile: ProfileConfiguration, path: str) -> None:

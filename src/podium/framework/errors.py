@@ -12,6 +12,14 @@ class PluginError(PodiumError):
     """A plugin broke its contract or failed; says which one, at which point, for which pod."""
 
 
+def is_failure(error: BaseException | None) -> bool:
+    """Whether what a plugin's code raised says that it failed: everything but a person's Ctrl-C.
+
+    Code that ends the program, as `sys.exit` does, has failed too: it is for people to say when the program ends.
+    """
+    return error is not None and not isinstance(error, KeyboardInterrupt)
+
+
 class Calling:
     """Around a call of a plugin: what the plugin raises becomes a PluginError, with the plugin's own as its cause."""
 
@@ -26,6 +34,6 @@ class Calling:
         pass
 
     def __exit__(self, _: object, error: BaseException | None, traceback: TracebackType | None) -> None:
-        if isinstance(error, Exception) and not isinstance(error, PluginError):
+        if is_failure(error) and not isinstance(error, PluginError):
             where = f"plugin {self.plugin} failed at {self.point} for pod {self.pod.key}"
             raise PluginError(f"{where}: {type(error).__name__}: {error}") from error

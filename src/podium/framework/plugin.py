@@ -145,7 +145,11 @@ class PostFilterPlugin(Plugin, Protocol):
 
 @runtime_checkable
 class PreScorePlugin(Plugin, Protocol):
-    """Prepares Score once per attempt; ``feasible`` shows the nodes that passed."""
+    """Prepares Score once per attempt; ``feasible`` shows the nodes that passed.
+
+    A plugin with an attribute ``needs_pre_score`` that is true fails at Score in a profile that enables it there and
+    not at PreScore.
+    """
 
     def pre_score(self, state: CycleState, pod: PodRecord, feasible: View) -> Status: ...
 

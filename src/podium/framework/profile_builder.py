@@ -12,6 +12,7 @@ from podium.api.errors import InputError, PodiumError, shown
 from podium.api.suggestion import suggestion
 from podium.cluster.cluster import Cluster
 from podium.framework.configuration import Configuration, ProfileConfiguration
+from podium.framework.errors import is_failure
 from podium.framework.plugin import Plugin, PluginContext
 from podium.framework.plugin_set import DEFAULT_PLUGINS, FIELDS
 from podium.framework.profile import EXTENSION_POINTS, Profile, takes_part
@@ -118,7 +119,9 @@ class _ProfileBuilder:
             raise InputError(error.problem, object=error.object, path=path) from error
         except PodiumError as error:
             raise self._enabling_error(name, str(error)) from error
-        except Exception as error:
+        except BaseException as error:
+            if not is_failure(error):
+                raise
             problem = f"plugin {shown(name)} failed while it was made: {type(error).__name__}: {error}"
             raise self._enabling_error(name, problem) from error
         return plugin

@@ -13,7 +13,7 @@ from typing import Any
 
 from podium.api.errors import shown
 from podium.api.suggestion import suggestion
-from podium.framework.errors import PluginError
+from podium.framework.errors import PluginError, is_failure
 from podium.framework.plugin import Plugin, PluginContext, PodChangePlugin
 from podium.framework.profile import EXTENSION_POINTS
 
@@ -68,7 +68,9 @@ def _class_at(place: str) -> type[Any]:
         raise PluginError(f"{shown(place)} is no place of a class; write it as in package.module:Class")
     try:
         module = import_module(module_name)
-    except Exception as error:
+    except BaseException as error:
+        if not is_failure(error):
+            raise
         raise PluginError(
             f"module {module_name} does not load: {type(error).__name__}: {error} "
             "(is it installed, or its folder on PYTHONPATH?)"

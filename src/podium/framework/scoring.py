@@ -54,9 +54,22 @@ class Scoring:
         self._cluster = cluster
         self._cache = cache
         self._raters = [_Rater(plugin, profile.weights[plugin.name]) for plugin in profile.score]
+        prepared = {plugin.name for plugin in profile.pre_score}
+        self._unprepared = [
+            plugin.name
+            for plugin in profile.score
+            if getattr(plugin, "needs_pre_score", False) and plugin.name not in prepared
+        ]
 
     def prepare(self, state: CycleState, pod: PodRecord, feasible: View) -> None:
-        """Run every PreScore; those that have nothing to say are left out of `scores` and `totals`."""
+        """Run every PreScore; those that have nothing to say are left out of `scores` and `totals`.
+
+        Raises PluginError for a plugin that is to score what it was not to prepare: kube-scheduler's InterPodAffinity,
+        PodTopologySpread and TaintToleration fail every pod then (getPreScoreState in their scoring.go); others make up
+        for it.
+        """
+        for name in self._unprepared:
+            raise PluginError(f"plugin {name} failed at Score for pod {pod.key}: it is not enabled at preScore")
         for plugin in self._profile.pre_score:
             with Calling(plugin.name, "PreScore", pod):
                 status = plugin.pre_score(state, pod, feasible)

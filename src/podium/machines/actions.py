@@ -94,7 +94,7 @@ class BindClaim:
 
 @dataclass(frozen=True, slots=True)
 class Record:
-    """Record an Event about a pod.
+    """Record an Event about a pod; or, with "" for that, about the ``workload`` named as causes are.
 
     ``type`` is Normal or Warning, ``reason`` one such as Scheduled, FailedScheduling or Preempted.
     ``node_name`` and ``related`` (a pod's key) are "" where they do not apply.
@@ -107,6 +107,7 @@ class Record:
     message: str
     node_name: str = ""
     related: str = ""
+    workload: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from heapq import heappop, heappush
+from heapq import heapify, heappop, heappush
 from typing import Generic, TypeVar
 
 Key = TypeVar("Key")
+
+SLACK = 32
 
 
 def earliest(times: Iterable[int | None]) -> int | None:
@@ -19,7 +21,7 @@ class Deadlines(Generic[Key]):
 
     def __init__(self) -> None:
         self._times: dict[Key, int] = {}
-        # What was replaced stays here until its time has come.
+        # What was replaced stays here until it comes up, or there is more of it than of what counts.
         self._heap: list[tuple[int, int, Key]] = []
         self._added = 0
 
@@ -31,6 +33,8 @@ class Deadlines(Generic[Key]):
             self._times[key] = time_ns
             self._added += 1
             heappush(self._heap, (time_ns, self._added, key))
+        if len(self._heap) > 2 * len(self._times) + SLACK:
+            self._sweep()
 
     def next_time(self) -> int | None:
         """The first time, None when nothing is ever due."""
@@ -46,3 +50,9 @@ class Deadlines(Generic[Key]):
         key = heappop(self._heap)[2]
         del self._times[key]
         return key
+
+    def _sweep(self) -> None:
+        # A time that was set, replaced and set again counts where it was set last.
+        newest = {key: (time_ns, added, key) for time_ns, added, key in sorted(self._heap, key=lambda one: one[1])}
+        self._heap = [one for key, one in newest.items() if self._times.get(key) == one[0]]
+        heapify(self._heap)

@@ -33,13 +33,15 @@ class Problem:
     """Why an action failed: the HTTP code, the Status reason (such as Conflict) and the message.
 
     Code 0 means that no answer came: the action may or may not have been carried out. ``retry_after_ns`` is how long
-    the server asks to wait before another try, None where it does not say.
+    the server asks to wait before another try, None where it does not say. ``cause`` is the reason of the first cause
+    in the Status, such as NamespaceTerminating.
     """
 
     code: int
     reason: str
     message: str
     retry_after_ns: int | None = None
+    cause: str = ""
 
     @property
     def is_ambiguous(self) -> bool:

@@ -49,6 +49,7 @@ class InterPodAffinity:
 
     name = "InterPodAffinity"
     scope = Scope.CLUSTER
+    needs_pre_score = True
 
     def __init__(self, context: PluginContext) -> None:
         self._args = read_arguments(context.args, InterPodAffinityArgs, self.name)
@@ -148,26 +149,29 @@ class InterPodAffinity:
 
     def _concerns_pod(self, pod: PodRecord, event: ClusterEvent) -> bool:
         """A pod that affinity selects helps by coming; one that anti-affinity selects, or that carries it, by going."""
-        wanted, pod_class = pod.pod_class.required_affinity, pod.pod_class
-        if event.new is not None and wanted and self._selects_all(wanted, event.new.pod_class):
-            return event.old is None or not self._selects_all(wanted, event.old.pod_class)
-        if event.old is None:
+        pod_class, old, new = pod.pod_class, event.old, event.new
+        wanted, avoided = pod_class.required_affinity, pod_class.required_anti_affinity
+        comes_near = bool(wanted) and new is not None and self._all_mean(wanted, new.pod_class)
+        if comes_near and (old is None or not self._all_mean(wanted, old.pod_class)):
+            return True
+        if old is None:
             return False
-        avoided = pod_class.required_anti_affinity
-        if event.new is not None:
-            return any(
-                self._selects(term, event.old.pod_class) and not self._selects(term, event.new.pod_class)
-                for term in avoided
-            )
-        return any(self._selects(term, event.old.pod_class) for term in avoided) or any(
-            self._selects(term, pod_class) for term in event.old.pod_class.required_anti_affinity
+        if any(
+            self._means(term, old.pod_class) and (new is None or not self._means(term, new.pod_class))
+            for term in avoided
+        ):
+            return True
+        return new is None and any(
+            term.selects(pod_class.namespace, pod_class.labels, self._cluster.namespaces)
+            for term in old.pod_class.required_anti_affinity
         )
 
-    def _selects_all(self, terms: tuple[AffinityTerm, ...], pod_class: PodClass) -> bool:
-        return all(self._selects(term, pod_class) for term in terms)
+    def _all_mean(self, terms: tuple[AffinityTerm, ...], pod_class: PodClass) -> bool:
+        """Whether pods of a class are meant by all of the terms of a pod to be scheduled."""
+        return all(self._means(term, pod_class) for term in terms)
 
-    def _selects(self, term: AffinityTerm, pod_class: PodClass) -> bool:
-        return term.selects(pod_class.namespace, pod_class.labels, self._cluster.namespaces)
+    def _means(self, term: AffinityTerm, pod_class: PodClass) -> bool:
+        return term.selects_for_owner(pod_class.namespace, pod_class.labels, self._cluster.namespaces)
 
 
 def _may_be_a_way_out(pod: PodRecord, event: ClusterEvent) -> bool:

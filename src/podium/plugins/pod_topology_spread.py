@@ -75,6 +75,7 @@ class PodTopologySpread:
 
     name = "PodTopologySpread"
     scope = Scope.CLUSTER
+    needs_pre_score = True
 
     def __init__(self, context: PluginContext) -> None:
         args = read_arguments(context.args, PodTopologySpreadArgs, self.name)
@@ -143,12 +144,15 @@ class PodTopologySpread:
         return np.where(ignored, 0, MAX_NODE_SCORE * (highest + lowest - scores) // highest)
 
     def events_to_register(self) -> Sequence[EventToRegister]:
-        """Matching pods may come, go or be relabelled; nodes may come, go, or change labels or taints."""
+        """Matching pods may come, go or be relabelled; nodes may come, go, or change labels or taints.
+
+        The pod itself may be relabelled, or learn to tolerate: with ``nodeTaintsPolicy: Honor`` other nodes count then.
+        """
         return (
             EventToRegister(
                 Resource.ASSIGNED_POD, Action.ADD | Action.DELETE | Action.UPDATE_POD_LABEL, self._counts_pod
             ),
-            EventToRegister(Resource.POD, Action.UPDATE_POD_LABEL),
+            EventToRegister(Resource.POD, Action.UPDATE_POD_LABEL | Action.UPDATE_POD_TOLERATION),
             EventToRegister(
                 Resource.NODE,
                 Action.ADD | Action.DELETE | Action.UPDATE_NODE_LABEL | Action.UPDATE_NODE_TAINT,

@@ -17,7 +17,7 @@ from podium.framework.cycle_state import CycleState
 from podium.framework.events import Action, ClusterEvent, EventToRegister, Resource
 from podium.framework.plugin import PluginContext, Scope
 from podium.framework.scoring import default_normalize
-from podium.framework.status import unresolvable
+from podium.framework.status import SUCCESS, Status, unresolvable
 from podium.framework.verdicts import Verdicts
 
 _REFUSAL = unresolvable("node(s) had untolerated taint(s)")
@@ -28,6 +28,7 @@ class TaintToleration:
 
     name = "TaintToleration"
     scope = Scope.NODE
+    needs_pre_score = True
 
     def __init__(self, context: PluginContext) -> None:
         pass
@@ -35,6 +36,10 @@ class TaintToleration:
     def filter_rows(self, state: CycleState, pod: PodRecord, view: View) -> Verdicts:
         """Refuse nodes with a taint that the pod does not tolerate."""
         return Verdicts.where(kept_off(pod.spec.tolerations, view), _REFUSAL)
+
+    def pre_score(self, state: CycleState, pod: PodRecord, feasible: View) -> Status:
+        """Every pod is rated."""
+        return SUCCESS
 
     def score_rows(self, state: CycleState, pod: PodRecord, view: View) -> Int64s:
         """Count the PreferNoSchedule taints that the pod does not tolerate."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 
 from podium.api.node import Node
 from podium.api.node_health import READY, condition_status
@@ -11,7 +10,7 @@ from podium.machines.disruption.avoid_lists import AvoidLists
 from podium.machines.disruption.default_budgets import DefaultBudgets
 from podium.machines.disruption.disruption_controller import DisruptionController
 from podium.machines.disruption.drain import Drain, DrainReport
-from podium.machines.kubelets.kubelet import Kubelet
+from podium.machines.kubelets.kubelet import Kubelet, KubeletSettings
 from podium.machines.nodes.node_lifecycle import NodeLifecycle
 from podium.machines.nodes.pod_garbage import PodGarbageCollector
 from podium.machines.nodes.taint_eviction import TaintEviction
@@ -34,8 +33,8 @@ class ControlPlane:
     ``given`` are the nodes by uid that are there from the start.
     """
 
-    def __init__(self, scenario: Scenario, start_delay_ns: int, given: Mapping[str, Node], start_ns: int) -> None:
-        self._kubelets = replace(scenario.kubelets, start_delay_ns=start_delay_ns)
+    def __init__(self, scenario: Scenario, kubelets: KubeletSettings, given: Mapping[str, Node], start_ns: int) -> None:
+        self._kubelets = kubelets
         # By the name of each node that is down, since when. One whose state is unknown was down before.
         self._down = {
             node.metadata.name: start_ns for node in given.values() if condition_status(node, READY) == "Unknown"

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Sequence
+from typing import Any, TypeVar
 
 from podium.api.errors import InputError, field_path, shown
 from podium.api.quantity import whole_value
 from podium.api.times import parse_duration
 
 _REQUIRED = object()
+Text = TypeVar("Text", bound=str)
 
 
 class Fields:
@@ -50,6 +52,14 @@ class Fields:
         if not isinstance(value, bool):
             raise self._wrong(name, f"{shown(value)} is neither true nor false")
         return value
+
+    def choice(self, name: str, allowed: Sequence[Text], default: Text) -> Text:
+        """The field's value, which must be one of those allowed."""
+        value = self.take(name, default)
+        found = next((one for one in allowed if one == value), None)
+        if found is None:
+            raise self._wrong(name, f"{shown(value)} is not {' or '.join(allowed)}")
+        return found
 
     def number(self, name: str, default: Any = _REQUIRED, *, least: int | None = None) -> int:
         """The field's value, which must be a whole number, and not less than `least`."""

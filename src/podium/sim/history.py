@@ -88,7 +88,8 @@ class History:
     def record(self, action: Record, by: str, now: int) -> None:
         """Take in an Event that a component records."""
         if action.reason not in _TOLD_BY_THE_STORE:
-            self.add(now, action.reason, action.pod, action.node_name, action.related or by, action.message)
+            whose = action.related or action.workload or by
+            self.add(now, action.reason, action.pod, action.node_name, whose, action.message)
 
     def begin(self, event: WatchEvent, now: int) -> None:
         """Take in an object that was there before the run."""

@@ -64,7 +64,7 @@ def create_objects(store: Store, documents: Iterable[Document], now: int) -> Non
             raise TypeError(f"{document.raw.get('kind')} is not of a kind that Podium reads")
         raw = as_running(document.raw, document.object, now)
         try:
-            store.create(raw, now=now, reading=reread(document.object, document.raw, raw))
+            store.create(raw, now=now, reading=reread(document.object, document.raw, raw), was_there=True)
         except StoreError as error:
             raise _located(InputError(error.message), document) from None
 

@@ -33,12 +33,13 @@ from podium.sim.steps import (
     Step,
     UseMemory,
 )
+from podium.store.budget_bounds import TOO_STRICT
 from podium.store.errors import StoreError
 from podium.store.store import Store
 from podium.store.stored import Stored
 
 _FORBIDDEN = 403
-_EXCEEDED = "exceeded quota"
+_LIMITS = ("exceeded quota", TOO_STRICT)
 
 
 class Player:
@@ -159,9 +160,9 @@ class Player:
         return None
 
     def _do(self, step: Step, action: Action, key: str, now: int) -> None:
-        """Carry out an action; what a quota forbids is skipped, since that may change."""
+        """Carry out an action; what quotas and bounds forbid is skipped, since that may change."""
         problem = self._server.carry_out(action, now)
-        if problem is not None and problem.code == _FORBIDDEN and _EXCEEDED in problem.message:
+        if problem is not None and problem.code == _FORBIDDEN and any(one in problem.message for one in _LIMITS):
             self._refused.add(key)
             self._skip(key, problem.message, now)
         elif problem is not None:

@@ -45,7 +45,9 @@ def carry_out(store: Store, action: Action, now: int) -> None:
 def problem_of(error: StoreError) -> Problem:
     """A refusal as the component is told of it."""
     seconds = error.details.get("retryAfterSeconds")
-    return Problem(error.code, error.reason, error.message, None if seconds is None else int(seconds) * _SECOND)
+    wait_ns = None if seconds is None else int(seconds) * _SECOND
+    causes = error.details.get("causes") or [{}]
+    return Problem(error.code, error.reason, error.message, wait_ns, causes[0].get("reason", ""))
 
 
 def observation_of(event: WatchEvent) -> Changed | Gone:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from podium.api.basis import Caveat
@@ -14,6 +14,7 @@ from podium.machines.disruption.drain import DrainReport
 from podium.sim.disruption_state import DISRUPTION_KINDS, DisruptionState, disruption_state
 from podium.sim.history import PodStory, SimEvent, seconds
 from podium.sim.pod_states import POD_STATES, NodeStates, PodState
+from podium.sim.shortfalls import shortfalls
 from podium.sim.simulation import Simulation
 
 
@@ -112,12 +113,13 @@ def _summary(simulation: Simulation, stories: list[PodStory], states: Counter[Po
         "attempts": simulation.bind_attempts + failed_attempts,
         "waiting": _waiting(stories, simulation.settings.start_ns),
         "use": simulation.usage.shares(),
+        "short": [asdict(one) for one in shortfalls(simulation.store, simulation.history)],
         "drains": [_drain(report) for report in simulation.control_plane.drain_reports()],
     }
 
 
 def _drain(report: DrainReport) -> dict[str, Any]:
-    """How far a drain came: `state` is running, blocked, drained, refused or timed-out."""
+    """How far a drain came: `state` is running, blocked, drained, refused, timed-out or withdrawn."""
     pods = [
         {"pod": one.pod, "state": one.state, "reason": one.reason or None, "tries": one.tries} for one in report.pods
     ]

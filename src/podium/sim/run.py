@@ -6,15 +6,17 @@ import gc
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
+from itertools import chain
 from typing import Any
 
 import msgspec
 
-from podium.api.basis import Basis, Caveat
-from podium.api.codec import Document, load_text
+from podium.api.basis import Caveat, basis_of
+from podium.api.codec import Document, Input, Reader
 from podium.api.errors import InputError
 from podium.api.times import MAX_TIME_NS, format_duration, format_exact_time, parse_duration, parse_time
 from podium.framework.configuration import Configuration, default_configuration
+from podium.framework.extenders import without_extenders
 from podium.framework.feature_gates import FeatureGates
 from podium.machines.autoscaling.autoscaler import Autoscaler
 from podium.machines.scheduling.scheduler import Scheduler
@@ -24,6 +26,7 @@ from podium.sim.limits import Limits
 from podium.sim.result import Result, result_of
 from podium.sim.scenario import Scenario, split_documents
 from podium.sim.simulation import Settings, Simulation
+from podium.sim.steps import Apply
 
 _HOUR = 3_600 * 10**9
 
@@ -38,8 +41,9 @@ Progress = Callable[[float, int], None]
 class RunOptions:
     """What a run is told beside its objects; times in nanoseconds.
 
-    `start_ns` None stands for the newest time in the objects, `until_ns` None for the scenario's end, and
-    `configuration` None for that of a default kube-scheduler.
+    `start_ns` None stands for the newest time in the objects, `until_ns` None for the scenario's end, `configuration`
+    None for that of a default kube-scheduler, and `priority_cutoff` None for that of the scenario's autoscaler. A
+    configuration with extenders is refused unless they are to be ignored.
     """
 
     seed: int = 0
@@ -50,10 +54,12 @@ class RunOptions:
     configuration: Configuration | None = None
     feature_gates: FeatureGates = field(default_factory=FeatureGates)
     limits: Limits = field(default_factory=Limits)
+    ignore_extenders: bool = False
+    priority_cutoff: int | None = None
 
 
 def simulate(  # noqa: PLR0913 - each is an option that people set on its own
-    objects: Sequence[Document] | Sequence[dict[str, Any]],
+    objects: Input | Sequence[Document] | Sequence[dict[str, Any]],
     *,
     until: Duration | None = None,
     seed: int = 0,
@@ -63,15 +69,18 @@ def simulate(  # noqa: PLR0913 - each is an option that people set on its own
     configuration: Configuration | None = None,
     feature_gates: FeatureGates | None = None,
     limits: Limits | None = None,
+    ignore_extenders: bool = False,
+    priority_cutoff: int | None = None,
     progress: Progress | None = None,
 ) -> Result:
     """Play what happens to a cluster in virtual time.
 
-    `objects` are documents of `podium.api.codec`, or Kubernetes objects as dictionaries, with at most one Scenario
-    among them. The run starts at `start` (RFC 3339), or the newest time in the objects. It ends `until` after the
-    start, which overrides the scenario's, or when nothing is left to happen. A pod starts `start_delay` after it is
-    bound, and a binding takes `bind_delay`. The same arguments give the same result. Raises InputError for what is
-    wrong with them, and LimitError for a run that takes more than `limits` allow.
+    `objects` are an input or documents of `podium.api.codec`, or Kubernetes objects as dictionaries, with at most one
+    Scenario among them. The run starts at `start` (RFC 3339), or the newest time in the objects. It ends `until` after
+    the start, which overrides the scenario's, or when nothing is left to happen. A pod starts `start_delay` after it is
+    bound, and a binding takes `bind_delay`. To the scenario's autoscaler pods below `priority_cutoff` are nothing,
+    whatever the scenario says. The same arguments give the same result. Raises InputError for what is wrong with them,
+    and LimitError for a run that takes more than `limits` allow.
     """
     options = RunOptions(
         seed=seed,
@@ -82,18 +91,21 @@ def simulate(  # noqa: PLR0913 - each is an option that people set on its own
         configuration=configuration,
         feature_gates=feature_gates or FeatureGates(),
         limits=limits or Limits(),
+        ignore_extenders=ignore_extenders,
+        priority_cutoff=priority_cutoff,
     )
     with _collector_paused():
-        documents = _documents(objects)
-        simulation = simulation_of(documents, options)
+        found = objects if isinstance(objects, Input) else _input(objects)
+        simulation = simulation_of(found.documents, options)
         while simulation.step():
             if progress is not None:
                 progress(share_done(simulation), simulation.elapsed_ns)
-        return result_of(simulation, rests_on(documents, simulation.scenario, options))
+        return result_of(simulation, rests_on(found, simulation.scenario, options))
 
 
 def simulation_of(documents: Sequence[Document], options: RunOptions) -> Simulation:
     """The simulation of documents, at its beginning. Raises InputError for what is wrong with them."""
+    _without_extenders(options)
     objects, scenario = split_documents(documents)
     settings = Settings(
         seed=options.seed,
@@ -102,17 +114,22 @@ def simulation_of(documents: Sequence[Document], options: RunOptions) -> Simulat
         start_delay_ns=options.start_delay_ns,
         bind_delay_ns=options.bind_delay_ns,
         limits=options.limits,
+        feature_gates=options.feature_gates,
     )
     _check_end(settings)
     components = [*schedulers_of(scenario, options), *autoscalers_of(scenario, options)]
     return Simulation(objects, scenario, settings=settings, components=components)
 
 
-def rests_on(documents: Sequence[Document], scenario: Scenario, options: RunOptions) -> tuple[Caveat, ...]:
-    """What a run of the documents cannot know or does not do."""
+def rests_on(found: Input, scenario: Scenario, options: RunOptions) -> tuple[Caveat, ...]:
+    """What a run of the input cannot know or does not do."""
     profiles = (options.configuration or default_configuration()).profiles
     names = [one.name for one in scenario.schedulers] or [profile.scheduler_name for profile in profiles]
-    return Basis(documents, names, simulates=True).caveats()
+    applied = list(
+        chain.from_iterable(step.change.warnings for step in scenario.steps if isinstance(step.change, Apply))
+    )
+    further = _without_extenders(options)
+    return basis_of(found, names, simulates=True, warnings=applied, further=further).caveats()
 
 
 def _check_end(settings: Settings) -> None:
@@ -138,13 +155,16 @@ def schedulers_of(scenario: Scenario, options: RunOptions) -> list[Component]:
 
 
 def autoscalers_of(scenario: Scenario, options: RunOptions) -> list[Component]:
-    """The cluster autoscaler that a scenario asks for, if any."""
-    wanted = scenario.autoscaling
+    """The cluster autoscaler that a scenario asks for, if any. Raises InputError for a cut-off of none."""
+    wanted, cutoff = scenario.autoscaling, options.priority_cutoff
     if wanted is None:
+        if cutoff is not None:
+            raise InputError("a priority cut-off is given, and the scenario has no autoscaler")
         return []
+    settings = wanted.settings if cutoff is None else replace(wanted.settings, priority_cutoff=cutoff)
 
     def make() -> Autoscaler:
-        return Autoscaler(wanted.groups, wanted.settings, options.configuration, seed=options.seed)
+        return Autoscaler(wanted.groups, settings, options.configuration, seed=options.seed)
 
     return [Component("autoscaler", make)]
 
@@ -159,6 +179,12 @@ def configuration_of(name: str, configuration: Configuration | None) -> Configur
         problem = f'the scenario has a scheduler "{name}", and the configuration no profile of that name'
         raise InputError(problem, source=configuration.source)
     return replace(configuration, profiles=profiles)
+
+
+def _without_extenders(options: RunOptions) -> tuple[Caveat, ...]:
+    """What is to be said of a configuration's extenders. Raises InputError where they are not to be ignored."""
+    configuration = options.configuration or default_configuration()
+    return without_extenders(configuration.extenders, configuration.source, ignore=options.ignore_extenders)
 
 
 def share_done(simulation: Simulation) -> float:
@@ -176,14 +202,17 @@ def _scheduler(name: str, options: RunOptions) -> Component:
     return Component(name, make, waits=True)
 
 
-def _documents(objects: Sequence[Document] | Sequence[dict[str, Any]]) -> list[Document]:
-    documents = [one for one in objects if isinstance(one, Document)]
+def _input(objects: Sequence[Document] | Sequence[dict[str, Any]]) -> Input:
     plain = [one for one in objects if not isinstance(one, Document)]
-    if plain:
-        # Read as a file would be, so that the same mistakes are found.
-        text = msgspec.json.encode({"apiVersion": "v1", "kind": "List", "items": plain})
-        documents += load_text(text, "objects")
-    return documents
+    with Reader() as reader:
+        for one in objects:
+            if isinstance(one, Document):
+                reader.add(one)
+        if plain:
+            # Read as a file would be, so that the same mistakes are found.
+            text = msgspec.json.encode({"apiVersion": "v1", "kind": "List", "items": plain})
+            reader.read_text(text, "objects")
+        return reader.input()
 
 
 def _start(start: str) -> int:

@@ -22,6 +22,7 @@ from dataclasses import dataclass, field
 from podium.api.codec import Document
 from podium.api.errors import InputError, shown
 from podium.api.quantity import whole_value
+from podium.decide.pressure import EVICTION_ORDERS
 from podium.machines.kubelets.kubelet import KubeletSettings
 from podium.machines.nodes.node_lifecycle import NodeLifecycleSettings
 from podium.sim.autoscaling import Autoscaling, read_autoscaling
@@ -117,6 +118,7 @@ def _kubelets(given: Fields) -> KubeletSettings:
         memory_threshold_bytes=threshold,
         pressure_transition_ns=given.duration_ns("pressureTransition", plain.pressure_transition_ns),
         waits_for_victims=given.boolean("waitForVictims", plain.waits_for_victims),
+        eviction_order=given.choice("evictionOrder", EVICTION_ORDERS, plain.eviction_order),
     )
     given.refuse_others()
     return settings

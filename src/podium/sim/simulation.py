@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from podium.api.codec import Document
 from podium.api.node import Node
 from podium.api.times import MAX_TIME_NS
+from podium.framework.feature_gates import FeatureGates
 from podium.machines.actions import Action, Bind
 from podium.machines.agenda import Agenda
 from podium.machines.deadlines import earliest
+from podium.machines.kubelets.kubelet import KubeletSettings
 from podium.machines.observations import Answered, Changed, Observation, Tick
 from podium.sim.api_server import APIServer
 from podium.sim.component import Component
@@ -45,6 +47,7 @@ class Settings:
     start_delay_ns: int = 0
     bind_delay_ns: int = 0
     limits: Limits = field(default_factory=Limits)
+    feature_gates: FeatureGates = FeatureGates()  # noqa: RUF009 - an immutable value
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,9 +78,9 @@ class _Restart:
 class Simulation:
     """Plays a scenario on a cluster.
 
-    At one instant, steps go first, then actions and answers that were on their way, each followed by what kubelets and
-    controllers make of it. Schedulers act when all else is quiet. Without faults, whatever is written reaches everyone
-    at once.
+    At one instant, steps go first, then actions and answers that were on their way. Each comes alone, as calls to an
+    API server do, which take longer than a scheduler's attempt: it is followed by what kubelets and controllers make of
+    it, and then by what schedulers do. Without faults, whatever is written reaches everyone at once.
     """
 
     def __init__(
@@ -108,11 +111,11 @@ class Simulation:
         self.server = APIServer(self.store, self.history, self._note)
         self._agenda: Agenda[Step | _CarryOut | _Hear | _Restart] = Agenda()
         self._inbox: deque[tuple[Component, int, Observation]] = deque()
-        self._standstill = Standstill(self._count_objects)
+        self._standstill = Standstill(self.store.count)
         check_objects(documents, scenario, settings.until_ns is not None)
         create_objects(self.store, documents, self.now)
         nodes = {one.uid: one.object for one in self.store.objects("Node") if isinstance(one.object, Node)}
-        self.control_plane = ControlPlane(scenario, settings.start_delay_ns, nodes, self.now)
+        self.control_plane = ControlPlane(scenario, _kubelets(scenario, settings), nodes, self.now)
         self.components: list[Component] = [*self.control_plane.components, *components]
         self._player = Player(self.server, self.control_plane, self.history, self._add)
         self._begin()
@@ -280,9 +283,6 @@ class Simulation:
         else:
             self._inbox.append((component, life, answered))
 
-    def _count_objects(self) -> int:
-        return sum(len(self.store.objects(kind.name)) for kind in self.store.resources.all())
-
     def _note(self, event: WatchEvent, now: int, by: str, message: str) -> None:
         """Something was written: tell everybody."""
         self._measure(event, by)
@@ -308,3 +308,11 @@ class Simulation:
 
     def _call(self, component: Component) -> None:
         self._meter.called(component.name, len(self.history.events), self.elapsed_ns)
+
+
+def _kubelets(scenario: Scenario, settings: Settings) -> KubeletSettings:
+    return replace(
+        scenario.kubelets,
+        start_delay_ns=settings.start_delay_ns,
+        honors_policy=settings.feature_gates.non_preempting_priority,
+    )

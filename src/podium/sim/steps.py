@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from podium.api.avoid_list import AvoidFor
-from podium.api.codec import Document, decode
+from podium.api.codec import Document
 from podium.api.errors import InputError, shown
 from podium.api.kinds import KINDS
 from podium.api.meta import Kubernetes, Raw
+from podium.api.objects import read_object
+from podium.api.warnings import InputWarning
 from podium.machines.disruption.drain import DrainSettings
 from podium.sim.annotations import check_annotations
 from podium.sim.fields import Fields
@@ -19,15 +21,17 @@ SCENARIO = "scenario"
 """Who carries out the steps; the component of evictions that name none."""
 
 _NAMESPACED = {kind.name: kind.namespaced for kind in KINDS.values()}
+_APPLY = "apply"
 _SCALABLE = sorted(kind.name for kind in KINDS.values() if kind.has_scale)
 
 
 @dataclass(frozen=True, slots=True)
 class Apply:
-    """Create an object, or bring an existing one to what `raw` says."""
+    """Create an object, or bring an existing one to what `raw` says; `warnings` are what its reading had to say."""
 
     raw: Raw
     object: Kubernetes
+    warnings: tuple[InputWarning, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,12 +134,13 @@ class Step:
 def read_steps(step: Fields, document: Document) -> list[Step]:
     """What one entry of a scenario's steps makes happen. Raises InputError with the field's path."""
     at_ns = step.duration_ns("at")
-    named = [name for name in _STEPS if step.has(name)]
+    names = [_APPLY, *_STEPS]
+    named = [name for name in names if step.has(name)]
     if len(named) != 1:
         what = f"has {' and '.join(named)}" if named else "does nothing"
-        *names, last = _STEPS
+        *names, last = names
         raise InputError(f"{what}; a step has exactly one of {', '.join(names)} and {last}", path=step.path)
-    changes = _STEPS[named[0]](step, named[0])
+    changes = _applies(step, document) if named[0] == _APPLY else _STEPS[named[0]](step, named[0])
     step.refuse_others()
     return [Step(at_ns, change, document, path) for change, path in changes]
 
@@ -159,20 +164,24 @@ def label_of(document: Document) -> str:
     return f"{document.raw.get('kind')} {name}" if isinstance(name, str) else str(document.raw.get("kind"))
 
 
-def _applies(step: Fields, name: str) -> Changes:
-    return [(_apply(raw, path), path) for raw, path in step.list_of_objects(name)]
+def _applies(step: Fields, document: Document) -> Changes:
+    return [(_apply(raw, path, document), path) for raw, path in step.list_of_objects(_APPLY)]
 
 
-def _apply(raw: dict[str, Any], path: str) -> Apply:
+def _apply(raw: dict[str, Any], path: str, document: Document) -> Apply:
     try:
-        object_ = decode(raw)
+        read = read_object(raw, document.validation)
+        object_ = read.object
         if object_ is None:
             raise InputError(f"the kind {shown(raw['kind'])} is not simulated", path=".kind")
-        check_played(raw, object_)
+        check_played(read.raw, object_)
     except InputError as error:
         problem = f"{error.object}: {error.problem}" if error.object else error.problem
         raise InputError(problem, path=path + error.path) from None
-    return Apply(raw, object_)
+    warnings = (
+        replace(one, source=document.source, document=document.index, path=path + one.path) for one in read.warnings
+    )
+    return Apply(read.raw, object_, tuple(warnings))
 
 
 def _single(read_change: Callable[[Fields], Change]) -> Callable[[Fields, str], Changes]:
@@ -245,7 +254,6 @@ def _avoiding(target: Fields) -> tuple[bool, AvoidFor]:
 
 
 _STEPS: Mapping[str, Callable[[Fields, str], Changes]] = {
-    "apply": _applies,
     "delete": _single(_remove),
     "evict": _single(_evict),
     "scale": _single(_scale),
@@ -257,4 +265,4 @@ _STEPS: Mapping[str, Callable[[Fields, str], Changes]] = {
     "nodeDown": _single(lambda target: NodeDown(target.text("name"))),
     "nodeUp": _single(lambda target: NodeUp(target.text("name"))),
 }
-"""What a step may do, and how it is read."""
+"""What a step may do beside `apply`, and how it is read."""

@@ -15,6 +15,7 @@ from podium.api.meta import Raw
 from podium.api.pod import PodSpec
 from podium.api.policy import POLICY_ANNOTATION, PriorityClass
 from podium.api.runtime_class import RuntimeClass
+from podium.api.suggestion import suggestion
 from podium.store.default_tolerations import with_defaults, with_kept_defaults
 from podium.store.errors import StoreError, forbidden
 from podium.store.label_keys import merge_label_keys
@@ -85,7 +86,8 @@ def _priority(spec: Raw, key: str, classes: Mapping[str, PriorityClass]) -> Raw:
         return {"preemptionPolicy": spec.get("preemptionPolicy", _PREEMPT)}
     filled = _of_class(name, classes) if name else _of_default(classes.values())
     if filled is None:
-        raise forbidden(POD, key, f"no PriorityClass with name {name} was found")
+        hint = suggestion(name, sorted({*classes, *SYSTEM_CLASSES}))
+        raise forbidden(POD, key, f"no PriorityClass with name {name} was found; {hint}")
     for field in ("priority", "preemptionPolicy"):
         if name and field in spec and spec[field] != filled[field]:
             raise _differs(key, field, spec[field], name, filled[field])

@@ -28,9 +28,8 @@ class Quotas:
         used = dict.fromkeys(quota.spec.hard, 0)
         _add(used, usage_of(candidate) if is_counted(quota, candidate) else {}, 1)
         for kind in self._revisions.kinds():
-            for stored in self._revisions.of(kind).values():
-                is_other = stored.uid != candidate.uid and stored.object.metadata.namespace == quota.metadata.namespace
-                if is_other and is_counted(quota, stored):
+            for stored in self._revisions.in_namespace(kind, quota.metadata.namespace):
+                if stored.uid != candidate.uid and is_counted(quota, stored):
                     _add(used, usage_of(stored), 1)
         return {
             **candidate.raw,
@@ -43,15 +42,14 @@ class Quotas:
         Raises StoreError 403 where the write makes more use of something than a quota has left, or where a new pod does
         not say how much of it it uses.
         """
-        quotas = self._revisions.of("ResourceQuota")
         about = after or previous
-        if not quotas or about is None or _uses_the_same(previous, after):
+        if not self._revisions.of("ResourceQuota") or about is None or _uses_the_same(previous, after):
             return
-        for _, stored in sorted(quotas.items()):
+        for stored in self._revisions.in_namespace("ResourceQuota", about.object.metadata.namespace):
             quota = stored.object
             if not isinstance(quota, ResourceQuota):
                 raise TypeError(f"{stored.kind} {stored.key} is no ResourceQuota")
-            if quota.metadata.namespace == about.object.metadata.namespace and stored.uid != about.uid:
+            if stored.uid != about.uid:
                 self._charge(stored, quota, previous, after)
 
     def _charge(self, stored: Stored, quota: ResourceQuota, previous: Stored | None, after: Stored | None) -> None:

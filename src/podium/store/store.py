@@ -8,16 +8,18 @@ from typing import Any, Literal
 
 from podium.api.avoid_list import AvoidFor
 from podium.api.disruption_policy import DisruptionPolicy
+from podium.api.disruption_rate import MAX_DISRUPTIONS
 from podium.api.limit_range import LimitRange
 from podium.api.meta import Kubernetes, Raw
 from podium.api.pod import Pod
-from podium.api.policy import PriorityClass
+from podium.api.policy import PodDisruptionBudget, PriorityClass
 from podium.api.quota import ResourceQuota
 from podium.api.runtime_class import RuntimeClass
 from podium.api.storage import PersistentVolumeClaim
 from podium.api.times import parse_time
 from podium.store.admission import admit_pod
 from podium.store.binding import bound, check_binding
+from podium.store.budget_bounds import check_bounds
 from podium.store.conditions import with_condition
 from podium.store.creation import as_new, with_metadata
 from podium.store.deletion import Propagation, check_preconditions, deletion_metadata, is_due, with_propagation
@@ -100,6 +102,10 @@ class Store:
         self.resources.named(kind)
         return [stored for _, stored in sorted(self._revisions.of(kind).items())]
 
+    def count(self) -> int:
+        """How many objects there are, of all kinds."""
+        return sum(len(self._revisions.of(kind)) for kind in self._revisions.kinds())
+
     def page(self, kind: str, namespace: str = "", options: ListOptions = _EVERYTHING) -> Page:
         """A page of a kind's objects, of one namespace or for "" of all. Raises StoreError as `list_page` does."""
         return list_page(self._revisions, self._scope(kind, namespace, options), options)
@@ -123,11 +129,20 @@ class Store:
         """
         return self._revisions.transaction(dry_run=dry_run)
 
-    def create(self, raw: Raw, *, now: int, reading: Kubernetes | None = None, is_new: bool = False) -> Stored:
+    def create(
+        self,
+        raw: Raw,
+        *,
+        now: int,
+        reading: Kubernetes | None = None,
+        is_new: bool = False,
+        was_there: bool = False,
+    ) -> Stored:
         """Add an object.
 
         Objects come from dumps too: a uid, times and a status that are given stay, but for one that `is_new`, as
-        clients of the API create them. `reading` is the typed reading of `raw` where the caller has it. A
+        clients of the API create them. One with a uid, or that `was_there`, was in a cluster before: budgets that are
+        stricter than they may be are let in then. `reading` is the typed reading of `raw` where the caller has it. A
         DisruptionPolicy brings along the PriorityClasses that its levels lack. Raises StoreError 409 for a key that is
         taken, and what admission and validation raise.
         """
@@ -144,6 +159,8 @@ class Store:
             if self.find(resource.name, key) is not None:
                 raise already_exists(resource, key)
             admitted = self._admitted(resource, named, object_)
+            if not uid and not was_there and isinstance(object_, PodDisruptionBudget):
+                check_bounds(resource, object_, self._revisions, self._priority_classes())
             if not uid:
                 admitted = {**admitted, "metadata": {**admitted["metadata"], "uid": self._revisions.identities.uid()}}
             elif not self._revisions.identities.give(uid):
@@ -165,6 +182,8 @@ class Store:
         check_update(previous, updated, object_)
         if isinstance(object_, PriorityClass):
             check_default_class(previous.resource, object_, self._priority_classes().values())
+        if isinstance(object_, PodDisruptionBudget) and _is_tightened(previous.object, object_):
+            check_bounds(previous.resource, object_, self._revisions, self._priority_classes())
         if isinstance(object_, DisruptionPolicy) and isinstance(previous.object, DisruptionPolicy):
             return self._update_policy(previous, previous.object, updated, object_)
         return self._commit(previous.resource, previous, updated, object_)
@@ -403,6 +422,14 @@ class Store:
         with self.transaction():
             self._quotas.charge(previous, None if is_gone else Stored(raw, object_, 0, resource))
             return self._revisions.write(resource, previous, raw, object_, is_gone=is_gone)
+
+
+def _is_tightened(before: Kubernetes, after: PodDisruptionBudget) -> bool:
+    """Whether a budget may have become stricter: it asks for something else than before."""
+    if not isinstance(before, PodDisruptionBudget):
+        return True
+    old, new = ((one.spec, one.metadata.annotations.get(MAX_DISRUPTIONS)) for one in (before, after))
+    return old != new
 
 
 def _pod(stored: Stored) -> Pod:

@@ -8,6 +8,8 @@ from typing import Any
 import pytest
 
 from podium.api.pod import Pod
+from podium.cluster.nominations import Nominations
+from podium.framework.configuration import default_configuration
 from podium.framework.plugin import PermitResult
 from podium.framework.status import Code, Status
 from podium.machines.actions import Action, Bind, DeletePod, MarkDisruption, ReportUnschedulable
@@ -31,14 +33,14 @@ from tests.machines.driving import (
     with_plugins,
 )
 from tests.machines.preempting import HIGH, N1, A, B, preempted, preempting
-from tests.proof.failures.bugs import Right, caught, instead, none_of_it, nothing
+from tests.proof.failures.bugs import Right, caught, holds, instead, none_of_it, nothing
 
 
 @pytest.mark.failure(3)
 def test_what_replaces_a_victim_is_tried_before_the_preemptor() -> None:
-    """Symptom: the victim's replacement gets the room, or its attempt comes first, again and again.
+    """Symptom: the victim's replacement, which need not back off, gets the room again and again.
 
-    Rule: whoever waits for the node is tried as soon as a victim has left it, though it may have to back off.
+    Rule: the room is the preemptor's, whoever is tried first, and the preemptor is tried though it may back off.
     """
 
     def story() -> None:
@@ -47,9 +49,10 @@ def test_what_replaces_a_victim_is_tried_before_the_preemptor() -> None:
 
         driver.miss(A, B)
 
-        assert the(Bind, driver.tick()).pod == "default/high"
+        assert the(Bind, driver.tick() + driver.tick()).pod == "default/high"
 
-    caught(story, instead(Room, "left", nothing))
+    caught(story, instead(Room, "opened", nothing))
+    caught(story, instead(Nominations, "on_row", none_of_it))
 
 
 @pytest.mark.failure(12)
@@ -62,7 +65,8 @@ def test_one_scheduler_preempts_and_another_fills_the_room_without_end() -> None
         return pod(f"batch-{number}", cpu=10, priority=1, scheduler="another", on="n1")
 
     def story() -> None:
-        driver, rounds = Driver(N1, foreign(0), HIGH), 0
+        settings = replace(default_configuration(), max_futile_preemptions=3)
+        driver, rounds = Driver(N1, foreign(0), HIGH, settings=settings), 0
         for number in range(20):
             done = driver.carry_out(driver.tick())
             driver.see(nominated(HIGH, driver.nominated(HIGH)))
@@ -197,9 +201,11 @@ def test_the_end_of_the_only_victim_comes_before_the_answer_to_its_deletion() ->
     anything has happened meanwhile that would have woken it.
     """
 
-    def only_if_something_failed(right: Right, machine: Scheduler, ended: Ended, now: int) -> None:
-        if ended.failed:
-            right(machine, ended, now)
+    def while_it_is_under_way(right: Right, preemptions: Preemptions, uid: str) -> bool:
+        return uid in preemptions
+
+    def as_if_nothing_had_come(right: Right, queue: SchedulingQueue, uid: str, now: int, **_: bool) -> None:
+        right(queue, uid, now, is_worth_attempt=False)
 
     def story() -> None:
         driver = Driver(N1, B)
@@ -211,7 +217,9 @@ def test_the_end_of_the_only_victim_comes_before_the_answer_to_its_deletion() ->
 
         assert the(Bind, driver.tick()).pod == "default/high"
 
-    caught(story, instead(Scheduler, "_preemption_ended", only_if_something_failed))
+    holds(story)
+    with instead(Preemptions, "holds", while_it_is_under_way):
+        caught(story, instead(SchedulingQueue, "ask_gate_again", as_if_nothing_had_come))
 
 
 @pytest.mark.failure(30)
@@ -229,7 +237,7 @@ def test_one_victim_is_deleted_over_and_over() -> None:
 
         assert deletions(driver.tick()) == []
 
-    caught(story, instead(Preemptions, "__contains__", never_under_way))
+    caught(story, instead(Preemptions, "holds", never_under_way))
 
 
 @pytest.mark.failure(32)

@@ -63,7 +63,9 @@ def test_an_event_comes_between_the_attempt_and_the_return_to_the_queue() -> Non
         driver.plugin("Spy").waiting_pods.get(A.metadata.uid).reject("Spy", "not today")
         driver.tick()
 
-        assert driver.where(A) is Place.BACKOFF
+        queued = driver.scheduler.queue.find(A.metadata.uid)
+        assert queued is not None
+        assert queued.woken_by == "NodeAdd"
 
     caught(story, instead(InFlight, "note", nothing))
 
@@ -91,9 +93,9 @@ def test_an_update_puts_a_pod_back_that_is_on_its_way() -> None:
 def test_a_pod_that_was_replaced_during_its_attempt_stays_in_flight() -> None:
     """Symptom: memory grows without bound. Rule: what ends is the attempt of that very pod, by uid."""
 
-    def under_its_namesakes_uid(right: Right, machine: Scheduler, uid: str, now: int) -> None:
+    def under_its_namesakes_uid(right: Right, machine: Scheduler, uid: str, now: int) -> Any:
         with instead(SchedulingQueue, "delete", lambda delete, queue, _: delete(queue, "new")):
-            right(machine, uid, now)
+            return right(machine, uid, now)
 
     def story() -> None:
         driver = Driver(N1, pod("a", cpu=4, uid="old"))

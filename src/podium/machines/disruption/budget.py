@@ -5,9 +5,10 @@ Source: pkg/controller/disruption/disruption.go.
 
 from __future__ import annotations
 
+from podium.api.budget_bound import bound_rate, bounded_desired, pods_of_share
 from podium.api.budget_rate import rate_recheck_ns, rate_status
 from podium.api.deletion import deletion_ns
-from podium.api.errors import shown
+from podium.api.disruption_policy import DisruptionPolicySpec
 from podium.api.meta import Raw
 from podium.api.pod import Pod
 from podium.api.policy import PodDisruptionBudget
@@ -21,11 +22,15 @@ from podium.store.conditions import with_condition
 DELETION_TIMEOUT_NS = 120 * 10**9
 """How long an accepted disruption counts against a pod that is not deleted for it."""
 
+STRICTER = "the budget is stricter than the DisruptionPolicy allows"
+"""How the message of a condition begins that says what has become of such a budget."""
+
 DISRUPTION_ALLOWED = "DisruptionAllowed"
 """The condition of a budget that says whether one of its pods may be disrupted, and if not, why."""
 
 _SYNC_FAILED = "SyncFailed"
 _UNMANAGED = "pods without a controller are not expected ones; to have them counted, write minAvailable as a number"
+_NO_POLICY = DisruptionPolicySpec()
 _NUMBERS = ("currentHealthy", "desiredHealthy", "disruptionsAllowed", "expectedPods")
 
 
@@ -82,14 +87,18 @@ class Budget:
         self.pods.remove(pod.metadata.name)
         self._end(pod)
 
-    def status(self, scales: Scales, now: int) -> Raw:
+    def status(self, scales: Scales, now: int, policy: DisruptionPolicySpec = _NO_POLICY) -> Raw:
         """The status as it should be now.
 
-        Where that cannot be known, no disruption is allowed; the rest, and `observedGeneration`, stay as they were.
+        A budget that is stricter than the policy lets it be is taken to be as strict as that, and says so. Where the
+        status cannot be known, no disruption is allowed; the rest, and `observedGeneration`, stay as they were.
         """
+        priority = self.pods.lowest_priority
+        bound = None if priority is None else policy.budget_bound(priority)
         try:
-            expected, desired = self._numbers(scales)
-            rate = rate_status(self.object, now)
+            expected, wanted = self._numbers(scales)
+            desired = bounded_desired(wanted, expected, bound)
+            rate = rate_status(self.object, now, bound_rate(bound))
         except ValueError as error:
             return self._failed(str(error), now)
         disrupted = self._disrupted(now)
@@ -97,6 +106,8 @@ class Budget:
         allowed = max(0, healthy - desired) if expected > 0 else 0
         generation = self.object.metadata.generation
         message = _UNMANAGED if self.is_relative and self.pods.has_unmanaged else ""
+        if desired < wanted or (rate or {}).get("atLeast"):
+            message = "; ".join(filter(None, (message, _bounded(wanted, desired, rate))))
         status: Raw = {
             "observedGeneration": generation,
             "currentHealthy": healthy,
@@ -138,6 +149,8 @@ class Budget:
             unknown = self.pods.expected(scales).unknown
             pod = None if unknown is None else self.pods.first_of(unknown.uid)
             reason = "CalculateExpectedPodCountFailed"
+        elif STRICTER in message:
+            pod, reason = self.pods.first, "BudgetBounded"
         else:
             pod, reason = self.pods.first_of(""), "UnmanagedPods"
         if pod is None:
@@ -159,8 +172,8 @@ class Budget:
             label = f"{owner.kind} {self.object.metadata.namespace}/{owner.name}"
             raise ValueError(f"nobody knows the scale of {label}, which controls covered pods: it has none, or is gone")
         if spec.max_unavailable is not None:
-            return expected.pods, max(0, expected.pods - _amount(spec.max_unavailable, expected.pods))
-        return expected.pods, _amount(spec.min_available or 0, expected.pods)
+            return expected.pods, max(0, expected.pods - pods_of_share(spec.max_unavailable, expected.pods))
+        return expected.pods, pods_of_share(spec.min_available or 0, expected.pods)
 
     def _disrupted(self, now: int) -> dict[str, str]:
         """The disruptions that are noted and count."""
@@ -201,6 +214,14 @@ class Budget:
         return with_condition(self.raw.get("status", {}).get("conditions", []), condition, now)
 
 
+def _bounded(wanted: int, desired: int, rate: Raw | None) -> str:
+    """What has become of a budget that is stricter than it may be."""
+    parts = [f"{desired} pods must be up, not {wanted}"] if desired < wanted else []
+    if rate is not None and "atLeast" in rate:
+        parts.append(f"the rate is {rate['max']}")
+    return f"{STRICTER}: {', and '.join(parts)}"
+
+
 def _was_deleted_for(pod: Pod, accepted_ns: int) -> bool:
     """Whether the deletion of a pod began when a disruption of it was accepted, or after that."""
     deleted_ns = deletion_ns(pod)
@@ -210,13 +231,3 @@ def _was_deleted_for(pod: Pod, accepted_ns: int) -> bool:
 def _condition(status: Raw) -> Raw:
     conditions: list[Raw] = status.get("conditions", [])
     return next((one for one in conditions if one["type"] == DISRUPTION_ALLOWED), {})
-
-
-def _amount(amount: int | str, expected: int) -> int:
-    """A number of pods; a percentage of those expected is rounded up. Raises ValueError for what is neither."""
-    if isinstance(amount, int):
-        return amount
-    digits = amount.removesuffix("%")
-    if digits == amount or len(digits) > 16 or not (digits.isascii() and digits.isdigit()):
-        raise ValueError(f'{shown(amount)} is neither a number of pods nor a percentage such as "30%"')
-    return -(-int(digits) * expected // 100)

@@ -5,6 +5,7 @@ Source: pkg/controller/disruption/disruption.go (getExpectedScale, countHealthyP
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
 
@@ -35,6 +36,7 @@ class CoveredPods:
     def __init__(self) -> None:
         self.healthy = 0
         self._pods: dict[str, Pod] = {}
+        self._priorities: Counter[int] = Counter()
         self._unmanaged = 0
         self._controllers: dict[str, _Controller] = {}
         self._expected: Expected | None = None
@@ -52,6 +54,11 @@ class CoveredPods:
         """Whether some of the pods have no controller."""
         return self._unmanaged > 0
 
+    @property
+    def lowest_priority(self) -> int | None:
+        """The priority of the least important of the pods; None where there are none."""
+        return min(self._priorities, default=None)
+
     def get(self, name: str) -> Pod | None:
         """The pod as it is now, None where it is not covered."""
         return self._pods.get(name)
@@ -61,6 +68,7 @@ class CoveredPods:
         self.remove(pod.metadata.name)
         self._pods[pod.metadata.name] = pod
         self.healthy += is_healthy(pod)
+        self._priorities[pod.priority] += 1
         self._count_controller(pod, 1)
 
     def remove(self, name: str) -> Pod | None:
@@ -68,8 +76,16 @@ class CoveredPods:
         pod = self._pods.pop(name, None)
         if pod is not None:
             self.healthy -= is_healthy(pod)
+            self._priorities[pod.priority] -= 1
+            if not self._priorities[pod.priority]:
+                del self._priorities[pod.priority]
             self._count_controller(pod, -1)
         return pod
+
+    @property
+    def first(self) -> Pod | None:
+        """The first pod by name."""
+        return self._pods[min(self._pods)] if self._pods else None
 
     def first_of(self, uid: str) -> Pod | None:
         """The first pod by name of the controller with that uid, "" for none; None where there is no such pod."""

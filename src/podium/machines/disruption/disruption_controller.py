@@ -7,7 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from podium.api.meta import Kubernetes
+from podium.api.disruption_policy import DisruptionPolicy, DisruptionPolicySpec
+from podium.api.meta import Kubernetes, Raw
 from podium.api.pod import Pod
 from podium.api.policy import PodDisruptionBudget
 from podium.machines.actions import Action, ReplaceStatus
@@ -39,6 +40,7 @@ class DisruptionController:
     def __init__(self) -> None:
         self._coverage: dict[str, Coverage] = {}
         self._scales = Scales()
+        self._policy = DisruptionPolicySpec()
         self._stale = StaleDisruptions(_CAUSE)
         # Budgets, by namespace and name, whose status may be out of date.
         self._queue: WorkQueue[_Key] = WorkQueue()
@@ -64,9 +66,9 @@ class DisruptionController:
                 self._in(budget).remove_budget(budget)
                 self._touch(budget.metadata.namespace, [budget.metadata.name])
             case Changed(object=other, raw=raw):
-                self._scales_changed(other, self._scales.put(other, raw))
+                self._other_changed(other, raw)
             case Gone(object=other):
-                self._scales_changed(other, self._scales.remove(other))
+                self._other_changed(other, None)
             case Answered(action=ReplaceStatus() as action):
                 self._answered(action, observation, now)
             case Tick():
@@ -88,6 +90,20 @@ class DisruptionController:
     def _touch(self, namespace: str, budgets: Iterable[str]) -> None:
         for name in budgets:
             self._queue.add((namespace, name))
+
+    def _other_changed(self, other: Kubernetes, raw: Raw | None) -> None:
+        """Take in an object of another kind; ``raw`` None: it is gone."""
+        if isinstance(other, DisruptionPolicy):
+            self._see_policy(DisruptionPolicySpec() if raw is None else other.spec)
+        else:
+            self._scales_changed(other, self._scales.remove(other) if raw is None else self._scales.put(other, raw))
+
+    def _see_policy(self, policy: DisruptionPolicySpec) -> None:
+        """Take in the policy; with other bounds, all budgets are looked at again."""
+        before, self._policy = self._policy, policy
+        if before.budget_bounds != policy.budget_bounds:
+            for namespace, coverage in self._coverage.items():
+                self._touch(namespace, coverage.budgets)
 
     def _scales_changed(self, object_: Kubernetes, uids: list[str]) -> None:
         for uid in uids:
@@ -119,7 +135,7 @@ class DisruptionController:
         return actions + self._stale.due(now)
 
     def _sync(self, key: _Key, budget: Budget, now: int) -> list[Action]:
-        status = budget.status(self._scales, now)
+        status = budget.status(self._scales, now, self._policy)
         self._expiries.set(key, budget.next_expiry_ns(now, counts=True))
         self._upkeep.set(key, _next_upkeep_ns(budget, now))
         if status == budget.raw.get("status"):

@@ -25,7 +25,7 @@ _DRAIN = "drain"
 _SECOND = 10**9
 _CORDON: Raw = {"spec": {"unschedulable": True}}
 
-DrainState = Literal["running", "blocked", "drained", "refused", "timed-out"]
+DrainState = Literal["running", "blocked", "drained", "refused", "timed-out", "withdrawn"]
 PodState = Literal["waiting", "terminating", "gone", "left", "refused"]
 
 _STATES: dict[Fate, PodState] = {"evict": "waiting", "wait": "terminating", "leave": "left", "refuse": "refused"}
@@ -71,15 +71,20 @@ class Drain:
 
     What it has to know stands in the API: started anew, it goes on with what it finds there. It is over when no pod is
     left that had to go, when some pod may not be evicted (then none is), or when its time is up; the node stays
-    cordoned in any case. Blocked is what it is while every pod left was refused several times; it goes on trying.
+    cordoned in any case. It is over, too, when somebody uncordons the node: whoever wants pods there is not fought, and
+    those that come are let be. Blocked is what it is while every pod left was refused several times; it goes on trying.
     """
 
     def __init__(self, node: str, settings: DrainSettings = DrainSettings()) -> None:
         self._name = node
         self._settings = settings
         self._node: Node | None = None
+        self._uid = ""
         self._was_seen = False
         self._is_cordoned = False
+        # Whether the API has shown the cordon, and whether it has shown the end of it after that.
+        self._was_cordoned = False
+        self._is_withdrawn = False
         self._cordon_ns: int | None = 0
         self._cordon_failures = 0
         self._pods: dict[str, PodOnNode] = {}
@@ -139,9 +144,7 @@ class Drain:
     def _changed(self, object_: Kubernetes, raw: Raw) -> None:
         match object_:
             case Node() if object_.metadata.name == self._name:
-                self._node, self._was_seen = object_, True
-                self._is_cordoned |= object_.spec.unschedulable
-                self._next_ns = 0
+                self._node_changed(object_)
             case Pod():
                 self._pod_changed(object_, raw)
             case PodDisruptionBudget():
@@ -162,6 +165,18 @@ class Drain:
             case DaemonSet():
                 self._daemon_sets.discard(object_.key)
                 self._next_ns = 0
+
+    def _node_changed(self, node: Node) -> None:
+        if node.metadata.uid != self._uid:
+            # Another machine has the name: nothing has been done about it yet.
+            self._uid, self._cordon_ns = node.metadata.uid, 0
+            self._is_cordoned = self._was_cordoned = False
+        self._node, self._was_seen = node, True
+        if node.spec.unschedulable:
+            self._is_cordoned = self._was_cordoned = True
+        elif self._was_cordoned:
+            self._is_withdrawn = True
+        self._next_ns = 0
 
     def _pod_changed(self, pod: Pod, raw: Raw) -> None:
         before = self._pods.get(pod.key)
@@ -224,6 +239,8 @@ class Drain:
     def _found_end(self) -> tuple[DrainState, str] | None:
         if not self._was_seen:
             return "refused", f"there is no node {self._name}"
+        if self._is_withdrawn:
+            return "withdrawn", "the node was uncordoned; drain it again to go on"
         if self._plan.is_refused:
             return "refused", "some pods may not be evicted"
         if not self._plan.of("evict") and not self._plan.of("wait"):

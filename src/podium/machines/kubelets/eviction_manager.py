@@ -5,7 +5,7 @@ Source: pkg/kubelet/eviction/eviction_manager.go.
 
 from __future__ import annotations
 
-from podium.decide.pressure import eviction_message, memory_ranking
+from podium.decide.pressure import EvictionOrder, eviction_message, memory_ranking
 from podium.machines.kubelets import kubelet_reports as reports
 from podium.machines.kubelets.node_memory import NodeMemory
 from podium.machines.kubelets.node_runs import NodeRuns
@@ -18,10 +18,11 @@ _GRACE_SECONDS = 1
 class EvictionManager:
     """Looks at the memory of one node; ``due_ns`` is when it has to look again, though nothing changes."""
 
-    def __init__(self, memory: NodeMemory, there: NodeRuns, workers: PodWorkers) -> None:
+    def __init__(self, memory: NodeMemory, there: NodeRuns, workers: PodWorkers, order: EvictionOrder) -> None:
         self._memory = memory
         self._there = there
         self._workers = workers
+        self._order = order
         self.due_ns: int | None = None
 
     @property
@@ -43,7 +44,7 @@ class EvictionManager:
         return has_changed
 
     def _evict(self, available: int, now: int) -> None:
-        ranking = memory_ranking(self._there.memory_uses())
+        ranking = memory_ranking(self._there.memory_uses(), self._order)
         if not ranking:
             return
         self._memory.evict(now)

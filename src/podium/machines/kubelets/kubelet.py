@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from podium.api.meta import Raw
 from podium.api.node import Node
 from podium.api.pod import Pod
+from podium.decide.pressure import EvictionOrder
 from podium.machines.actions import Action, FinishDeletion, ReportNodeCondition, ReportPodStatus
 from podium.machines.deadlines import earliest
 from podium.machines.kubelets.node_kubelet import NodeKubelet
@@ -35,12 +36,16 @@ class KubeletSettings:
     A pod starts ``start_delay_ns`` after its admission. A node is short of memory when its pods leave less than
     ``memory_threshold_bytes``, and says so until it has not been for ``pressure_transition_ns``. With
     ``waits_for_victims``, a pod that fits once others have ended that are terminating waits for them on the node.
+    ``eviction_order`` says whom of equal priority a node short of memory evicts first. Without ``honors_policy``, pods
+    that are not preemptible end for critical ones like others.
     """
 
     start_delay_ns: int = 0
     memory_threshold_bytes: int = 0
     pressure_transition_ns: int = 300 * _SECOND
     waits_for_victims: bool = False
+    eviction_order: EvictionOrder = "BytesOverRequest"
+    honors_policy: bool = True
 
 
 class Kubelet:
@@ -172,6 +177,8 @@ class Kubelet:
                 NodeMemory(settings.memory_threshold_bytes, settings.pressure_transition_ns),
                 start_delay_ns=settings.start_delay_ns,
                 waits_for_victims=settings.waits_for_victims,
+                eviction_order=settings.eviction_order,
+                honors_policy=settings.honors_policy,
             )
         return self._nodes[name]
 

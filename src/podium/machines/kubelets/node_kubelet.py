@@ -13,6 +13,7 @@ from podium.api.node import Node
 from podium.api.node_health import MEMORY_PRESSURE, condition_status, is_ready
 from podium.api.pod import Pod, PodCondition
 from podium.decide.kubelet_admission import Refusal
+from podium.decide.pressure import EvictionOrder
 from podium.machines.actions import Action, FinishDeletion, ReportNodeCondition, ReportPodStatus
 from podium.machines.kubelets import kubelet_reports as reports
 from podium.machines.kubelets.eviction_manager import EvictionManager
@@ -43,12 +44,20 @@ class NodeKubelet:
     its containers are gone; the kubelet begins anew with what the API shows by then, and with how pods had ended.
     """
 
-    def __init__(self, memory: NodeMemory, *, start_delay_ns: int, waits_for_victims: bool) -> None:
+    def __init__(
+        self,
+        memory: NodeMemory,
+        *,
+        start_delay_ns: int,
+        waits_for_victims: bool,
+        eviction_order: EvictionOrder,
+        honors_policy: bool,
+    ) -> None:
         self._waits_for_victims = waits_for_victims
         self._actions: list[Action] = []
-        self._there = NodeRuns()
+        self._there = NodeRuns(honors_policy=honors_policy)
         self._workers = PodWorkers(self._there, self._actions, start_delay_ns)
-        self._evictions = EvictionManager(memory, self._there, self._workers)
+        self._evictions = EvictionManager(memory, self._there, self._workers, eviction_order)
         self._is_down = False
         # By uid, pods to look at.
         self._arrivals: dict[str, _Arrival] = {}

@@ -35,12 +35,14 @@ class NodeRuns:
     """``node`` is None while the API shows no such node; ``runs`` are by uid, in order of arrival.
 
     A pod whose containers are gone is among them until the API knows that it has ended: others get its room only then,
-    so that a kubelet which starts anew meanwhile finds no more pods than there is room for.
+    so that a kubelet which starts anew meanwhile finds no more pods than there is room for. With ``honors_policy``,
+    pods that are not preemptible end for no other.
     """
 
     node: Node | None = None
     allocatable: Mapping[str, int] = field(default_factory=dict)
     runs: dict[str, PodRun] = field(default_factory=dict)
+    honors_policy: bool = True
 
     def read(self, node: Node) -> None:
         """Take in a newer reading of the node."""
@@ -111,7 +113,7 @@ class NodeRuns:
         if len(lacking) < len(left):
             return Verdict(refusal)
         holders = [Holder(one.pod, one.holding.amounts) for one in staying if one is not run]
-        victims = make_room(run.pod, holders, dict(lacking))
+        victims = make_room(run.pod, holders, dict(lacking), honors_policy=self.honors_policy)
         if victims is None:
             return Verdict(refusal)
         return Verdict(must_wait=True, victims=tuple(self.runs[victim.metadata.uid] for victim in victims))

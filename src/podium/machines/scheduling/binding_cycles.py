@@ -19,7 +19,7 @@ from podium.framework.runner import Runner
 from podium.framework.status import SUCCESS, Code, Status
 from podium.framework.waiting_pods import WaitingPod, WaitingPods
 from podium.machines.actions import Action, Bind, BindClaim, Nominate, Record
-from podium.machines.deadlines import earliest
+from podium.machines.deadlines import Deadlines, earliest
 from podium.machines.observations import Problem
 from podium.machines.scheduling.queued_pod import SECOND_NS, QueuedPod
 
@@ -28,8 +28,9 @@ BIND_RETRY_NS = SECOND_NS
 
 
 class Stage(Enum):
-    """Where a binding cycle stands."""
+    """Where a binding cycle stands. Up to RESERVE it is part of the scheduling attempt; at PERMIT it waits."""
 
+    RESERVE = auto()
     PERMIT = auto()
     PRE_BIND = auto()
     BIND = auto()
@@ -39,19 +40,16 @@ class Stage(Enum):
 class BindingCycle:
     """One pod on its way to one node.
 
-    ``claims`` are the claim bindings that are still to be answered, by ``claims_deadline_ns`` at the latest (None where
-    they may take as long as they do). ``may_be_bound``: a binding was left without an answer, which says neither that
-    it was carried out nor that it was not.
+    ``claims`` are the claim bindings that are still to be answered. ``may_be_bound``: a binding was left without an
+    answer, which says neither that it was carried out nor that it was not.
     """
 
     queued: QueuedPod
     runner: Runner
     state: CycleState
     node_name: str
-    stage: Stage = Stage.PERMIT
+    stage: Stage = Stage.RESERVE
     claims: set[BindClaim] = field(default_factory=set)
-    claims_deadline_ns: int | None = None
-    retry_ns: int | None = None
     may_be_bound: bool = False
 
     @property
@@ -63,10 +61,28 @@ class BindingCycle:
 
 @dataclass(frozen=True, slots=True)
 class Failure:
-    """A binding cycle that came to nothing. ``status`` is a plugin's rejection, or an error."""
+    """A binding cycle that came to nothing. ``status`` is a plugin's rejection, or an error.
+
+    ``records`` tell what went wrong while the cycle was undone.
+    """
 
     cycle: BindingCycle
     status: Status
+    records: tuple[Record, ...] = ()
+
+    @property
+    def rejected_by(self) -> tuple[str, ...]:
+        """The plugin that turned the pod down; none where something went wrong, or after Permit.
+
+        Source: pkg/scheduler/schedule_one.go (bindingCycle): what fails after Permit does not make a pod unschedulable.
+        """
+        is_early = self.cycle.stage in (Stage.RESERVE, Stage.PERMIT)
+        return (self.status.plugin,) if is_early and self.status.is_rejected and self.status.plugin else ()
+
+    @property
+    def frees_room(self) -> bool:
+        """Whether others may have missed the room that the pod held; not within its own attempt."""
+        return self.cycle.stage is not Stage.RESERVE
 
 
 # What to do now, and the failure if the cycle came to nothing.
@@ -83,6 +99,9 @@ class BindingCycles:
         self._cluster = cluster
         self._waiting = waiting_pods
         self._cycles: dict[str, BindingCycle] = {}
+        # By uid: when to give up claims, and when to send a binding again.
+        self._claim_deadlines: Deadlines[str] = Deadlines()
+        self._retries: Deadlines[str] = Deadlines()
         # Pods that were bound, as the API answered, but are not yet seen on their node.
         self.unseen: set[str] = set()
 
@@ -128,13 +147,16 @@ class BindingCycles:
             return self._fail(cycle, _error(f"binding claim {action.claim}: {problem.message}"))
         if cycle.claims:
             return [], None
-        cycle.claims_deadline_ns = None
+        self._claim_deadlines.set(action.pod_uid, None)
         return self._guarded(cycle, lambda: self._bind(cycle))
 
     def give_up_claims(self, now: int) -> list[Failure]:
         """The cycles whose claims were not bound in time; an answer that comes after all says nothing any more."""
-        late = [cycle for cycle in self._cycles.values() if _is_due(cycle.claims_deadline_ns, now)]
-        return [self._fail(cycle, _error(_unbound_claims(cycle)))[1] for cycle in late]
+        failures = []
+        while (uid := self._claim_deadlines.take_due(now)) is not None:
+            cycle = self._cycles[uid]
+            failures.append(self._fail(cycle, _error(_unbound_claims(cycle)))[1])
+        return failures
 
     def bind_answered(self, action: Bind, problem: Problem | None, now: int) -> StepResult:
         """The binding was carried out, refused, or left without an answer.
@@ -147,12 +169,12 @@ class BindingCycles:
         if cycle is None or cycle.bind != action or cycle.stage is not Stage.BIND:
             return [], None
         if problem is None:
-            del self._cycles[action.uid]
+            self._drop(cycle)
             self.unseen.add(action.uid)
             return _bound(cycle), None
         if problem.is_ambiguous or (cycle.may_be_bound and problem.code not in (404, 409)):
             cycle.may_be_bound = True
-            cycle.retry_ns = now + BIND_RETRY_NS
+            self._retries.set(action.uid, now + BIND_RETRY_NS)
             return [], None
         if cycle.may_be_bound and problem.code == 409:
             return [], None
@@ -160,20 +182,19 @@ class BindingCycles:
 
     def retries(self, now: int) -> list[Action]:
         """The bindings to send again."""
-        due = [cycle for cycle in self._cycles.values() if _is_due(cycle.retry_ns, now)]
-        for cycle in due:
-            cycle.retry_ns = None
-        return [cycle.bind for cycle in due]
+        due: list[Action] = []
+        while (uid := self._retries.take_due(now)) is not None:
+            due.append(self._cycles[uid].bind)
+        return due
 
     def cancel(self, uid: str, status: Status) -> Failure:
         """Undo the cycle of a pod. Raises KeyError where there is none."""
         return self._fail(self._cycles[uid], status)[1]
 
-    def withdraw(self, uid: str) -> None:
-        """Forget a pod that is not to be bound, and undo its cycle if there is one."""
+    def withdraw(self, uid: str) -> list[Record]:
+        """Forget a pod that is not to be bound, and undo its cycle if there is one; says what went wrong with that."""
         self.unseen.discard(uid)
-        if uid in self._cycles:
-            self._undo(self._cycles[uid])
+        return self._undo(self._cycles[uid]) if uid in self._cycles else []
 
     def seen(self, uid: str, node_name: str) -> list[Action]:
         """The API shows a pod on a node. A cycle that asked for that has ended well; any other is given up.
@@ -181,20 +202,18 @@ class BindingCycles:
         The pod stays on the node where it was assumed, until it is replaced by what the API shows.
         """
         self.unseen.discard(uid)
-        cycle = self._cycles.pop(uid, None)
+        cycle = self._cycles.get(uid)
         if cycle is None:
             return []
+        self._drop(cycle)
         if cycle.stage is Stage.BIND and cycle.node_name == node_name:
             return _bound(cycle)
-        self._waiting.remove(uid)
-        _unreserve(cycle)
-        return []
+        return [*_unreserve(cycle)]
 
     def next_deadline(self) -> int | None:
         """When a wait at Permit or for claims ends, or a binding is to be sent again; None where none of that is."""
-        times = [time for cycle in self._cycles.values() for time in (cycle.retry_ns, cycle.claims_deadline_ns)]
-        times.append(self._waiting.next_deadline())
-        return earliest(times)
+        waits = (self._retries.next_time(), self._claim_deadlines.next_time(), self._waiting.next_deadline())
+        return earliest(waits)
 
     def _guarded(self, cycle: BindingCycle, step: Callable[[], StepResult]) -> StepResult:
         """Take a step; a plugin that raises fails the cycle, as one that answers with an error does."""
@@ -212,6 +231,7 @@ class BindingCycles:
                 return self._fail(cycle, status.by(plugin.name))
         status = self._permit(cycle, now)
         if status.code is Code.WAIT:
+            cycle.stage = Stage.PERMIT
             return [Nominate(pod.key, pod.uid, cycle.node_name)], None
         if not status.is_success:
             return self._fail(cycle, status)
@@ -252,7 +272,7 @@ class BindingCycles:
                 timeouts_ns += [] if claim.timeout_ns is None else [claim.timeout_ns]
         if not cycle.claims:
             return self._bind(cycle)
-        cycle.claims_deadline_ns = now + min(timeouts_ns) if timeouts_ns else None
+        self._claim_deadlines.set(pod.uid, now + min(timeouts_ns) if timeouts_ns else None)
         nominate = Nominate(pod.key, pod.uid, cycle.node_name)
         return (actions if announced else [nominate, *actions]), None
 
@@ -270,24 +290,35 @@ class BindingCycles:
         return self._fail(cycle, _error("no Bind plugin took the pod"))
 
     def _fail(self, cycle: BindingCycle, status: Status) -> tuple[list[Action], Failure]:
-        self._undo(cycle)
-        return [], Failure(cycle, status)
+        return [], Failure(cycle, status, tuple(self._undo(cycle)))
 
-    def _undo(self, cycle: BindingCycle) -> None:
+    def _undo(self, cycle: BindingCycle) -> list[Record]:
         """Unreserve, and take the pod off its node."""
         pod = cycle.queued.record
-        _unreserve(cycle)
-        del self._cycles[pod.uid]
-        self._waiting.remove(pod.uid)
+        records = _unreserve(cycle)
+        self._drop(cycle)
         self._cluster.remove_pod(pod.uid)
         pod.node_name = ""
+        return records
+
+    def _drop(self, cycle: BindingCycle) -> None:
+        uid = cycle.queued.record.uid
+        del self._cycles[uid]
+        self._waiting.remove(uid)
+        self._claim_deadlines.set(uid, None)
+        self._retries.set(uid, None)
 
 
-def _unreserve(cycle: BindingCycle) -> None:
-    pod = cycle.queued.record
+def _unreserve(cycle: BindingCycle) -> list[Record]:
+    """Let the plugins give back what they reserved; one that raises keeps neither the others from it, nor the pod."""
+    pod, records = cycle.queued.record, list[Record]()
     for plugin in reversed(cycle.runner.profile.reserve):
-        with Calling(plugin.name, "Unreserve", pod):
-            plugin.unreserve(cycle.state, pod, cycle.node_name)
+        try:
+            with Calling(plugin.name, "Unreserve", pod):
+                plugin.unreserve(cycle.state, pod, cycle.node_name)
+        except PluginError as error:
+            records.append(Record(pod.key, pod.uid, "Warning", "FailedUnreserve", str(error), cycle.node_name))
+    return records
 
 
 def _bound(cycle: BindingCycle) -> list[Action]:
@@ -302,10 +333,6 @@ def _bound(cycle: BindingCycle) -> list[Action]:
         except PluginError as error:
             actions.append(Record(pod.key, pod.uid, "Warning", "FailedPostBind", str(error), node_name))
     return actions
-
-
-def _is_due(time_ns: int | None, now: int) -> bool:
-    return time_ns is not None and time_ns <= now
 
 
 def _unbound_claims(cycle: BindingCycle) -> str:

@@ -8,8 +8,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping
 
 from podium.cluster.pods import PodRecord
+from podium.framework.errors import PluginError
 from podium.framework.events import Action, ClusterEvent, Resource
-from podium.framework.status import Status
+from podium.framework.status import SUCCESS, Status, unresolvable
 from podium.machines.deadlines import earliest
 from podium.machines.scheduling.pod_changes import pod_changes
 from podium.machines.scheduling.queue_backoff import BackoffPods
@@ -29,6 +30,7 @@ POD_ADD = "PodAdd"
 POD_UPDATE = "PodUpdate"
 FORCE_ACTIVATE = "ForceActivate"
 GATE_OPENED = "GateOpened"
+QUEUE_SORT = "QueueSort"
 UNSCHEDULABLE_TIMEOUT = "UnschedulableTimeout"
 ATTEMPT_FAILURE = "ScheduleAttemptFailure"
 
@@ -138,10 +140,8 @@ class SchedulingQueue:
             return
         event = _update_event(queued.record, record)
         queued.record = record
-        if queued.place is Place.ACTIVE:
-            self._active.put(self._sort_item(queued))
-        elif queued.place is Place.BACKOFF:
-            self._backoff.put(queued, self._sort_item(queued))
+        if queued.place in (Place.ACTIVE, Place.BACKOFF):
+            self._sort_anew(queued, now)
         else:
             wake = self._rejections.of_attempt(queued).wake(record, event)
             if wake or queued.gated_by:
@@ -167,7 +167,8 @@ class SchedulingQueue:
         """Start an attempt at the pod that goes first; None if none may be attempted now.
 
         That is the first active pod in order of the queue's sort, then key, then uid. With none active it is, if the
-        settings say so, the one whose backoff after a rejection ends first; a backoff after an error is kept.
+        settings say so, the one whose backoff after a rejection ends first; a backoff after an error is kept, and one
+        after too many attempts at one instant.
         """
         self._end_backoffs(now)
         uid = self._active.pop()
@@ -176,10 +177,7 @@ class SchedulingQueue:
         if uid is None:
             return None
         queued = self._pods[uid]
-        queued.place = Place.IN_FLIGHT
-        queued.attempts += 1
-        queued.unschedulable_plugins = queued.pending_plugins = ()
-        queued.message = ""
+        queued.pop(now)
         self._in_flight.begin(queued)
         return queued
 
@@ -255,7 +253,8 @@ class SchedulingQueue:
     def activate(self, uids: Iterable[str], now: int) -> None:
         """Make pods active that wait or back off, unless a gate holds them.
 
-        One in flight is attempted again once its attempt has failed, after its backoff.
+        One in flight is attempted again once its attempt has failed, after its backoff. So is one that was attempted
+        too often at this instant.
         """
         for uid in uids:
             queued, flight = self._pods.get(uid), self._in_flight.find(uid)
@@ -264,6 +263,8 @@ class SchedulingQueue:
             if flight is not None:
                 flight.own.append(ClusterEvent(Resource.WILDCARD, Action.ALL, label=FORCE_ACTIVATE))
             elif queued.place is Place.BACKOFF:
+                if self._settings.must_pause(queued, now):
+                    continue
                 self._backoff.discard(uid)
                 queued.woken_by = FORCE_ACTIVATE
                 self._make_active(queued, now)
@@ -313,30 +314,56 @@ class SchedulingQueue:
 
     def _requeue(self, queued: QueuedPod, wake: Wake, reason: str, now: int) -> None:
         """Give a pod that is nowhere its place."""
-        if (wake or queued.gated_by) and self._holds(queued):
-            self._wait(queued, Place.GATED, now)
+        if (wake or queued.gated_by) and not (status := self._gates(queued)).is_success:
+            queued.woken_by = reason if wake else queued.woken_by
+            self._gate(queued, status, now)
             return
         if not wake:
             self._wait(queued, Place.UNSCHEDULABLE, now)
             return
         queued.woken_by = reason
-        if wake is Wake.AFTER_BACKOFF and self._settings.backoff_end_ns(queued) > now:
+        waits = wake is Wake.AFTER_BACKOFF or self._settings.must_pause(queued, now)
+        if waits and self._settings.backoff_end_ns(queued) > now:
             queued.place = Place.BACKOFF
-            self._backoff.put(queued, self._sort_item(queued))
+            self._backoff.put(queued, _sort_item(queued))
         else:
             self._make_active(queued, now)
 
-    def _holds(self, queued: QueuedPod) -> bool:
-        """Whether a PreEnqueue plugin holds the pod; notes which."""
-        status = self._pre_enqueue(queued.record)
-        if status.is_success:
-            if queued.gated_by:
-                queued.gated_by = queued.message = ""
-            return False
+    def _sort_anew(self, queued: QueuedPod, now: int) -> None:
+        """Bring an active pod, or one that backs off, to the place in order that its new reading gives it."""
+        uid = queued.record.uid
+        self._active.discard(uid)
+        self._backoff.discard(uid)
+        status = self._find_order(queued)
+        if not status.is_success:
+            self._gate(queued, status, now)
+        elif queued.place is Place.ACTIVE:
+            self._active.put(_sort_item(queued))
+        else:
+            self._backoff.put(queued, _sort_item(queued))
+
+    def _find_order(self, queued: QueuedPod) -> Status:
+        """Ask QueueSort for the pod's place in order. A pod for which that fails has none, and is held out."""
+        try:
+            queued.sort_key = self._queue_sort[queued.record.scheduler_name](queued.record, queued.queued_ns)
+        except PluginError as error:
+            return unresolvable(str(error)).by(QUEUE_SORT)
+        return SUCCESS
+
+    def _gate(self, queued: QueuedPod, status: Status, now: int) -> None:
         if not status.plugin:
             raise ValueError(f"pod {queued.record.key} is gated by a plugin that does not name itself")
         queued.gated_by, queued.message = status.plugin, status.message
-        return True
+        self._wait(queued, Place.GATED, now)
+
+    def _gates(self, queued: QueuedPod) -> Status:
+        """Whether a PreEnqueue plugin holds the pod, or QueueSort has no place for it."""
+        status = self._pre_enqueue(queued.record)
+        if status.is_success:
+            status = self._find_order(queued)
+        if status.is_success and queued.gated_by:
+            queued.gated_by = queued.message = ""
+        return status
 
     def _wait(self, queued: QueuedPod, place: Place, now: int) -> None:
         queued.place = place
@@ -349,11 +376,7 @@ class SchedulingQueue:
         queued.place = Place.ACTIVE
         if queued.first_attempt_ns is None:
             queued.first_attempt_ns = now
-        self._active.put(self._sort_item(queued))
-
-    def _sort_item(self, queued: QueuedPod) -> Item:
-        record = queued.record
-        return (self._queue_sort[record.scheduler_name](record, queued.queued_ns), record.key, record.uid)
+        self._active.put(_sort_item(queued))
 
     def _end_backoffs(self, now: int) -> None:
         for uid in self._backoff.take_ended(now):
@@ -373,6 +396,10 @@ class SchedulingQueue:
                 if best is enough:
                     break
         return best, label
+
+
+def _sort_item(queued: QueuedPod) -> Item:
+    return (queued.sort_key, queued.record.key, queued.record.uid)
 
 
 def _update_event(old: PodRecord, new: PodRecord) -> ClusterEvent:

@@ -10,34 +10,34 @@ from podium.machines.scheduling.queued_pod import QueuedPod, QueueSettings
 
 
 class BackoffPods:
-    """Pods by the end of their backoff; those that plugins rejected apart from those that met an error."""
+    """Pods by the end of their backoff; those that may be tried before it ends apart from those that may not."""
 
     def __init__(self, settings: QueueSettings) -> None:
         self._settings = settings
-        self._rejected = PodHeap()
-        self._errors = PodHeap()
+        self._early = PodHeap()
+        self._kept = PodHeap()
 
     def __len__(self) -> int:
-        return len(self._rejected) + len(self._errors)
+        return len(self._early) + len(self._kept)
 
     def put(self, queued: QueuedPod, sort_item: Item) -> None:
         """Let a pod back off, or sort it anew. Of equal ends the smaller ``sort_item`` comes first."""
-        heap = self._errors if queued.error_count else self._rejected
+        heap = self._kept if self._settings.must_back_off(queued) else self._early
         heap.put((self._settings.backoff_end_ns(queued), *sort_item))
 
     def discard(self, uid: str) -> None:
         """Take a pod out, if it is there."""
-        self._rejected.discard(uid)
-        self._errors.discard(uid)
+        self._early.discard(uid)
+        self._kept.discard(uid)
 
     @property
     def can_pop_early(self) -> bool:
-        """Whether a rejected pod backs off."""
-        return len(self._rejected) > 0
+        """Whether a pod backs off that may be tried before its backoff ends."""
+        return len(self._early) > 0
 
     def pop_early(self) -> str | None:
-        """Take out the rejected pod whose backoff ends first and return its uid; None if there is none."""
-        return self._rejected.pop()
+        """Of the pods that may be tried early take out the one whose backoff ends first; its uid, None without any."""
+        return self._early.pop()
 
     def take_ended(self, now: int) -> list[str]:
         """Take out the pods whose backoff has ended and return their uids, in order of the ends."""
@@ -55,18 +55,18 @@ class BackoffPods:
 
     def uids(self) -> list[str]:
         """The pods by the end of their backoff, then as if they were active."""
-        return [item[-1] for item in sorted(self._rejected.items() + self._errors.items())]
+        return [item[-1] for item in sorted(self._early.items() + self._kept.items())]
 
     def check(self, pods: dict[str, QueuedPod]) -> None:
         """Raise AssertionError if a pod backs off from what did not happen to it; ``pods`` is by uid."""
-        self._rejected.check()
-        self._errors.check()
+        self._early.check()
+        self._kept.check()
         for uid in self.uids():
-            if (uid in self._errors) is not (pods[uid].error_count > 0):
+            if (uid in self._kept) is not self._settings.must_back_off(pods[uid]):
                 raise AssertionError(f"pod {pods[uid].record.key} backs off as if its last attempt had ended otherwise")
 
     def _first(self) -> Item | None:
-        rejected, error = self._rejected.first(), self._errors.first()
-        if rejected is None or error is None:
-            return error if rejected is None else rejected
-        return min(rejected, error)
+        early, kept = self._early.first(), self._kept.first()
+        if early is None or kept is None:
+            return kept if early is None else early
+        return min(early, kept)

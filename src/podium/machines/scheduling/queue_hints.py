@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from enum import IntEnum
 
 from podium.cluster.pods import PodRecord
+from podium.framework.errors import is_failure
 from podium.framework.events import Action, ClusterEvent, EventToRegister, QueueingHint, Resource
 from podium.machines.scheduling.queued_pod import QueuedPod
 
@@ -48,7 +49,9 @@ def _wakes(hint: QueueingHint | None, pod: PodRecord, event: ClusterEvent) -> bo
     """What a hint says. One that raises wakes the pod: an attempt in vain is better than a pod that hangs."""
     try:
         return hint is None or hint(pod, event)
-    except Exception:
+    except BaseException as error:
+        if not is_failure(error):
+            raise
         return True
 
 

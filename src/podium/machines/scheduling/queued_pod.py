@@ -47,7 +47,19 @@ class QueuedPod:
     gated_by: str = ""
     message: str = ""
     woken_by: str = ""
+    popped_ns: int | None = None
+    pops_at_once: int = 0
+    sort_key: tuple[int, ...] = ()
     place: Place = Place.ACTIVE
+
+    def pop(self, now: int) -> None:
+        """Begin an attempt."""
+        self.pops_at_once = self.pops_at_once + 1 if self.popped_ns == now else 1
+        self.popped_ns = now
+        self.place = Place.IN_FLIGHT
+        self.attempts += 1
+        self.unschedulable_plugins = self.pending_plugins = ()
+        self.message = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,12 +67,24 @@ class QueueSettings:
     """How long pods back off, and how long they wait for an event at most.
 
     A maximum of 0 turns backoff off. ``pop_from_backoff``: when no pod is active, one that backs off is attempted.
+
+    An attempt takes no virtual time, so that pods which keep waking one another would be attempted for ever at one
+    instant. After ``most_pops_at_once`` a pod backs off whatever wakes it, and is not popped before its backoff ends.
     """
 
     initial_backoff_ns: int = SECOND_NS
     max_backoff_ns: int = 10 * SECOND_NS
     unschedulable_flush_ns: int = 300 * SECOND_NS
     pop_from_backoff: bool = True
+    most_pops_at_once: int = 8
+
+    def must_pause(self, queued: QueuedPod, now: int) -> bool:
+        """Whether the pod was attempted so often at this instant that time has to pass before it is again."""
+        return queued.popped_ns == now and queued.pops_at_once >= self.most_pops_at_once
+
+    def must_back_off(self, queued: QueuedPod) -> bool:
+        """Whether the pod's backoff is not cut short: its attempt met an error, or was one too many at its instant."""
+        return queued.error_count > 0 or self.must_pause(queued, queued.queued_ns)
 
     def backoff_end_ns(self, queued: QueuedPod) -> int:
         """The first moment at which the pod no longer backs off; not after ``queued_ns`` if it need not.
@@ -69,6 +93,8 @@ class QueueSettings:
         ends with the whole second that it falls in, so that pods of one second come in order of the queue's sort.
         """
         count = queued.error_count or queued.unschedulable_count
+        if self.must_pause(queued, queued.queued_ns) and self.max_backoff_ns == 0:
+            return queued.queued_ns + SECOND_NS
         if count == 0 or self.max_backoff_ns == 0:
             return queued.queued_ns
         doublings = count - 1

@@ -16,6 +16,8 @@ from podium.machines.actions import Action, ClearNomination
 from podium.machines.scheduling.pod_reports import PodReports
 from podium.machines.scheduling.queue import SchedulingQueue
 
+ASSIGNED_POD_DELETE = "AssignedPodDelete"
+
 
 class Room:
     """Wakes the pods in the queue that a change of room concerns, and ends nominations that have to give way.
@@ -84,4 +86,4 @@ class Room:
 
 
 def _left(pod: PodRecord) -> ClusterEvent:
-    return ClusterEvent(Resource.ASSIGNED_POD, Change.DELETE, pod, None, "AssignedPodDelete")
+    return ClusterEvent(Resource.ASSIGNED_POD, Change.DELETE, pod, None, ASSIGNED_POD_DELETE)

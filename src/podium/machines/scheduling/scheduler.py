@@ -5,8 +5,9 @@ Source: pkg/scheduler (scheduler.go, schedule_one.go, eventhandlers.go); pod-pre
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
+from typing import Any
 
 from podium.api.pod import Pod
 from podium.cluster.cluster import Cluster
@@ -14,7 +15,7 @@ from podium.cluster.pods import PodRecord
 from podium.decide.placement import Placement, place
 from podium.decide.post_filter import ask_post_filters
 from podium.framework.configuration import Configuration, default_configuration
-from podium.framework.errors import PluginError
+from podium.framework.errors import Calling, PluginError
 from podium.framework.events import Action as Change
 from podium.framework.events import ClusterEvent, Resource
 from podium.framework.feature_gates import FeatureGates
@@ -56,7 +57,7 @@ from podium.machines.scheduling.pod_reports import PodReports
 from podium.machines.scheduling.preemptions import Ended, Preemptions
 from podium.machines.scheduling.queue import SchedulingQueue
 from podium.machines.scheduling.queued_pod import Place, QueuedPod, QueueSettings
-from podium.machines.scheduling.room import Room
+from podium.machines.scheduling.room import ASSIGNED_POD_DELETE, Room
 from podium.machines.scheduling.surroundings import Surroundings
 from podium.plugins.registry import IN_TREE
 
@@ -85,7 +86,7 @@ class Scheduler:
         )
         self.runners = {name: Runner(profile, self.cluster) for name, profile in profiles.items()}
         self.queue = SchedulingQueue(
-            {name: runner.sort_key for name, runner in self.runners.items()},
+            {name: _sort_key(runner) for name, runner in self.runners.items()},
             self._pre_enqueue,
             {name: registrations(profile) for name, profile in profiles.items()},
             QueueSettings(configuration.pod_initial_backoff_ns, configuration.pod_max_backoff_ns),
@@ -114,8 +115,7 @@ class Scheduler:
             case Changed(object=Pod() as pod):
                 return self._pod_changed(pod, now)
             case Gone(object=Pod() as pod):
-                self._pod_gone(pod.metadata.uid or pod.key, now)
-                return []
+                return self._pod_gone(pod.metadata.uid or pod.key, now)
             case Changed(object=changed):
                 self._surroundings.changed(changed, now)
                 return []
@@ -147,24 +147,23 @@ class Scheduler:
     def _pod_changed(self, pod: Pod, now: int) -> list[Action]:
         uid = pod.metadata.uid or pod.key
         namesake = self._uid_of.get(pod.key)
+        actions: list[Action] = []
         if namesake is not None and namesake != uid:
-            self._pod_gone(namesake, now)
+            actions += self._pod_gone(namesake, now)
         if pod.is_terminal:
             if pod.status.phase == "Failed" and uid in self._pods:
                 self.futile.rejected(self._pods[uid], pod.spec.node_name)
-            self._pod_gone(uid, now)
-            return []
+            return actions + self._pod_gone(uid, now)
         record = self._pods[uid] = self.cluster.read(pod)
         self._uid_of[record.key] = uid
         if record.node_name:
             if pod.status.phase == "Running":
                 self.futile.runs(record, now)
-            return [*self._clear_stray(record), *self._assigned(record, now)]
+            return [*actions, *self._clear_stray(record), *self._assigned(record, now)]
         if record.scheduler_name in self.runners and not record.terminating:
             self._pending(record, now)
-        else:
-            self._withdraw(record, now)
-        return []
+            return actions
+        return actions + self._withdraw(record, now)
 
     def _assigned(self, record: PodRecord, now: int) -> list[Action]:
         """A pod is on a node: newly seen, bound by us or by others, or changed there."""
@@ -234,19 +233,19 @@ class Scheduler:
             return []
         return [ClearNomination(record.key, record.uid, record.scheduler_name)]
 
-    def _pod_gone(self, uid: str, now: int) -> None:
+    def _pod_gone(self, uid: str, now: int) -> list[Action]:
         record = self._pods.pop(uid, None)
         if record is None:
-            return
+            return []
         if self._uid_of.get(record.key) == uid:
             del self._uid_of[record.key]
-        self._withdraw(record, now)
+        return self._withdraw(record, now)
 
-    def _withdraw(self, record: PodRecord, now: int) -> None:
+    def _withdraw(self, record: PodRecord, now: int) -> list[Action]:
         """A pod neither takes nor wants room: it is gone, or without a node and deleted or another scheduler's."""
         uid, placed = record.uid, self.cluster.placed.get(record.uid)
         nominated = self.cluster.nominations.node_of(uid)
-        self.bindings.withdraw(uid)
+        actions: list[Action] = [*self.bindings.withdraw(uid)]
         self._forget_pending(uid)
         self.futile.forget(record)
         if uid in self.cluster.placed:
@@ -255,6 +254,7 @@ class Scheduler:
             self._room.opened(placed, now)
         elif nominated:
             self._room.given_up(record, nominated, now)
+        return actions
 
     def _forget_pending(self, uid: str) -> None:
         self.queue.delete(uid)
@@ -286,14 +286,15 @@ class Scheduler:
     def _preemption_ended(self, ended: Ended, now: int) -> None:
         """Open the preemptor's gate.
 
-        It is tried again if something failed, or if the end of its last victim was missed behind the gate; otherwise
-        it waits for its victims to go.
+        It is tried again if something failed, or happened meanwhile that would have woken it; but where only some of
+        its victims have ended, it waits for the others.
         """
-        uid = ended.preemptor.uid
-        if ended.failed:
-            self.queue.activate([uid], now)
-        else:
-            self.queue.ask_gate_again(uid, now, is_worth_attempt=ended.all_gone)
+        queued = self.queue.find(ended.preemptor.uid)
+        if queued is not None and ended.failed:
+            self.queue.activate([ended.preemptor.uid], now)
+        elif queued is not None:
+            is_worth_attempt = ended.all_gone or queued.woken_by != ASSIGNED_POD_DELETE
+            self.queue.ask_gate_again(ended.preemptor.uid, now, is_worth_attempt=is_worth_attempt)
 
     # Attempts
 
@@ -358,7 +359,7 @@ class Scheduler:
         return PostFilterResult(unschedulable(f"preemption: {reason}"), nominated_node="")
 
     def _not_scheduled(
-        self, queued: QueuedPod, plugins: list[str], message: str, now: int, *, error: bool = False
+        self, queued: QueuedPod, plugins: Sequence[str], message: str, now: int, *, error: bool = False
     ) -> list[Action]:
         """Put a pod back after an attempt that came to nothing, and report what is new about it."""
         pod = queued.record
@@ -392,10 +393,13 @@ class Scheduler:
         return actions if failure is None else actions + self._put_back(failure, now)
 
     def _put_back(self, failure: Failure, now: int) -> list[Action]:
-        pod, status = failure.cycle.queued.record, failure.status
-        self._room.opened(pod, now)
-        plugins = [status.plugin] if status.is_rejected and status.plugin else []
-        return self._not_scheduled(failure.cycle.queued, plugins, status.message, now, error=not plugins)
+        """Put the pod of a binding cycle that came to nothing back; its room is there for others, not for itself."""
+        cycle, plugins = failure.cycle, failure.rejected_by
+        pod, message = cycle.queued.record, failure.status.message
+        actions = [*failure.records, *self._not_scheduled(cycle.queued, plugins, message, now, error=not plugins)]
+        if failure.frees_room:
+            self._room.opened(replace(pod, node_name=cycle.node_name), now)
+        return actions
 
     def _call_back(
         self, preemptor: PodRecord, victims: Iterable[PodRecord], now: int
@@ -422,3 +426,18 @@ class Scheduler:
         if self.preemptions.holds(pod.uid):
             return unresolvable("waiting for the preemption for this pod to be finished").by(PREEMPTION_GATE)
         return SUCCESS
+
+
+def _sort_key(runner: Runner) -> Callable[[PodRecord, int], tuple[int, ...]]:
+    """The order that the profile's QueueSort gives. It raises PluginError where that fails, or cannot be compared."""
+
+    def sort_key(pod: PodRecord, queued_ns: int) -> tuple[int, ...]:
+        plugin = runner.profile.queue_sort
+        name = "" if plugin is None else plugin.name
+        with Calling(name, "QueueSort", pod):
+            key: Any = runner.sort_key(pod, queued_ns)
+        if isinstance(key, tuple) and all(isinstance(part, int) for part in key):
+            return key
+        raise PluginError(f"plugin {name} answered at QueueSort for pod {pod.key} with {key!r}, not with integers")
+
+    return sort_key

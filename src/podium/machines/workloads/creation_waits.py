@@ -67,6 +67,12 @@ class CreationWaits:
             self._refusals.forget(uid)
         return list(refused)
 
+    def hope(self) -> list[str]:
+        """Something was seen on which refusals may rest: the next try may succeed; returns the refused workloads."""
+        for refused in self._refused.values():
+            refused.update(dict.fromkeys(refused, False))
+        return [uid for refused in self._refused.values() for uid in refused]
+
     def forget(self, uid: str, namespace: str) -> None:
         """The workload is gone."""
         self.accept(uid, namespace)

@@ -7,6 +7,7 @@ from typing import Generic, TypeVar
 
 from podium.api.meta import Kubernetes, Raw
 from podium.api.pod import Pod
+from podium.api.policy import PriorityClass
 from podium.api.quota import ResourceQuota
 from podium.machines.actions import Action, CreateObject, DeleteObject, PatchObject, ReplaceStatus
 from podium.machines.answers import Answer
@@ -15,6 +16,7 @@ from podium.machines.observations import Answered, Changed, Gone, Observation, T
 from podium.machines.work_queue import WorkQueue
 from podium.machines.workloads.creation_waits import CreationWaits
 from podium.machines.workloads.expectations import Expectations
+from podium.machines.workloads.failed_creations import FailedCreations
 from podium.machines.workloads.owned_pods import OwnedPod, OwnedPods, Sighting
 from podium.machines.workloads.statuses import StatusWrites
 from podium.machines.workloads.workload import Workload, label_of
@@ -50,6 +52,7 @@ class WorkloadController(ABC, Generic[Kind]):
         self._has_tried = False
         self._expectations: Expectations[str] = Expectations()
         self._waits = CreationWaits()
+        self._failed_creations = FailedCreations()
         self._statuses = StatusWrites()
 
     def handle(self, observation: Observation, now: int) -> list[Action]:
@@ -63,7 +66,7 @@ class WorkloadController(ABC, Generic[Kind]):
                 self._go(object_, now)
             case Answered(action=action):
                 if isinstance(action, Write):
-                    self._take_answer(action, observation, now)
+                    return self._answered(action, observation, now)
         return []
 
     def next_deadline(self) -> int | None:
@@ -98,6 +101,9 @@ class WorkloadController(ABC, Generic[Kind]):
             self._put(Workload(object_, raw))
         elif isinstance(object_, ResourceQuota):
             self._see_quota(object_, is_gone=False)
+        elif isinstance(object_, PriorityClass):
+            for uid in self._waits.hope():
+                self._queue.add(uid)
         else:
             self._see(object_, raw)
 
@@ -131,6 +137,7 @@ class WorkloadController(ABC, Generic[Kind]):
         self._retries.set(uid, None)
         self._expectations.forget(uid)
         self._waits.forget(uid, workload.object.metadata.namespace)
+        self._failed_creations.forget(uid)
         self._statuses.forget(uid)
 
     def _see_pods(self, sightings: list[Sighting], now: int) -> None:
@@ -198,6 +205,14 @@ class WorkloadController(ABC, Generic[Kind]):
         self._expectations.see(uid, f"{kind} {name}")
 
     # Answers
+
+    def _answered(self, action: Write, answered: Answered, now: int) -> list[Action]:
+        """Take in an answer, and tell whose workload it is of what was not created."""
+        self._take_answer(action, answered, now)
+        uid = self._owner_of(action)
+        if uid is None or not isinstance(action, CreateObject) or action.raw["kind"] != "Pod":
+            return []
+        return self._failed_creations.told(self._workloads[uid], answered, now)
 
     def _take_answer(self, action: Write, answered: Answered, now: int) -> None:
         uid = self._owner_of(action)

@@ -1,0 +1,62 @@
+"""Podium against 134 stories of 15 to 40 seconds that a real control plane of Kubernetes v1.36.2 played.
+
+kube-apiserver, kube-scheduler and kube-controller-manager ran with stub kubelets: preemptors and their victims, pods
+that come and end meanwhile, budgets, affinity, spread, taints, nodes that come, change and go, and workloads. A story
+agrees if Podium's outcome is one of those that were recorded of it: how every pod ends and where, when it was bound,
+who was preempted by whom, which nominations there were and when they were cleared, all within 1.6 s; and at which
+moments pods were attempted. A real cluster may attempt a pod more often within a moment: what happens at one virtual
+instant happens there one after the other.
+
+Of seven stories nothing follows: in five of them some milliseconds of the real control plane's own decide, and two
+begin as no cluster can.
+"""
+
+from __future__ import annotations
+
+import pytest
+
+from podium.sim.run import simulate
+from tests.conformance.stories import Story, all_stories, differences, initial, other_attempts
+
+STORIES = 134
+WITHOUT_CONSEQUENCE = 7
+# A pod is deleted at the very instant at which it would be attempted once more.
+ATTEMPT_AT_THE_END = {"s4-6"}
+
+
+def counted(family: str) -> list[Story]:
+    return [story for story in all_stories() if story.name.startswith(family) and not story.known]
+
+
+def disagreement(story: Story) -> str:
+    """What differs from the outcome that is nearest; "" where nothing does."""
+    own, nearest = story.play(), None
+    for real in story.outcomes():
+        found = differences(real, own, story.until)
+        if not found and story.name not in ATTEMPT_AT_THE_END:
+            found = other_attempts(real, own)
+        nearest = found if nearest is None or len(found) < len(nearest) else nearest
+    return "\n".join([story.name, *nearest]) if nearest else ""
+
+
+@pytest.mark.parametrize("family", ["m", "s2", "s4", "s6"])
+def test_every_story_ends_as_in_a_real_cluster(family: str) -> None:
+    wrong = [found for found in map(disagreement, counted(family)) if found]
+
+    assert not wrong, f"{len(wrong)} stories differ:\n" + "\n".join(wrong)
+
+
+def test_there_are_134_stories_and_all_but_seven_count() -> None:
+    stories = all_stories()
+
+    assert len(stories) == len({story.name for story in stories}) == STORIES
+    assert sum(bool(story.known) for story in stories) == WITHOUT_CONSEQUENCE
+    assert sum(map(len, (counted(family) for family in ("m", "s2", "s4", "s6")))) == STORIES - WITHOUT_CONSEQUENCE
+
+
+def test_the_comparison_notices_a_pod_that_ends_elsewhere() -> None:
+    story = next(one for one in all_stories() if one.name.startswith("m4"))
+    without_priorities = Story(story.name, story.objects, [], story.until, story.recorded)
+
+    assert "ends" in disagreement(without_priorities)
+    assert simulate([initial(one) for one in story.objects], until=1).summary["pods"]["running"] == 1

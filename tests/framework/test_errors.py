@@ -1,0 +1,22 @@
+import pytest
+
+from podium.cluster.cluster import Cluster
+from podium.framework.errors import Calling, PluginError
+from tests.builders import pod
+
+
+@pytest.mark.parametrize("error", [RuntimeError("no"), SystemExit("no"), GeneratorExit("no")])
+def test_whatever_a_plugin_raises_is_told_as_its_failure(error: BaseException) -> None:
+    record = Cluster().read(pod("web"))
+
+    with pytest.raises(PluginError) as caught, Calling("Own", "Filter", record):
+        raise error
+
+    assert str(caught.value) == f"plugin Own failed at Filter for pod default/web: {type(error).__name__}: no"
+
+
+def test_ctrl_c_while_a_plugin_is_called_goes_through() -> None:
+    record = Cluster().read(pod("web"))
+
+    with pytest.raises(KeyboardInterrupt), Calling("Own", "Filter", record):
+        raise KeyboardInterrupt
