@@ -46,7 +46,7 @@ def test_a_kind_that_a_group_really_has_is_not_sought_in_another() -> None:
     [
         ("", "ConfigMap", False),
         ("rbac.authorization.k8s.io", "Role", False),
-        ("batch", "CronJob", True),
+        ("batch", "CronJob", False),
         ("autoscaling", "HorizontalPodAutoscaler", True),
         ("kubeflow.org", "MPIJob", True),
     ],

@@ -59,4 +59,4 @@ def test_the_comparison_notices_a_pod_that_ends_elsewhere() -> None:
     without_priorities = Story(story.name, story.objects, [], story.until, story.recorded)
 
     assert "ends" in disagreement(without_priorities)
-    assert simulate([initial(one) for one in story.objects], until=1).summary["pods"]["running"] == 1
+    assert simulate([initial(one) for one in story.objects], until=1).summary["pods"]["ready"] == 1

@@ -135,7 +135,8 @@ def test_a_shorter_grace_period_given_meanwhile_counts() -> None:
 
 def test_b8_pressure_lasts_as_long_as_the_node_s_condition_says_and_for_the_transition_period() -> None:
     rig = rig_of(using("a", "2Gi"), there=small("1Gi"), pressure_transition_ns=60 * SECOND)
-    assert rig.told[1:] == ["0 MemoryPressure True n1", "0 Evicted a"]
+    rig.pass_to(1)
+    assert rig.told[1:] == ["0 MemoryPressure True n1", "1 Evicted a"]
     rig.pass_to(30)
 
     rig.restart()
@@ -147,13 +148,13 @@ def test_b8_pressure_lasts_as_long_as_the_node_s_condition_says_and_for_the_tran
 
 def test_b8_at_most_one_pod_is_evicted_per_cycle() -> None:
     rig = rig_of(*(using(name, "2Gi") for name in "abc"), there=small("3Gi"))
-    assert rig.told[-1] == "0 Evicted a"
     rig.pass_to(2)
+    assert rig.told[-1] == "1 Evicted a"
 
     rig.restart()
     rig.pass_to(100)
 
-    assert [one for one in rig.told if "Evicted" in one] == ["0 Evicted a", "12 Evicted b"]
+    assert [one for one in rig.told if "Evicted" in one] == ["1 Evicted a", "13 Evicted b"]
 
 
 def test_the_end_of_a_deletion_is_told_once_where_a_finalizer_holds_the_pod() -> None:
@@ -221,7 +222,7 @@ def test_b8_a_node_short_of_memory_goes_on_to_the_next_pod_where_one_cannot_be_k
 
     rig.pass_to(100)
 
-    assert [one for one in rig.told if "Evicted" in one] == ["10 Evicted b"]
+    assert [one for one in rig.told if "Evicted" in one] == ["11 Evicted b"]
 
 
 # Crashes in the middle

@@ -196,7 +196,8 @@ def test_a_node_s_condition_that_the_api_was_not_told_of_is_nothing_to_the_next_
     rig.apply(small)
     rig.fault = lambda action: BROKEN if isinstance(action, ReportNodeCondition) else None
     rig.apply(pod("a", node="n1", annotations={"podium.dev/memory-usage": "2Gi"}))
-    assert rig.told[-1] == "0 Evicted a"
+    rig.pass_to(1)
+    assert rig.told[-1] == "1 Evicted a"
 
     rig.fail("n1")
     rig.recover("n1")

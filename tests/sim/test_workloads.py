@@ -10,7 +10,7 @@ from podium.sim.result import result_of
 from podium.sim.simulation import Simulation
 from tests.sim.objects import TEMPLATE, job, owned, scenario, template, workload
 from tests.sim.played import played, pods, told
-from tests.store.objects import Raw, node, pod
+from tests.store.objects import SECOND, Raw, node, pod
 
 SET = workload("ReplicaSet", "web", 2, uid="rs")
 
@@ -261,3 +261,26 @@ def test_a_workload_that_has_got_its_pods_in_the_end_is_not_short() -> None:
     result = result_of(played(node("n1"), web, scenario({"at": "5s", "apply": [high]})))
 
     assert result.summary["short"] == []
+
+
+def test_a_cron_job_runs_its_jobs_while_the_simulation_lasts() -> None:
+    template = {"spec": lasting(30)["spec"]}
+    metadata = {"name": "backup", "namespace": "default"}
+    spec = {"schedule": "@hourly", "jobTemplate": template, "successfulJobsHistoryLimit": 1}
+    cron = {"apiVersion": "batch/v1", "kind": "CronJob", "metadata": metadata, "spec": spec}
+
+    simulation = played(node("n1"), cron, until_ns=3 * 3600 * SECOND)
+
+    finished = [event.time for event in simulation.history.events if event.reason == "Finished"]
+    assert finished == [3630, 7230]
+    assert len(simulation.store.objects("Job")) == 2
+    assert played(node("n1"), cron).elapsed_ns == 0
+
+
+def test_a_schedule_that_cannot_be_read_is_an_error_at_its_field() -> None:
+    template = {"spec": lasting(30)["spec"]}
+    spec = {"schedule": "0 25 * * *", "jobTemplate": template}
+    cron = {"apiVersion": "batch/v1", "kind": "CronJob", "metadata": {"name": "backup"}, "spec": spec}
+
+    with pytest.raises(InputError, match=r'\.spec\.schedule: "25" is no hour; write 0 to 23'):
+        played(node("n1"), cron)

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from podium.api.checks import check, check_annotations, check_count, check_not_negative, check_share, check_time
+from podium.api.cron import parse_schedule, time_zone
 from podium.api.errors import InputError
 from podium.api.names import subdomain_problem
 from podium.api.selection import LabelSelector
 from podium.api.selectors import compile_label_selector
-from podium.api.validate_pod import check_pod_limits, check_pod_spec
-from podium.api.validate_selection import check_label_selector, check_labels
+from podium.api.validate_pod import check_pod_spec
+from podium.api.validate_selection import check_label_selector
 from podium.api.workloads import (
+    CronJob,
     DaemonSet,
     Deployment,
     Job,
@@ -40,8 +42,6 @@ def check_deployment(workload: Deployment) -> None:
     rolling, path = spec.strategy.rolling_update, ".spec.strategy.rollingUpdate"
     if rolling is None:
         return
-    if spec.strategy.type == "Recreate":
-        raise InputError("may not be given when the strategy's type is Recreate; remove it", path=path)
     check_share(rolling.max_unavailable, f"{path}.maxUnavailable")
     check_share(rolling.max_surge, f"{path}.maxSurge", most_percent=None)
     if _is_none(rolling.max_unavailable) and _is_none(rolling.max_surge):
@@ -74,13 +74,38 @@ def check_replication_controller(workload: ReplicationController) -> None:
     """A ReplicationController."""
     check_not_negative(workload.spec.replicas, ".spec.replicas")
     check_not_negative(workload.spec.min_ready_seconds, ".spec.minReadySeconds")
-    check_labels(workload.spec.selector, ".spec.selector")
     _check_template(workload.spec.template)
 
 
 def check_job(job: Job) -> None:
     """A Job, with the time in its status that its deadline counts from."""
-    spec = job.spec
+    _check_job_spec(job.spec)
+    check_time(job.status.start_time, ".status.startTime")
+
+
+def check_cron_job(workload: CronJob) -> None:
+    """A CronJob. One with a uid was let into a cluster once, whatever its schedule."""
+    spec = workload.spec
+    if spec.schedule and not workload.metadata.uid:
+        try:
+            time_zone(spec.time_zone or "")
+        except ValueError as error:
+            raise InputError(str(error), path=".spec.timeZone") from None
+        try:
+            parse_schedule(spec.schedule, spec.time_zone or "")
+        except ValueError as error:
+            raise InputError(str(error), path=".spec.schedule") from None
+    check_not_negative(spec.starting_deadline_seconds, ".spec.startingDeadlineSeconds")
+    check_not_negative(spec.successful_jobs_history_limit, ".spec.successfulJobsHistoryLimit")
+    check_not_negative(spec.failed_jobs_history_limit, ".spec.failedJobsHistoryLimit")
+    check_time(workload.status.last_schedule_time, ".status.lastScheduleTime")
+    try:
+        _check_job_spec(spec.job_template.spec)
+    except InputError as error:
+        raise InputError(error.problem, path=f".spec.jobTemplate{error.path}") from None
+
+
+def _check_job_spec(spec: JobSpec) -> None:
     check_not_negative(spec.parallelism, ".spec.parallelism")
     check_not_negative(spec.completions, ".spec.completions")
     check_not_negative(spec.backoff_limit, ".spec.backoffLimit")
@@ -91,7 +116,6 @@ def check_job(job: Job) -> None:
     if spec.pod_failure_policy is not None:
         _check_failure_policy(spec, spec.pod_failure_policy.rules)
     _check_template(spec.template)
-    check_time(job.status.start_time, ".status.startTime")
 
 
 def _check_replicas(spec: ReplicaSetSpec) -> None:
@@ -112,10 +136,8 @@ def _check_selection(selector: LabelSelector | None, template: PodTemplate) -> N
 
 
 def _check_template(template: PodTemplate) -> None:
-    check_labels(template.metadata.labels, ".spec.template.metadata.labels")
     check_annotations(template.metadata.annotations, ".spec.template.metadata.annotations")
     check_pod_spec(template.spec, ".spec.template.spec")
-    check_pod_limits(template.spec, ".spec.template.spec")
 
 
 def _check_indexed(spec: JobSpec) -> None:

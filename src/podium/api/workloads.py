@@ -1,5 +1,7 @@
 """What makes pods: ReplicaSet, Deployment, StatefulSet, DaemonSet (apps/v1), ReplicationController, Job (batch/v1).
 
+A CronJob (batch/v1) makes Jobs.
+
 With them the ControllerRevision (apps/v1), in which StatefulSets and DaemonSets keep their templates. Service (core/v1)
 stands here too: with the others it says which pods belong together for default spreading.
 """
@@ -261,6 +263,42 @@ class Job(Kubernetes, frozen=True, kw_only=True):
 
     spec: JobSpec = JobSpec()
     status: JobStatus = JobStatus()
+
+
+class JobTemplate(Narrow, frozen=True, kw_only=True):
+    """The Jobs that a CronJob makes."""
+
+    metadata: ObjectMeta = ObjectMeta()
+    spec: JobSpec = JobSpec()
+
+
+class CronJobSpec(Narrow, frozen=True, kw_only=True):
+    """When Jobs begin, and what becomes of one that comes too late, or while the last one runs.
+
+    `starting_deadline_seconds` after its time a Job is not begun any more; None: however late it is.
+    """
+
+    schedule: str = ""
+    time_zone: str | None = None
+    concurrency_policy: Literal["Allow", "Forbid", "Replace"] = "Allow"
+    starting_deadline_seconds: Int64 | None = None
+    suspend: bool = False
+    job_template: JobTemplate = JobTemplate()
+    successful_jobs_history_limit: Int32 = 3
+    failed_jobs_history_limit: Int32 = 1
+
+
+class CronJobStatus(Narrow, frozen=True, kw_only=True):
+    """The time for which a Job was begun last."""
+
+    last_schedule_time: str | None = None
+
+
+class CronJob(Kubernetes, frozen=True, kw_only=True):
+    """Makes Jobs by the clock (batch/v1)."""
+
+    spec: CronJobSpec = CronJobSpec()
+    status: CronJobStatus = CronJobStatus()
 
 
 class ServiceSpec(Narrow, frozen=True, kw_only=True):

@@ -38,10 +38,13 @@ class InterPodAffinityArgs(msgspec.Struct, frozen=True, forbid_unknown_fields=Tr
 
     ``hardPodAffinityWeight``: what the required affinity of a pod already there adds to the score.
     ``ignorePreferredTermsOfExistingPods``: pods without preferred terms of their own are not rated at all.
+    ``nominatedPodsRepel``: the required anti-affinity of nominated pods keeps others off also where no placed pod has
+    any. kube-scheduler skips the filter there.
     """
 
     hard_pod_affinity_weight: Annotated[int, msgspec.Meta(ge=0, le=100)] = 1
     ignore_preferred_terms_of_existing_pods: bool = False
+    nominated_pods_repel: bool = False
 
 
 class InterPodAffinity:
@@ -56,10 +59,10 @@ class InterPodAffinity:
         self._cluster = context.cluster
 
     def pre_filter(self, state: CycleState, pod: PodRecord, cluster: Cluster) -> Status:
-        """Skip pods without required terms whom nobody's anti-affinity selects.
+        """Skip pods without required terms whom no placed pod's anti-affinity selects.
 
-        Nominated pods count as well as placed ones, where kube-scheduler looks at placed ones alone: or else a
-        preemptor would meet its victim's replacement in the room that was made for it, and preempt for ever.
+        Nor, if that is wanted, a nominated pod's: or else a preemptor that keeps others off may meet its victim's
+        replacement in the room that was made for it, and preempt again.
         """
         pod_class = pod.pod_class
         if pod_class.required_affinity or pod_class.required_anti_affinity:
@@ -67,7 +70,7 @@ class InterPodAffinity:
         opposing = cluster.carried.anti_affinity(pod_class)
         if any(_is_found(cluster, CarriesAntiAffinity(term), term.topology_key) for term in opposing):
             return SUCCESS
-        nominated = cluster.nominations.all() if opposing else []
+        nominated = cluster.nominations.all() if opposing and self._args.nominated_pods_repel else []
         carried = {term for waiting, _ in nominated for term in waiting.pod_class.required_anti_affinity}
         return SKIP if carried.isdisjoint(opposing) else SUCCESS
 

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from podium.api.errors import InputError, field_path
 from podium.api.meta import Kubernetes, ObjectMeta
 from podium.api.pod import Pod
-from podium.api.workloads import DaemonSet, Deployment, Job, ReplicaSet, ReplicationController, StatefulSet
+from podium.api.workloads import CronJob, DaemonSet, Deployment, Job, ReplicaSet, ReplicationController, StatefulSet
 from podium.machines.kubelets.pod_annotations import (
     CRASH_AFTER,
     DURATION,
@@ -64,6 +64,8 @@ def _path(metadata: str, name: str) -> str:
 def _pod_metadata(object_: Kubernetes) -> list[tuple[ObjectMeta, str]]:
     if isinstance(object_, Pod):
         return [(object_.metadata, ".metadata")]
+    if isinstance(object_, CronJob):
+        return [(object_.spec.job_template.spec.template.metadata, ".spec.jobTemplate.spec.template.metadata")]
     if isinstance(object_, Workload | Job):
         return [(object_.spec.template.metadata, ".spec.template.metadata")]
     return []

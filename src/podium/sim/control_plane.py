@@ -15,10 +15,12 @@ from podium.machines.nodes.node_lifecycle import NodeLifecycle
 from podium.machines.nodes.pod_garbage import PodGarbageCollector
 from podium.machines.nodes.taint_eviction import TaintEviction
 from podium.machines.observations import NodeHeard, NodeSilent, Observation
+from podium.machines.workloads.cron_jobs import CronJobs
 from podium.machines.workloads.daemon_sets import DaemonSets
 from podium.machines.workloads.deployments import Deployments
 from podium.machines.workloads.jobs import Jobs
 from podium.machines.workloads.replica_sets import ReplicaSets
+from podium.machines.workloads.resource_claims import ResourceClaims
 from podium.machines.workloads.stateful_sets import StatefulSets
 from podium.sim.component import Component
 from podium.sim.scenario import Scenario
@@ -51,6 +53,8 @@ class ControlPlane:
             Component("statefulset-controller", StatefulSets),
             Component("daemonset-controller", DaemonSets),
             Component("job-controller", Jobs),
+            Component("cronjob-controller", CronJobs),
+            Component("resource-claim-controller", ResourceClaims),
             Component("default-budget-controller", DefaultBudgets),
             Component("disruption-controller", DisruptionController),
             Component("avoid-list-controller", AvoidLists),

@@ -96,7 +96,9 @@ def _times(document: Document) -> Iterator[int]:
     if meta.creation_timestamp:
         yield parse_time(meta.creation_timestamp)
     if meta.deletion_timestamp:
-        yield parse_time(meta.deletion_timestamp) - (meta.deletion_grace_period_seconds or 0) * _SECOND
+        began = parse_time(meta.deletion_timestamp) - (meta.deletion_grace_period_seconds or 0) * _SECOND
+        if began >= 0:
+            yield began
     if isinstance(object_, Pod) and object_.status.start_time:
         yield parse_time(object_.status.start_time)
     if isinstance(object_, Pod | Node):

@@ -77,6 +77,8 @@ class Room:
     def _clear(self, pods: list[PodRecord], node_name: str, cause: str, now: int) -> list[Action]:
         actions: list[Action] = []
         for pod in pods:
+            self._cluster.nominations.remove(pod.uid)
+        for pod in pods:
             actions.append(ClearNomination(pod.key, pod.uid, cause))
             self._reports.write(pod.uid, "")
             self.given_up(pod, node_name, now)

@@ -1,4 +1,4 @@
-"""What workloads are told of pods that could not be made.
+"""What workloads are told of pods and Jobs that could not be made.
 
 Source: pkg/controller/controller_utils.go (createPods, FailedCreatePodReason).
 """
@@ -6,16 +6,18 @@ Source: pkg/controller/controller_utils.go (createPods, FailedCreatePodReason).
 from __future__ import annotations
 
 from podium.api.meta import Kubernetes
-from podium.machines.actions import Action, Record
+from podium.machines.actions import Action, CreateObject, Record
 from podium.machines.answers import Answer
 from podium.machines.observations import Answered
 from podium.machines.workloads.workload import Workload
 
 FAILED_CREATE = "FailedCreate"
-"""The reason of Events about pods that could not be made."""
+"""The reason of Events about pods and Jobs that could not be made."""
 
+# By what was to be made; of other objects nothing is told.
+_MADE = {"Pod": "Error creating", "Job": "Error creating job"}
 _GOING = "NamespaceTerminating"
-# Answers that say nothing of why a pod was not made, or that it may have been.
+# Answers that say nothing of why something was not made, or that it may have been.
 _SILENT = (Answer.DONE, Answer.UNKNOWN)
 
 
@@ -28,10 +30,11 @@ class FailedCreations:
 
     def told(self, workload: Workload[Kubernetes], answered: Answered, now: int) -> list[Action]:
         """The Event about a creation that has ended, if there is something to tell."""
-        problem = answered.problem
-        if problem is None or answered.answer in _SILENT or problem.cause == _GOING:
+        problem, action = answered.problem, answered.action
+        what = _MADE.get(action.raw["kind"]) if isinstance(action, CreateObject) else None
+        if what is None or problem is None or answered.answer in _SILENT or problem.cause == _GOING:
             return []
-        message = f"Error creating: {problem.message}"
+        message = f"{what}: {problem.message}"
         if self._told.get(workload.uid) == (now, message):
             return []
         self._told[workload.uid] = now, message

@@ -210,7 +210,7 @@ class WorkloadController(ABC, Generic[Kind]):
         """Take in an answer, and tell whose workload it is of what was not created."""
         self._take_answer(action, answered, now)
         uid = self._owner_of(action)
-        if uid is None or not isinstance(action, CreateObject) or action.raw["kind"] != "Pod":
+        if uid is None or not isinstance(action, CreateObject):
             return []
         return self._failed_creations.told(self._workloads[uid], answered, now)
 

@@ -1,0 +1,208 @@
+"""The schedules of CronJobs: five fields as cron has them, or one of its names such as @hourly.
+
+The rules of github.com/robfig/cron/v3 (ParseStandard, SpecSchedule.Next), with which Kubernetes reads them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, date, datetime, timedelta, tzinfo
+from functools import lru_cache
+from zoneinfo import ZoneInfo
+
+from podium.api.errors import shown
+from podium.api.times import parse_duration
+
+_SECOND = 10**9
+_MINUTE = 60 * _SECOND
+_DAY = timedelta(days=1)
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_LAST_DAY = date(9990, 1, 1)
+# A schedule that names no day within so many years names none (31 February).
+_YEARS_AHEAD = 5
+_ZONE_PREFIXES = ("CRON_TZ=", "TZ=")
+_EVERY = "@every "
+_NAMED: Mapping[str, str] = {
+    "@yearly": "0 0 1 1 *",
+    "@annually": "0 0 1 1 *",
+    "@monthly": "0 0 1 * *",
+    "@weekly": "0 0 * * 0",
+    "@daily": "0 0 * * *",
+    "@midnight": "0 0 * * *",
+    "@hourly": "0 * * * *",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class _Field:
+    """What a field is called, and what it may be; ``names`` count from the least."""
+
+    name: str
+    least: int
+    most: int
+    names: Sequence[str] = ()
+
+
+_MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
+_WEEKDAYS = ("sun", "mon", "tue", "wed", "thu", "fri", "sat")
+_FIELDS = (
+    _Field("minute", 0, 59),
+    _Field("hour", 0, 23),
+    _Field("day of month", 1, 31),
+    _Field("month", 1, 12, _MONTHS),
+    _Field("day of week", 0, 6, _WEEKDAYS),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Every:
+    """Again and again after the same time, which is in whole seconds."""
+
+    interval_ns: int
+
+    def next_ns(self, after_ns: int) -> int | None:
+        """The first time after another."""
+        return (after_ns // _SECOND) * _SECOND + self.interval_ns
+
+
+@dataclass(frozen=True, slots=True)
+class Schedule:
+    """The minutes, by the clocks of a zone, that five fields name.
+
+    Where both the day of the month and that of the week are limited, either will do (``either_day``). Times that clocks
+    skip are left out; those that they show twice come twice.
+    """
+
+    minutes: tuple[int, ...]
+    hours: tuple[int, ...]
+    days: frozenset[int]
+    months: frozenset[int]
+    weekdays: frozenset[int]
+    either_day: bool
+    zone: tzinfo
+
+    def next_ns(self, after_ns: int) -> int | None:
+        """The first time after another; None where there is none within five years."""
+        earliest_ns = (after_ns // _MINUTE + 1) * _MINUTE
+        here = (_EPOCH + timedelta(seconds=earliest_ns // _SECOND)).astimezone(self.zone)
+        # Clocks that go back at midnight show the day before once more.
+        for day in self._days_from(here.date() - _DAY):
+            found = min((time for time in self._times_on(day) if time >= earliest_ns), default=None)
+            if found is not None:
+                return found
+        return None
+
+    def _days_from(self, day: date) -> Iterator[date]:
+        last_year = day.year + _YEARS_AHEAD
+        while day.year <= last_year and day < _LAST_DAY:
+            if day.month not in self.months:
+                day = (day.replace(day=1) + timedelta(days=32)).replace(day=1)
+                continue
+            if self._names(day):
+                yield day
+            day += _DAY
+
+    def _names(self, day: date) -> bool:
+        is_day, is_weekday = day.day in self.days, day.isoweekday() % 7 in self.weekdays
+        return (is_day or is_weekday) if self.either_day else (is_day and is_weekday)
+
+    def _times_on(self, day: date) -> Iterator[int]:
+        """The times on a day, by the zone's clocks, in nanoseconds."""
+        midnight = datetime(day.year, day.month, day.day, tzinfo=self.zone)
+        is_plain = midnight.utcoffset() == (midnight + _DAY).utcoffset()
+        for hour in self.hours:
+            for minute in self.minutes:
+                for fold in (0,) if is_plain else (0, 1):
+                    there = midnight.replace(hour=hour, minute=minute, fold=fold)
+                    time = there.astimezone(UTC)
+                    if is_plain or _clock(time.astimezone(self.zone)) == _clock(there):
+                        yield round((time - _EPOCH).total_seconds()) * _SECOND
+
+
+@lru_cache(maxsize=4_096)
+def parse_schedule(text: str, zone: str = "") -> Schedule | Every:
+    """The schedule of a CronJob, by the clocks of a time zone ("" is UTC). Raises ValueError.
+
+    A zone may stand in the schedule itself (`TZ=Europe/Paris 0 6 * * *`), as it does in old CronJobs.
+    """
+    prefix = next((one for one in _ZONE_PREFIXES if text.startswith(one)), "")
+    if prefix:
+        zone, _, text = text.removeprefix(prefix).partition(" ")
+    found, spec = time_zone(zone), text.strip()
+    if spec.startswith(_EVERY):
+        seconds = parse_duration(spec.removeprefix(_EVERY).strip()) // _SECOND
+        return Every(max(1, seconds) * _SECOND)
+    if spec.startswith("@") and spec not in _NAMED:
+        raise ValueError(f"{shown(spec)} is no schedule; write five fields, @every 1h, or one of {', '.join(_NAMED)}")
+    parts = _NAMED.get(spec, spec).split()
+    if len(parts) != len(_FIELDS):
+        names = ", ".join(field.name for field in _FIELDS)
+        raise ValueError(f"{shown(text)} has {len(parts)} fields; write five: {names}, as in 30 6 * * 1-5")
+    minutes, hours, days, months, weekdays = (
+        _read_field(part, field) for part, field in zip(parts, _FIELDS, strict=True)
+    )
+    is_any_day = _is_star(parts[2]) or _is_star(parts[4])
+    return Schedule(tuple(sorted(minutes)), tuple(sorted(hours)), days, months, weekdays, not is_any_day, found)
+
+
+@lru_cache(maxsize=1_024)
+def time_zone(name: str) -> tzinfo:
+    """A zone of the time zone database; "" is UTC. Raises ValueError."""
+    if name in ("", "UTC"):
+        return UTC
+    try:
+        return ZoneInfo(name)
+    except (KeyError, ValueError, OSError):
+        raise ValueError(f"{shown(name)} is no time zone; write one such as Etc/UTC or Europe/Paris") from None
+
+
+def _clock(moment: datetime) -> tuple[int, int, int, int]:
+    return moment.day, moment.hour, moment.minute, moment.fold
+
+
+def _is_star(part: str) -> bool:
+    """Whether a field leaves everything open: steps beyond one do not."""
+    for item in part.split(","):
+        span, _, step = item.partition("/")
+        if span in ("*", "?") and step in ("", "1"):
+            return True
+    return False
+
+
+def _read_field(part: str, field: _Field) -> frozenset[int]:
+    found: set[int] = set()
+    for item in part.split(","):
+        found.update(_read_item(item, field))
+    return frozenset(found)
+
+
+def _read_item(item: str, field: _Field) -> range:
+    """The numbers of one part of a list: `*`, `5`, `1-5`, each perhaps with a step as in `*/15`."""
+    span, slash, step_text = item.partition("/")
+    first, dash, last = span.partition("-")
+    if span in ("*", "?"):
+        least, most = field.least, field.most
+    else:
+        least = _read_number(first, field)
+        # A step goes on to the end where no end is given.
+        most = _read_number(last, field) if dash else field.most if slash else least
+    step = _read_step(step_text, field) if slash else 1
+    if least < field.least or most > field.most or least > most:
+        raise ValueError(f"{shown(item)} is no {field.name}; write {field.least} to {field.most}, or a span of these")
+    return range(least, most + 1, step)
+
+
+def _read_number(text: str, field: _Field) -> int:
+    name = text.lower()
+    if name in field.names:
+        return field.least + field.names.index(name)
+    if not text.isascii() or not text.isdigit() or len(text) > 4:
+        raise ValueError(f"{shown(text)} is no {field.name}; write {field.least} to {field.most}")
+    return int(text)
+
+
+def _read_step(text: str, field: _Field) -> int:
+    if not text.isascii() or not text.isdigit() or len(text) > 4 or int(text) == 0:
+        raise ValueError(f"{shown(text)} is no step of a {field.name}; write 1 or more, as in */15")
+    return int(text)
