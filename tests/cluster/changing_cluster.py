@@ -12,13 +12,43 @@ from podium.api.meta import Kubernetes
 from podium.api.node import Namespace, Node
 from podium.api.pod import Pod
 from podium.api.policy import POLICY_ANNOTATION, PodDisruptionBudget
+from podium.api.selectors import compile_label_selector
+from podium.cluster.affinity_term import compile_term
 from podium.cluster.cluster import Cluster
-from tests.builders import PREEMPTED, at, namespace, node
-from tests.generators import EVERYTHING, LABELS, Traits, budgets, nodes, pods
+from podium.cluster.matchers import (
+    CarriesAffinity,
+    CarriesAntiAffinity,
+    CarriesPreference,
+    HoldsHostPort,
+    InNamespace,
+    Predicate,
+    Selected,
+    UsesClaim,
+)
+from podium.cluster.pod_class import HostPort
+from tests.builders import PREEMPTED, at, namespace, node, selector
+from tests.generators import EVERYTHING, LABELS, SELECTORS, Traits, budgets, nodes, pods, terms
 
 NAMES = ("node-0", "node-1", "node-2", "node-3")
 SOME_NODE = st.sampled_from(NAMES)
 SOME_OBJECT = st.integers(0, 99)
+
+
+@st.composite
+def predicates(draw: st.DrawFn) -> Predicate:
+    term = compile_term(draw(terms()), "default")
+    namespace = draw(st.sampled_from(("default", "shop")))
+    found: list[Predicate] = [
+        Selected((term,)),
+        Selected((term, compile_term(draw(terms()), "shop"))),
+        InNamespace(namespace, compile_label_selector(selector(draw(st.sampled_from(SELECTORS))))),
+        CarriesAntiAffinity(term),
+        CarriesAffinity(term),
+        CarriesPreference(draw(st.integers(-5, 5)), term),
+        HoldsHostPort(HostPort("0.0.0.0", "TCP", draw(st.sampled_from((80, 81))))),
+        UsesClaim(namespace, "data"),
+    ]
+    return draw(st.sampled_from(found))
 
 
 class ChangingCluster(RuleBasedStateMachine):

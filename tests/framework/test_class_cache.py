@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+from weakref import ref
+
 import numpy as np
 import pytest
 
 from podium.cluster.arrays import Int64s
 from podium.cluster.change_log import ChangeLog
-from podium.framework.class_cache import ClassCache, KeptRows
+from podium.cluster.cluster import Cluster
+from podium.cluster.pod_class import PodClass
+from podium.framework.class_cache import ClassCache, KeptByClass, KeptRows
+from tests.builders import pod
 
 COUNT = 20
 
@@ -100,20 +105,43 @@ def test_a_computation_that_fails_leaves_the_rows_out_of_date() -> None:
 
 
 def test_the_classes_used_last_are_kept() -> None:
-    cache = ClassCache(limit=2)
-    first = cache.rows(1, "key")
-    cache.rows(2, "key")
-    assert cache.rows(1, "key") is first
+    cache, (one, two, three) = ClassCache(limit=2), classes(3)
+    first = cache.rows(one, "key")
+    second = cache.rows(two, "key")
+    assert cache.rows(one, "key") is first
 
-    cache.rows(3, "key")
+    cache.rows(three, "key")
 
-    assert cache.rows(1, "key") is first
-    assert len(cache.rows(2, "key").values) == 0
+    assert cache.rows(one, "key") is first
+    assert cache.rows(two, "key") is not second
 
 
 def test_rows_are_kept_by_class_and_key() -> None:
-    cache = ClassCache(limit=2)
+    cache, (one, two) = ClassCache(limit=2), classes(2)
 
-    assert cache.rows(1, "a") is cache.rows(1, "a")
-    assert cache.rows(1, "a") is not cache.rows(1, "b")
-    assert cache.rows(1, "a") is not cache.rows(2, "a")
+    assert cache.rows(one, "a") is cache.rows(one, "a")
+    assert cache.rows(one, "a") is not cache.rows(one, "b")
+    assert cache.rows(one, "a") is not cache.rows(two, "a")
+
+
+def test_only_so_many_keys_of_a_class_are_kept() -> None:
+    kept_values, (one,) = KeptByClass[list[int]](classes=1, keys=2), classes(1)
+    first = kept_values.get(one, "a", list)
+    for key in ("b", "c"):
+        kept_values.get(one, key, list)
+
+    assert kept_values.get(one, "a", list) is not first
+
+
+def test_what_is_kept_of_a_class_goes_with_it() -> None:
+    cache, (one, two) = ClassCache(limit=2), classes(2)
+    rows = [ref(cache.rows(each, "key")) for each in (one, two)]
+
+    del one
+
+    assert [each() is None for each in rows] == [True, False]
+
+
+def classes(number: int) -> list[PodClass]:
+    cluster = Cluster()
+    return [cluster.read(pod(f"p{n}", cpu=n + 1)).pod_class for n in range(number)]

@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 
 from podium.api.pod import PodAffinityTerm
 from podium.api.selectors import NOTHING, Selector, compile_label_selector
+from podium.cluster.marks import NAMESPACE, Mark, selector_needs
 
 NAMESPACE_NAME_LABEL = "kubernetes.io/metadata.name"
 
@@ -70,6 +71,14 @@ class AffinityTerm:
         """
         means_all = self.namespace_selector.matches({})
         return self.selector.matches(labels) if means_all else self.selects(namespace, labels, namespaces)
+
+    @property
+    def needs(self) -> list[list[Mark]]:
+        """The marks without which no pod class is meant."""
+        groups = selector_needs(self.selector)
+        if self.namespace_selector == NOTHING:
+            groups.append([(NAMESPACE, name) for name in sorted(self.namespaces)])
+        return groups
 
 
 def compile_terms(terms: Iterable[PodAffinityTerm], namespace: str) -> tuple[AffinityTerm, ...]:

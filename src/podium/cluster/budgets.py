@@ -8,11 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
+from weakref import WeakKeyDictionary
 
 from podium.api.budget_rate import full_ns, rate_of
 from podium.api.disruption_rate import Rate
 from podium.api.policy import PodDisruptionBudget
 from podium.api.selectors import NOTHING, Selector, compile_label_selector
+from podium.cluster.change_log import BoundedLog
+from podium.cluster.marks import NAMESPACE, Needs, selector_needs
 from podium.cluster.pod_class import PodClass
 
 _LOG_LIMIT = 512
@@ -48,6 +51,11 @@ class Budget:
         """
         return pod_class.namespace == self.namespace and self.selector.matches(pod_class.labels)
 
+    @property
+    def needs(self) -> Needs:
+        """The marks without which no pod class is counted."""
+        return [*selector_needs(self.selector), [(NAMESPACE, self.namespace)]]
+
 
 @dataclass(frozen=True, slots=True)
 class _Bucket:
@@ -74,13 +82,12 @@ class Budgets:
     def __init__(self) -> None:
         # By namespace, and name.
         self._budgets: dict[str, dict[str, Budget]] = {}
-        # By namespace, and id of a class: which of them count it.
-        self._over: dict[str, dict[int, tuple[PodClass, set[str]]]] = {}
+        # By namespace, and class: which of them count it.
+        self._over: dict[str, WeakKeyDictionary[PodClass, set[str]]] = {}
         self._buckets: dict[str, _Bucket] = {}
         self._now = 0
         self._next_change_ns: int | None = None
-        self._changed: list[Budget] = []
-        self._forgotten = 0
+        self._changes: BoundedLog[Budget] = BoundedLog(_LOG_LIMIT)
 
     def __len__(self) -> int:
         return sum(map(len, self._budgets.values()))
@@ -88,14 +95,14 @@ class Budgets:
     @property
     def position(self) -> int:
         """The position after the newest change."""
-        return self._forgotten + len(self._changed)
+        return self._changes.position
 
     def since(self, position: int) -> list[Budget] | None:
         """The budgets that changed after ``position``, as they were before and as they are now.
 
         None where that is too long ago to be known.
         """
-        return None if position < self._forgotten else self._changed[position - self._forgotten :]
+        return self._changes.entries_since(position)
 
     def put(self, budget: PodDisruptionBudget) -> None:
         """Add or replace a budget. A selector that does not parse covers nothing, as upstream decides."""
@@ -123,13 +130,13 @@ class Budgets:
         before = there.pop(name, None)
         if before is None:
             return
-        for _, names in self._over.get(namespace, {}).values():
+        for names in self._over.get(namespace, {}).values():
             names.discard(name)
         if not there:
             del self._budgets[namespace]
             self._over.pop(namespace, None)
         self._buckets.pop(key, None)
-        self._note(before)
+        self._changes.append(before)
 
     def pass_time(self, now: int) -> None:
         """What the rates have left is as of ``now`` from here on."""
@@ -165,12 +172,11 @@ class Budgets:
 
     def _names_over(self, pod_class: PodClass, there: Mapping[str, Budget]) -> set[str]:
         """The names of the budgets that count a class; each class is asked about once."""
-        asked = self._over.setdefault(pod_class.namespace, {})
-        known = asked.get(pod_class.id)
-        if known is None or known[0] is not pod_class:
-            known = pod_class, {name for name, budget in there.items() if budget.counts(pod_class)}
-            asked[pod_class.id] = known
-        return known[1]
+        asked = self._over.setdefault(pod_class.namespace, WeakKeyDictionary())
+        known = asked.get(pod_class)
+        if known is None:
+            known = asked[pod_class] = {name for name, budget in there.items() if budget.counts(pod_class)}
+        return known
 
     def _set(self, budget: Budget) -> None:
         there = self._budgets.setdefault(budget.namespace, {})
@@ -179,17 +185,11 @@ class Budgets:
             return
         there[budget.name] = budget
         if before is None or before.selector != budget.selector:
-            for pod_class, names in self._over.get(budget.namespace, {}).values():
+            for pod_class, names in self._over.get(budget.namespace, {}).items():
                 (names.add if budget.counts(pod_class) else names.discard)(budget.name)
             if before is not None:
-                self._note(before)
-        self._note(budget)
-
-    def _note(self, budget: Budget) -> None:
-        self._changed.append(budget)
-        if len(self._changed) > 2 * _LOG_LIMIT:
-            del self._changed[:_LOG_LIMIT]
-            self._forgotten += _LOG_LIMIT
+                self._changes.append(before)
+        self._changes.append(budget)
 
     def _expect_change(self, bucket: _Bucket | None) -> None:
         """A token of a rate is to come back."""

@@ -1,40 +1,59 @@
-"""Which rows changed, in order, so that a cache can ask what it missed."""
+"""What changed, in order, so that a cache can ask what it missed."""
 
 from __future__ import annotations
+
+from typing import Generic, TypeVar
 
 import numpy as np
 
 from podium.cluster.arrays import Int64s
 
+Entry = TypeVar("Entry")
 
-class ChangeLog:
-    """An append-only list of changed rows with a bounded memory.
 
-    A reader keeps the position up to which it is current, and asks for the rows changed since.
+class BoundedLog(Generic[Entry]):
+    """An append-only list with a bounded memory: of the last ``limit`` entries, and at times of as many before them.
+
+    A reader keeps the position up to which it is current, and asks for what came after it.
     """
 
-    def __init__(self, limit: int = 4096) -> None:
-        self._rows: list[int] = []
+    def __init__(self, limit: int) -> None:
+        self._entries: list[Entry] = []
         self._base = 0
         self._limit = limit
 
     @property
     def position(self) -> int:
-        """The position after the newest change."""
-        return self._base + len(self._rows)
+        """The position after the newest entry."""
+        return self._base + len(self._entries)
+
+    def append(self, entry: Entry) -> None:
+        """Add an entry."""
+        self._entries.append(entry)
+        if len(self._entries) > 2 * self._limit:
+            del self._entries[: self._limit]
+            self._base += self._limit
+
+    def entries_since(self, position: int) -> list[Entry] | None:
+        """The entries after ``position``; None when the log no longer reaches back."""
+        return None if position < self._base else self._entries[position - self._base :]
+
+
+class ChangeLog(BoundedLog[int]):
+    """Which rows changed."""
+
+    def __init__(self, limit: int = 4096) -> None:
+        super().__init__(limit)
 
     def touch(self, row: int) -> None:
         """Note that ``row`` changed."""
-        self._rows.append(row)
-        if len(self._rows) > 2 * self._limit:
-            del self._rows[: self._limit]
-            self._base += self._limit
+        self.append(row)
 
     def since(self, position: int) -> Int64s | None:
         """The distinct rows changed after ``position``, ascending; None when the log no longer reaches back."""
-        if position < self._base:
+        missed = self.entries_since(position)
+        if missed is None:
             return None
-        missed = self._rows[position - self._base :]
         if len(missed) < 2:
             return np.array(missed, dtype=np.int64)
         return np.array(sorted(set(missed)), dtype=np.int64)

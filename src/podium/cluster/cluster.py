@@ -22,10 +22,11 @@ from podium.cluster.carried_terms import CarriedTerms
 from podium.cluster.devices import DeviceObject, Devices
 from podium.cluster.disruption_cap import DisruptionCap
 from podium.cluster.groups import Groups
+from podium.cluster.marks import NAMESPACE
 from podium.cluster.matchers import Matcher, Matchers, Predicate
 from podium.cluster.nodes import NodeColumns
 from podium.cluster.nominations import Nominations
-from podium.cluster.pod_class import PodClass, PodClasses
+from podium.cluster.pod_class import PodClasses
 from podium.cluster.pods import NO_ROW, PodRecord, PodTable, read_pod
 from podium.cluster.storage import Storage, StorageObject
 
@@ -44,7 +45,7 @@ class Cluster:
         self.namespaces = NamespaceLabels()
         self.classes = PodClasses(self.nodes)
         self.matchers = Matchers(self.nodes, self.namespaces)
-        self.carried = CarriedTerms(self.namespaces)
+        self.carried = CarriedTerms(self.namespaces, self.classes)
         self.pods = PodTable()
         self.placed: dict[str, PodRecord] = {}
         self.claim_users: dict[str, int] = {}
@@ -58,11 +59,15 @@ class Cluster:
         self._astray: dict[str, dict[str, PodRecord]] = {}
 
     def read(self, pod: Pod) -> PodRecord:
-        """The record of a pod as the API shows it; the cluster itself does not change but for learning its class."""
-        known = len(self.classes)
-        pod_class = self.classes.of(pod)
-        if pod_class.id == known:
-            self._admit(pod_class)
+        """The record of a pod as the API shows it; the cluster itself does not change but for learning its class.
+
+        The class is known for as long as there is such a record of some pod.
+        """
+        self._forget_ended()
+        pod_class, is_new = self.classes.of(pod)
+        if is_new:
+            self.matchers.admit(pod_class)
+            self.carried.admit(pod_class)
         return read_pod(pod, pod_class, honors_policy=self._honors_policy)
 
     def put(self, item: Kubernetes) -> None:
@@ -95,7 +100,8 @@ class Cluster:
             case Node():
                 self.remove_node(item.metadata.name)
             case Namespace():
-                self._relabelled(self.namespaces.remove(item.metadata.name))
+                if self.namespaces.remove(item.metadata.name):
+                    self._ask_again(item.metadata.name)
             case PodDisruptionBudget():
                 self.budgets.remove(item.key)
             case DisruptionPolicy():
@@ -114,28 +120,31 @@ class Cluster:
 
     def rows_of(self, budgets: Iterable[Budget]) -> Int64s:
         """The rows with pods that some of the budgets count, ascending."""
-        classes = np.zeros(len(self.classes.all), dtype=np.bool_)
-        for budget in budgets:
-            classes[[one.id for one in self.classes.all if budget.counts(one)]] = True
-        count = self.pods.count
-        rows = self.pods.row[:count][classes[self.pods.pod_class[:count]]]
+        found = {one.id for budget in budgets for one in self.classes.candidates(budget.needs) if budget.counts(one)}
+        rows = self.pods.row[self.pods.slots_of(found)]
         return np.unique(rows[rows != NO_ROW]).astype(np.int64)
 
     def put_namespace(self, namespace: Namespace) -> None:
         """Learn a namespace's labels."""
-        self._relabelled(self.namespaces.put(namespace.metadata.name, namespace.metadata.labels))
+        name = namespace.metadata.name
+        if self.namespaces.put(name, namespace.metadata.labels):
+            self._ask_again(name)
 
     def put_node(self, node: Node) -> int:
         """Add or replace a node; pods that were waiting for it under its name are on it now. Returns its row."""
         name = node.metadata.name
         row = self.nodes.row_of.get(name)
-        relabelled = row is None or self.nodes.node(row).metadata.labels != node.metadata.labels
+        moving: list[PodRecord] = []
+        if row is not None and self.nodes.node(row).metadata.labels != node.metadata.labels:
+            moving = list(self._on_row[row].values())
+        for record in moving:
+            self._match(record, -1)
         capacity = self.nodes.capacity
         row = self.nodes.put(node)
         if self.nodes.capacity != capacity:
             self.matchers.grow()
-        if relabelled:
-            self.matchers.forget_domains()
+        for record in moving:
+            self._match(record, 1)
         while len(self._on_row) <= row:
             self._on_row.append({})
         for record in self._astray.pop(name, {}).values():
@@ -149,7 +158,6 @@ class Cluster:
             self._unsettle(record)
             self._astray.setdefault(name, {})[record.uid] = record
         self.nodes.remove(name)
-        self.matchers.forget_domains()
 
     def add_pod(self, record: PodRecord) -> None:
         """Let a pod with a node name occupy its node. Raises ValueError for a uid that does so already."""
@@ -175,6 +183,7 @@ class Cluster:
         else:
             self._unsettle(record)
         self.pods.remove(record)
+        self._forget_ended()
         return record
 
     def replace_pod(self, record: PodRecord) -> None:
@@ -205,21 +214,30 @@ class Cluster:
         """The counts of the pods that match a predicate, from now on kept up to date."""
         matcher = self.matchers.find(predicate)
         if matcher is None:
-            matcher = self.matchers.register(predicate, self.classes.all)
-            for record in self.placed.values():
-                if record.row != NO_ROW and matcher.classes[record.pod_class.id]:
-                    matcher.count[record.row] += not (record.terminating and predicate.live_only)
+            matcher = self.matchers.register(predicate, self.classes)
+            slots = self.pods.slots_of(matcher.classes)
+            if len(slots):
+                rows = self.pods.row[slots]
+                counted = rows != NO_ROW
+                if predicate.live_only:
+                    counted &= ~self.pods.terminating[slots]
+                np.add.at(matcher.count, rows[counted], 1)
         return matcher
 
     def domain_counts(self, predicate: Predicate, key: str) -> Int64s:
         """``[codes]`` pods that match in each domain of a topology key; code 0 holds nodes without the label."""
         return self.matchers.domain(self.matcher(predicate), key)
 
-    def _relabelled(self, changed: bool) -> None:
-        """Ask anew which pods the terms mean, where the labels of a namespace ``changed``."""
-        if changed:
-            self.matchers.clear()
-            self.carried.forget_selections()
+    def _ask_again(self, namespace: str) -> None:
+        """Ask anew which terms mean the pods of a namespace whose labels changed."""
+        for pod_class in self.classes.candidates([[(NAMESPACE, namespace)]]):
+            self.matchers.ask_again(pod_class)
+            self.carried.ask_again(pod_class)
+
+    def _forget_ended(self) -> None:
+        for one in self.classes.take_ended():
+            self.matchers.end(one.id)
+            self.carried.end(one.id, one.carried)
 
     def _backed_anew(self, changed: bool) -> None:
         """Look at all nodes anew, where classes of devices came to stand for other extended resources."""
@@ -227,10 +245,6 @@ class Cluster:
             for row in self.nodes.row_of.values():
                 self.nodes.changes.touch(row)
                 self.nodes.node_changes.touch(row)
-
-    def _admit(self, pod_class: PodClass) -> None:
-        self.matchers.admit(pod_class)
-        self.carried.admit(pod_class)
 
     def _settle(self, record: PodRecord, row: int) -> None:
         record.row = row
@@ -256,7 +270,10 @@ class Cluster:
             self.claim_users[key] = users = self.claim_users.get(key, 0) + sign
             if not users:
                 del self.claim_users[key]
-        for matcher in self.matchers.counting(pod_class):
-            if not (record.terminating and matcher.predicate.live_only):
-                matcher.add(row, sign, nodes)
+        self._match(record, sign)
         nodes.changes.touch(row)
+
+    def _match(self, record: PodRecord, sign: int) -> None:
+        for matcher in self.matchers.counting(record.pod_class):
+            if not (record.terminating and matcher.predicate.live_only):
+                matcher.add(record.row, sign, self.nodes)

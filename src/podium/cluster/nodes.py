@@ -6,6 +6,7 @@ Rows of removed nodes are used again. Shapes: ``[rows]``, or ``[resources, rows]
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -14,32 +15,14 @@ from podium.api.node import Node, Taint
 from podium.api.requests import node_allocatable
 from podium.cluster.arrays import Bools, Int32s, Int64s, UInt64s, grown, stable_hash
 from podium.cluster.change_log import ChangeLog
+from podium.cluster.codes import Codes, LabelColumn, ResourceNames
 
 CPU, MEMORY, EPHEMERAL_STORAGE = 0, 1, 2
 FIRST_RESOURCES = ("cpu", "memory", "ephemeral-storage")
 # A pseudo label key under which a node's name can be selected (matchFields knows this field only).
 NAME_FIELD = "\0metadata.name"
-
-
-class LabelColumn:
-    """The values of one label key, as codes: ``codes[row]`` is 0 where the node lacks the label."""
-
-    def __init__(self, capacity: int) -> None:
-        self.codes: Int32s = np.zeros(capacity, dtype=np.int32)
-        self.values: list[str | None] = [None]
-        self._code_of: dict[str, int] = {}
-
-    def find(self, value: str) -> int:
-        """The code of ``value``, 0 where it was never seen."""
-        return self._code_of.get(value, 0)
-
-    def code(self, value: str) -> int:
-        """The code of ``value``, a new one where it was never seen."""
-        code = self._code_of.get(value)
-        if code is None:
-            code = self._code_of[value] = len(self.values)
-            self.values.append(value)
-        return code
+# How many label columns may come before those are dropped that nobody has asked for meanwhile.
+AT_LEAST = 16
 
 
 class NodeColumns:
@@ -52,8 +35,9 @@ class NodeColumns:
         self.nodes: list[Node | None] = []
         self._names: list[str] = []
         self._all_rows: Int64s = np.empty(0, dtype=np.int64)
-        self.resources: list[str] = list(FIRST_RESOURCES)
-        self.resource_index = {name: index for index, name in enumerate(FIRST_RESOURCES)}
+        self._resources = ResourceNames(FIRST_RESOURCES)
+        # By row, the resources that the node names.
+        self._named: dict[int, tuple[int, ...]] = {}
         self.present: Bools = np.zeros(capacity, dtype=np.bool_)
         self.allocatable: Int64s = np.zeros((len(FIRST_RESOURCES), capacity), dtype=np.int64)
         self.requested: Int64s = np.zeros((len(FIRST_RESOURCES), capacity), dtype=np.int64)
@@ -62,10 +46,10 @@ class NodeColumns:
         self.pod_count: Int64s = np.zeros(capacity, dtype=np.int64)
         self.unschedulable: Bools = np.zeros(capacity, dtype=np.bool_)
         self.taint_group: Int32s = np.zeros(capacity, dtype=np.int32)
-        self.taint_groups: list[tuple[Taint, ...]] = [()]
-        self._taint_group_of: dict[tuple[Taint, ...], int] = {(): 0}
+        self._taints: Codes[tuple[Taint, ...]] = Codes(())
         self.name_hash: UInt64s = np.zeros(capacity, dtype=np.uint64)
         self._labels: dict[str, LabelColumn] = {}
+        self._until_sweep = AT_LEAST
         self._free: list[int] = []
         self.changes = ChangeLog()
         self.node_changes = ChangeLog()
@@ -99,25 +83,55 @@ class NodeColumns:
             raise KeyError(row)
         return node
 
+    @property
+    def resources(self) -> list[str]:
+        """The name of each resource along the first axis of ``allocatable`` and ``requested``; "" for free places."""
+        return self._resources.names
+
+    @property
+    def resource_index(self) -> Mapping[str, int]:
+        """The place of each resource there."""
+        return self._resources.index_of
+
     def resource(self, name: str) -> int:
-        """The index of a resource along the first axis of ``allocatable`` and ``requested``."""
-        index = self.resource_index.get(name)
-        if index is None:
-            index = self.resource_index[name] = len(self.resources)
-            self.resources.append(name)
+        """The place of a resource, for one user more: a node or a pod class that names it."""
+        index = self._resources.take(name)
+        if index == len(self.allocatable):
             row = np.zeros((1, self.capacity), dtype=np.int64)
             self.allocatable = np.concatenate([self.allocatable, row])
             self.requested = np.concatenate([self.requested, row])
         return index
 
+    def give_back_resources(self, indices: Iterable[int]) -> None:
+        """A node or a pod class that named these resources does so no more."""
+        for index in indices:
+            self._resources.give_back(index)
+
+    @property
+    def taint_groups(self) -> list[tuple[Taint, ...]]:
+        """The taints of the nodes of each ``taint_group``."""
+        return self._taints.values
+
     def labels(self, key: str) -> LabelColumn:
-        """The column of a label key, made on first use."""
+        """The column of a label key, made on first use.
+
+        A column that nobody asks for is dropped when half as many others have come as there were. It comes back with
+        other codes; who keeps something by codes either pins the column, or looks whether it is still the same.
+        """
         column = self._labels.get(key)
         if column is None:
+            if not self._until_sweep:
+                self._sweep()
+            self._until_sweep -= 1
             column = self._labels[key] = LabelColumn(self.capacity)
             for row in self.row_of.values():
-                self._write_label(key, column, row, self.node(row))
+                column.write(row, _label(key, self.node(row)))
+        column.asked = True
         return column
+
+    def pin(self, key: str, number: int) -> None:
+        """So many more (or fewer) keep something by the codes of a label key."""
+        self.labels(key).pins += number
 
     def put(self, node: Node) -> int:
         """Add a node or replace the one of its name; returns its row."""
@@ -137,6 +151,12 @@ class NodeColumns:
         if self.pod_count[row]:
             raise ValueError(f"node {name} still has pods")
         self.images.remove(row)
+        self.allocatable[:, row] = 0
+        self.give_back_resources(self._named.pop(row))
+        for column in self._labels.values():
+            column.write(row, None)
+        self._taints.give_back(int(self.taint_group[row]))
+        self.taint_group[row] = 0
         self.nodes[row] = None
         self._names[row] = ""
         self.present[row] = False
@@ -180,25 +200,29 @@ class NodeColumns:
         self.allowed_pods[row] = amounts.pop("pods", 0)
         indices = {self.resource(name): amount for name, amount in amounts.items()}
         self.allocatable[:, row] = 0
+        self.give_back_resources(self._named.pop(row, ()))
+        self._named[row] = tuple(indices)
         for index, amount in indices.items():
             self.allocatable[index, row] = amount
         self.unschedulable[row] = node.spec.unschedulable
-        self.taint_group[row] = self._taint_group(node.spec.taints)
+        before = int(self.taint_group[row])
+        self.taint_group[row] = self._taints.take(node.spec.taints)
+        self._taints.give_back(before)
         self.name_hash[row] = stable_hash(node.metadata.name)
         for key, column in self._labels.items():
-            self._write_label(key, column, row, node)
+            column.write(row, _label(key, node))
         self.images.put(row, node)
 
-    def _taint_group(self, taints: tuple[Taint, ...]) -> int:
-        group = self._taint_group_of.get(taints)
-        if group is None:
-            group = self._taint_group_of[taints] = len(self.taint_groups)
-            self.taint_groups.append(taints)
-        return group
+    def _sweep(self) -> None:
+        for key in [key for key, column in self._labels.items() if not (column.asked or column.pins)]:
+            del self._labels[key]
+        for column in self._labels.values():
+            column.asked = False
+        self._until_sweep = max(AT_LEAST, len(self._labels) // 2)
 
-    def _write_label(self, key: str, column: LabelColumn, row: int, node: Node) -> None:
-        value = node.metadata.name if key == NAME_FIELD else node.metadata.labels.get(key)
-        column.codes[row] = 0 if value is None else column.code(value)
+
+def _label(key: str, node: Node) -> str | None:
+    return node.metadata.name if key == NAME_FIELD else node.metadata.labels.get(key)
 
 
 @dataclass(slots=True, eq=False)

@@ -6,21 +6,44 @@ and every other one only points at them.
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
+from weakref import ref
 
 import msgspec
 import numpy as np
 
 from podium.api.kinds import group_of
 from podium.api.meta import ObjectMeta
-from podium.api.pod import Container, Pod, PodAffinity, PodSpec
+from podium.api.pod import (
+    ISCSI,
+    RBD,
+    AWSElasticBlockStore,
+    Container,
+    GCEPersistentDisk,
+    Pod,
+    PodAffinity,
+    PodSpec,
+    Volume,
+)
 from podium.api.qos import qos_class
 from podium.api.requests import nonzero_requests, pod_requests
 from podium.api.resize import effective_spec
 from podium.cluster.affinity_term import AffinityTerm, compile_term, compile_terms
 from podium.cluster.arrays import Int64s
+from podium.cluster.marks import (
+    AFFINITY,
+    ANTI_AFFINITY,
+    CLAIM,
+    DISK,
+    HOST_PORT,
+    NAMESPACE,
+    PREFERENCE,
+    Mark,
+    MarkedThings,
+    Needs,
+)
 from podium.cluster.nodes import NodeColumns
 
 WILDCARD_IP = "0.0.0.0"  # noqa: S104 - the address that stands for all of a node's addresses
@@ -51,18 +74,23 @@ class WeightedTerm:
     term: AffinityTerm
 
 
+Disk = GCEPersistentDisk | AWSElasticBlockStore | RBD | ISCSI
+"""A disk that a pod can name itself."""
+
 Owner = tuple[str, str, str]
 """A controller's API group, kind and name."""
 
 
-@dataclass(slots=True, eq=False)
+@dataclass(slots=True, eq=False, weakref_slot=True)
 class PodClass:
     """What scheduling reads of a pod, and what was worked out from it.
 
+    ``id`` is the class's place in arrays over classes; that of a class which ended is given to another one.
     ``owner`` is None for pods without a controller. ``requests`` maps resource indices (see `NodeColumns.resource`) to
     amounts: cpu in milli, others in whole units. ``nonzero`` is (cpu milli, memory bytes) with defaults for containers
-    that name none, and ``nonzero_of_containers`` the same without regard to pod-level requests. ``memo`` belongs to
-    plugins: what they compile from the class alone, under keys of their own.
+    that name none, and ``nonzero_of_containers`` the same without regard to pod-level requests. ``marks`` are what
+    questions about classes may need (`podium.cluster.marks`). ``memo`` belongs to plugins: what they compile from the
+    class alone, under keys of their own. It must not lead back to the class.
     """
 
     id: int
@@ -79,27 +107,105 @@ class PodClass:
     required_affinity: tuple[AffinityTerm, ...]
     required_anti_affinity: tuple[AffinityTerm, ...]
     preferred: tuple[WeightedTerm, ...]
+    marks: tuple[Mark, ...] = ()
     memo: dict[Hashable, Any] = field(default_factory=dict)
 
 
+class ClassRef(ref[PodClass]):
+    """A class for as long as some pod's record points at it, and what is to be given back when none does any more."""
+
+    __slots__ = ("carried", "host_ports", "id", "key", "resources")
+
+    def __init__(self, pod_class: PodClass, ended: Callable[[Any], object], key: bytes) -> None:
+        super().__init__(pod_class, ended)  # type: ignore[call-arg]
+        self.id = pod_class.id
+        self.key = key
+        self.host_ports = pod_class.host_ports
+        self.resources = tuple(pod_class.requests)
+        self.carried = Carried(pod_class.required_anti_affinity, pod_class.required_affinity, pod_class.preferred)
+
+    def __new__(cls, pod_class: PodClass, ended: Callable[[Any], object], key: bytes) -> ClassRef:
+        return super().__new__(cls, pod_class, ended)
+
+
+@dataclass(frozen=True, slots=True)
+class Carried:
+    """The affinity terms of a pod class."""
+
+    anti_affinity: tuple[AffinityTerm, ...]
+    affinity: tuple[AffinityTerm, ...]
+    preferences: tuple[WeightedTerm, ...]
+
+
 class PodClasses:
-    """All pod classes seen. ``requests`` is ``[resources, classes]``, ``nonzero`` is ``[2, classes]``."""
+    """The classes of all pods that have a record. ``requests`` is ``[resources, ids]``, ``nonzero`` is ``[2, ids]``.
+
+    A class ends with the last record of its pods. Nobody counts them but Python itself: the classes are held weakly
+    here, and noted when they end, to be forgotten by `take_ended` when nothing is under way.
+    """
 
     def __init__(self, columns: NodeColumns) -> None:
         self._columns = columns
-        self._by_key: dict[bytes, PodClass] = {}
+        self._by_key: dict[bytes, ClassRef] = {}
+        self._by_id: list[ClassRef | None] = []
+        self._free: list[int] = []
+        self._ended: list[ClassRef] = []
+        self._marked: MarkedThings[int] = MarkedThings()
         self._encoder = msgspec.msgpack.Encoder(order="deterministic")
-        self.all: list[PodClass] = []
-        # Every host port that pods of some class hold, in order of appearance.
-        self.host_ports: dict[HostPort, None] = {}
+        # By protocol and port, the host ports that pods of some class hold, with the number of such classes.
+        self._host_ports: dict[tuple[str, int], dict[HostPort, int]] = {}
         self.requests: Int64s = np.zeros((len(columns.resources), 64), dtype=np.int64)
         self.nonzero: Int64s = np.zeros((2, 64), dtype=np.int64)
 
     def __len__(self) -> int:
-        return len(self.all)
+        return len(self._by_key)
 
-    def of(self, pod: Pod) -> PodClass:
-        """The class of ``pod``, compiled if it is the first of its kind."""
+    def __iter__(self) -> Iterator[PodClass]:
+        """The classes, by id."""
+        for known in self._by_id:
+            pod_class = None if known is None else known()
+            if pod_class is not None:
+                yield pod_class
+
+    def __getitem__(self, class_id: int) -> PodClass:
+        """The class of an id; raises KeyError where there is none."""
+        known = self._by_id[class_id]
+        pod_class = None if known is None else known()
+        if pod_class is None:
+            raise KeyError(class_id)
+        return pod_class
+
+    @property
+    def capacity(self) -> int:
+        """Above every id."""
+        return int(self.requests.shape[1])
+
+    def candidates(self, needs: Needs) -> list[PodClass]:
+        """The classes that may have what is needed."""
+        found = (self._by_id[class_id] for class_id in self._marked.candidates(needs))
+        return [pod_class for one in found if one is not None and (pod_class := one()) is not None]
+
+    def host_ports_like(self, port: HostPort) -> list[HostPort]:
+        """The host ports of the port's number and protocol that pods of some class hold."""
+        return list(self._host_ports.get((port.protocol, port.port), ()))
+
+    def take_ended(self) -> list[ClassRef]:
+        """The classes that have ended since the last time; from now on their ids are given to others."""
+        ended = self._ended[:]
+        del self._ended[: len(ended)]
+        for one in ended:
+            self._by_id[one.id] = None
+            self._free.append(one.id)
+            self._marked.remove(one.id)
+            self._columns.give_back_resources(one.resources)
+            if self._by_key[one.key] is one:
+                del self._by_key[one.key]
+            for port in one.host_ports:
+                self._count_port(port, -1)
+        return ended
+
+    def of(self, pod: Pod) -> tuple[PodClass, bool]:
+        """The class of ``pod``, compiled if it is the first of its kind; and whether it is."""
         spec, owner = pod.spec, pod.metadata.controller
         shared = msgspec.structs.replace(
             spec, node_name="", priority=None, priority_class_name="", preemption_policy=None, scheduling_gates=()
@@ -111,9 +217,12 @@ class PodClasses:
         resized = None if counted is spec else (counted.containers, counted.init_containers, counted.resources)
         key = self._encoder.encode((pod.metadata.namespace, pod.metadata.labels, owner_key, claims, shared, resized))
         known = self._by_key.get(key)
-        if known is None:
-            known = self._by_key[key] = self._compile(pod.metadata, shared, counted, owner_key, claims)
-        return known
+        pod_class = None if known is None else known()
+        if pod_class is not None:
+            return pod_class, False
+        pod_class = self._compile(pod.metadata, shared, counted, owner_key, claims)
+        self._append(pod_class, key)
+        return pod_class, True
 
     def _compile(
         self, meta: ObjectMeta, spec: PodSpec, counted: PodSpec, owner: Owner | None, claims: tuple[str, ...]
@@ -124,8 +233,8 @@ class PodClasses:
         near = affinity.pod_affinity if affinity and affinity.pod_affinity else PodAffinity()
         far = affinity.pod_anti_affinity if affinity and affinity.pod_anti_affinity else PodAffinity()
         namespace = meta.namespace
-        pod_class = PodClass(
-            id=len(self.all),
+        return PodClass(
+            id=self._free.pop() if self._free else len(self._by_id),
             namespace=namespace,
             labels=meta.labels,
             spec=spec,
@@ -140,14 +249,15 @@ class PodClasses:
             required_anti_affinity=compile_terms(far.required, namespace),
             preferred=_preferred(near, far, namespace),
         )
-        self._append(pod_class)
-        self.host_ports.update(dict.fromkeys(pod_class.host_ports))
-        return pod_class
 
-    def _append(self, pod_class: PodClass) -> None:
-        self.all.append(pod_class)
+    def _append(self, pod_class: PodClass, key: bytes) -> None:
+        known = self._by_key[key] = ClassRef(pod_class, self._ended.append, key)
+        if pod_class.id == len(self._by_id):
+            self._by_id.append(known)
+        else:
+            self._by_id[pod_class.id] = known
         size = (len(self._columns.resources), self.requests.shape[1])
-        if len(self.all) > size[1]:
+        if len(self._by_id) > size[1]:
             size = (size[0], 2 * size[1])
         if size != self.requests.shape:
             larger = np.zeros(size, dtype=np.int64)
@@ -156,9 +266,23 @@ class PodClasses:
             nonzero = np.zeros((2, size[1]), dtype=np.int64)
             nonzero[:, : self.nonzero.shape[1]] = self.nonzero
             self.nonzero = nonzero
+        self.requests[:, pod_class.id] = 0
         for index, amount in pod_class.requests.items():
             self.requests[index, pod_class.id] = amount
         self.nonzero[:, pod_class.id] = pod_class.nonzero
+        pod_class.marks = _marks(pod_class)
+        self._marked.put(pod_class.id, pod_class.marks)
+        for port in pod_class.host_ports:
+            self._count_port(port, 1)
+
+    def _count_port(self, port: HostPort, sign: int) -> None:
+        place = (port.protocol, port.port)
+        held = self._host_ports.setdefault(place, {})
+        held[port] = held.get(port, 0) + sign
+        if not held[port]:
+            del held[port]
+            if not held:
+                del self._host_ports[place]
 
 
 def _preferred(near: PodAffinity, far: PodAffinity, namespace: str) -> tuple[WeightedTerm, ...]:
@@ -196,3 +320,39 @@ def host_ports(spec: PodSpec) -> tuple[HostPort, ...]:
         if (number := port.host_port or (port.container_port if spec.host_network else 0)) > 0
     )
     return tuple(dict.fromkeys(found))
+
+
+def _marks(pod_class: PodClass) -> tuple[Mark, ...]:
+    return (
+        (NAMESPACE, pod_class.namespace),
+        *pod_class.labels.items(),
+        *((ANTI_AFFINITY, term) for term in pod_class.required_anti_affinity),
+        *((AFFINITY, term) for term in pod_class.required_affinity),
+        *((PREFERENCE, one.weight, one.term) for one in pod_class.preferred),
+        *((HOST_PORT, port) for port in pod_class.host_ports),
+        *((CLAIM, name) for name in pod_class.claims),
+        *(disk_mark(disk) for disk in disks_in(pod_class.spec.volumes)),
+    )
+
+
+def disks_in(volumes: Iterable[Volume]) -> tuple[Disk, ...]:
+    """The disks that a pod names itself, without a claim."""
+    sources = (
+        source
+        for one in volumes
+        for source in (one.gce_persistent_disk, one.aws_elastic_block_store, one.rbd, one.iscsi)
+    )
+    return tuple(one for one in sources if one is not None)
+
+
+def disk_mark(disk: Disk) -> Mark:
+    """What two disks share that conflict."""
+    match disk:
+        case AWSElasticBlockStore():
+            return DISK, "ebs", disk.volume_id
+        case GCEPersistentDisk():
+            return DISK, "gce", disk.pd_name
+        case RBD():
+            return DISK, "rbd", disk.pool, disk.image
+        case ISCSI():
+            return DISK, "iscsi", disk.iqn

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -124,7 +124,7 @@ class PodTable:
     """The pods that occupy a node (running, bound or assumed), as columns over slots.
 
     ``row[slot]`` is `NO_ROW` for a free slot, and for a pod whose node is unknown. ``healthy``: ready, and not
-    terminating.
+    terminating. ``of_class`` holds the slots of the pods of each class, by its id.
     """
 
     def __init__(self, capacity: int = 256) -> None:
@@ -135,6 +135,7 @@ class PodTable:
         self.terminating: Bools = np.zeros(capacity, dtype=np.bool_)
         self.healthy: Bools = np.zeros(capacity, dtype=np.bool_)
         self.records: list[PodRecord | None] = []
+        self.of_class: dict[int, dict[int, None]] = {}
         self._free: list[int] = []
 
     @property
@@ -165,6 +166,7 @@ class PodTable:
         self.priority[slot] = record.priority
         self.start_ns[slot] = record.start_ns
         self.terminating[slot] = record.terminating
+        self.of_class.setdefault(record.pod_class.id, {})[slot] = None
         self.healthy[slot] = record.is_healthy
 
     def replace(self, record: PodRecord) -> None:
@@ -182,6 +184,15 @@ class PodTable:
         self.row[slot] = NO_ROW
         record.slot = -1
         self._free.append(slot)
+        of_class = self.of_class[record.pod_class.id]
+        del of_class[slot]
+        if not of_class:
+            del self.of_class[record.pod_class.id]
+
+    def slots_of(self, classes: Iterable[int]) -> Int64s:
+        """The slots of the pods of some classes, given by their ids."""
+        slots = [slot for class_id in classes for slot in self.of_class.get(class_id, ())]
+        return np.array(slots, dtype=np.int64)
 
     def _grow(self, capacity: int) -> None:
         used = len(self.row)

@@ -129,7 +129,7 @@ class View:
         return NodeView(
             node=nodes.node(row),
             pods=tuple(self.pods(position)),
-            allocatable={name: int(nodes.allocatable[i, row]) for i, name in enumerate(nodes.resources)},
-            requested={name: int(self.requested(i)[where][0]) for i, name in enumerate(nodes.resources)},
+            allocatable={name: int(nodes.allocatable[i, row]) for name, i in nodes.resource_index.items()},
+            requested={name: int(self.requested(i)[where][0]) for name, i in nodes.resource_index.items()},
             allowed_pods=int(nodes.allowed_pods[row]),
         )

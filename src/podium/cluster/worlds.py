@@ -95,10 +95,10 @@ class Worlds(View):
 
     def is_held(self, predicate: Predicate) -> Bools:
         held = View.count(self, predicate) > 0
-        classes = self.cluster.matcher(predicate).classes
+        matcher = self.cluster.matcher(predicate)
         for change in self.changes:
             positions = self._positions(change)
-            held[positions[classes[change.classes] & (positions >= 0)]] = change.sign > 0
+            held[positions[matcher.matching(change.classes) & (positions >= 0)]] = change.sign > 0
         return held
 
     def pods(self, position: int) -> list[PodRecord]:
@@ -154,6 +154,6 @@ class Worlds(View):
         self.changes.append(change)
 
     def _count(self, predicate: Predicate, known: Int64s, positions: Int64s, change: Change) -> None:
-        matching = self.cluster.matcher(predicate).classes[change.classes]
+        matching = self.cluster.matcher(predicate).matching(change.classes)
         here = positions >= 0
         np.add.at(known, positions[here], change.sign * matching[here].astype(np.int64))

@@ -27,7 +27,7 @@ controllers).
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 import numpy as np
 import numpy.typing as npt
@@ -51,8 +51,8 @@ class FairShares:
         self._requested: Int64s = np.zeros((0, 64), dtype=np.int64)
         # The account of the pod in each slot; none for pods that terminate.
         self._account_in: Int32s = np.empty(0, dtype=np.int32)
-        # What was added up on each row: account and class of each pod.
-        self._on_row: dict[int, list[tuple[int, int]]] = {}
+        # What was added up on each row: account and requests of each pod.
+        self._on_row: dict[int, list[tuple[int, Mapping[int, int]]]] = {}
 
     def takeable(self, pod: PodRecord, positions: Int64s, slots: Int64s, leaving: Iterable[PodRecord]) -> Bools:
         """``[slots]``: which pods of its own priority ``pod`` may take on any one of some nodes.
@@ -123,26 +123,26 @@ class FairShares:
         self._resize(len(nodes.resources), self._requested.shape[1])
 
     def _count(self, row: int) -> None:
-        for account, class_id in self._on_row.pop(row, ()):
-            self._add(account, class_id, -1)
+        for account, requests in self._on_row.pop(row, ()):
+            self._add(account, requests, -1)
             self._accounts.close(account)
-        counted = []
+        counted: list[tuple[int, Mapping[int, int]]] = []
         for pod in self._cluster.pods_on(row):
             self._account_in[pod.slot] = _NO_ACCOUNT
             if not pod.terminating:
                 self._account_in[pod.slot] = account = self._accounts.open(pod)
-                counted.append((account, pod.pod_class.id))
+                counted.append((account, pod.pod_class.requests))
         nominated = self._cluster.nominations.on_row(row)
-        counted += [(self._accounts.open(pod), pod.pod_class.id) for pod in nominated]
-        for account, class_id in counted:
-            self._add(account, class_id, 1)
+        counted += [(self._accounts.open(pod), pod.pod_class.requests) for pod in nominated]
+        for account, requests in counted:
+            self._add(account, requests, 1)
         if counted:
             self._on_row[row] = counted
 
-    def _add(self, account: int, class_id: int, sign: int) -> None:
-        requests = self._cluster.classes.requests
-        self._resize(len(requests), account + 1)
-        self._requested[: len(requests), account] += sign * requests[:, class_id]
+    def _add(self, account: int, requests: Mapping[int, int], sign: int) -> None:
+        self._resize(len(self._cluster.nodes.resources), account + 1)
+        for resource, amount in requests.items():
+            self._requested[resource, account] += sign * amount
 
     def _resize(self, resources: int, accounts: int) -> None:
         """Have room for at least so many of each."""

@@ -15,6 +15,7 @@ from podium.cluster.cluster import Cluster
 from podium.cluster.pods import PodRecord
 from podium.cluster.ranking import EqualPriorityOrder, Ranking
 from podium.decide.victims import PotentialVictims, Victims, choose_victims, with_budgets
+from podium.framework.class_cache import KeptByClass
 from podium.framework.cycle_state import CycleState
 from podium.framework.runner import Runner
 from podium.framework.status import Code, Status, unresolvable
@@ -123,7 +124,7 @@ class Trials:
     def __init__(self, cluster: Cluster, order: EqualPriorityOrder, *, spare_mirrors: bool = False) -> None:
         self._cluster = cluster
         self.ranking = Ranking(cluster, order, spare_mirrors=spare_mirrors)
-        self._kept: dict[tuple[int, int, frozenset[str]], _Kept] = {}
+        self._kept: KeptByClass[_Kept] = KeptByClass(_KEPT_CLASSES)
 
     def on(
         self, runner: Runner, state: CycleState, pod: PodRecord, rows: Int64s, may_disrupt: VictimFilter | None
@@ -144,11 +145,8 @@ class Trials:
 
     def _refreshed(self, runner: Runner, state: CycleState, pod: PodRecord) -> _Kept:
         """The kept trials of the pod's class and priority, brought up to date; its own nomination counts in them."""
-        cluster, key = self._cluster, (pod.pod_class.id, pod.priority, frozenset(state.skip_filter))
-        kept = self._kept.pop(key, None) or _Kept()
-        self._kept[key] = kept
-        if len(self._kept) > _KEPT_CLASSES:
-            del self._kept[next(iter(self._kept))]
+        cluster = self._cluster
+        kept = self._kept.get(pod.pod_class, (pod.priority, frozenset(state.skip_filter)), _Kept)
         count = cluster.nodes.count
         rows = self._changed(kept) if len(kept.refused) == count and kept.position >= 0 else None
         kept.position, kept.budgets = cluster.nodes.changes.position, cluster.budgets.position

@@ -96,12 +96,12 @@ def _concerned(cluster: Cluster, slots: Int64s) -> Iterator[tuple[Budget, Bools,
     numbers = np.bincount(classes)
     over: dict[str, tuple[Budget, list[int]]] = {}
     for class_id in np.flatnonzero(numbers).tolist():
-        for budget in cluster.budgets.over(cluster.classes.all[class_id]):
+        for budget in cluster.budgets.over(cluster.classes[class_id]):
             over.setdefault(budget.key, (budget, []))[1].append(class_id)
     for _, (budget, ids) in sorted(over.items()):
         counted, covered = (np.zeros(len(numbers), dtype=np.bool_) for _ in range(2))
         counted[ids] = True
-        covered[[class_id for class_id in ids if budget.covers(cluster.classes.all[class_id])]] = True
+        covered[[class_id for class_id in ids if budget.covers(cluster.classes[class_id])]] = True
         yield budget, counted[classes], covered[classes]
 
 

@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
-from collections import OrderedDict
-from collections.abc import Callable
+from collections.abc import Callable, Hashable
 from dataclasses import dataclass, field
+from typing import Generic, TypeVar
+from weakref import WeakKeyDictionary, ref
 
 import numpy as np
 
 from podium.cluster.arrays import Int64s
 from podium.cluster.change_log import ChangeLog
+from podium.cluster.pod_class import PodClass
 from podium.framework.verdicts import Decoders
 
 Compute = Callable[[Int64s | None], Int64s]
+Value = TypeVar("Value")
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, weakref_slot=True)
 class KeptRows:
     """One value a row, right as of a position of a change log. ``whole``: one changed row can change all values.
 
@@ -47,23 +50,51 @@ class KeptRows:
         return rows
 
 
+class KeptByClass(Generic[Value]):
+    """What is kept of the classes used last, by class and by a key of the user's choice; it goes with its class."""
+
+    def __init__(self, classes: int, keys: int = 64) -> None:
+        self._classes = classes
+        self._keys = keys
+        self._kept: WeakKeyDictionary[PodClass, dict[Hashable, Value]] = WeakKeyDictionary()
+        self._newest: Callable[[], PodClass | None] = _nobody
+
+    def get(self, pod_class: PodClass, key: Hashable, make: Callable[[], Value]) -> Value:
+        """What is kept of a class under a key; made if there is nothing."""
+        if self._newest() is pod_class:
+            kept = self._kept[pod_class]
+        else:
+            kept = self._kept.pop(pod_class) if pod_class in self._kept else {}
+            self._kept[pod_class] = kept
+            self._newest = ref(pod_class)
+            if len(self._kept) > self._classes:
+                del self._kept[next(iter(self._kept))]
+        found = kept.get(key)
+        if found is None:
+            found = kept[key] = make()
+            if len(kept) > self._keys:
+                del kept[next(iter(kept))]
+        return found
+
+
 class ClassCache:
     """The kept rows of the classes used last, by class and by a key of the user's choice."""
 
     def __init__(self, limit: int) -> None:
-        self._limit = limit
-        self._kept: OrderedDict[int, dict[object, KeptRows]] = OrderedDict()
+        self._kept: KeptByClass[KeptRows] = KeptByClass(limit)
 
-    def rows(self, pod_class: int, key: object, *, whole: bool = False) -> KeptRows:
+    def rows(self, pod_class: PodClass, key: Hashable, *, whole: bool = False) -> KeptRows:
         """What is kept of a class under a key; empty at first."""
-        kept = self._kept.get(pod_class)
-        if kept is None:
-            kept = self._kept[pod_class] = {}
-            if len(self._kept) > self._limit:
-                self._kept.popitem(last=False)
-        else:
-            self._kept.move_to_end(pod_class)
-        found = kept.get(key)
-        if found is None:
-            found = kept[key] = KeptRows(np.empty(0, dtype=np.int64), whole=whole)
-        return found
+        return self._kept.get(pod_class, key, _whole if whole else _row_by_row)
+
+
+def _nobody() -> None:
+    return None
+
+
+def _whole() -> KeptRows:
+    return KeptRows(np.empty(0, dtype=np.int64), whole=True)
+
+
+def _row_by_row() -> KeptRows:
+    return KeptRows(np.empty(0, dtype=np.int64))

@@ -180,7 +180,7 @@ class Runner:
         What is kept counts the pod's own nomination too; that row is looked at again without it.
         """
         nodes = self.cluster.nodes
-        kept = self.cache.rows(pod.pod_class.id, ("beside", frozenset(state.skip_filter), pod.priority))
+        kept = self.cache.rows(pod.pod_class, ("beside", frozenset(state.skip_filter), pod.priority))
 
         def compute(rows: Int64s | None) -> Int64s:
             part = View(self.cluster, rows)
@@ -231,8 +231,8 @@ class Runner:
     def _filter_kept(self, state: CycleState, pod: PodRecord, view: View) -> Outcome:
         """Filter all rows, keeping for the pod's class what only a changed row can change."""
         nodes, skipped = self.cluster.nodes, frozenset(state.skip_filter)
-        by_node = self.cache.rows(pod.pod_class.id, (Scope.NODE, skipped))
-        by_row = self.cache.rows(pod.pod_class.id, (Scope.ROW, skipped))
+        by_node = self.cache.rows(pod.pod_class, (Scope.NODE, skipped))
+        by_row = self.cache.rows(pod.pod_class, (Scope.ROW, skipped))
 
         def from_nodes(rows: Int64s | None) -> Int64s:
             part = self._filter(state, pod, View(self.cluster, rows), Scope.NODE)

@@ -94,7 +94,7 @@ class Scoring:
             kept_raters = [rater for rater in raters if rater.kept and rater.scope is scope]
             if kept_raters:
                 key = ("score", tuple([rater.name for rater in kept_raters]))
-                kept = self._cache.rows(pod.pod_class.id, key, whole=scope is Scope.NODE)
+                kept = self._cache.rows(pod.pod_class, key, whole=scope is Scope.NODE)
                 kept.refresh(log, nodes.count, self._sum(kept_raters, state, pod))
                 part = feasible.take(kept.values)
                 if part.min(initial=0) < 0:
@@ -133,7 +133,7 @@ class Scoring:
         """Raw scores of a plugin that normalises them; kept where they depend on the node object alone."""
         if rater.scope is not Scope.NODE:
             return self._raw(rater, state, pod, feasible)
-        kept = self._cache.rows(pod.pod_class.id, ("raw", rater.name), whole=True)
+        kept = self._cache.rows(pod.pod_class, ("raw", rater.name), whole=True)
 
         def compute(rows: Int64s | None) -> Int64s:
             return self._raw(rater, state, pod, View(self._cluster, rows))

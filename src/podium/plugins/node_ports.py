@@ -42,9 +42,10 @@ class NodePorts:
         to leave frees it. Preemption is tried in that way here too.
         """
         taken = np.zeros(len(view), dtype=np.bool_)
-        for held in self._cluster.classes.host_ports:
-            if any(held.conflicts(wanted) for wanted in pod.pod_class.host_ports):
-                taken |= view.is_held(HoldsHostPort(held))
+        for wanted in pod.pod_class.host_ports:
+            for held in self._cluster.classes.host_ports_like(wanted):
+                if held.conflicts(wanted):
+                    taken |= view.is_held(HoldsHostPort(held))
         return Verdicts.where(taken, _REFUSAL)
 
     def events_to_register(self) -> Sequence[EventToRegister]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from weakref import WeakKeyDictionary
 
 import numpy as np
 
@@ -71,7 +72,7 @@ class NodeVolumeLimits:
     def __init__(self, context: PluginContext) -> None:
         self._cluster = context.cluster
         self._storage = context.cluster.storage
-        self._known: dict[int, frozenset[Attachment]] = {}
+        self._known: WeakKeyDictionary[PodClass, frozenset[Attachment]] = WeakKeyDictionary()
         self._limits: dict[str, Int64s] = {}
         self._known_of = -1
         self._limits_of = (-1, -1)
@@ -128,11 +129,11 @@ class NodeVolumeLimits:
         if self._known_of != self._storage.generation:
             self._known.clear()
             self._known_of = self._storage.generation
-        known = self._known.get(pod.pod_class.id)
+        known = self._known.get(pod.pod_class)
         if known is None:
             claims = (one.claim for one in pod_claims(pod, self._storage) if one.claim is not None)
             found = [*map(_inline, pod.spec.volumes), *map(self._of_claim, claims)]
-            known = self._known[pod.pod_class.id] = frozenset(one for one in found if one is not None)
+            known = self._known[pod.pod_class] = frozenset(one for one in found if one is not None)
         return known
 
     def _of_claim(self, claim: PersistentVolumeClaim) -> Attachment | None:

@@ -15,7 +15,7 @@ import numpy as np
 
 from podium.api.node import Node
 from podium.api.pod import TopologySpreadConstraint
-from podium.api.selectors import EVERYTHING
+from podium.api.selectors import EVERYTHING, Selector
 from podium.cluster.arrays import Bools, Int32s, Int64s
 from podium.cluster.cluster import Cluster
 from podium.cluster.pod_class import PodClass
@@ -166,19 +166,23 @@ class PodTopologySpread:
             return own_constraints(pod_class, when_unsatisfiable)
         generation = self._cluster.groups.generation
         key = (self._defaults_key, when_unsatisfiable)
-        known: tuple[int, ConstraintSet] | None = pod_class.memo.get(key)
+        known: tuple[int, Selector, ConstraintSet] | None = pod_class.memo.get(key)
         if known is None or known[0] != generation:
             selector = self._cluster.groups.selector(pod_class)
-            defaults = [] if selector == EVERYTHING else self._defaults
-            made = [
-                compile_constraint(c, pod_class, selector)
-                for c in defaults
-                if c.when_unsatisfiable == when_unsatisfiable
-            ]
-            # The system's default constraints make do with nodes that have only some of the labels.
-            known = (generation, ConstraintSet(made, need_all_keys=not self._system_defaulted))
-            pod_class.memo[key] = known
-        return known[1]
+            if known is not None and known[1] == selector:
+                constraints = known[2]
+            else:
+                constraints = self._default_constraints(pod_class, selector, when_unsatisfiable)
+            known = pod_class.memo[key] = generation, selector, constraints
+        return known[2]
+
+    def _default_constraints(self, pod_class: PodClass, selector: Selector, when_unsatisfiable: str) -> ConstraintSet:
+        defaults = [] if selector == EVERYTHING else self._defaults
+        made = [
+            compile_constraint(c, pod_class, selector) for c in defaults if c.when_unsatisfiable == when_unsatisfiable
+        ]
+        # The system's default constraints make do with nodes that have only some of the labels.
+        return ConstraintSet(made, need_all_keys=not self._system_defaulted)
 
     def _ignored(self, pod: PodRecord, view: View) -> Bools:
         ignored = np.zeros(len(view), dtype=np.bool_)

@@ -14,6 +14,7 @@ from podium.api.pod import TopologySpreadConstraint
 from podium.api.selectors import NOTHING, Requirement, Selector, compile_label_selector
 from podium.cluster.arrays import Bools, Int64s
 from podium.cluster.cluster import Cluster
+from podium.cluster.codes import LabelColumn
 from podium.cluster.matchers import InNamespace
 from podium.cluster.pod_class import PodClass
 from podium.cluster.taints import kept_off
@@ -36,12 +37,13 @@ class Constraint:
 
 @dataclass(frozen=True, slots=True)
 class Domains:
-    """The domains of one constraint's key.
+    """The domains of one constraint's key, as its column has them.
 
     ``counted`` is ``[rows]``: nodes whose pods count. ``all_labelled``: those are all the nodes with the label.
     ``exists`` is ``[codes]``: domains with at least one such node.
     """
 
+    column: LabelColumn
     counted: Bools
     all_labelled: bool
     exists: Bools
@@ -81,9 +83,10 @@ class ConstraintSet:
         return len(self.constraints)
 
     def domains(self, cluster: Cluster, pod_class: PodClass) -> tuple[Domains, ...]:
-        """The domains of each constraint; kept until a node object changes."""
-        position = cluster.nodes.node_changes.position
-        if self._position != position:
+        """The domains of each constraint; kept until a node object changes, and while codes mean the same."""
+        nodes, position = cluster.nodes, cluster.nodes.node_changes.position
+        columns = [nodes.labels(constraint.key) for constraint in self.constraints]
+        if self._position != position or [one.column for one in self._domains] != columns:
             view = View(cluster)
             usable = view.take(cluster.nodes.present).copy()
             if self.need_all_keys:
@@ -119,7 +122,7 @@ def _domains(view: View, pod_class: PodClass, constraint: Constraint, usable: Bo
     exists = np.zeros(len(column.values), dtype=np.bool_)
     exists[codes[counted]] = True
     all_labelled = bool((counted | (codes == 0) | ~view.take(view.cluster.nodes.present)).all())
-    return Domains(counted, all_labelled, exists)
+    return Domains(column, counted, all_labelled, exists)
 
 
 def matching_in_domains(cluster: Cluster, constraint: Constraint, domains: Domains) -> Int64s:

@@ -13,8 +13,9 @@ import numpy as np
 from podium.api.pod import ISCSI, RBD, AWSElasticBlockStore, GCEPersistentDisk
 from podium.cluster.affinity_term import NamespaceLabels
 from podium.cluster.cluster import Cluster
+from podium.cluster.marks import Needs
 from podium.cluster.matchers import UsesClaim
-from podium.cluster.pod_class import PodClass
+from podium.cluster.pod_class import Disk, PodClass, disk_mark, disks_in
 from podium.cluster.pods import PodRecord
 from podium.cluster.view import View
 from podium.framework.cycle_state import CycleState
@@ -29,8 +30,6 @@ _CLAIM_TAKEN = unschedulable(
     "node(s) unavailable due to PersistentVolumeClaim with ReadWriteOncePod access mode already in-use by another pod"
 )
 
-Disk = GCEPersistentDisk | AWSElasticBlockStore | RBD | ISCSI
-
 
 @dataclass(frozen=True, slots=True)
 class HoldsDisk:
@@ -41,6 +40,10 @@ class HoldsDisk:
 
     def matches(self, pod_class: PodClass, namespaces: NamespaceLabels) -> bool:
         return any(_conflict(disk, held) for held in disks_of(pod_class) for disk in self.disks)
+
+    @property
+    def needs(self) -> Needs:
+        return [[disk_mark(disk) for disk in self.disks]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,12 +110,7 @@ def disks_of(pod_class: PodClass) -> tuple[Disk, ...]:
     """The disks that pods of the class name themselves, without a claim."""
     known: tuple[Disk, ...] | None = pod_class.memo.get("VolumeRestrictions.disks")
     if known is None:
-        sources = (
-            source
-            for one in pod_class.spec.volumes
-            for source in (one.gce_persistent_disk, one.aws_elastic_block_store, one.rbd, one.iscsi)
-        )
-        known = pod_class.memo["VolumeRestrictions.disks"] = tuple(one for one in sources if one is not None)
+        known = pod_class.memo["VolumeRestrictions.disks"] = disks_in(pod_class.spec.volumes)
     return known
 
 

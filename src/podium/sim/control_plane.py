@@ -32,7 +32,7 @@ News = list[tuple[Component, Observation]]
 class ControlPlane:
     """Makes kubelets and controllers as the scenario has them, and knows which nodes' machines have stopped.
 
-    ``given`` are the nodes by uid that are there from the start. ``drains`` are the drains that steps have begun.
+    ``given`` are the nodes by uid that are there from the start.
     """
 
     def __init__(self, scenario: Scenario, kubelets: KubeletSettings, given: Mapping[str, Node], start_ns: int) -> None:
@@ -59,7 +59,8 @@ class ControlPlane:
             Component("disruption-controller", DisruptionController),
             Component("avoid-list-controller", AvoidLists),
         ]
-        self.drains: list[Component] = []
+        # In the order in which they were begun; of those that are over only the report is left.
+        self._drains: list[Component | DrainReport] = []
 
     @property
     def kubelet(self) -> Kubelet | None:
@@ -67,9 +68,25 @@ class ControlPlane:
         machine = self._kubelet.machine
         return machine if isinstance(machine, Kubelet) else None
 
+    def begin_drain(self, drain: Component) -> None:
+        """A step has begun a drain."""
+        self._drains.append(drain)
+
     def drain_reports(self) -> list[DrainReport]:
         """How far the drains are, in the order in which they were begun."""
-        return [one.machine.report() for one in self.drains if isinstance(one.machine, Drain)]
+        found = (one.machine if isinstance(one, Component) else one for one in self._drains)
+        return [
+            one.report() if isinstance(one, Drain) else one for one in found if isinstance(one, Drain | DrainReport)
+        ]
+
+    def end_drains(self) -> list[Component]:
+        """The drains that are over, each told once: nobody need tell them anything more."""
+        ended = []
+        for index, one in enumerate(self._drains):
+            if isinstance(one, Component) and isinstance(one.machine, Drain) and one.machine.is_over:
+                self._drains[index] = one.machine.report()
+                ended.append(one)
+        return ended
 
     def is_down(self, node: str) -> bool:
         """Whether the node's machine has stopped."""

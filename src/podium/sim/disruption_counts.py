@@ -51,6 +51,9 @@ class DisruptionCounts:
             there = self._budgets.setdefault(object_.metadata.namespace, {})
             if event.type == "DELETED":
                 there.pop(object_.metadata.name, None)
+                self._found.pop(object_.key, None)
+                if not there:
+                    del self._budgets[object_.metadata.namespace]
             else:
                 there[object_.metadata.name] = object_
         elif isinstance(object_, Pod) and event.type != "ADDED":

@@ -63,7 +63,10 @@ class Ledger:
         """Give back what a pod holds, if it is booked."""
         node_name, amounts = self._pods.pop(uid, ("", {}))
         if amounts:
-            self._held[node_name].subtract(amounts)
+            held = self._held.get(node_name, Counter())
+            held.subtract(amounts)
+            if not any(held.values()):
+                self._held.pop(node_name, None)
             if node_name in self._allocatable:
                 self.held.subtract(amounts)
 

@@ -133,7 +133,7 @@ class Player:
     def _drain(self, step: Step, change: Drain, now: int) -> None:
         if self._find(step, "Node", change.node, now) is not None:
             component = Component(f"drain of {change.node}", lambda: drain.Drain(change.node, change.settings))
-            self._control_plane.drains.append(component)
+            self._control_plane.begin_drain(component)
             self._add(component)
 
     def _change_power(self, step: Step, change: NodeDown | NodeUp, now: int) -> News:

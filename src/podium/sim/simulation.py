@@ -229,8 +229,10 @@ class Simulation:
                 continue
             due = self._due(waits=False)
             if due is None:
-                return
+                break
             self._wake(due)
+        for component in self.control_plane.end_drains():
+            self.components.remove(component)
 
     def _receive(self) -> bool:
         """Take in what has arrived by watches that lag; whether there was anything."""

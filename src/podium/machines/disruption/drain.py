@@ -114,6 +114,11 @@ class Drain:
                 return self._work(now)
         return []
 
+    @property
+    def is_over(self) -> bool:
+        """Whether it has come to its end."""
+        return self._end is not None
+
     def next_deadline(self) -> int | None:
         """When something is to be done for some pod."""
         return None if self._end else self._next_ns

@@ -135,8 +135,9 @@ class Kubelet:
         """The pod of that key is gone."""
         if key in self._pods:
             uid, name = self._pods.pop(key)
-            self._nodes[name].hide_pod(uid)
-            self._look_at(name)
+            if name in self._nodes:
+                self._nodes[name].hide_pod(uid)
+                self._look_at(name)
 
     def _answered(self, action: Action, answered: Answered, now: int) -> None:
         """A report was written, or was not, or nobody knows whether it was."""
@@ -182,7 +183,7 @@ class Kubelet:
         return self._nodes[name]
 
     def _look_at(self, name: str) -> None:
-        """Take what a node has to say, and when it will next."""
+        """Take what a node has to say, and when it will next; one that is gone with its pods is forgotten."""
         node = self._nodes[name]
         self._actions += node.take_actions()
         self._deadlines.set(name, node.next_time(), recurs=node.is_settled())

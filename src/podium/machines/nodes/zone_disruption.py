@@ -98,4 +98,9 @@ class ZoneDisruption:
             counts.healthy += step * is_healthy
             counts.unhealthy += step * (not is_healthy)
             self._healthy += step * is_healthy
-        return paces != [self.is_total(), *map(self._interval_ns, zones)]
+        has_changed = paces != [self.is_total(), *map(self._interval_ns, zones)]
+        for (zone, _), counts in zip(counted, zones, strict=True):
+            if not (counts.healthy or counts.unhealthy):
+                # A node that comes later is not given up before the interval is over in any case.
+                self._zones.pop(zone, None)
+        return has_changed
