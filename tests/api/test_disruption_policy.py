@@ -192,3 +192,37 @@ def test_a_policy_that_replaces_another_keeps_what_was_used_of_its_caps(seconds:
 
     changed = format_exact_time(seconds * SECOND + HOUR)
     assert status == {"caps": [{"component": "changed", "fullTime": changed}, {"component": "kept", "fullTime": full}]}
+
+
+@pytest.mark.parametrize(
+    ("spec", "problem"),
+    [
+        ({"budgetBounds": [{}]}, ".budgetBounds[0]: says nothing; give minDisruptions, minRate or both"),
+        ({"budgetBounds": [{"minRate": "often"}]}, ".budgetBounds[0].minRate: "),
+        ({"budgetBounds": [{"minDisruptions": "1"}]}, ".budgetBounds[0].minDisruptions: "),
+        (
+            {"budgetBounds": [{"minDisruptions": 1}, {"minPriority": 5, "minDisruptions": 1}]},
+            ".budgetBounds[0].minPriority: is missing; only the last entry stands for any priority",
+        ),
+        (
+            {"budgetBounds": [{"minPriority": 5, "minDisruptions": 1}, {"minPriority": 5, "minRate": "1/1h"}]},
+            ".budgetBounds[1].minPriority: 5 is not below 5",
+        ),
+        (
+            {"budgetBounds": [{"minDisruptions": 1}], "defaultBudgets": [{"maxUnavailable": 0}]},
+            ".defaultBudgets[0]: maxUnavailable 0 is stricter than minDisruptions, 1 in .spec.budgetBounds",
+        ),
+    ],
+)
+def test_bounds_on_budgets_that_mean_nothing_are_refused(spec: Raw, problem: str) -> None:
+    assert error_of(spec).startswith(problem)
+
+
+def test_the_first_bound_counts_that_is_not_above_the_priority() -> None:
+    spec = policy(
+        {"budgetBounds": [{"minPriority": 5, "minRate": "1/1h"}, {"minPriority": 0, "minDisruptions": 1}]}
+    ).spec
+    high, low = spec.budget_bounds
+
+    assert [spec.budget_bound(priority) for priority in (9, 5, 4, -1)] == [high, high, low, None]
+    assert spec.possible_bounds == (*spec.budget_bounds, None)

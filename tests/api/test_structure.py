@@ -1,7 +1,10 @@
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
+from podium.api.quantity import PLAIN_QUANTITY, parse_quantity
 from podium.api.structure import findings
 
 Raw = dict[str, Any]
@@ -71,6 +74,25 @@ def test_a_value_that_does_not_belong_where_it_is_is_told(fields: Raw, path: str
 )
 def test_every_time_that_there_is_may_stand_for_one(time: str) -> None:
     assert told(pod(status={"startTime": time})) == []
+
+
+@pytest.mark.parametrize("amount", ["1", "1.5Gi", 2, 0.5, "1e3", " 1 ", "+1", ".5", 10**40])
+def test_every_amount_that_there_is_may_stand_for_one(amount: Any) -> None:
+    assert told({"apiVersion": "v1", "kind": "Node", "status": {"capacity": {"cpu": amount}}}) == []
+
+
+@pytest.mark.parametrize("amount", ["", "1 Gi", "5/1h", True, [], "1" * 65, 1e300])
+def test_what_is_no_amount_is_told_wherever_one_belongs(amount: Any) -> None:
+    limits = [{"type": "Container", "default": {"cpu": amount}}]
+
+    ((path, _, _),) = told({"apiVersion": "v1", "kind": "LimitRange", "spec": {"limits": limits}})
+
+    assert path == ".spec.limits[0].default.cpu"
+
+
+@given(st.from_regex(PLAIN_QUANTITY))
+def test_a_plain_quantity_is_a_quantity(text: str) -> None:
+    assert parse_quantity(text) >= 0
 
 
 def test_an_object_of_another_version_may_have_other_fields_and_no_other_types() -> None:

@@ -47,7 +47,6 @@ def rolling(**rolling: Any) -> dict[str, Any]:
         (rolling(maxSurge="x%"), '.spec.strategy.rollingUpdate.maxSurge: "x%" is neither a number nor a percentage'),
         (rolling(maxUnavailable="101%"), '.spec.strategy.rollingUpdate.maxUnavailable: "101%" is neither a number'),
         (rolling(maxSurge=0, maxUnavailable="0%"), ".spec.strategy.rollingUpdate.maxUnavailable: may not be 0"),
-        ({"strategy": {"type": "Recreate", "rollingUpdate": {}}}, ".spec.strategy.rollingUpdate: may not be given"),
         ({"strategy": {"type": "BlueGreen"}}, '.spec.strategy.type: "BlueGreen" is not one of'),
         ({"revisionHistoryLimit": -1}, ".spec.revisionHistoryLimit: -1 is negative"),
     ],
@@ -88,7 +87,7 @@ def test_a_stateful_set_makes_sense(spec: dict[str, Any], error: str) -> None:
             '.spec.updateStrategy.rollingUpdate.maxUnavailable: "x" is neither',
         ),
         ({"revisionHistoryLimit": -1}, ".spec.revisionHistoryLimit: -1 is negative"),
-        ({"template": {**TEMPLATE, "spec": {"nodeName": "a b"}}}, ".spec.template.spec.nodeName"),
+        ({"template": {**TEMPLATE, "spec": {"restartPolicy": "x"}}}, ".spec.template.spec.restartPolicy"),
     ],
 )
 def test_a_daemon_set_makes_sense(spec: dict[str, Any], error: str) -> None:

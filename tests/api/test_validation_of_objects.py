@@ -170,6 +170,11 @@ REFUSED: list[tuple[Raw, dict[str, Any], str]] = [
     (claim(), {"spec.volumeMode": "Odd"}, '.spec.volumeMode: Unsupported value: "Odd"'),
     (CLASS, {"provisioner": GONE}, ".provisioner: Required value"),
     (CLASS, {"volumeBindingMode": "Later"}, '.volumeBindingMode: Unsupported value: "Later"'),
+    (CLASS, {"allowedTopologies": [{"matchLabelExpressions": [{"key": "a"}]}]}, "[0].values: Required value"),
+    (CAPACITY, {"nodeTopology.matchLabels": {"a": "-"}}, ".nodeTopology.matchLabels.a: Invalid value"),
+    (CSI_NODE, {"spec.drivers.0.topologyKeys": ["-"]}, ".spec.drivers[0].topologyKeys[0]: Invalid value"),
+    (NODE, {"spec.taints": [{"key": "a", "value": "-", "effect": "NoSchedule"}]}, ".spec.taints[0].value: Invalid"),
+    (SERVICE, {"spec.selector": {"a": "-"}}, ".spec.selector.a: Invalid value"),
     (CAPACITY, {"storageClassName": GONE}, ".storageClassName: Required value"),
     (CAPACITY, {"capacity": "-1"}, '.capacity: Invalid value: "-1"'),
     # What is allowed to whom.

@@ -178,6 +178,46 @@ REFUSED: list[tuple[dict[str, Any], str]] = [
         {f"{NODES}.nodeSelectorTerms": [{"matchExpressions": [{"key": "a", "operator": "In"}]}]},
         ".matchExpressions[0].values: Required value: must be specified when `operator` is 'In' or 'NotIn'",
     ),
+    (
+        {f"{NODES}.nodeSelectorTerms": [{"matchExpressions": [{"key": "a", "operator": "Gt", "values": ["1", "2"]}]}]},
+        ".values: Required value: must be specified single value when `operator` is 'Lt' or 'Gt'",
+    ),
+    (
+        {f"{NODES}.nodeSelectorTerms": [{"matchExpressions": [{"key": "a", "operator": "Exists", "values": ["b"]}]}]},
+        ".values: Forbidden: may not be specified when `operator` is 'Exists' or 'DoesNotExist'",
+    ),
+    (
+        {f"{NODES}.nodeSelectorTerms": [{"matchFields": [{"key": "a", "operator": "In", "values": ["b"]}]}]},
+        '.matchFields[0].key: Invalid value: "a": not a valid field selector key',
+    ),
+    (
+        {f"{NODES}.nodeSelectorTerms": [{"matchFields": [{"key": "metadata.name", "operator": "Exists"}]}]},
+        '.matchFields[0].operator: Invalid value: "Exists": not a valid selector operator',
+    ),
+    (
+        {NEEDED: [{"topologyKey": "a", "labelSelector": {"matchExpressions": [{"key": "a", "operator": "NotIn"}]}}]},
+        ".labelSelector.matchExpressions[0].values: Required value",
+    ),
+    ({NEEDED: [{"topologyKey": "a", "labelSelector": {"matchLabels": {"a": "-"}}}]}, ".matchLabels.a: Invalid value"),
+    ({NEEDED: [{**TERM, "mismatchLabelKeys": ["/"]}]}, "[0].mismatchLabelKeys[0]: Invalid value"),
+    (
+        {
+            "affinity.nodeAffinity.preferredDuringSchedulingIgnoredDuringExecution": [
+                {"weight": 1, "preference": {"matchExpressions": [{"key": "-", "operator": "Exists"}]}}
+            ]
+        },
+        "[0].preference.matchExpressions[0].key: Invalid value",
+    ),
+    ({"nodeName": "a b"}, '.spec.nodeName: Invalid value: "a b"'),
+    ({"priorityClassName": "A"}, '.spec.priorityClassName: Invalid value: "A"'),
+    ({"schedulingGates": [{"name": "a b"}]}, '.spec.schedulingGates[0]: Invalid value: "a b"'),
+    ({"tolerations": [{"key": "a b"}]}, '.tolerations[0].key: Invalid value: "a b"'),
+    ({"tolerations": [{"key": "a", "value": "x y"}]}, '.tolerations[0].value: Invalid value: "x y"'),
+    ({"tolerations": [{"key": "a", "operator": "Gt", "value": "x"}]}, '.tolerations[0].value: Invalid value: "x"'),
+    (
+        {"containers.0.resources.limits": {"hugepages-big": 1}},
+        '.limits["hugepages-big"]: Invalid value: 1: is not posit',
+    ),
     ({NEEDED: [{**TERM, "topologyKey": ""}]}, "[0].topologyKey: Required value: can not be empty"),
     ({NEEDED: [{**TERM, "namespaces": ["A"]}]}, "[0].namespaces[0]: Invalid value"),
     (

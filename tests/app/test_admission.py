@@ -62,3 +62,12 @@ def test_on_the_network_of_the_node_ports_of_containers_are_ports_of_the_node() 
         "n": ["node(s) didn't have free ports for the requested pod ports"]
     }
     assert reasons(node("n"), placed, pod(containers=containers)) == {"n": []}
+
+
+@pytest.mark.parametrize("ask", [lambda raw: podium.explain([node("n"), raw], "p"), lambda raw: podium.simulate([raw])])
+def test_nothing_is_said_about_a_pod_without_containers(ask: Any) -> None:
+    with pytest.raises(PodiumError, match=r"Pod default/p, .spec.containers: Required value: a pod has at least one"):
+        ask(pod(containers=[]))
+    dumped = pod(containers=[])
+    dumped["metadata"]["uid"] = "1"
+    assert ask(dumped)

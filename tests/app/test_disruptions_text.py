@@ -86,5 +86,15 @@ def test_caps_quotas_and_avoid_lists_have_a_part_each() -> None:
     ]
 
 
+def test_what_a_budgets_condition_says_and_what_is_wrong_with_quotas_is_told() -> None:
+    noted = BudgetState(budget="default/web", allowed=1, down=DOWN, note="the budget is stricter than it may be")
+    quota = QuotaState(quota="shop/critical", priority_classes=("critical",), hard={"pods": "9"}, used={})
+
+    found = shown(DisruptionState(budgets=(noted,), quotas=(quota,), warnings=("the quotas promise too much",)))
+
+    assert "  default/web: the budget is stricter than it may be" in found
+    assert "  the quotas promise too much" in found
+
+
 def test_nothing_is_shown_of_what_there_is_not() -> None:
     assert shown(DisruptionState()) == []

@@ -73,7 +73,8 @@ def test_the_namespace_is_that_of_a_pod_given_without_one(file: str) -> None:
 
 
 def test_files_directories_and_standard_input_add_up(file: str, tmp_path: Path) -> None:
-    pod = json.dumps({"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "more"}, "spec": {"containers": []}})
+    spec = {"containers": [{"name": "main", "image": "a"}]}
+    pod = json.dumps({"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "more"}, "spec": spec})
 
     result = CliRunner().invoke(command, ["explain", "more", "-f", str(tmp_path), "-f", "-"], input=pod)
 

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 import podium
 from podium.api.codec import Input
 from podium.api.errors import PodiumError
+from podium.api.kinds import KINDS
 from podium.api.warnings import Validation
 from podium.app.explain import Explainer
 from podium.app.library import read_objects
@@ -128,7 +129,7 @@ def check(error: PodiumError) -> None:
 VALIDATIONS = st.sampled_from(["strict", "warn", "ignore", None])
 
 
-@efforts(150)
+@efforts(60)
 def test_a_manifest_with_anything_wrong_in_any_place_is_survived(effort: Effort) -> None:
     @effort
     @given(st.data(), VALIDATIONS)
@@ -142,7 +143,7 @@ def test_a_manifest_with_anything_wrong_in_any_place_is_survived(effort: Effort)
     check_survived()
 
 
-@efforts(50)
+@efforts(25)
 def test_a_scenario_with_anything_wrong_in_any_place_is_survived(effort: Effort) -> None:
     @effort
     @given(st.data(), VALIDATIONS)
@@ -158,3 +159,7 @@ def test_a_scenario_with_anything_wrong_in_any_place_is_survived(effort: Effort)
 def test_what_is_mutated_is_played_before_it_is_mutated() -> None:
     assert read_objects([*MANIFESTS, WAITING], "strict").warnings == []
     assert podium.simulate([*MANIFESTS, WAITING], until="20m", limits=LIMITS).events
+
+
+def test_every_kind_that_is_read_is_mutated() -> None:
+    assert {one["kind"] for one in MANIFESTS} == {kind.name for kind in KINDS.values()}

@@ -72,12 +72,12 @@ class Story:
 
     def play(self) -> Outcome:
         """The story as Podium plays it."""
-        return self._of_result(simulate(self._documents(), start=stamp(0)))
+        return self._of_result(simulate(self.documents(), start=stamp(0)))
 
     def outcomes(self) -> list[Outcome]:
         return [self._of_record(one) for one in self.recorded]
 
-    def _documents(self) -> list[Raw]:
+    def documents(self) -> list[Raw]:
         steps = []
         for step in deepcopy(self.steps):
             for change in ("delete", "finish", "scale"):

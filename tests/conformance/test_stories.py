@@ -15,8 +15,7 @@ from __future__ import annotations
 
 import pytest
 
-from podium.sim.run import simulate
-from tests.conformance.stories import Story, all_stories, differences, initial, other_attempts
+from tests.conformance.stories import Story, all_stories, differences, other_attempts
 
 STORIES = 134
 WITHOUT_CONSEQUENCE = 7
@@ -56,7 +55,6 @@ def test_there_are_134_stories_and_all_but_seven_count() -> None:
 
 def test_the_comparison_notices_a_pod_that_ends_elsewhere() -> None:
     story = next(one for one in all_stories() if one.name.startswith("m4"))
-    without_priorities = Story(story.name, story.objects, [], story.until, story.recorded)
+    without_steps = Story(story.name, story.objects, [], story.until, story.recorded)
 
-    assert "ends" in disagreement(without_priorities)
-    assert simulate([initial(one) for one in story.objects], until=1).summary["pods"]["running"] == 1
+    assert "ends" in disagreement(without_steps)

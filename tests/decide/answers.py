@@ -29,7 +29,7 @@ def answers(runner: Runner, record: PodRecord) -> dict[str, Any]:
         by_plugin = runner.scoring.scores(placement.state, record, View(cluster, placement.feasible))
         assert placement.totals.tolist() == np.sum(list(by_plugin.values()), axis=0).tolist()
     if placement.row is None and cluster.nodes.row_of:
-        (plugin,) = runner.profile.post_filter
+        plugin = runner.profile.post_filter[-1]
         assert isinstance(plugin, DefaultPreemption)
         plan = plugin.plan(placement.state, record, runner, outcome, detailed=True)
         brief = plugin.plan(placement.state, record, runner, outcome)

@@ -29,7 +29,21 @@ def test_a_lower_nomination_that_no_longer_fits_ends() -> None:
     cluster = cluster_of(node("n", cpu=4), *RUNNING, pod("low", priority=1, cpu=3, nominated="n"))
 
     assert ended(cluster, 5) == ["low"]
-    assert cluster.nominations.on("n") == []
+
+
+def test_asking_ends_nothing() -> None:
+    """Not even for a moment that others see: who asks again gets the same answer."""
+    waiting = [pod("first", priority=3, cpu=3, nominated="n"), pod("second", priority=2, cpu=2, nominated="n")]
+    cluster = cluster_of(node("n", cpu=4), *RUNNING, *waiting)
+    (first,) = [one for one, _ in cluster.nominations.all() if one.name == "first"]
+    cluster.nominations.put(first, "n", ["default/q"])
+
+    assert [ended(cluster, 5) for _ in range(2)] == [["first"]] * 2
+    assert [(one.name, one.nominated_node_name) for one in cluster.nominations.on("n")] == [
+        ("first", "n"),
+        ("second", "n"),
+    ]
+    assert cluster.nominations.victims() == [("default/first", ("default/q",))]
 
 
 def test_a_lower_nomination_that_still_fits_stays() -> None:

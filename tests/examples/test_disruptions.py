@@ -1,5 +1,7 @@
 """The shipped scenarios of drains, budgets, nodes that fail and the cluster autoscaler, by the second."""
 
+from collections import Counter
+
 from tests.examples.stories import played, story
 
 MOVES = ("Scheduled", "Killing", "Terminated", "NodeAdded", "NodeRemoved", "Nominated")
@@ -114,3 +116,22 @@ def test_a_pod_keeps_off_the_node_it_was_evicted_from_for_its_own_good_or_until_
             ],
         }
     ]
+
+
+def test_quotas_by_priority_promise_what_the_nodes_offer_and_a_budget_that_is_too_strict_is_refused() -> None:
+    result = played("quota-by-priority")
+
+    waiting = Counter(pod["pod"].split("/")[0] for pod in result.pods if pod["phase"] == "Pending")
+    running = Counter(pod["pod"].split("/")[0] for pod in result.pods if pod["phase"] == "Running")
+    assert running == {"shop": 4, "search": 4}
+    assert waiting == {"crawler": 8}
+    told = result.to_dict()["disruptions"]
+    assert [(one["quota"], one["used"].get("requests.cpu")) for one in told["quotas"]] == [
+        ("crawler/nothing-else", None),
+        ("crawler/preemptible", "8"),
+        ("search/critical", "4"),
+        ("shop/critical", "4"),
+    ]
+    assert "warnings" not in told
+    (skipped,) = [event.message for event in result.events if event.reason == "StepSkipped"]
+    assert "stricter than the DisruptionPolicy allows for pods of priority 333333334" in skipped

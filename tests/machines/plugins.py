@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import count
+from typing import Any
 
 from podium.cluster.cluster import Cluster
 from podium.cluster.pods import PodRecord
@@ -83,6 +84,19 @@ class Second(Spy):
     """Comes after `First`."""
 
     name = "Second"
+
+
+class ByLabel:
+    """Sorts by the number in a label; without one it fails, and one that is no number is its answer all the same."""
+
+    name = "ByLabel"
+
+    def __init__(self, context: PluginContext) -> None:
+        pass
+
+    def sort_key(self, pod: PodRecord, queued_ns: int) -> tuple[Any, ...]:
+        label = pod.labels["order"]
+        return (int(label) if label.isdigit() else label,)
 
 
 class Binder:

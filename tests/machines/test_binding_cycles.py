@@ -79,6 +79,19 @@ class TestAssuming:
         assert not driver.scheduler.bindings.is_assumed(A.metadata.uid)
         assert driver.scheduler.cluster.nodes.pod_count[0] == 1
 
+    def test_labels_that_an_assumed_pod_gets_count_for_others_at_once(self) -> None:
+        """It stays on the node that it is on its way to."""
+        driver, bind = binding(A, driver=Driver(node("n1", cpu=6, labels={HOSTNAME: "n1"})))
+
+        driver.see(pod("a", cpu=4, labels={"app": "web"}))
+
+        record = driver.scheduler.cluster.placed[A.metadata.uid]
+        assert (dict(record.labels), record.node_name) == ({"app": "web"}, "n1")
+        driver.see(pod("c", apart=[term("app=web", HOSTNAME)]))
+        assert all_of(Bind, driver.tick()) == []
+        driver.answer(bind)
+        assert driver.holds(A) == "n1"
+
     @pytest.mark.parametrize("answer_first", [True, False])
     def test_the_binding_is_recorded_once_whichever_comes_first_answer_or_watch(self, answer_first: bool) -> None:
         driver, bind = binding(A, driver=Driver(N1, settings=with_plugins("Spy")))
@@ -622,3 +635,44 @@ class TestPlugins:
         assert {type(one) for one in actions} == {Nominate, BindClaim, Bind, Record}
         assert set(uids(actions)) == {A.metadata.uid}
         assert not all_of(ClearNomination, actions)
+
+
+class TestUnreserveThatRaises:
+    def broken(self, point: str) -> tuple[Driver, Spy]:
+        driver = Driver(N1, settings=with_plugins("First", "Second"))
+        second: Spy = driver.plugin("Second")
+        second.answers["unreserve"] = ValueError("oh dear")
+        if point == "permit":
+            second.answers["permit"] = PermitResult(Status(Code.WAIT), 9 * SECOND)
+        else:
+            second.answers[point] = unschedulable("no")
+        return driver, second
+
+    @pytest.mark.parametrize("point", ["reserve", "pre_bind"])
+    def test_it_keeps_neither_the_others_from_it_nor_the_pod_on_its_node(self, point: str) -> None:
+        driver, _ = self.broken(point)
+        driver.see(A)
+
+        actions = driver.tick()
+
+        assert driver.plugin("First").points[-1] == "unreserve"
+        assert driver.holds(A) == ""
+        assert len(driver.scheduler.bindings) == 0
+        assert ("FailedUnreserve", "default/a") in events(actions)
+
+    def test_it_does_not_hinder_that_a_pod_is_forgotten(self) -> None:
+        driver, _ = self.broken("permit")
+        driver.see(A)
+        driver.tick()
+
+        assert events(driver.miss(A)) == [("FailedUnreserve", "default/a")]
+        assert driver.holds(A) == ""
+        assert driver.where(A) is None
+
+    def test_it_does_not_hinder_that_others_have_bound_the_pod(self) -> None:
+        driver, _ = self.broken("permit")
+        driver.see(A)
+        driver.tick()
+
+        assert events(driver.see(on(A, "elsewhere"))) == [("FailedUnreserve", "default/a")]
+        assert len(driver.scheduler.bindings) == 0

@@ -3,6 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
+from podium.api.times import MAX_TIME_NS
 from podium.machines.deadlines import Deadlines
 
 
@@ -37,3 +38,12 @@ def test_what_is_due_comes_by_its_time_once(changes: list[tuple[int, int | None]
         taken.append(due)
     assert [times[key] for key in taken] == sorted(times[key] for key in taken)
     assert sorted(taken) == sorted(key for key, time in times.items() if time <= now)
+
+
+def test_what_comes_after_the_last_time_that_there_is_is_never_due() -> None:
+    deadlines: Deadlines[str] = Deadlines()
+    deadlines.set("a", 5)
+
+    deadlines.set("a", MAX_TIME_NS + 1)
+
+    assert (deadlines.time_of("a"), deadlines.next_time()) == (None, None)

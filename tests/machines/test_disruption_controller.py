@@ -6,13 +6,15 @@ import msgspec
 import pytest
 
 from podium.api.policy import PodDisruptionBudget
+from podium.machines.actions import Record
 from podium.machines.disruption.budget import Budget
 from podium.machines.disruption.disruption_controller import DisruptionController
 from podium.machines.observations import Changed, Gone, Tick
+from podium.store.errors import StoreError
 from podium.store.resource import Resource
 from tests.machines.store_rig import UNREADY, WEB, Rig, pod, replica_set
 from tests.sim.objects import budget, job, owned, workload
-from tests.store.objects import SECOND, Raw
+from tests.store.objects import SECOND, Raw, disruption_policy
 
 
 def rig_of(*objects: Raw, **fields: Any) -> Rig:
@@ -520,3 +522,50 @@ def test_a_budget_that_a_namesake_has_replaced_is_not_taken_for_it() -> None:
     rig.sync(pod("b"))
 
     assert sums(rig) == (1, 2, 1, 2)
+
+
+# Bounds on budgets
+
+
+def test_a_budget_that_was_there_before_is_held_to_the_bound_and_says_so() -> None:
+    pods = [pod(f"web-{number}") for number in range(3)]
+    rig = rig_of(budget("pdb", minAvailable=3), *pods)
+    assert sums(rig) == (0, 3, 3, 3)
+
+    rig.sync(disruption_policy(budgetBounds=[{"minDisruptions": 1}]))
+
+    assert sums(rig) == (1, 3, 2, 3)
+    assert condition(rig)["message"] == (
+        "the budget is stricter than the DisruptionPolicy allows: 2 pods must be up, not 3"
+    )
+    told = [(action.reason, action.pod) for action, _ in rig.told if isinstance(action, Record)]
+    assert told == [("BudgetBounded", "default/web-0")]
+
+
+def test_a_bound_follows_the_least_important_of_the_pods_and_ends_with_the_policy() -> None:
+    bounds = [{"minPriority": 10, "minRate": "1/1h"}, {"minDisruptions": 1}]
+    rig = rig_of(disruption_policy(budgetBounds=bounds), pod("web-0", priority=10), pod("web-1", priority=10))
+    rig.sync(budget("pdb", minAvailable=2))
+    assert sums(rig) == (0, 2, 2, 2)
+
+    rig.sync(pod("web-2", priority=0))
+    assert sums(rig) == (1, 3, 2, 3)
+    rig.delete("Pod", "web-2")
+    rig.sync()
+    assert sums(rig) == (0, 2, 2, 2)
+    assert condition(rig)["message"] == ""
+
+
+def test_a_rate_that_is_too_low_is_raised_for_the_api_server_too() -> None:
+    rate = {"annotations": {"podium.dev/max-disruptions": "1/24h"}}
+    made = budget("pdb", minAvailable=0)
+    strict = {**made, "metadata": {**made["metadata"], **rate, "uid": "was-there"}}
+    pods = [pod(f"web-{number}") for number in range(3)]
+    rig = rig_of(disruption_policy(budgetBounds=[{"minRate": "2/1h"}]), strict, *pods)
+
+    assert status(rig)["disruptionRate"] == {"max": "2/1h", "available": 2, "atLeast": "2/1h"}
+    for number in (0, 1):
+        rig.store.evict(f"default/web-{number}", now=rig.now)
+        rig.settle()
+    with pytest.raises(StoreError, match="allows 2/1h disruptions, and they are used up"):
+        rig.store.evict("default/web-2", now=rig.now)

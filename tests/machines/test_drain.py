@@ -231,6 +231,22 @@ def test_a_blocked_drain_has_hope_again_when_a_budget_changes() -> None:
     assert state(rig) == "drained"
 
 
+def test_a_blocked_drain_has_hope_again_when_one_of_its_pods_has_left() -> None:
+    rig = draining(
+        pod("web-1", node="n1", labels={"app": "web"}),
+        pod("web-2", node="n1", labels={"app": "web"}),
+        budget("web", 0, app="web"),
+    )
+    rig.rest()
+    assert drain_of(rig).is_settled()
+
+    rig.store.delete("Pod", "default/web-2", now=rig.now, grace_seconds=0)
+    rig.settle()
+
+    assert standing(rig) == {"web-1": "waiting", "web-2": "gone"}
+    assert not drain_of(rig).is_settled()
+
+
 def test_a_drain_gives_up_when_its_time_is_up_and_asks_for_no_more() -> None:
     rig = draining(pod("web-1", node="n1", labels={"app": "web"}), budget("web", 0, app="web"), timeout_ns=12 * SECOND)
     rig.rest()

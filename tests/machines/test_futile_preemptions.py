@@ -6,7 +6,7 @@ import pytest
 from msgspec.structs import replace
 
 from podium.api.pod import Pod
-from podium.framework.configuration import API_VERSION, KIND, read_configuration
+from podium.framework.configuration import API_VERSION, KIND, Configuration, read_configuration
 from podium.machines.actions import Action, Bind, Record
 from tests.builders import node, pod
 from tests.machines.driving import SECOND, Driver, all_of, deletions, events, nominated, on, terminating, the
@@ -39,12 +39,14 @@ def loses(driver: Driver, numbers: Sequence[int]) -> None:
         driver.wait(0.001)
 
 
+def bearing(most: int = 3) -> Configuration:
+    """A configuration in which so many futile preemptions are borne."""
+    return read_configuration({"apiVersion": API_VERSION, "kind": KIND, "maxFutilePreemptions": most}, "test")
+
+
 def losing(times: int, settings: int = 3) -> Driver:
     """A scheduler whose preemptor has preempted in vain so often, but for its last attempt."""
-    configuration = read_configuration(
-        {"apiVersion": API_VERSION, "kind": KIND, "maxFutilePreemptions": settings}, "test"
-    )
-    driver = Driver(N1, batch(0), HIGH, settings=configuration)
+    driver = Driver(N1, batch(0), HIGH, settings=bearing(settings))
     loses(driver, range(times))
     return driver
 
@@ -157,7 +159,7 @@ def test_its_history_ends_with_the_pod() -> None:
 @pytest.mark.parametrize("is_seen_bound", [True, False])
 def test_a_pod_that_its_kubelet_turned_away_counts_for_the_pod_that_replaces_it(is_seen_bound: bool) -> None:
     """The other scheduler's binding was quicker, though this one did not see it in time."""
-    driver = Driver(N1, batch(0))
+    driver = Driver(N1, batch(0), settings=bearing())
     for number in range(4):
         preemptor = pod(f"high-{number}", cpu=4, priority=100, owner="ReplicaSet/high")
         driver.see(preemptor)
@@ -174,7 +176,7 @@ def test_a_pod_that_its_kubelet_turned_away_counts_for_the_pod_that_replaces_it(
 
 
 def test_a_pod_that_has_run_and_failed_says_nothing_about_its_preemption() -> None:
-    driver = Driver(N1, batch(0))
+    driver = Driver(N1, batch(0), settings=bearing())
     for number in range(5):
         preemptor = pod(f"high-{number}", cpu=4, priority=100, owner="ReplicaSet/high")
         driver.see(preemptor)
@@ -269,3 +271,25 @@ def bound(one: Pod) -> Pod:
 
 def failed(one: Pod) -> Pod:
     return replace(one, status=replace(one.status, phase="Failed"))
+
+
+def test_what_pods_lost_whose_owner_is_gone_is_forgotten_after_an_hour() -> None:
+    driver = losing(2)
+    bound = preempts_and_is_turned_away(driver)
+    driver.miss(bound)
+    assert len(driver.scheduler.futile) == 1
+
+    driver.wait(3_601)
+    driver.tick()
+
+    assert len(driver.scheduler.futile) == 0
+
+
+def preempts_and_is_turned_away(driver: Driver) -> Pod:
+    """The preemptor is bound after its next preemption, and its kubelet turns it away; returns it as it failed."""
+    preempts(driver, batch(2))
+    the(Bind, attempts(driver))
+    bound = on(HIGH, "n1")
+    failed = replace(bound, status=replace(bound.status, phase="Failed"))
+    driver.see(failed)
+    return failed

@@ -9,6 +9,7 @@ import pytest
 from msgspec.structs import replace
 
 from podium.api.pod import Pod
+from podium.framework.configuration import NominationClearing
 from podium.framework.plugin import PermitResult
 from podium.framework.status import Code, Status
 from podium.machines.actions import (
@@ -36,6 +37,7 @@ from tests.machines.driving import (
     deletions,
     events,
     nominated,
+    on,
     terminating,
     the,
     uids,
@@ -523,12 +525,29 @@ class TestTheRoom:
 
         assert the(Bind, driver.tick()).pod == "default/high"
 
+    @pytest.mark.parametrize(("which", "place"), [("Unfit", Place.ACTIVE), ("AllLower", Place.UNSCHEDULABLE)])
+    def test_pods_that_it_was_kept_from_hear_of_it_that_it_went_elsewhere_if_that_is_asked_for(
+        self, which: NominationClearing, place: Place
+    ) -> None:
+        """[k/k#134859: kube-scheduler does not tell them]"""
+        waiting = nominated(pod("waiting", cpu=10, priority=1000, gates=["wait"]), "n1")
+        driver = Driver(N1, settings=clearing(which))
+        driver.see(pod("waiting", cpu=10, priority=1000, gates=["wait"]))
+        driver.see(waiting, LOW)
+        driver.tick()
+        driver.wait(5)
+
+        driver.see(on(waiting, "n2"))
+
+        assert driver.where(LOW) is place
+
     @pytest.mark.upstream(34)
     @pytest.mark.parametrize("change", ["deleted", "not nominated any more"])
     def test_pods_that_it_was_kept_from_are_tried_again_when_it_is_given_up(self, change: str) -> None:
         """[TestUpdateNominatedNodeName; k/k#138132]"""
-        waiting = nominated(pod("waiting", cpu=10, priority=1000, gates=["wait"]), "n1")
-        driver = Driver(N1, waiting, LOW)
+        gated = pod("waiting", cpu=10, priority=1000, gates=["wait"])
+        waiting = nominated(gated, "n1")
+        driver = Driver(N1, gated, waiting, LOW)
         driver.tick()
         assert driver.where(LOW) is Place.UNSCHEDULABLE
 
@@ -555,7 +574,7 @@ class TestTheNomination:
         annotations = {"scheduler.kubernetes.io/nominated-node-name": "n1"}
         waiting = replace(plain, metadata=replace(plain.metadata, annotations=annotations))
 
-        driver = Driver(N1, waiting, LOW)
+        driver = Driver(N1, plain, waiting, LOW)
 
         assert driver.nominated(waiting) == "n1"
         assert not all_of(Bind, driver.tick())
@@ -670,8 +689,9 @@ class TestTheNomination:
         assert driver.nominated(HIGH) == "n3"
 
     def test_clearing_it_is_tried_again_when_it_fails(self) -> None:
-        gated = nominated(pod("waiting", cpu=2, priority=5, gates=["wait"]), "n1")
-        driver = Driver(N1, gated, settings=UNFIT)
+        plain = pod("waiting", cpu=2, priority=5, gates=["wait"])
+        gated = nominated(plain, "n1")
+        driver = Driver(N1, plain, gated, settings=UNFIT)
         cleared = the(ClearNomination, driver.miss(N1))
 
         driver.answer(cleared, REFUSED)
@@ -685,8 +705,9 @@ class TestTheNomination:
         assert driver.tick() == []
 
     def test_clearing_it_is_not_tried_again_when_it_has_come_back_meanwhile(self) -> None:
-        gated = nominated(pod("waiting", cpu=2, priority=5, gates=["wait"]), "n1")
-        driver = Driver(N1, gated, settings=UNFIT)
+        plain = pod("waiting", cpu=2, priority=5, gates=["wait"])
+        gated = nominated(plain, "n1")
+        driver = Driver(N1, plain, gated, settings=UNFIT)
         cleared = the(ClearNomination, driver.miss(N1))
         driver.answer(cleared, NO_ANSWER)
         driver.see(nominated(gated, ""))

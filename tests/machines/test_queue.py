@@ -9,6 +9,7 @@ from dataclasses import replace
 import pytest
 
 from podium.cluster.pods import PodRecord
+from podium.framework.errors import PluginError
 from podium.framework.events import EVERY_EVENT, Action, ClusterEvent, EventToRegister, Resource
 from podium.framework.status import SUCCESS, Status, unresolvable
 from podium.machines.scheduling.queue import SchedulingQueue
@@ -307,6 +308,101 @@ class TestPopFromBackoff:
 
 
 @pytest.mark.upstream(35)
+class TestAttemptsAtOneInstant:
+    MOST = QueueSettings().most_pops_at_once
+
+    def again_and_again(self, queue: SchedulingQueue, wake: Callable[[], object], now: int = 0) -> int:
+        """How often a pod is attempted at one instant that is woken each time."""
+        queue.add(pending("a"), now)
+        count = 0
+        while (queued := queue.pop(now)) is not None:
+            count += 1
+            queue.add_unschedulable(queued, ["NodeResourcesFit"], (), now)
+            wake()
+            queue.check()
+        return count
+
+    @pytest.mark.parametrize("settings", [QueueSettings(), QueueSettings(max_backoff_ns=0)])
+    @pytest.mark.parametrize("how", ["event", "activation"])
+    def test_after_some_a_pod_backs_off_whatever_wakes_it(self, settings: QueueSettings, how: str) -> None:
+        queue = make(settings=settings)
+        wake = {"event": lambda: queue.move(POD_GONE, 0), "activation": lambda: queue.activate(["a"], 0)}[how]
+
+        assert self.again_and_again(queue, wake) == self.MOST
+        assert queue.where("a") is Place.BACKOFF
+        assert not queue.can_pop
+        deadline = queue.next_deadline()
+        assert deadline is not None
+        assert deadline > 0
+        assert popped(queue, deadline).pops_at_once == 1
+
+    def test_an_update_cuts_that_backoff_short_no_more_than_other_events(self) -> None:
+        queue = make()
+        self.again_and_again(queue, lambda: queue.move(POD_GONE, 0))
+
+        queue.update(pending("a", labels={"new": "label"}), 0)
+
+        assert queue.pop(0) is None
+        queue.check()
+
+    def test_others_are_attempted_meanwhile(self) -> None:
+        queue = make()
+        self.again_and_again(queue, lambda: queue.move(POD_GONE, 0))
+
+        queue.add(pending("b"), 0)
+
+        assert order(queue, 0) == ["b"]
+
+
+class TestPodsWithoutOrder:
+    @staticmethod
+    def sort(pod: PodRecord, queued_ns: int) -> tuple[int, ...]:
+        if "unsorted" in pod.labels:
+            raise PluginError("plugin Sort failed at QueueSort")
+        return priority_sort(pod, queued_ns)
+
+    def queue(self) -> SchedulingQueue:
+        plugins = {"default-scheduler": PLUGINS}
+        return SchedulingQueue({"default-scheduler": self.sort}, Gates(), plugins)
+
+    def test_one_is_held_out_and_says_why_and_others_go_on(self) -> None:
+        queue = self.queue()
+
+        queue.add(pending("a", labels={"unsorted": ""}), 0)
+        queue.add(pending("b"), 0)
+
+        queue.check()
+        assert queue.where("a") is Place.GATED
+        held = queue.find("a")
+        assert held is not None
+        assert (held.gated_by, held.message) == ("QueueSort", "plugin Sort failed at QueueSort")
+        assert order(queue, 0) == ["b"]
+
+    def test_one_that_gets_an_order_comes_in(self) -> None:
+        queue = self.queue()
+        queue.add(pending("a", labels={"unsorted": ""}), 0)
+
+        queue.update(pending("a"), 0)
+
+        queue.check()
+        assert order(queue, 0) == ["a"]
+
+    @pytest.mark.parametrize("place", [Place.ACTIVE, Place.BACKOFF])
+    def test_one_that_loses_its_order_leaves_its_place(self, place: Place) -> None:
+        queue = self.queue()
+        if place is Place.ACTIVE:
+            queue.add(pending("a"), 0)
+        else:
+            rejected(queue, pending("a"), "NodeResourcesFit")
+            queue.move(POD_GONE, 0)
+        assert queue.where("a") is place
+
+        queue.update(pending("a", labels={"unsorted": ""}), 0)
+
+        assert queue.where("a") is Place.GATED
+        queue.check()
+
+
 class TestInFlight:
     """Test_InFlightPods (scenario 35)."""
 
@@ -626,6 +722,15 @@ class TestEvents:
         queue.move(CLAIM_ADD, 1)
         assert queue.where("p") == "backoff"
 
+    def test_an_event_may_be_meant_for_some_of_the_waiting_pods(self) -> None:
+        queue = make()
+        rejected(queue, pending("a", 1), "NodeResourcesFit")
+        rejected(queue, pending("b", 2), "NodeResourcesFit")
+
+        queue.move(POD_GONE, 0, among=lambda pod: pod.priority <= 1)
+
+        assert (queue.where("a"), queue.where("b")) == (Place.BACKOFF, Place.UNSCHEDULABLE)
+
     def test_an_event_about_a_pending_pod_is_not_for_move(self) -> None:
         with pytest.raises(ValueError, match=r"event Touched is about a pending pod: .* update\(\)"):
             make().move(ClusterEvent(Resource.POD, Action.UPDATE_POD_LABEL, label="Touched"), 0)
@@ -839,6 +944,31 @@ class TestGates:
         queue.flush(2 * SECOND)
         assert queue.where("p") == "active"
 
+    @pytest.mark.parametrize(("is_worth_attempt", "place"), [(True, Place.BACKOFF), (False, Place.UNSCHEDULABLE)])
+    def test_a_gate_that_has_opened_can_be_asked_again(self, is_worth_attempt: bool, place: Place) -> None:
+        gates = Gates()
+        queue = make(gates=gates)
+        rejected(queue, pending("a"), "NodeResourcesFit")
+        gates.preempting.add("a")
+        queue.move(POD_GONE, 0)
+        queue.ask_gate_again("a", 0, is_worth_attempt=is_worth_attempt)
+        assert queue.where("a") is Place.GATED
+        gates.preempting.clear()
+
+        queue.ask_gate_again("a", 0, is_worth_attempt=is_worth_attempt)
+
+        assert queue.where("a") is place
+        queue.check()
+
+    def test_to_a_pod_without_a_gate_that_means_nothing(self) -> None:
+        queue = make()
+        rejected(queue, pending("a"), "NodeResourcesFit")
+
+        queue.ask_gate_again("a", 0, is_worth_attempt=True)
+        queue.ask_gate_again("unknown", 0, is_worth_attempt=True)
+
+        assert queue.where("a") is Place.UNSCHEDULABLE
+
     def test_a_gate_must_have_a_name(self) -> None:
         queue = make(gates=lambda _pod: unresolvable("no"))
         with pytest.raises(ValueError, match="shop/p is gated by a plugin that does not name itself"):
@@ -908,6 +1038,18 @@ class TestActivate:
         queue = in_place(Place.UNSCHEDULABLE)
         queue.activate(["unknown", "p"], 1)
         assert [queued.record.uid for queued in queue] == ["p"]
+
+
+def test_nothing_is_left_of_the_sets_of_plugins_that_held_pods_which_are_gone() -> None:
+    queue = make()
+    names = [name for name in PLUGINS if name != "Mute"]
+    for number in range(2 ** len(names)):
+        plugins = [name for index, name in enumerate(names) if number >> index & 1]
+        rejected(queue, pending(f"p{number}"), *plugins, "Mute")
+        queue.move(POD_GONE, 0)
+        queue.delete(f"p{number}")
+
+    assert len(queue) == len(queue._rejections._known) == len(queue._waiting._groups) == 0
 
 
 class TestLookups:

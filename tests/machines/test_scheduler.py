@@ -13,7 +13,7 @@ from podium.framework.configuration import API_VERSION, KIND, read_configuration
 from podium.machines.actions import Bind, ClearNomination, Record, ReportUnschedulable
 from podium.machines.observations import Problem
 from podium.machines.scheduling.queued_pod import Place
-from tests.builders import ZONE, node, pod, term
+from tests.builders import ZONE, configuration, node, pod, term
 from tests.machines.driving import (
     CONFLICT,
     NO_ANSWER,
@@ -209,7 +209,8 @@ class TestWhatIsTold:
         record, report = the(Record, actions), the(ReportUnschedulable, actions)
         assert (record.type, record.reason) == ("Warning", "FailedScheduling")
         assert record.message.startswith(
-            "0/1 nodes are available: 1 Insufficient cpu. preemption: 0/1 nodes are available"
+            "0/1 nodes are available: 1 Insufficient cpu. no new claims to deallocate, "
+            "preemption: 0/1 nodes are available"
         )
         assert (report.reason, report.message, report.nominated_node_name) == ("Unschedulable", record.message, None)
 
@@ -372,3 +373,19 @@ class TestBrokenPlugins:
 def finished(one: Pod) -> Pod:
     """The pod once its containers have ended by themselves."""
     return replace(one, status=replace(one.status, phase="Succeeded"))
+
+
+@pytest.mark.parametrize("labels", [{}, {"order": "first"}])
+def test_a_pod_that_queue_sort_cannot_order_waits_and_others_go_on(labels: dict[str, str]) -> None:
+    name = "tests.machines.plugins:ByLabel"
+    settings = configuration(plugins={"queueSort": {"enabled": [name], "disabled": ["*"]}})
+    driver = Driver(node("n1", cpu=4), settings=settings)
+    unordered = pod("unordered", labels=labels)
+
+    driver.see(unordered, pod("second", labels={"order": "2"}), pod("first", labels={"order": "1"}))
+
+    assert driver.where(unordered) is Place.GATED
+    bound = [the(Bind, driver.tick()).pod for _ in range(2)]
+    assert bound == ["default/first", "default/second"]
+    driver.see(pod("unordered", labels={"order": "3"}))
+    assert the(Bind, driver.tick()).pod == "default/unordered"

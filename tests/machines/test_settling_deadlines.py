@@ -1,5 +1,6 @@
 """Deadlines that come again and again do not keep anything from being settled."""
 
+from podium.api.times import MAX_TIME_NS
 from podium.machines.settling_deadlines import SettlingDeadlines
 
 
@@ -27,3 +28,11 @@ def test_what_recurs_is_due_all_the_same() -> None:
     assert deadlines.next_time() == 9
     assert deadlines.take_due(8) is None
     assert deadlines.take_due(9) == "a"
+
+
+def test_what_comes_after_the_last_time_that_there_is_unsettles_nobody() -> None:
+    deadlines: SettlingDeadlines[str] = SettlingDeadlines()
+
+    deadlines.set("a", MAX_TIME_NS + 1)
+
+    assert deadlines.is_settled()

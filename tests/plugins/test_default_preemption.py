@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from msgspec.structs import replace
 
 from podium.api.errors import InputError
 from podium.api.meta import Kubernetes
@@ -95,3 +96,17 @@ def test_a_subclass_can_say_who_may_be_disrupted(with_budget: bool) -> None:
     assert victims(DefaultPreemption, 1) == ["db"]
     assert victims(SparesDatabases, 1) == ["web"]
     assert victims(SparesDatabases, 2) == []
+
+
+@pytest.mark.parametrize("spared", [False, True])
+def test_mirror_pods_are_victims_as_others_are_unless_they_are_to_be_spared(spared: bool) -> None:
+    meta = replace(pod("q").metadata, annotations={"kubernetes.io/config.mirror": "1"})
+    mirror = replace(pod("q", on="n", cpu=1), metadata=meta)
+    cluster = cluster_of(node("n", cpu=1), mirror)
+    runner, record = plain_runner(cluster), cluster.read(pod("p", priority=5, cpu=1))
+    placement = place(runner, record)
+    plugin = DefaultPreemption(PluginContext({"spareMirrorPods": spared}, cluster))
+
+    found = plugin.post_filter(placement.state, record, runner, cluster, full_outcome(cluster, placement))
+
+    assert [victim.name for victim in found.victims] == ([] if spared else ["q"])

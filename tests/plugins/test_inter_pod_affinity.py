@@ -10,6 +10,7 @@ import pytest
 from podium.api.meta import Kubernetes
 from podium.api.pod import Pod, PodAffinityTerm
 from podium.cluster.view import View
+from podium.decide.placement import place
 from podium.framework.cycle_state import CycleState
 from tests.builders import HOSTNAME, ZONE, cluster_of, explain, namespace, node, plain_runner, pod, term
 
@@ -310,3 +311,15 @@ def test_a_term_that_a_pod_requires_twice_counts_twice_for_those_it_wants_near()
 
     scores = {name: one["InterPodAffinity"] for name, one in explain([*HOSTS, *objects]).scores.items()}
     assert scores == {"a1": 0, "a2": 200, "b1": 100}
+
+
+@pytest.mark.parametrize("repels", [False, True])
+def test_nominated_pods_keep_others_off_by_themselves_only_where_that_is_wanted(repels: bool) -> None:
+    """kube-scheduler skips the filter where no placed pod's anti-affinity selects the pod."""
+    waiting = pod("waiting", priority=5, nominated="a1", apart=[term("app=web", ZONE)])
+    cluster = cluster_of(*ZONES, waiting)
+    runner = plain_runner(cluster, "InterPodAffinity", args={"nominatedPodsRepel": repels})
+
+    refused = place(runner, cluster.read(pod("p", labels=WEB))).outcome.refused > 0
+
+    assert [name for name, row in cluster.nodes.row_of.items() if refused[row]] == (["a1"] if repels else [])

@@ -57,6 +57,7 @@ ON_SSD = pod("p", node_selector={"disk": "ssd"})
 SSD = node("n", labels={"disk": "ssd"})
 NEAR_DB = pod("p", labels=WEB, near=[term("app=db", ZONE)])
 APART_DB = pod("p", labels=WEB, apart=[term("app=db", ZONE)])
+FIRST = pod("p", labels=WEB, near=[term("app=web", ZONE)])
 DB_OLD = {"app": "db", "old": "yes"}
 NEAR_AND_APART = pod("p", near=[term("app=db", ZONE)], apart=[term("old=yes", ZONE)])
 RESTARTS_ALL = pod(
@@ -119,6 +120,12 @@ CASES: list[tuple[str, Pod, ClusterEvent, bool]] = [
     ("InterPodAffinity", NEAR_DB, node_comes(node("n", zone="a")), True),
     ("InterPodAffinity", NEAR_DB, node_comes(FREE), False),
     ("InterPodAffinity", pod("p", labels=WEB), node_comes(FREE), True),
+    ("InterPodAffinity", FIRST, pod_goes(pod("q", on="n", labels=WEB)), True),
+    ("InterPodAffinity", FIRST, pod_changes(POD_LABEL, pod("q", labels=WEB), pod("q", labels=DB)), True),
+    ("InterPodAffinity", FIRST, pod_goes(pod("q", on="n", labels=DB)), False),
+    ("InterPodAffinity", NEAR_DB, ClusterEvent(Resource.NODE, Action.DELETE, node("n", zone="a"), None), True),
+    ("InterPodAffinity", NEAR_DB, node_changes(LABEL, node("n", zone="a"), FREE), True),
+    ("InterPodAffinity", NEAR_DB, node_changes(LABEL, FREE, SSD), False),
     ("InterPodAffinity", NEAR_AND_APART, pod_changes(POD_LABEL, pod("q", labels=DB_OLD), pod("q", labels=DB)), True),
     ("InterPodAffinity", NEAR_AND_APART, pod_changes(POD_LABEL, pod("q", labels=DB), pod("q", labels=DB_OLD)), False),
     ("InterPodAffinity", NEAR_DB, itself_changes(POD_LABEL), True),

@@ -14,7 +14,7 @@ from podium.framework.registry import Registry
 from podium.plugins.registry import IN_TREE
 
 DEFAULT_ORDER = {
-    "preEnqueue": ["SchedulingGates"],
+    "preEnqueue": ["SchedulingGates", "DynamicResources"],
     "queueSort": ["PrioritySort"],
     "preFilter": [
         "NodeAffinity",
@@ -26,6 +26,7 @@ DEFAULT_ORDER = {
         "VolumeZone",
         "PodTopologySpread",
         "InterPodAffinity",
+        "DynamicResources",
         "NodeDeclaredFeatures",
     ],
     "filter": [
@@ -41,9 +42,10 @@ DEFAULT_ORDER = {
         "VolumeZone",
         "PodTopologySpread",
         "InterPodAffinity",
+        "DynamicResources",
         "NodeDeclaredFeatures",
     ],
-    "postFilter": ["DefaultPreemption"],
+    "postFilter": ["DynamicResources", "DefaultPreemption"],
     "preScore": [
         "TaintToleration",
         "NodeAffinity",
@@ -58,23 +60,29 @@ DEFAULT_ORDER = {
         "NodeResourcesFit",
         "PodTopologySpread",
         "InterPodAffinity",
+        "DynamicResources",
         "NodeResourcesBalancedAllocation",
         "ImageLocality",
     ],
-    "reserve": ["VolumeBinding"],
+    "reserve": ["VolumeBinding", "DynamicResources"],
     "permit": [],
-    "preBind": ["VolumeBinding"],
+    "preBind": ["VolumeBinding", "DynamicResources"],
     "bind": ["DefaultBinder"],
     "postBind": [],
 }
-"""What kube-scheduler runs by default, but for DynamicResources and GangScheduling, VolumeBinding's score, which stands
+"""What kube-scheduler runs by default, but for GangScheduling, VolumeBinding's score, which stands
 behind a feature gate that is off, and DefaultPreemption's preEnqueue.
 """
 
 
-OURS = {"preFilter": ["NodeName"], "preScore": ["NodePreferAvoidPods"], "score": ["NodePreferAvoidPods"]}
+OURS = {
+    "preFilter": ["NodeName"],
+    "preScore": ["DynamicResources", "NodePreferAvoidPods"],
+    "score": ["NodePreferAvoidPods"],
+}
 """Where our plugins stand and kube-scheduler's do not: NodeName skips its filter for pods that name no node, and
-NodePreferAvoidPods its score where no node has a list of pods to avoid.
+NodePreferAvoidPods its score where no node has a list of pods to avoid; DynamicResources skips its score for pods whose
+claims name no alternatives, as the measured decisions have it.
 """
 
 
@@ -117,6 +125,7 @@ def test_the_default_configuration_has_kube_schedulers_weights() -> None:
         "NodeResourcesFit": 1,
         "PodTopologySpread": 2,
         "InterPodAffinity": 2,
+        "DynamicResources": 2,
         "NodeResourcesBalancedAllocation": 1,
         "ImageLocality": 1,
         "NodePreferAvoidPods": 10_000,

@@ -43,20 +43,19 @@ class Refuses:
     def __init__(self, context: PluginContext) -> None:
         self._args = context.args
 
-    def reserve(self, state: CycleState, pod: PodRecord, node_name: str) -> Status:
+    def reserve(self, state: CycleState, pod: PodRecord, node_name: str) -> Any:
         return self._answer("reserve")
 
     def unreserve(self, state: CycleState, pod: PodRecord, node_name: str) -> None:
         self._answer("unreserve")
 
-    def permit(self, state: CycleState, pod: PodRecord, node_name: str) -> PermitResult | Status:
-        found: PermitResult | Status = self._answer("permit")
-        return found
+    def permit(self, state: CycleState, pod: PodRecord, node_name: str) -> Any:
+        return self._answer("permit")
 
-    def pre_bind(self, state: CycleState, pod: PodRecord, node_name: str) -> Status:
+    def pre_bind(self, state: CycleState, pod: PodRecord, node_name: str) -> Any:
         return self._answer("pre_bind")
 
-    def bind(self, state: CycleState, pod: PodRecord, node_name: str) -> Status:
+    def bind(self, state: CycleState, pod: PodRecord, node_name: str) -> Any:
         return self._answer("bind") if "bind" in self._args["answers"] else Status(Code.SKIP)
 
     def events_to_register(self) -> Sequence[EventToRegister]:

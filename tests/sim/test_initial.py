@@ -88,3 +88,9 @@ def test_what_the_store_refuses_is_told_with_the_object() -> None:
 def test_a_status_that_is_no_object_is_an_error() -> None:
     with pytest.raises(InputError, match=r'Deployment default/web, \.status: "x" is not an object'):
         played({**workload("Deployment", "web", 1), "status": "x"})
+
+
+def test_a_grace_period_that_began_before_all_times_says_nothing_about_the_start() -> None:
+    long = {"deletionTimestamp": at(90), "deletionGracePeriodSeconds": 999_999_999_999}
+
+    assert started(pod("a", metadata=long), pod("b", metadata={"creationTimestamp": at(5)})) == 5

@@ -111,7 +111,7 @@ def test_b14_a_new_pod_requests_no_more_than_its_limits() -> None:
     resources = {"requests": {"cpu": 2}, "limits": {"cpu": 1}}
     raw = pod("web", spec={"containers": [{"name": "main", "resources": resources}]})
 
-    assert answer(refusal(store, lambda: store.create(raw, now=0))) == (422, "Invalid")
+    assert answer(refusal(store, lambda: store.create(raw, now=0, is_new=True))) == (422, "Invalid")
     uid = {**raw, "metadata": {**raw["metadata"], "uid": "u1"}}
     assert answer(refusal(store, lambda: store.create(uid, now=0, is_new=True))) == (422, "Invalid")
 

@@ -7,8 +7,11 @@ import pytest
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
+from podium.api.quota import ResourceQuota
 from podium.store.errors import StoreError
 from podium.store.store import Store
+from podium.store.stored import Stored
+from podium.store.usage import is_counted
 from tests.store.objects import Raw, pod, priority_class, quota
 from tests.store.refusals import answer, refusal
 
@@ -324,3 +327,33 @@ class Tenants(RuleBasedStateMachine):
 
 
 TestTenants = Tenants.TestCase
+
+
+def test_a_pod_that_was_there_before_its_quota_may_be_changed_though_it_names_nothing() -> None:
+    """What must be named is asked of new pods alone."""
+    store = store_with(pod("a", spec={"containers": [{"name": "main", "image": "i:1"}]}))
+    store.create(quota("all", {"requests.cpu": 1, "pods": 5}), now=0)
+    before = store.get("Pod", "default/a").raw
+
+    store.update({**before, "spec": {**before["spec"], "activeDeadlineSeconds": 60}})
+    with pytest.raises(StoreError, match=r"must specify requests\.cpu for: main"):
+        store.create(pod("b", spec={"containers": [{"name": "main"}]}), now=0)
+
+    assert used(store) == {"pods": "1", "requests.cpu": "0"}
+
+
+def test_a_write_looks_at_the_quotas_of_its_own_namespace_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    elsewhere = [quota("all", {"pods": 5}) for _ in range(50)]
+    for number, one in enumerate(elsewhere):
+        one["metadata"] = {**one["metadata"], "namespace": f"team-{number}"}
+    store = store_with(*elsewhere, quota("all", {"pods": 5}))
+    looked_at: list[str] = []
+
+    def counted(one: ResourceQuota, stored: Stored) -> bool:
+        looked_at.append(one.key)
+        return is_counted(one, stored)
+
+    monkeypatch.setattr("podium.store.quota.is_counted", counted)
+    store.create(pod("a"), now=0)
+
+    assert looked_at == ["default/all"]

@@ -10,7 +10,7 @@ from podium.store.errors import StoreError
 from podium.store.store import Store
 from tests.store.objects import Raw, pod
 
-UNNAMED: Raw = {"containers": [{"name": "Main", "ports": [{"containerPort": 0}]}]}
+UNNAMED: Raw = {"containers": [{"name": "-", "ports": [{"containerPort": 0}]}]}
 
 
 def refused(store: Store, raw: Raw, **how: Any) -> StoreError:
@@ -39,7 +39,7 @@ def test_a_new_object_is_refused_with_all_that_is_wrong_with_it() -> None:
         {
             "reason": "FieldValueInvalid",
             "field": "spec.containers[0].name",
-            "message": 'Invalid value: "Main" is not a valid name: at most 63 lower-case letters, digits and '
+            "message": 'Invalid value: "-" is not a valid name: at most 63 lower-case letters, digits and '
             "'-', with a letter or digit at both ends",
         },
         {"reason": "FieldValueRequired", "field": "spec.containers[0].image", "message": "Required value"},

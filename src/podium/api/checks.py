@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sized
 
-from podium.api.errors import InputError, field_path, shown
-from podium.api.names import label_key_problem
+from podium.api.errors import InputError, shown
 from podium.api.times import parse_time
 
 MAX_ENTRIES = 1_000
@@ -58,12 +57,8 @@ def check_time(text: str | None, path: str) -> None:
 
 
 def check_annotations(annotations: Mapping[str, str], path: str) -> None:
-    """Keys of annotations, and how much they take together."""
-    size = 0
-    for key, value in annotations.items():
-        # Annotation keys may have capitals in their prefix too.
-        check(label_key_problem(key.lower()), field_path(path, key))
-        size += len(key.encode()) + len(value.encode())
+    """How much annotations take together."""
+    size = sum(len(key.encode()) + len(value.encode()) for key, value in annotations.items())
     if size > _MAX_ANNOTATIONS_BYTES:
         raise InputError(f"take {size} bytes together; at most {_MAX_ANNOTATIONS_BYTES} are taken", path=path)
 

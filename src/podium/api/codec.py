@@ -18,6 +18,7 @@ from podium.api.helm import HELM_ADVICE, looks_like_template
 from podium.api.kinds import group_of, may_create_pods
 from podium.api.meta import Kubernetes, Raw
 from podium.api.objects import ReadObject, label_of, metadata_of, read_object
+from podium.api.pod import Pod
 from podium.api.warnings import InputWarning, PassedOver, Validation
 
 _LOOKS_LIKE_JSON = re.compile(r"\s*[{\[]")
@@ -96,6 +97,14 @@ def decode(raw: dict[str, Any], source: str = "", document: int | None = None) -
         return read_object(raw).object
     except InputError as error:
         raise error.located(source=source, document=document, object=label_of(raw)) from None
+
+
+def refuse_empty_pods(documents: Iterable[Document]) -> None:
+    """Raises InputError for a pod that a person wrote without containers: an answer about it would mislead."""
+    for one in documents:
+        if isinstance(one.object, Pod) and not one.object.spec.containers and not one.object.metadata.uid:
+            error = InputError("Required value: a pod has at least one container", path=".spec.containers")
+            raise error.located(source=one.source, document=one.index, object=label_of(one.raw))
 
 
 def passed_over(documents: Iterable[Document]) -> list[PassedOver]:

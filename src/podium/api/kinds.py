@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from podium.api.devices import DeviceClass, DeviceTaintRule, ResourceSlice
 from podium.api.disruption_policy import DisruptionPolicy
 from podium.api.limit_range import LimitRange
 from podium.api.meta import Kubernetes
@@ -15,6 +16,7 @@ from podium.api.node import CSINode, Namespace, Node
 from podium.api.pod import Pod
 from podium.api.policy import PodDisruptionBudget, PriorityClass
 from podium.api.quota import ResourceQuota
+from podium.api.resource_claims import ResourceClaim, ResourceClaimTemplate
 from podium.api.runtime_class import RuntimeClass
 from podium.api.storage import (
     CSIDriver,
@@ -41,7 +43,8 @@ class Kind:
     """A kind of object: its API group ("" is the core) and name, whether it has a namespace, its reading.
 
     `version` is what Podium writes where it names the kind. A kind without a status says all there is to say by itself;
-    one with a scale has a number of pods that others may set.
+    one with a scale has a number of pods that others may set. A kind that is not
+    `is_served` is off by default in v1.36.
     """
 
     group: str
@@ -51,6 +54,7 @@ class Kind:
     version: str = "v1"
     has_status: bool = True
     has_scale: bool = False
+    is_served: bool = True
 
     @property
     def api_version(self) -> str:
@@ -93,6 +97,12 @@ _READ = (
     Kind("batch", "CronJob", True, CronJob),
     Kind("batch", "Job", True, Job),
     Kind("policy", "PodDisruptionBudget", True, PodDisruptionBudget),
+    Kind("resource.k8s.io", "DeviceClass", False, DeviceClass, has_status=False),
+    # Their API is off by default in v1.36.
+    Kind("resource.k8s.io", "DeviceTaintRule", False, DeviceTaintRule, "v1beta2", is_served=False),
+    Kind("resource.k8s.io", "ResourceSlice", False, ResourceSlice, has_status=False),
+    Kind("resource.k8s.io", "ResourceClaimTemplate", True, ResourceClaimTemplate, has_status=False),
+    Kind("resource.k8s.io", "ResourceClaim", True, ResourceClaim),
     Kind("", "Pod", True, Pod),
     # A quota counts what is there; it may have been lowered since.
     Kind("", "ResourceQuota", True, ResourceQuota),
@@ -110,10 +120,6 @@ KEPT_KINDS = (
     Kind("", "ServiceAccount", True, has_status=False),
     Kind("apiextensions.k8s.io", "CustomResourceDefinition", False),
     Kind("coordination.k8s.io", "Lease", True, has_status=False),
-    Kind("resource.k8s.io", "DeviceClass", False, has_status=False),
-    Kind("resource.k8s.io", "ResourceClaim", True),
-    Kind("resource.k8s.io", "ResourceClaimTemplate", True, has_status=False),
-    Kind("resource.k8s.io", "ResourceSlice", False, has_status=False),
     Kind("storage.k8s.io", "VolumeAttachment", False),
 )
 """The kinds that a store keeps though Podium does not read them."""
@@ -135,7 +141,7 @@ _WITHOUT_PODS = {
     "networking.k8s.io": "IPAddress Ingress IngressClass NetworkPolicy ServiceCIDR",
     "policy": "PodSecurityPolicy",
     "rbac.authorization.k8s.io": "ClusterRole ClusterRoleBinding Role RoleBinding",
-    "resource.k8s.io": "DeviceTaintRule PodSchedulingContext ResourceClass ResourcePoolStatusRequest",
+    "resource.k8s.io": "PodSchedulingContext ResourceClass ResourcePoolStatusRequest",
     "scheduling.k8s.io": "PodGroup Workload",
     "storage.k8s.io": "VolumeAttributesClass",
     "storagemigration.k8s.io": "StorageVersionMigration",

@@ -22,6 +22,11 @@ class Narrow(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit_def
     """The base of all readings: immutable, camelCase on the wire, defaults left out when written."""
 
 
+def plain(value: msgspec.Struct) -> Any:
+    """A reading as it is written in JSON: plain dictionaries and lists."""
+    return msgspec.json.decode(msgspec.json.encode(value))
+
+
 class OwnerReference(Narrow, frozen=True, kw_only=True):
     """Which object an object belongs to (meta/v1 OwnerReference)."""
 

@@ -174,6 +174,14 @@ class PodSchedulingGate(Narrow, frozen=True, kw_only=True):
     name: str
 
 
+class PodResourceClaim(Narrow, frozen=True, kw_only=True):
+    """A claim for devices that the pod uses, or the template from which one is made for it."""
+
+    name: str
+    resource_claim_name: str | None = None
+    resource_claim_template_name: str | None = None
+
+
 class PodSpec(Narrow, frozen=True, kw_only=True):
     """What a pod asks for. `priority` None counts as 0."""
 
@@ -197,6 +205,7 @@ class PodSpec(Narrow, frozen=True, kw_only=True):
     host_network: bool = False
     host_users: bool | None = None
     runtime_class_name: str = ""
+    resource_claims: tuple[PodResourceClaim, ...] = ()
 
 
 class PodCondition(Narrow, frozen=True, kw_only=True):
@@ -216,6 +225,13 @@ class ContainerStatus(Narrow, frozen=True, kw_only=True):
     allocated_resources: ResourceList = {}
 
 
+class PodResourceClaimStatus(Narrow, frozen=True, kw_only=True):
+    """The claim that was made for a pod from a template; without a name the pod does without."""
+
+    name: str
+    resource_claim_name: str | None = None
+
+
 class PodStatus(Narrow, frozen=True, kw_only=True):
     """What was observed of a pod. Its resources are those that it has as a whole."""
 
@@ -227,6 +243,7 @@ class PodStatus(Narrow, frozen=True, kw_only=True):
     init_container_statuses: tuple[ContainerStatus, ...] = ()
     resources: ResourceRequirements | None = None
     allocated_resources: ResourceList = {}
+    resource_claim_statuses: tuple[PodResourceClaimStatus, ...] = ()
 
     def condition(self, type_: str) -> PodCondition | None:
         """The condition of that type, or None."""

@@ -12,6 +12,9 @@ from functools import lru_cache
 from podium.api.errors import shown
 from podium.api.resources import CPU, is_bytes
 
+PLAIN_QUANTITY = r"^[0-9]{1,18}(?:\.[0-9]{1,18})?(?:[num]|[kMGTPE]|[KMGTPE]i)?\Z"
+"""What most quantities look like, as a pattern: a text that it matches is one that `parse_quantity` reads."""
+
 _NANO = 10**9
 _MAX_NANO = (2**63 - 1) * _NANO
 _MAX_LENGTH = 64

@@ -77,6 +77,11 @@ def schema_of(group: str, kind: str) -> Object | None:
     return Object(kind) if (group, kind) in KINDS and kind in _types() else None
 
 
+def is_type(name: str) -> bool:
+    """Whether there is a type of that name: a kind, or what is in one."""
+    return name in _types()
+
+
 @cache
 def fields_of(name: str) -> Fields:
     """The fields of a type by name. Raises KeyError for a type that there is not."""

@@ -7,7 +7,7 @@ strict.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
 from typing import Annotated, Any
@@ -17,6 +17,7 @@ import msgspec
 from podium.api.errors import field_path, shown
 from podium.api.kinds import KINDS, group_of
 from podium.api.meta import Int32, Int64, Raw
+from podium.api.quantity import PLAIN_QUANTITY, parse_quantity
 from podium.api.schema import Field, Leaf, ListOf, MapOf, Object, Type, fields_of, schema_of
 from podium.api.suggestion import likely
 from podium.api.times import PLAIN_TIME, parse_time
@@ -27,13 +28,15 @@ _PYTHON_TYPES: dict[str, Any] = {
     "float": float,
     "int": Int32,
     "long": Int64,
-    "quantity": str | int | float,
+    "quantity": Annotated[str, msgspec.Meta(pattern=PLAIN_QUANTITY)] | Int64,
     "share": int | str,
     "str": str,
     "time": Annotated[str, msgspec.Meta(pattern=PLAIN_TIME)],
 }
 # The groups whose versions give one field several types.
 _RESHAPED = ("resource.k8s.io",)
+# The types that most values of are seen to be right at a glance, and what reads all of them.
+_PARSERS: dict[str, Callable[[Any], int]] = {"quantity": parse_quantity, "time": parse_time}
 _WORDS = {
     "bool": "true or false",
     "float": "a number",
@@ -134,16 +137,17 @@ def _advice(key: str, fields: Mapping[str, Field]) -> str:
 
 
 def _problem(value: Any, type_: str) -> str:
-    """What is wrong with a single value, which does not fit its type; "" for a time that is only written unusually."""
-    if type_ == "time" and isinstance(value, str):
-        return _time_problem(value)
+    """What is wrong with a single value that does not fit its type; "" where it is only written in an unusual way."""
+    parse = _PARSERS.get(type_)
+    if parse is not None and (isinstance(value, str) or (type_ == "quantity" and isinstance(value, int | float))):
+        return _parsing_problem(parse, value)
     advice = "; put it in quotes" if type_ == "str" and isinstance(value, bool | int | float) else ""
     return f"{shown(value)} is not {_WORDS[type_]}{advice}"
 
 
-def _time_problem(text: str) -> str:
+def _parsing_problem(parse: Callable[[Any], int], value: Any) -> str:
     try:
-        parse_time(text)
+        parse(value)
     except ValueError as error:
         return str(error)
     return ""

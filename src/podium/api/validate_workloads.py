@@ -8,8 +8,8 @@ from podium.api.errors import InputError
 from podium.api.names import subdomain_problem
 from podium.api.selection import LabelSelector
 from podium.api.selectors import compile_label_selector
-from podium.api.validate_pod import check_pod_limits, check_pod_spec
-from podium.api.validate_selection import check_label_selector, check_labels
+from podium.api.validate_pod import check_pod_spec
+from podium.api.validate_selection import check_label_selector
 from podium.api.workloads import (
     CronJob,
     DaemonSet,
@@ -42,8 +42,6 @@ def check_deployment(workload: Deployment) -> None:
     rolling, path = spec.strategy.rolling_update, ".spec.strategy.rollingUpdate"
     if rolling is None:
         return
-    if spec.strategy.type == "Recreate":
-        raise InputError("may not be given when the strategy's type is Recreate; remove it", path=path)
     check_share(rolling.max_unavailable, f"{path}.maxUnavailable")
     check_share(rolling.max_surge, f"{path}.maxSurge", most_percent=None)
     if _is_none(rolling.max_unavailable) and _is_none(rolling.max_surge):
@@ -76,7 +74,6 @@ def check_replication_controller(workload: ReplicationController) -> None:
     """A ReplicationController."""
     check_not_negative(workload.spec.replicas, ".spec.replicas")
     check_not_negative(workload.spec.min_ready_seconds, ".spec.minReadySeconds")
-    check_labels(workload.spec.selector, ".spec.selector")
     _check_template(workload.spec.template)
 
 
@@ -139,10 +136,8 @@ def _check_selection(selector: LabelSelector | None, template: PodTemplate) -> N
 
 
 def _check_template(template: PodTemplate) -> None:
-    check_labels(template.metadata.labels, ".spec.template.metadata.labels")
     check_annotations(template.metadata.annotations, ".spec.template.metadata.annotations")
     check_pod_spec(template.spec, ".spec.template.spec")
-    check_pod_limits(template.spec, ".spec.template.spec")
 
 
 def _check_indexed(spec: JobSpec) -> None:

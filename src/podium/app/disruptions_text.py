@@ -21,6 +21,8 @@ def write_disruptions(page: Page, state: DisruptionState) -> None:
     if state.quotas:
         quotas = [row for quota in state.quotas for row in _quota_rows(page, quota)]
         _write(page, "Quotas", counted(len(state.quotas), "quota"), quotas)
+        for warning in state.warnings:
+            page.paragraph(warning, indent=2, hanging=2)
     if state.avoid_lists:
         avoided: list[list[Part]] = [
             [
@@ -44,9 +46,9 @@ def _write_budgets(page: Page, budgets: Sequence[BudgetState]) -> None:
     if len(order) > _MOST_ROWS:
         page.line(Cell(f"and {len(order) - _MOST_ROWS:,} more, which allow as much or more", "dim"), indent=2)
     for one in order[:_MOST_ROWS]:
-        problem = one.rate.problem if one.rate is not None else None
-        if problem:
-            page.paragraph(f"{one.budget}: {problem}", indent=2, hanging=2)
+        for problem in (one.rate.problem if one.rate is not None else None, one.note):
+            if problem:
+                page.paragraph(f"{one.budget}: {problem}", indent=2, hanging=2)
 
 
 def _headings(budgets: Sequence[BudgetState]) -> Iterator[str]:

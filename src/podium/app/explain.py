@@ -16,6 +16,7 @@ from podium.api.meta import Kubernetes
 from podium.api.pod import Pod
 from podium.api.policy import PriorityClass
 from podium.app.admission import PodDefaults, admitted, with_levels
+from podium.app.devices import NO_DEVICES, DeviceFindings, device_findings, shown_claims
 from podium.cluster.cluster import Cluster
 from podium.cluster.pods import PodRecord
 from podium.cluster.view import View
@@ -30,6 +31,7 @@ from podium.framework.registry import Registry
 from podium.framework.runner import Runner
 from podium.framework.status import Status
 from podium.plugins.default_preemption import DefaultPreemption
+from podium.plugins.dynamic_resources.plugin import DynamicResources
 from podium.plugins.registry import IN_TREE
 from podium.sim.disruption_state import DisruptionState, disruption_state
 from podium.sim.initial import newest_time
@@ -44,10 +46,10 @@ class Explanation:
     ``outcome`` is what would happen, ``node`` the node taken or nominated ("" where none). ``nodes`` holds each node's
     verdict, ``scores`` the weighted scores by node and plugin where several nodes fit or one does, ``best`` those with
     the highest total. ``plan`` is None unless no node fits. ``pre_filter`` is a rejection before any node was looked
-    at, ``pre_enqueue`` what keeps the pod out of the queue: nothing else is asked then. ``error`` says which plugin
-    failed, which ends the attempt. ``record`` and ``runner`` are the pod and what decided about it: the live cluster,
-    which may go on to change. ``rests_on`` is what the decision could not know, and ``disruptions`` tells of the
-    budgets, caps, quotas and avoid lists around it.
+    at, ``pre_enqueue`` what keeps the pod out of the queue: nothing else is asked then. ``devices`` is what
+    DynamicResources found, and ``error`` says which plugin failed, which ends the attempt. ``record`` and ``runner``
+    are the pod and what decided about it: the live cluster, which may go on to change. ``rests_on`` is what the
+    decision could not know, and ``disruptions`` tells of the budgets, caps, quotas and avoid lists around it.
     """
 
     pod: str
@@ -65,6 +67,7 @@ class Explanation:
     rests_on: tuple[Caveat, ...] = ()
     disruptions: DisruptionState = field(default_factory=DisruptionState, repr=False, compare=False)
     error: str = ""
+    devices: DeviceFindings = NO_DEVICES
 
     def to_dict(self) -> dict[str, Any]:
         """The decision as plain values, in the form of the conformance cases.
@@ -81,8 +84,13 @@ class Explanation:
         found["nodes"] = {name: _verdict(status) for name, status in self.nodes.items()}
         if self.best:
             found |= {"scores": dict(self.scores), "totals": dict(self.totals), "best": list(self.best)}
+        claims = {node: shown for node, some in self.devices.claims.items() if (shown := shown_claims(some))}
+        if claims:
+            found["claims"] = claims
         if self.plan is not None:
             found["preemption"] = _plan(self.plan)
+        if self.devices.post_filter is not None:
+            found["postFilter"] = {DynamicResources.name: _status(self.devices.post_filter)}
         if self.disruptions:
             found["disruptions"] = self.disruptions.to_dict()
         found["restsOn"] = [caveat.to_dict() for caveat in self.rests_on]
@@ -122,8 +130,10 @@ class Explainer:
                 defaults.take(item)
                 self.cluster.put(item)
         self.cluster.pass_time(self._now_ns)
+        given = set(classes)
         for policy in policies:
             classes |= with_levels(policy, classes)
+        self._levels = [one for name, one in classes.items() if name not in given]
         profiles = build_profiles(configuration or default_configuration(), Registry(IN_TREE), self.cluster)
         self._runners = {name: Runner(profile, self.cluster) for name, profile in profiles.items()}
         for pod in sorted(pods, key=lambda pod: pod.key):
@@ -154,7 +164,7 @@ class Explainer:
     @cached_property
     def disruptions(self) -> DisruptionState:
         """What holds for disruptions in the cluster: budgets, caps, quotas and avoid lists."""
-        return disruption_state(self._objects, self._now_ns)
+        return disruption_state([*self._objects, *self._levels], self._now_ns)
 
     @property
     def schedulers(self) -> list[str]:
@@ -204,13 +214,19 @@ def _attempted(runner: Runner, pod: PodRecord) -> Explanation:
     nodes, rejection = _verdicts(cluster, placement)
     scores, totals, best = _ratings(runner, placement)
     names, row_of = cluster.nodes, cluster.nodes.row_of
+    devices = device_findings(runner, placement)
+    if placement.error:
+        failed = placement.error
+        return Explanation(pod.key, "error", "", None, nodes, {}, {}, (), None, pod, runner, error=failed)
     if best:
         nominated = row_of.get(pod.nominated_node_name)
         row = nominated if nominated is not None and nominated in placement.feasible else placement.row
         if row is None:
             raise AssertionError(f"no node chosen for {pod.key} though {best} fit")
         taken = names.name(row)
-        return Explanation(pod.key, "schedulable", taken, None, nodes, scores, totals, best, None, pod, runner)
+        return Explanation(
+            pod.key, "schedulable", taken, None, nodes, scores, totals, best, None, pod, runner, devices=devices
+        )
     plan = _preemption(runner, placement) if len(cluster.nodes) else None
     outcome: OutcomeName = "unschedulable"
     if plan is not None and plan.chosen is not None:
@@ -218,7 +234,7 @@ def _attempted(runner: Runner, pod: PodRecord) -> Explanation:
     elif plan is not None and not plan.eligible:
         outcome = "not-eligible"
     node = plan.chosen.node_name if plan and plan.chosen else ""
-    return Explanation(pod.key, outcome, node, rejection, nodes, {}, {}, (), plan, pod, runner)
+    return Explanation(pod.key, outcome, node, rejection, nodes, {}, {}, (), plan, pod, runner, devices=devices)
 
 
 def _verdicts(cluster: Cluster, placement: Placement) -> tuple[Mapping[str, Status], Status | None]:
@@ -301,6 +317,8 @@ def _plan(plan: PreemptionPlan) -> dict[str, Any]:
     found["selected"] = list(plan.selected)
     if plan.put_off is not None:
         found["putOff"] = plan.put_off.to_dict()
+    if plan.error:
+        found["error"] = plan.error
     return found
 
 

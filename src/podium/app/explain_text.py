@@ -7,6 +7,7 @@ from collections.abc import Iterator
 
 from podium.api.quantity import format_quantity
 from podium.app.basis_text import write_basis
+from podium.app.devices import shown_devices
 from podium.app.disruptions_text import write_disruptions
 from podium.app.explain import Explanation
 from podium.app.obstacles import find_obstacles
@@ -52,6 +53,7 @@ def _write_decision(page: Page, explanation: Explanation) -> None:
         page.paragraph(explanation.pre_filter.message, indent=2)
         return
     _write_nodes(page, explanation)
+    _write_devices(page, explanation)
     if explanation.scores:
         _write_scores(page, explanation)
     if explanation.outcome == "schedulable" or not explanation.nodes:
@@ -102,6 +104,19 @@ def _write_nodes(page: Page, explanation: Explanation) -> None:
         return
     page.title("Nodes", f"{fitting:,} of {len(explanation.nodes):,} can take it")
     write_by_reason(page, explanation.nodes)
+
+
+def _write_devices(page: Page, explanation: Explanation) -> None:
+    """Write what the claims get on the node that is taken, and what is done for them where there is none."""
+    devices = explanation.devices
+    claims = devices.claims.get(explanation.node)
+    if claims:
+        page.title("Devices", f"that its claims get on {explanation.node}")
+        page.columns(shown_devices(claims), indent=2)
+    elif devices.releases:
+        page.title("Devices", "that a claim gives back, so that it may get others elsewhere")
+        for claim in devices.releases:
+            page.paragraph(claim, indent=2)
 
 
 def _write_scores(page: Page, explanation: Explanation) -> None:

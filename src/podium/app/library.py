@@ -10,7 +10,7 @@ from typing import Any
 import msgspec
 
 from podium.api.basis import basis_of
-from podium.api.codec import Document, Input, Reader, load_text
+from podium.api.codec import Document, Input, Reader, load_text, refuse_empty_pods
 from podium.api.errors import InputError
 from podium.api.files import FileName
 from podium.api.kinds import KIND_OF
@@ -72,6 +72,7 @@ def explanation_of(
     """
     settings = configuration or default_configuration()
     further = without_extenders(settings.extenders, settings.source, ignore=ignore_extenders)
+    refuse_empty_pods(found.documents)
     explainer = Explainer(with_budget_statuses(found.documents), configuration, feature_gates)
     explanation = explainer.explain(pod, scheduler)
     basis = basis_of(found, explainer.schedulers, simulates=False, further=further)

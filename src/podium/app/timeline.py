@@ -16,6 +16,7 @@ MOST_LINES = 60
 
 _MOST_PREEMPTIONS = 20
 _LEAST_DETAIL = 16
+_NO_CLAIMS = "no new claims to deallocate, "
 _AVAILABLE = re.compile(r"0/\d+ nodes are available: ")
 # Who does these things when nothing else is said.
 _USUAL = frozenset(("default-scheduler", "kubelet"))
@@ -109,8 +110,11 @@ def since(time: float) -> str:
 
 
 def whole_reason(message: str) -> str:
-    """Why a pod fits nowhere, and what preemption says to that, without the number of all nodes."""
-    return _AVAILABLE.sub("", message).rstrip(".")
+    """Why a pod fits nowhere, and what preemption says to that, without what goes without saying.
+
+    That is the number of all nodes, and, as with most pods, that there are no claims to take devices from.
+    """
+    return _AVAILABLE.sub("", message).replace(_NO_CLAIMS, "").rstrip(".")
 
 
 def _reason(message: str) -> str:

@@ -19,6 +19,7 @@ from podium.cluster.affinity_term import NamespaceLabels
 from podium.cluster.arrays import Int64s
 from podium.cluster.budgets import Budget, Budgets
 from podium.cluster.carried_terms import CarriedTerms
+from podium.cluster.devices import DeviceObject, Devices
 from podium.cluster.disruption_cap import DisruptionCap
 from podium.cluster.groups import Groups
 from podium.cluster.matchers import Matcher, Matchers, Predicate
@@ -51,6 +52,7 @@ class Cluster:
         self.budgets = Budgets()
         self.cap = DisruptionCap()
         self.storage = Storage()
+        self.devices = Devices()
         self.groups = Groups()
         self._on_row: list[dict[int, PodRecord]] = []
         self._astray: dict[str, dict[str, PodRecord]] = {}
@@ -78,6 +80,14 @@ class Cluster:
                 self.groups.put(item)
             case _ if isinstance(item, StorageObject):
                 self.storage.put(item)
+            case _ if isinstance(item, DeviceObject):
+                self._backed_anew(self.devices.put(item))
+
+    def find(self, item: Kubernetes) -> Kubernetes | None:
+        """What is known of an object of storage or devices; None where it is new, or of another kind."""
+        if isinstance(item, StorageObject):
+            return self.storage.find(item)
+        return self.devices.find(item) if isinstance(item, DeviceObject) else None
 
     def remove(self, item: Kubernetes) -> None:
         """Forget any object but a pod."""
@@ -94,6 +104,8 @@ class Cluster:
                 self.groups.remove(item)
             case _ if isinstance(item, StorageObject):
                 self.storage.remove(item)
+            case _ if isinstance(item, DeviceObject):
+                self._backed_anew(self.devices.remove(item))
 
     def pass_time(self, now: int) -> None:
         """What is left of rates is as of ``now`` (nanoseconds) from here on; nothing else depends on time."""
@@ -180,7 +192,7 @@ class Cluster:
             self._astray[record.node_name][record.uid] = record
         else:
             self._on_row[record.row][record.slot] = record
-            before, now = ((one.start_ns, one.is_preemptible, one.owner_uid) for one in (old, record))
+            before, now = ((one.start_ns, one.is_preemptible, one.is_mirror, one.owner_uid) for one in (old, record))
             if before != now or (old.ready != record.ready and self.budgets.counts(record.pod_class)):
                 self.nodes.changes.touch(record.row)
 
@@ -208,6 +220,13 @@ class Cluster:
         if changed:
             self.matchers.clear()
             self.carried.forget_selections()
+
+    def _backed_anew(self, changed: bool) -> None:
+        """Look at all nodes anew, where classes of devices came to stand for other extended resources."""
+        if changed:
+            for row in self.nodes.row_of.values():
+                self.nodes.changes.touch(row)
+                self.nodes.node_changes.touch(row)
 
     def _admit(self, pod_class: PodClass) -> None:
         self.matchers.admit(pod_class)

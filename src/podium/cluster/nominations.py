@@ -5,6 +5,8 @@ Source: pkg/scheduler/backend/queue/nominator.go.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from podium.cluster.nodes import NodeColumns
 from podium.cluster.pods import PodRecord
 
@@ -16,6 +18,7 @@ class Nominations:
         self._nodes = nodes
         self._node_of: dict[str, str] = {}
         self._pods_on: dict[str, dict[str, PodRecord]] = {}
+        self._victims_of: dict[str, tuple[str, ...]] = {}
 
     def __len__(self) -> int:
         return len(self._node_of)
@@ -23,9 +26,17 @@ class Nominations:
     def __contains__(self, uid: str) -> bool:
         return uid in self._node_of
 
-    def put(self, pod: PodRecord, node_name: str) -> None:
-        """Nominate ``pod`` to ``node_name``; an earlier nomination of it ends."""
+    def put(self, pod: PodRecord, node_name: str, victims: Iterable[str] | None = None) -> None:
+        """Nominate ``pod`` to ``node_name``; an earlier nomination of it ends.
+
+        ``victims`` are the pods (uids) that are deleted for it; None leaves them as they are, if the node is the same.
+        """
+        if victims is None:
+            victims = self._victims_of.get(pod.uid, ()) if self.node_of(pod.uid) == node_name else ()
         self.remove(pod.uid)
+        going = tuple(victims)
+        if going:
+            self._victims_of[pod.uid] = going
         self._node_of[pod.uid] = node_name
         self._pods_on.setdefault(node_name, {})[pod.uid] = pod
         pod.nominated_node_name = node_name
@@ -34,6 +45,7 @@ class Nominations:
     def remove(self, uid: str) -> str:
         """End the nomination of a pod; returns the node it was for, or ""."""
         node_name = self._node_of.pop(uid, "")
+        self._victims_of.pop(uid, None)
         if node_name:
             on_node = self._pods_on[node_name]
             on_node.pop(uid).nominated_node_name = ""
@@ -45,6 +57,10 @@ class Nominations:
     def node_of(self, uid: str) -> str:
         """The node that the pod is nominated to, or ""."""
         return self._node_of.get(uid, "")
+
+    def victims(self) -> list[tuple[str, tuple[str, ...]]]:
+        """Each nominated pod for which pods are deleted, and those (all uids)."""
+        return list(self._victims_of.items())
 
     def on(self, node_name: str) -> list[PodRecord]:
         """The pods nominated to a node, the highest priority first, then by key."""

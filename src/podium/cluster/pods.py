@@ -28,6 +28,8 @@ class PodRecord:
     ``node_name`` is where it runs, is bound or assumed to run ("" while pending), ``row`` that node's row (`NO_ROW`
     while the node is unknown or there is none). ``start_ns`` is `NOT_STARTED_NS` without a start time. ``ready``: its
     condition Ready is true. ``preempted``: it carries the DisruptionTarget condition of a scheduler's preemption.
+    ``made_claims`` are the claims for devices that were made for it: the pod's name for each, and its own (None for one
+    that the pod does without).
     """
 
     namespace: str
@@ -47,6 +49,7 @@ class PodRecord:
     gates: tuple[str, ...]
     scheduler_name: str
     controller: OwnerReference | None
+    made_claims: tuple[tuple[str, str | None], ...] = ()
     row: int = NO_ROW
     slot: int = -1
 
@@ -79,11 +82,8 @@ class PodRecord:
 
     @property
     def is_preemptible(self) -> bool:
-        """Whether preemption may remove the pod at all; drain and pressure on the node may in any case.
-
-        A mirror pod may not: it comes back at once, since its kubelet runs it from a file.
-        """
-        return self.preemption_policy not in NEVER_PREEMPTED and not self.is_mirror
+        """Whether the pod's policy lets preemption remove it at all; drain and pressure on the node may in any case."""
+        return self.preemption_policy not in NEVER_PREEMPTED
 
     @property
     def is_mirror(self) -> bool:
@@ -116,6 +116,7 @@ def read_pod(pod: Pod, pod_class: PodClass, *, honors_policy: bool = True) -> Po
         gates=tuple(gate.name for gate in spec.scheduling_gates),
         scheduler_name=spec.scheduler_name,
         controller=meta.controller,
+        made_claims=tuple((one.name, one.resource_claim_name) for one in status.resource_claim_statuses),
     )
 
 

@@ -36,11 +36,16 @@ class Ranking:
     They go by falling priority, then the one that runs longest comes first, then by name.
 
     With the order ``QoS`` pods of equal priority are told apart by QoS class before their start: Guaranteed, Burstable,
-    BestEffort. ``slots`` and ``priorities`` are ``[rows, places]``; empty places hold `NO_ROW` and no priority at all.
+    BestEffort. With ``spare_mirrors`` mirror pods are left out: deleting one frees nothing, since its kubelet runs the
+    pod from a file. ``slots`` and ``priorities`` are ``[rows, places]``; empty places hold `NO_ROW` and no priority at
+    all.
     """
 
-    def __init__(self, cluster: Cluster, order: EqualPriorityOrder = "StartTime") -> None:
+    def __init__(
+        self, cluster: Cluster, order: EqualPriorityOrder = "StartTime", *, spare_mirrors: bool = False
+    ) -> None:
         self._cluster = cluster
+        self._spare_mirrors = spare_mirrors
         self._by_qos = order == "QoS"
         self._position = -1
         self.slots: Int32s = np.full((0, 8), NO_ROW, dtype=np.int32)
@@ -66,13 +71,16 @@ class Ranking:
         return (-pod.priority, qos, pod.start_ns, natural(pod.name), pod.namespace)
 
     def _rank(self, row: int) -> None:
-        pods = sorted((pod for pod in self._cluster.pods_on(row) if pod.is_preemptible), key=self.key)
+        pods = sorted((pod for pod in self._cluster.pods_on(row) if self._may_go(pod)), key=self.key)
         if len(pods) > self.slots.shape[1]:
             self._resize(len(self.slots), 2 * len(pods))
         self.slots[row] = NO_ROW
         self.priorities[row] = _NOBODY
         self.slots[row, : len(pods)] = [pod.slot for pod in pods]
         self.priorities[row, : len(pods)] = [pod.priority for pod in pods]
+
+    def _may_go(self, pod: PodRecord) -> bool:
+        return pod.is_preemptible and not (self._spare_mirrors and pod.is_mirror)
 
     def _resize(self, rows: int, places: int) -> None:
         slots = np.full((rows, places), NO_ROW, dtype=np.int32)

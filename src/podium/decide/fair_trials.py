@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-
 import numpy as np
 
 from podium.cluster.arrays import Bools, Int64s
@@ -28,12 +26,6 @@ class FairTrials:
         self._cluster = cluster
         self._trials = trials
         self._shares = FairShares(cluster)
-        self._victims_for: dict[str, tuple[str, ...]] = {}
-
-    def begin(self, pod: PodRecord, victims: Iterable[PodRecord]) -> None:
-        """Victims are about to be deleted for a pod, which is nominated: from now on they count as leaving."""
-        kept = {uid: uids for uid, uids in self._victims_for.items() if uid in self._cluster.nominations}
-        self._victims_for = kept | {pod.uid: tuple(victim.uid for victim in victims)}
 
     def on(
         self, runner: Runner, state: CycleState, pod: PodRecord, rows: Int64s, may_disrupt: VictimFilter | None
@@ -55,8 +47,8 @@ class FairTrials:
         count = table.count
         terminating = np.flatnonzero(table.terminating[:count] & (table.row[:count] != NO_ROW))
         found = {record.uid: record for record in map(table.record, terminating.tolist())}
-        for preemptor, uids in self._victims_for.items():
-            if preemptor in nominations and preemptor != pod.uid:
+        for preemptor, uids in nominations.victims():
+            if preemptor != pod.uid:
                 found |= {uid: placed[uid] for uid in uids if uid in placed and placed[uid].row != NO_ROW}
         return sorted(found.values(), key=lambda record: (record.row, record.slot))
 

@@ -17,11 +17,8 @@ from podium.framework.runner import Runner
 
 
 def lower_nominations(cluster: Cluster, node_name: str, priority: int) -> list[PodRecord]:
-    """The pods nominated to a node with less than ``priority``, highest first. Their nominations are ended here."""
-    lower = [pod for pod in cluster.nominations.on(node_name) if pod.priority < priority]
-    for pod in lower:
-        cluster.nominations.remove(pod.uid)
-    return lower
+    """The pods nominated to a node with less than ``priority``, highest first."""
+    return [pod for pod in cluster.nominations.on(node_name) if pod.priority < priority]
 
 
 def unfit_nominations(
@@ -30,15 +27,23 @@ def unfit_nominations(
     """The pods nominated to a node with less than ``priority`` that no longer fit there, highest priority first.
 
     Pods of ``leaving`` (uids), and pods that were preempted and are terminating, count as gone. A pod found unfit makes
-    no claim on the node when those below it are looked at. Its nomination is ended here; nothing else changes. A pod
-    over which a plugin fails keeps its nomination: its own attempt will tell.
+    no claim on the node when those below it are looked at. A pod over which a plugin fails keeps its nomination: its
+    own attempt will tell. Nothing is ended here: that is for who asked.
     """
-    unfit = []
+    nominations, lower = cluster.nominations, lower_nominations(cluster, node_name, priority)
     row = cluster.nodes.row_of.get(node_name)
-    for pod in cluster.nominations.on(node_name):
-        if pod.priority < priority and (row is None or not _may_fit(runners[pod.scheduler_name], pod, row, leaving)):
-            cluster.nominations.remove(pod.uid)
-            unfit.append(pod)
+    if row is None:
+        return lower
+    unfit: list[PodRecord] = []
+    victims = dict(nominations.victims())
+    try:
+        for pod in lower:
+            if not _may_fit(runners[pod.scheduler_name], pod, row, leaving):
+                unfit.append(pod)
+                nominations.remove(pod.uid)
+    finally:
+        for pod in unfit:
+            nominations.put(pod, node_name, victims.get(pod.uid, ()))
     return unfit
 
 

@@ -32,7 +32,8 @@ class Placement:
 
     ``rows`` are the rows that were looked at, ``outcome`` the filters' answer for each of them. ``feasible`` are the
     rows where the pod fits, ``totals`` their scores (None where there was nothing to compare), and ``row`` the one
-    taken, None where there is none.
+    taken, None where there is none. ``cursor`` is where the next pod's sample of nodes starts. ``error`` says what went
+    wrong where a filter failed: then no node is taken.
     """
 
     pod: PodRecord
@@ -43,6 +44,8 @@ class Placement:
     feasible: Int64s
     totals: Int64s | None
     row: int | None
+    cursor: int = 0
+    error: str = ""
 
     def status(self, nodes: NodeColumns, row: int) -> Status:
         """Why the node in ``row`` was refused, or success."""
@@ -76,32 +79,39 @@ def full_outcome(cluster: Cluster, placement: Placement) -> Outcome:
     return outcome
 
 
-def place(runner: Runner, pod: PodRecord, seed: int = 0, *, nominated_first: bool = True) -> Placement:
+def place(runner: Runner, pod: PodRecord, seed: int = 0, *, nominated_first: bool = True, cursor: int = 0) -> Placement:
     """Find a node for ``pod``.
 
     ``nominated_first``: if the pod fits the node it is nominated to, it goes there and no other node is looked at.
+    ``cursor`` is what the placement before came to: from where on nodes are rated, if only a sample of them is. Nothing
+    changes by being asked: the same pod, cluster, seed and cursor give the same placement.
     """
     state = CycleState()
     pre_filter = runner.pre_filter(state, pod)
     nodes = runner.cluster.nodes
     if not pre_filter.status.is_success:
         nothing = np.empty(0, dtype=np.int64)
-        return Placement(pod, state, pre_filter, nothing, Outcome(0), nothing, None, None)
+        return Placement(pod, state, pre_filter, nothing, Outcome(0), nothing, None, None, cursor)
     if nominated_first:
         row = nodes.row_of.get(pod.nominated_node_name) if pod.nominated_node_name else None
         if row is not None and (pre_filter.rows is None or row in pre_filter.rows):
             rows = np.array([row], dtype=np.int64)
             outcome = runner.filter(state, pod, rows)
             if outcome.refused[0] == 0:
-                return Placement(pod, state, pre_filter, rows, outcome, rows, None, row)
+                return Placement(pod, state, pre_filter, rows, outcome, rows, None, row, cursor)
     outcome = runner.filter(state, pod, pre_filter.rows)
+    error = outcome.error()
+    if error is not None:
+        rows = nodes.all_rows() if pre_filter.rows is None else pre_filter.rows
+        nothing = np.empty(0, dtype=np.int64)
+        return Placement(pod, state, pre_filter, rows, outcome, nothing, None, None, cursor, error.message)
     if pre_filter.rows is None:
         rows, fitting = nodes.all_rows(), outcome.feasible
     else:
         rows, fitting = pre_filter.rows, pre_filter.rows[outcome.feasible]
-    feasible = _sample(runner, fitting)
+    feasible, cursor = _sample(runner, fitting, cursor)
     totals, row = _best(runner, state, pod, feasible, seed)
-    return Placement(pod, state, pre_filter, rows, outcome, feasible, totals, row)
+    return Placement(pod, state, pre_filter, rows, outcome, feasible, totals, row, cursor)
 
 
 def _best(
@@ -118,8 +128,10 @@ def _best(
     return totals, pick(runner.cluster.nodes, feasible, pod.uid, seed, totals == totals.max())
 
 
-def _sample(runner: Runner, feasible: Int64s) -> Int64s:
+def _sample(runner: Runner, feasible: Int64s, cursor: int) -> tuple[Int64s, int]:
     """The feasible nodes to rate: all of them, unless the profile asks for a percentage (0: by the cluster's size).
+
+    And where the next sample starts.
 
     kube-scheduler stops filtering once it has found enough, from a place that moves on with every pod. Filtering all
     nodes at once costs us nothing, so that only the number is honoured: the first by name after that place.
@@ -127,13 +139,13 @@ def _sample(runner: Runner, feasible: Int64s) -> Int64s:
     percentage = runner.profile.percentage_of_nodes_to_score
     nodes = runner.cluster.nodes
     if percentage is None or percentage >= 100 or len(nodes) <= MINIMUM_NODES_TO_SCORE:
-        return feasible
+        return feasible, cursor
     if percentage == 0:
         percentage = max(MINIMUM_PERCENTAGE, 50 - len(nodes) // 125)
     wanted = max(MINIMUM_NODES_TO_SCORE, len(nodes) * percentage // 100)
     if len(feasible) <= wanted:
-        return feasible
+        return feasible, cursor
     by_name = sorted((nodes.name(int(row)), int(row)) for row in feasible)
-    start = runner.next_start % len(by_name)
-    runner.next_start = start + wanted
-    return np.array(sorted(row for _, row in (by_name + by_name)[start : start + wanted]), dtype=np.int64)
+    start = cursor % len(by_name)
+    chosen = sorted(row for _, row in (by_name + by_name)[start : start + wanted])
+    return np.array(chosen, dtype=np.int64), start + wanted

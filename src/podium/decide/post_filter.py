@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from podium.decide.placement import Placement, full_outcome
+from podium.framework.claims import ClaimRelease
 from podium.framework.errors import Calling
 from podium.framework.plugin import PostFilterResult
 from podium.framework.runner import Runner
@@ -28,6 +29,7 @@ def ask_post_filters(runner: Runner, placement: Placement) -> PostFilterResult:
     cluster = runner.cluster
     if not len(cluster.nodes):
         return PostFilterResult(unresolvable(), nominated_node="")
+    releases: tuple[ClaimRelease, ...] = ()
     outcome = full_outcome(cluster, placement)
     best = PostFilterResult(unresolvable())
     answers: list[Status] = []
@@ -35,13 +37,15 @@ def ask_post_filters(runner: Runner, placement: Placement) -> PostFilterResult:
         with Calling(plugin.name, "PostFilter", placement.pod):
             found = plugin.post_filter(placement.state, placement.pod, runner, cluster, outcome)
         answers.append(found.status.by(plugin.name))
+        releases += found.releases
         if found.status.code is Code.ERROR:
-            return PostFilterResult(answers[-1], answers=tuple(answers))
+            return PostFilterResult(answers[-1], answers=tuple(answers), releases=releases)
         if found.status.code in (Code.SUCCESS, Code.UNSCHEDULABLE_AND_UNRESOLVABLE):
-            return replace(found, status=answers[-1], answers=tuple(answers))
+            return replace(found, status=answers[-1], answers=tuple(answers), releases=releases)
         if found.nominated_node is not None or best.nominated_node is None:
             best = found
     if not answers:
         return best
     reasons = tuple(reason for answer in answers for reason in answer.reasons)
-    return replace(best, status=Status(Code.UNSCHEDULABLE, reasons, answers[0].plugin), answers=tuple(answers))
+    status = Status(Code.UNSCHEDULABLE, reasons, answers[0].plugin)
+    return replace(best, status=status, answers=tuple(answers), releases=releases)

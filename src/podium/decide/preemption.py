@@ -63,7 +63,7 @@ class PreemptionPlan:
     only because they are fewer). ``candidates`` and ``rejected`` are by node name; they are
     filled in only where the plan was asked for in detail. ``is_exchange``: among the victims are pods of the
     preemptor's own priority, for the sake of fairer shares. ``put_off`` says that preemption would work, and which cap
-    it has to wait for.
+    it has to wait for; ``error`` what failed while nodes were tried, where no candidate was found among the others.
     """
 
     eligible: bool
@@ -76,6 +76,7 @@ class PreemptionPlan:
     message: str = ""
     is_exchange: bool = False
     put_off: PutOff | None = None
+    error: str = ""
 
 
 def ineligible_reason(cluster: Cluster, pod: PodRecord, nominated_status: Status | None) -> str:
@@ -154,8 +155,12 @@ def _planned(
     tied, criterion = _best(table)
     candidates, rejected = _details(runner.cluster, capped, table) if detailed else ({}, {})
     if not len(tied):
-        message = f"preemption: {put_off}" if put_off is not None else _message(len(nodes), table.tally())
-        return PreemptionPlan(True, message=message, candidates=candidates, rejected=rejected, put_off=put_off)
+        tally = table.tally()
+        message = f"preemption: {put_off}" if put_off is not None else _message(len(nodes), tally)
+        error = _errors(tally) if put_off is None else ""
+        return PreemptionPlan(
+            True, message=message, candidates=candidates, rejected=rejected, put_off=put_off, error=error
+        )
     row = pick(nodes, table.rows[tied], pod.uid, options.seed)
     return PreemptionPlan(
         eligible=True,
@@ -246,6 +251,12 @@ def _details(
 def _names(nodes: NodeColumns, rows: Int64s) -> tuple[str, ...]:
     names = nodes.names_by_row()
     return tuple(sorted(names[row] for row in rows.tolist()))
+
+
+def _errors(tally: list[tuple[Status, int]]) -> str:
+    """What filters failed with on the nodes that were tried, each text once; "" where none did (NewAggregate)."""
+    texts = list(dict.fromkeys(status.message for status, _ in tally if status.code is Code.ERROR))
+    return texts[0] if len(texts) == 1 else f"[{', '.join(texts)}]" if texts else ""
 
 
 def _message(nodes: int, tally: list[tuple[Status, int]]) -> str:

@@ -120,9 +120,9 @@ class Trials:
     pods there are as they were, and the pod has no nomination of its own there.
     """
 
-    def __init__(self, cluster: Cluster, order: EqualPriorityOrder) -> None:
+    def __init__(self, cluster: Cluster, order: EqualPriorityOrder, *, spare_mirrors: bool = False) -> None:
         self._cluster = cluster
-        self.ranking = Ranking(cluster, order)
+        self.ranking = Ranking(cluster, order, spare_mirrors=spare_mirrors)
         self._kept: dict[tuple[int, int, frozenset[str]], _Kept] = {}
 
     def on(

@@ -1,8 +1,10 @@
-"""What a PreBind plugin wants done about a claim before the pod is bound."""
+"""What plugins want done about claims: before a pod is bound, and after a pod was turned down."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+
+from podium.api.meta import Raw
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,3 +20,29 @@ class ClaimBinding:
     volume: str
     node_name: str
     timeout_ns: int | None = None
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class DeviceReservation:
+    """Let a pod use a claim for devices, which it is given with the same write if it has none yet.
+
+    ``allocation`` is what the claim gets, None where it has its devices. Where ``made`` is given, the claim is made
+    first; the pod's status then says which of its requests serve which of the pod's extended resources, by
+    ``mappings``.
+    """
+
+    claim: str
+    uid: str
+    allocation: Raw | None = None
+    made: Raw | None = None
+    mappings: tuple[Raw, ...] = ()
+    timeout_ns: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ClaimRelease:
+    """Take the devices from a claim that nobody but the pod uses; a claim that was ``made`` for the pod goes."""
+
+    claim: str
+    uid: str
+    made: bool = False

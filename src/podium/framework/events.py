@@ -26,6 +26,9 @@ class Resource(Enum):
     CSI_NODE = "CSINode"
     CSI_DRIVER = "CSIDriver"
     CSI_STORAGE_CAPACITY = "CSIStorageCapacity"
+    RESOURCE_CLAIM = "ResourceClaim"
+    RESOURCE_SLICE = "ResourceSlice"
+    DEVICE_CLASS = "DeviceClass"
     SERVICE = "Service"
     WORKLOAD = "Workload"
     WILDCARD = "*"
@@ -45,6 +48,7 @@ class Action(Flag):
     UPDATE_POD_SCALE_DOWN = auto()
     UPDATE_POD_TOLERATION = auto()
     UPDATE_POD_SCHEDULING_GATES = auto()
+    UPDATE_POD_GENERATED_RESOURCE_CLAIM = auto()
     UPDATE_POD_OTHER = auto()
     UPDATE_OTHER = auto()
     UPDATE = (
@@ -57,6 +61,7 @@ class Action(Flag):
         | UPDATE_POD_SCALE_DOWN
         | UPDATE_POD_TOLERATION
         | UPDATE_POD_SCHEDULING_GATES
+        | UPDATE_POD_GENERATED_RESOURCE_CLAIM
         | UPDATE_POD_OTHER
         | UPDATE_OTHER
     )

@@ -18,7 +18,7 @@ from podium.cluster.arrays import Int64s
 from podium.cluster.cluster import Cluster
 from podium.cluster.pods import PodRecord
 from podium.cluster.view import NodeView, View
-from podium.framework.claims import ClaimBinding
+from podium.framework.claims import ClaimBinding, ClaimRelease, DeviceReservation
 from podium.framework.cycle_state import CycleState
 from podium.framework.events import EventToRegister
 from podium.framework.status import Status
@@ -107,7 +107,8 @@ class ArrayFilterPlugin(Plugin, Protocol):
 
     The view may consist of worlds: read pods through its methods only, never from the cluster. ``scope`` may depend on
     nothing but the plugin. Answers in the scopes NODE and ROW are kept for the pod's class: a code must mean the same
-    for it from one call to the next.
+    for it from one call to the next. A plugin with an attribute ``after_others`` that is true is asked about those
+    positions alone that no filter before it refused.
     """
 
     @property
@@ -124,6 +125,7 @@ class PostFilterResult:
     way out, UNSCHEDULABLE when the next one may try, UNSCHEDULABLE_AND_UNRESOLVABLE when none need try, and ERROR when
     it cannot tell. ``answers`` is filled in by `decide.post_filter`: what each plugin that was asked said. ``retry_ns``
     is when the pod is worth another attempt though nothing else may have happened, None where time alone will not help.
+    ``releases`` are claims that are to give their devices back.
     """
 
     status: Status
@@ -132,6 +134,7 @@ class PostFilterResult:
     plan: Any = None
     answers: tuple[Status, ...] = ()
     retry_ns: int | None = None
+    releases: tuple[ClaimRelease, ...] = ()
 
 
 @runtime_checkable
@@ -206,7 +209,21 @@ class PermitPlugin(Plugin, Protocol):
 class PreBindPlugin(Plugin, Protocol):
     """Has claims bound before the pod is; it returns what must be done, and the binding waits until that is done."""
 
-    def pre_bind(self, state: CycleState, pod: PodRecord, node_name: str) -> Sequence[ClaimBinding] | Status: ...
+    def pre_bind(
+        self, state: CycleState, pod: PodRecord, node_name: str
+    ) -> Sequence[ClaimBinding | DeviceReservation] | Status: ...
+
+
+@runtime_checkable
+class PreparingPlugin(Plugin, Protocol):
+    """Says whether what its PreBind had done is ready for the pod: SUCCESS, WAIT for at most the timeout, or an error.
+
+    It is asked once all of that has been done, and again from time to time; `give_up` tells it that the time is over.
+    """
+
+    def prepared(self, state: CycleState, pod: PodRecord, node_name: str) -> PermitResult: ...
+
+    def give_up(self, state: CycleState, pod: PodRecord, node_name: str) -> None: ...
 
 
 @runtime_checkable

@@ -121,6 +121,8 @@ def _default_plugins() -> Plugins:
         "VolumeZone": None,
         "PodTopologySpread": 2,
         "InterPodAffinity": 2,
+        # Before DefaultPreemption: better take devices from a claim that nobody uses than evict a pod.
+        "DynamicResources": 2,
         "DefaultPreemption": None,
         "NodeResourcesBalancedAllocation": 1,
         "ImageLocality": 1,
@@ -133,7 +135,7 @@ def _default_plugins() -> Plugins:
 
 
 DEFAULT_PLUGINS = _default_plugins()
-"""Those of v1.36, but for DynamicResources and GangScheduling, whose objects Podium does not read.
+"""Those of v1.36, but for GangScheduling, whose objects Podium does not read.
 
 NodePreferAvoidPods, which kube-scheduler has no more, has nothing to say where no node has an avoid list.
 """

@@ -5,7 +5,7 @@ Source: pkg/scheduler/framework/runtime/framework.go.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import cast
 
 import numpy as np
@@ -49,13 +49,14 @@ class _Filter:
     status always has the same code, so that outcomes of several calls can be put together.
     """
 
-    __slots__ = ("_code_of", "array", "index", "plugin", "scope", "statuses")
+    __slots__ = ("_code_of", "after_others", "array", "index", "plugin", "scope", "statuses")
 
     def __init__(self, index: int, plugin: ArrayFilterPlugin | FilterPlugin) -> None:
         self.index = index
         self.plugin = plugin
         self.array = plugin if isinstance(plugin, ArrayFilterPlugin) else None
         self.scope = Scope.CLUSTER if self.array is None else self.array.scope
+        self.after_others = bool(getattr(plugin, "after_others", False))
         self.statuses: list[Status] = [SUCCESS]
         self._code_of: dict[Status, int] = {}
 
@@ -79,8 +80,6 @@ class Runner:
         self.cluster = cluster
         self.cache = ClassCache(KEPT_CLASSES)
         self.scoring = Scoring(profile, cluster, self.cache)
-        # Where the next sample of nodes to score starts, when the profile asks for samples.
-        self.next_start = 0
         self._pod_change = [plugin for plugin in profile.pre_filter if isinstance(plugin, PodChangePlugin)]
         self._filters = [_Filter(index, plugin) for index, plugin in enumerate(profile.filter, 1)]
         self._simple = [one for one in self._filters if one.array is None]
@@ -266,10 +265,24 @@ class Runner:
             if one.plugin.name in state.skip_filter or (scope is not None and one.scope is not scope):
                 continue
             with Calling(one.plugin.name, "Filter", pod):
-                if one.array is not None:
+                if one.array is not None and one.after_others:
+                    self._filter_rest(outcome, one, state, pod, view)
+                elif one.array is not None:
                     outcome.add(one.index, one.plugin.name, one.array.filter_rows(state, pod, view))
                 else:
                     self._filter_one_by_one(outcome, one, state, pod, view)
+
+    def _filter_rest(self, outcome: Outcome, one: _Filter, state: CycleState, pod: PodRecord, view: View) -> None:
+        """Ask a plugin in the array form about the nodes that nobody before it refused."""
+        positions = outcome.undecided(one.index)
+        positions = positions[view.take(self.cluster.nodes.present)[positions]]
+        if one.array is None or not len(positions):
+            return
+        part = view.at(positions) if isinstance(view, Worlds) else View(self.cluster, view.rows[positions])
+        verdicts = one.array.filter_rows(state, pod, part)
+        codes = np.zeros(len(view), dtype=np.int64)
+        codes[positions] = verdicts.codes
+        outcome.add(one.index, one.plugin.name, replace(verdicts, codes=codes))
 
     def _filter_one_by_one(self, outcome: Outcome, one: _Filter, state: CycleState, pod: PodRecord, view: View) -> None:
         """Ask a plugin in the simple form about every node that nobody before it refused."""

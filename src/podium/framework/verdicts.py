@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from podium.cluster.arrays import Int64s
-from podium.framework.status import SUCCESS, Status
+from podium.framework.status import SUCCESS, Code, Status
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,11 +18,13 @@ class Verdicts:
     """One filter's answer for each position of a view.
 
     ``codes`` is ``[n]`` non-negative; 0 means that the pod fits. ``status`` turns any other code into its reasons, so
-    that text is made only for the codes that somebody looks at. Codes stay below 2**32.
+    that text is made only for the codes that somebody looks at. Codes stay below 2**32. ``has_errors``: some of these
+    may be errors, which end the attempt, and not refusals.
     """
 
     codes: Int64s
     status: Callable[[int], Status]
+    has_errors: bool = False
 
     @classmethod
     def none(cls, size: int) -> Verdicts:
@@ -51,7 +53,7 @@ class Outcome:
     marks rows without a node.
     """
 
-    __slots__ = ("_tally", "decoders", "refused")
+    __slots__ = ("_tally", "decoders", "has_errors", "refused")
 
     SHIFT = 32
     ABSENT = -1
@@ -59,6 +61,7 @@ class Outcome:
     def __init__(self, size: int) -> None:
         self.refused: Int64s = np.zeros(size, dtype=np.int64)
         self.decoders: Decoders = {}
+        self.has_errors = False
         self._tally: list[tuple[int, int]] | None = None
 
     @classmethod
@@ -73,6 +76,7 @@ class Outcome:
         if not verdicts.codes.any():
             return
         self.decoders[index] = (plugin, verdicts.status)
+        self.has_errors |= verdicts.has_errors
         self.merge(np.where(verdicts.codes != 0, verdicts.codes + (index << self.SHIFT), 0))
 
     def merge(self, refused: Int64s) -> None:
@@ -85,6 +89,7 @@ class Outcome:
         refused = other.refused != 0
         self.refused[positions[refused]] = other.refused[refused]
         self.decoders.update(other.decoders)
+        self.has_errors |= other.has_errors
 
     def refuse_all(self, status: Status, present: npt.NDArray[np.bool_]) -> None:
         """Refuse every node that is ``present`` with one status, given before any filter was asked."""
@@ -101,6 +106,14 @@ class Outcome:
             values, counts = np.unique(self.refused[self.refused > 0], return_counts=True)
             self._tally = list(zip(values.tolist(), counts.tolist(), strict=True))
         return self._tally
+
+    def error(self) -> Status | None:
+        """What went wrong on the first of the nodes on which something did, by row; None where nothing did."""
+        if not self.has_errors:
+            return None
+        positions = np.flatnonzero(self.refused > 0).tolist()
+        found = (self.status(position) for position in positions)
+        return next((status for status in found if status.code is Code.ERROR), None)
 
     @property
     def feasible(self) -> Int64s:

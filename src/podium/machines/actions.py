@@ -92,6 +92,38 @@ class BindClaim:
     pod_uid: str
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class ReserveClaim:
+    """Let a pod use a claim for devices (PUT resourceclaims/status).
+
+    ``allocation`` are the devices that the claim is given with it, None where it has them. Where ``made`` is given, the
+    claim is made first, and the pod's status says by ``mappings`` which of its requests serve which of the pod's
+    extended resources. Refused with Conflict where the claim got devices otherwise, lost them, or is being deleted.
+    """
+
+    claim: str
+    uid: str
+    pod: str
+    pod_uid: str
+    allocation: Raw | None = None
+    made: Raw | None = None
+    mappings: tuple[Raw, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class ReleaseClaim:
+    """Take a pod off a claim for devices; one that was made for its extended resources goes.
+
+    ``claim`` "" stands for that one. ``deallocate`` takes the devices from the claim too, if nobody else uses it.
+    """
+
+    claim: str
+    uid: str
+    pod: str
+    pod_uid: str
+    deallocate: bool = False
+
+
 @dataclass(frozen=True, slots=True)
 class Record:
     """Record an Event about a pod; or, with "" for that, about the ``workload`` named as causes are.
@@ -222,6 +254,8 @@ Action = (
     | MarkDisruption
     | DeletePod
     | BindClaim
+    | ReserveClaim
+    | ReleaseClaim
     | Record
     | ReportPodStatus
     | FinishDeletion

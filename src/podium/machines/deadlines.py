@@ -6,6 +6,8 @@ from collections.abc import Iterable
 from heapq import heapify, heappop, heappush
 from typing import Generic, TypeVar
 
+from podium.api.times import MAX_TIME_NS
+
 Key = TypeVar("Key")
 
 SLACK = 32
@@ -26,8 +28,8 @@ class Deadlines(Generic[Key]):
         self._added = 0
 
     def set(self, key: Key, time_ns: int | None) -> None:
-        """The key is due at that time and no other; None: never."""
-        if time_ns is None:
+        """The key is due at that time and no other; None, and what comes after the last time that there is: never."""
+        if time_ns is None or time_ns > MAX_TIME_NS:
             self._times.pop(key, None)
         elif self._times.get(key) != time_ns:
             self._times[key] = time_ns
@@ -35,6 +37,10 @@ class Deadlines(Generic[Key]):
             heappush(self._heap, (time_ns, self._added, key))
         if len(self._heap) > 2 * len(self._times) + SLACK:
             self._sweep()
+
+    def time_of(self, key: Key) -> int | None:
+        """When the key is due; None: never."""
+        return self._times.get(key)
 
     def next_time(self) -> int | None:
         """The first time, None when nothing is ever due."""

@@ -18,9 +18,9 @@ class SettlingDeadlines(Generic[Key]):
         self._once: set[Key] = set()
 
     def set(self, key: Key, time_ns: int | None, *, recurs: bool = False) -> None:
-        """The key is due at that time and no other; None: never."""
+        """The key is due at that time and no other; None, and what comes after the last time that there is: never."""
         self._deadlines.set(key, time_ns)
-        if time_ns is None or recurs:
+        if recurs or self._deadlines.time_of(key) is None:
             self._once.discard(key)
         else:
             self._once.add(key)

@@ -31,7 +31,7 @@ from podium.framework.cycle_state import CycleState
 from podium.framework.events import EventToRegister
 from podium.framework.plugin import PluginContext, PostFilterResult
 from podium.framework.runner import Runner
-from podium.framework.status import Status, unschedulable
+from podium.framework.status import Code, Status, unschedulable
 from podium.framework.verdicts import Outcome
 
 
@@ -42,13 +42,15 @@ class DefaultPreemptionArgs(Arguments, frozen=True, kw_only=True):
     every node is examined, and where one is given the other has kube-scheduler's default. ``equalPriorityOrder``:
     whether pods of equal priority are spared by start time, as kube-scheduler does, or by QoS class first, as the
     preemption design has it. ``equalPriorityPreemption``: whether pods may take room from others of equal priority
-    where that is fair (see `podium.decide.fair_shares`).
+    where that is fair (see `podium.decide.fair_shares`). ``spareMirrorPods``: whether mirror pods are never victims;
+    kube-scheduler makes no difference, though deleting one frees nothing.
     """
 
     min_candidate_nodes_percentage: Annotated[int, Meta(ge=0, le=100)] | None = None
     min_candidate_nodes_absolute: Annotated[int, Meta(ge=0)] | None = None
     equal_priority_order: EqualPriorityOrder = "StartTime"
     equal_priority_preemption: bool = False
+    spare_mirror_pods: bool = False
 
     def __post_init__(self) -> None:
         if self.minimum_candidates == (0, 0):
@@ -74,9 +76,14 @@ class DefaultPreemption:
     def __init__(self, context: PluginContext) -> None:
         args = read_arguments(context.args, DefaultPreemptionArgs, self.name)
         self._minimum = args.minimum_candidates
-        self._trials = Trials(context.cluster, args.equal_priority_order)
+        self._trials = Trials(context.cluster, args.equal_priority_order, spare_mirrors=args.spare_mirror_pods)
         self._exchanges = FairTrials(context.cluster, self._trials) if args.equal_priority_preemption else None
         self._seed = context.seed
+
+    @property
+    def takes_from_equals(self) -> bool:
+        """Whether pods may take room from others of equal priority."""
+        return self._exchanges is not None
 
     def prepare(self) -> None:
         """Rank the pods of all nodes now, so that the first plan need not."""
@@ -89,11 +96,11 @@ class DefaultPreemption:
         plan = self.plan(state, pod, runner, outcome)
         if not plan.eligible:
             return PostFilterResult(unschedulable(f"preemption: {plan.reason}"), plan=plan)
+        if plan.error:
+            return PostFilterResult(Status(Code.ERROR, (f"preemption: {plan.error}",)), plan=plan)
         if plan.chosen is None:
             retry_ns = plan.put_off.next_ns if plan.put_off else None
             return PostFilterResult(unschedulable(plan.message), nominated_node="", plan=plan, retry_ns=retry_ns)
-        if self._exchanges is not None:
-            self._exchanges.begin(pod, plan.chosen.victims)
         victims = ", ".join(victim.key for victim in plan.chosen.victims)
         status = Status(reasons=(f"preemption: node {plan.chosen.node_name} is nominated; victims: {victims}",))
         return PostFilterResult(status, plan.chosen.node_name, plan.chosen.victims, plan)

@@ -38,10 +38,13 @@ class InterPodAffinityArgs(msgspec.Struct, frozen=True, forbid_unknown_fields=Tr
 
     ``hardPodAffinityWeight``: what the required affinity of a pod already there adds to the score.
     ``ignorePreferredTermsOfExistingPods``: pods without preferred terms of their own are not rated at all.
+    ``nominatedPodsRepel``: the required anti-affinity of nominated pods keeps others off also where no placed pod has
+    any. kube-scheduler skips the filter there.
     """
 
     hard_pod_affinity_weight: Annotated[int, msgspec.Meta(ge=0, le=100)] = 1
     ignore_preferred_terms_of_existing_pods: bool = False
+    nominated_pods_repel: bool = False
 
 
 class InterPodAffinity:
@@ -56,10 +59,10 @@ class InterPodAffinity:
         self._cluster = context.cluster
 
     def pre_filter(self, state: CycleState, pod: PodRecord, cluster: Cluster) -> Status:
-        """Skip pods without required terms whom nobody's anti-affinity selects.
+        """Skip pods without required terms whom no placed pod's anti-affinity selects.
 
-        Nominated pods count as well as placed ones, where kube-scheduler looks at placed ones alone: or else a
-        preemptor would meet its victim's replacement in the room that was made for it, and preempt for ever.
+        Nor, if that is wanted, a nominated pod's: or else a preemptor that keeps others off may meet its victim's
+        replacement in the room that was made for it, and preempt again.
         """
         pod_class = pod.pod_class
         if pod_class.required_affinity or pod_class.required_anti_affinity:
@@ -67,7 +70,7 @@ class InterPodAffinity:
         opposing = cluster.carried.anti_affinity(pod_class)
         if any(_is_found(cluster, CarriesAntiAffinity(term), term.topology_key) for term in opposing):
             return SUCCESS
-        nominated = cluster.nominations.all() if opposing else []
+        nominated = cluster.nominations.all() if opposing and self._args.nominated_pods_repel else []
         carried = {term for waiting, _ in nominated for term in waiting.pod_class.required_anti_affinity}
         return SKIP if carried.isdisjoint(opposing) else SUCCESS
 
@@ -124,13 +127,15 @@ class InterPodAffinity:
         return (MAX_NODE_SCORE * ((scores - lowest) / (highest - lowest))).astype(np.int64)
 
     def events_to_register(self) -> Sequence[EventToRegister]:
-        """Pods that a term concerns may come, go or be relabelled; nodes may come or be relabelled."""
+        """Pods that a term concerns may come, go or be relabelled; nodes may come, go or be relabelled."""
         return (
             EventToRegister(
                 Resource.ASSIGNED_POD, Action.ADD | Action.UPDATE_POD_LABEL | Action.DELETE, self._concerns_pod
             ),
             EventToRegister(Resource.POD, Action.UPDATE_POD_LABEL),
-            EventToRegister(Resource.NODE, Action.ADD | Action.UPDATE_NODE_LABEL, _may_be_a_way_out),
+            EventToRegister(
+                Resource.NODE, Action.ADD | Action.DELETE | Action.UPDATE_NODE_LABEL, self._may_be_a_way_out
+            ),
             EventToRegister(Resource.NAMESPACE, Action.ADD | Action.UPDATE),
         )
 
@@ -148,7 +153,10 @@ class InterPodAffinity:
             yield weighted.weight, predicate, weighted.term.topology_key
 
     def _concerns_pod(self, pod: PodRecord, event: ClusterEvent) -> bool:
-        """A pod that affinity selects helps by coming; one that anti-affinity selects, or that carries it, by going."""
+        """A pod that affinity selects helps by coming; one that anti-affinity selects, or that carries it, by going.
+
+        One that affinity selects helps by going too, if it was the last, and the pod would be the first of its group.
+        """
         pod_class, old, new = pod.pod_class, event.old, event.new
         wanted, avoided = pod_class.required_affinity, pod_class.required_anti_affinity
         comes_near = bool(wanted) and new is not None and self._all_mean(wanted, new.pod_class)
@@ -156,6 +164,8 @@ class InterPodAffinity:
             return True
         if old is None:
             return False
+        if wanted and self._all_mean(wanted, old.pod_class) and self._all_mean(wanted, pod_class) and not comes_near:
+            return True
         if any(
             self._means(term, old.pod_class) and (new is None or not self._means(term, new.pod_class))
             for term in avoided
@@ -166,34 +176,28 @@ class InterPodAffinity:
             for term in old.pod_class.required_anti_affinity
         )
 
+    def _may_be_a_way_out(self, pod: PodRecord, event: ClusterEvent) -> bool:
+        """Whether the node is in another domain of a term of the pod's, or of one that keeps the pod off.
+
+        A node that gets a domain may have whom affinity selects in it; one that loses it, goes, or comes without it, is
+        free of whom anti-affinity selects, and leaves a pod that is to be the first of its group alone.
+        """
+        near, apart = pod.pod_class.required_affinity, pod.pod_class.required_anti_affinity
+        if event.new is None or not (near or apart):
+            return True
+        labels = event.new.metadata.labels
+        if event.old is None:
+            return bool(apart) or any(term.topology_key in labels for term in near)
+        before = event.old.metadata.labels
+        terms = (*near, *apart, *self._cluster.carried.anti_affinity(pod.pod_class))
+        return any(before.get(term.topology_key) != labels.get(term.topology_key) for term in terms)
+
     def _all_mean(self, terms: tuple[AffinityTerm, ...], pod_class: PodClass) -> bool:
         """Whether pods of a class are meant by all of the terms of a pod to be scheduled."""
         return all(self._means(term, pod_class) for term in terms)
 
     def _means(self, term: AffinityTerm, pod_class: PodClass) -> bool:
         return term.selects_for_owner(pod_class.namespace, pod_class.labels, self._cluster.namespaces)
-
-
-def _may_be_a_way_out(pod: PodRecord, event: ClusterEvent) -> bool:
-    """Whether the node is in another domain of one of the pod's terms, or the pod was refused for others' terms.
-
-    A node that gets a domain may have whom affinity selects in it; one that loses it, or comes without it, is free of
-    whom anti-affinity selects.
-    """
-    near, apart = pod.pod_class.required_affinity, pod.pod_class.required_anti_affinity
-    if not near and not apart:
-        return True
-    labels = event.new.metadata.labels
-    if event.old is None:
-        return bool(apart) or any(term.topology_key in labels for term in near)
-    before = event.old.metadata.labels
-
-    def moved(term: AffinityTerm) -> bool:
-        return bool(before.get(term.topology_key) != labels.get(term.topology_key))
-
-    return any(moved(term) and term.topology_key in labels for term in near) or any(
-        moved(term) and term.topology_key in before for term in apart
-    )
 
 
 def _is_found(cluster: Cluster, predicate: Predicate, key: str) -> bool:

@@ -62,6 +62,9 @@ class NodeResourcesFit:
         for number, (resource, wanted) in enumerate(checked):
             allocatable = view.allocatable(resource)
             lacking = wanted > allocatable - view.requested(resource)
+            if self._cluster.nodes.resources[resource] in self._cluster.devices.backed:
+                # Where a node has none of it, DynamicResources sees to it (shouldDelegateResourceToDRA).
+                lacking &= allocatable != 0
             if lacking.any():
                 codes |= lacking.astype(np.int64) << _bit(number)
                 codes |= np.where(lacking & (wanted > allocatable), _UNRESOLVABLE, 0)
@@ -77,6 +80,8 @@ class NodeResourcesFit:
         indices, wanted = (np.array(one, dtype=np.int64) for one in zip(*checked, strict=True))
         allocatable = view.allocatable(indices)
         lacking: Bools = wanted[:, None] > allocatable - view.requested(indices)
+        names, backed = self._cluster.nodes.resources, self._cluster.devices.backed
+        lacking &= (allocatable != 0) | np.array([names[index] not in backed for index in indices])[:, None]
         hopeless: Bools = np.any(lacking & (wanted[:, None] > allocatable), axis=0)
         numbers: dict[int, int] = pod_class.memo.setdefault((self.name, "numbers"), {})
         codes = np.zeros(len(view), dtype=np.int64)
@@ -137,7 +142,11 @@ class NodeResourcesFit:
         node: Node = event.new
         amounts = node_allocatable(node.status)
         wanted = {self._cluster.nodes.resources[index]: amount for index, amount in self._checked(pod.pod_class)}
-        if any(amount > amounts.get(name, 0) for name, amount in wanted.items()):
+        backed = self._cluster.devices.backed
+        if any(
+            amount > amounts.get(name, 0) and (amounts.get(name, 0) or name not in backed)
+            for name, amount in wanted.items()
+        ):
             return False
         if event.old is None:
             return True

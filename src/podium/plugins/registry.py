@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from podium.framework.registry import Factory
 from podium.plugins.default_binder import DefaultBinder
 from podium.plugins.default_preemption import DefaultPreemption
+from podium.plugins.dynamic_resources.plugin import DynamicResources
 from podium.plugins.image_locality import ImageLocality
 from podium.plugins.inter_pod_affinity import InterPodAffinity
 from podium.plugins.node_affinity import NodeAffinity
@@ -41,6 +42,7 @@ IN_TREE: Mapping[str, Factory] = {
     "VolumeZone": VolumeZone,
     "PodTopologySpread": PodTopologySpread,
     "InterPodAffinity": InterPodAffinity,
+    "DynamicResources": DynamicResources,
     "DefaultPreemption": DefaultPreemption,
     "NodeResourcesBalancedAllocation": NodeResourcesBalancedAllocation,
     "ImageLocality": ImageLocality,

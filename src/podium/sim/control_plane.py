@@ -20,6 +20,7 @@ from podium.machines.workloads.daemon_sets import DaemonSets
 from podium.machines.workloads.deployments import Deployments
 from podium.machines.workloads.jobs import Jobs
 from podium.machines.workloads.replica_sets import ReplicaSets
+from podium.machines.workloads.resource_claims import ResourceClaims
 from podium.machines.workloads.stateful_sets import StatefulSets
 from podium.sim.component import Component
 from podium.sim.scenario import Scenario
@@ -53,6 +54,7 @@ class ControlPlane:
             Component("daemonset-controller", DaemonSets),
             Component("job-controller", Jobs),
             Component("cronjob-controller", CronJobs),
+            Component("resource-claim-controller", ResourceClaims),
             Component("default-budget-controller", DefaultBudgets),
             Component("disruption-controller", DisruptionController),
             Component("avoid-list-controller", AvoidLists),

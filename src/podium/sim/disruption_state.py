@@ -20,14 +20,15 @@ from podium.api.disruption_rate import Rate
 from podium.api.meta import Kubernetes
 from podium.api.node import Node
 from podium.api.pod import Pod
-from podium.api.policy import PodDisruptionBudget
+from podium.api.policy import PodDisruptionBudget, PriorityClass
 from podium.api.quota import ResourceQuota
 from podium.api.selectors import compile_label_selector
 from podium.api.times import format_duration, format_time
 from podium.machines.disruption.covered_pods import is_healthy
 from podium.sim.disruption_counts import DisruptionCounts
+from podium.sim.quota_levels import quota_warnings
 
-DISRUPTION_KINDS = ("DisruptionPolicy", "Node", "Pod", "PodDisruptionBudget", "ResourceQuota")
+DISRUPTION_KINDS = ("DisruptionPolicy", "Node", "Pod", "PodDisruptionBudget", "PriorityClass", "ResourceQuota")
 """The kinds that the state is made from."""
 
 _SECOND = 10**9
@@ -125,12 +126,13 @@ class AvoidState(_Shown, frozen=True, kw_only=True):
 
 
 class DisruptionState(_Shown, frozen=True, kw_only=True):
-    """All of it, by name."""
+    """All of it, by name. ``warnings`` say in words what is wrong with quotas by priority."""
 
     budgets: tuple[BudgetState, ...] = ()
     caps: tuple[CapState, ...] = ()
     quotas: tuple[QuotaState, ...] = ()
     avoid_lists: tuple[AvoidState, ...] = ()
+    warnings: tuple[str, ...] = ()
 
     def __bool__(self) -> bool:
         return bool(self.budgets or self.caps or self.quotas or self.avoid_lists)
@@ -152,6 +154,7 @@ def disruption_state(
         caps=tuple(_cap(policy, cap.component, now) for cap in policy.spec.caps),
         quotas=tuple(map(_quota, kinds.quotas)),
         avoid_lists=tuple(found for node in kinds.nodes if (found := _avoid_list(node, policy)).entries),
+        warnings=tuple(quota_warnings(kinds.quotas, kinds.classes, kinds.nodes)),
     )
 
 
@@ -171,6 +174,7 @@ class _Kinds:
         self.budgets: list[PodDisruptionBudget] = []
         self.quotas: list[ResourceQuota] = []
         self.nodes: list[Node] = []
+        self.classes: list[PriorityClass] = []
         self.policy = DisruptionPolicy()
         pods: list[Pod] = []
         for one in objects:
@@ -200,6 +204,8 @@ class _Kinds:
                 self.quotas.append(one)
             case Node():
                 self.nodes.append(one)
+            case PriorityClass():
+                self.classes.append(one)
             case DisruptionPolicy() if one.metadata.name == POLICY_NAME:
                 self.policy = one
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from podium.api.codec import Document
+from podium.api.codec import Document, refuse_empty_pods
 from podium.api.errors import InputError
 from podium.api.kinds import KIND_OF
 from podium.api.meta import Kubernetes, Raw
@@ -40,7 +40,9 @@ def newest_time(objects: Iterable[Kubernetes]) -> int:
 
 
 def check_objects(documents: Iterable[Document], scenario: Scenario, has_end: bool) -> None:
-    """Raise InputError for what no simulation can play: annotations that cannot be read, pods replaced for ever."""
+    """Raise InputError for what no simulation can play: empty pods, annotations that cannot be read, endless ones."""
+    documents = list(documents)
+    refuse_empty_pods(documents)
     for document in documents:
         if document.object is not None:
             try:
@@ -96,7 +98,9 @@ def _times(document: Document) -> Iterator[int]:
     if meta.creation_timestamp:
         yield parse_time(meta.creation_timestamp)
     if meta.deletion_timestamp:
-        yield parse_time(meta.deletion_timestamp) - (meta.deletion_grace_period_seconds or 0) * _SECOND
+        began = parse_time(meta.deletion_timestamp) - (meta.deletion_grace_period_seconds or 0) * _SECOND
+        if began >= 0:
+            yield began
     if isinstance(object_, Pod) and object_.status.start_time:
         yield parse_time(object_.status.start_time)
     if isinstance(object_, Pod | Node):

@@ -11,14 +11,17 @@ from podium.machines.actions import (
     FinishDeletion,
     PatchObject,
     Record,
+    ReleaseClaim,
     ReplaceStatus,
     ReportNodeCondition,
     ReportPodStatus,
+    ReserveClaim,
 )
 from podium.machines.observations import Changed, Gone, Problem
 from podium.sim.object_writes import carry_out_write
 from podium.sim.pod_writes import carry_out_pod_write
 from podium.sim.reports import carry_out_report
+from podium.sim.resource_claims import release_claim, reserve_claim
 from podium.sim.volumes import bind_claim
 from podium.store.errors import StoreError
 from podium.store.store import Store
@@ -34,6 +37,10 @@ def carry_out(store: Store, action: Action, now: int) -> None:
             raise TypeError(f"an Event is recorded, not written: {action}")
         case BindClaim():
             bind_claim(store, action, now)
+        case ReserveClaim():
+            reserve_claim(store, action, now)
+        case ReleaseClaim():
+            release_claim(store, action, now)
         case ReportPodStatus() | FinishDeletion() | ReportNodeCondition():
             carry_out_report(store, action, now)
         case CreateObject() | ReplaceStatus() | PatchObject() | DeleteObject() | Evict():

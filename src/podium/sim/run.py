@@ -14,7 +14,7 @@ import msgspec
 from podium.api.basis import Caveat, basis_of
 from podium.api.codec import Document, Input, Reader
 from podium.api.errors import InputError
-from podium.api.times import MAX_TIME_NS, format_duration, format_exact_time, parse_duration, parse_time
+from podium.api.times import MAX_TIME_NS, parse_duration, parse_time
 from podium.framework.configuration import Configuration, default_configuration
 from podium.framework.extenders import without_extenders
 from podium.framework.feature_gates import FeatureGates
@@ -27,8 +27,6 @@ from podium.sim.result import Result, result_of
 from podium.sim.scenario import Scenario, split_documents
 from podium.sim.simulation import Settings, Simulation
 from podium.sim.steps import Apply
-
-_HOUR = 3_600 * 10**9
 
 Duration = str | int | float
 """Text such as "90s" or "1h30m", or seconds."""
@@ -107,16 +105,16 @@ def simulation_of(documents: Sequence[Document], options: RunOptions) -> Simulat
     """The simulation of documents, at its beginning. Raises InputError for what is wrong with them."""
     _without_extenders(options)
     objects, scenario = split_documents(documents)
+    start_ns = start_time(objects) if options.start_ns is None else options.start_ns
     settings = Settings(
         seed=options.seed,
-        start_ns=start_time(objects) if options.start_ns is None else options.start_ns,
-        until_ns=scenario.until_ns if options.until_ns is None else options.until_ns,
+        start_ns=start_ns,
+        until_ns=_within_time(start_ns, scenario.until_ns if options.until_ns is None else options.until_ns),
         start_delay_ns=options.start_delay_ns,
         bind_delay_ns=options.bind_delay_ns,
         limits=options.limits,
         feature_gates=options.feature_gates,
     )
-    _check_end(settings)
     components = [*schedulers_of(scenario, options), *autoscalers_of(scenario, options)]
     return Simulation(objects, scenario, settings=settings, components=components)
 
@@ -132,12 +130,9 @@ def rests_on(found: Input, scenario: Scenario, options: RunOptions) -> tuple[Cav
     return basis_of(found, names, simulates=True, warnings=applied, further=further).caveats()
 
 
-def _check_end(settings: Settings) -> None:
-    """Raise InputError for a run that would go on after the last time that there is."""
-    longest_ns = MAX_TIME_NS - settings.start_ns
-    if settings.until_ns is not None and settings.until_ns > longest_ns:
-        start, most = format_exact_time(settings.start_ns), format_duration(longest_ns // _HOUR * _HOUR)
-        raise InputError(f"the run would end after the year 2262: from {start}, until is at most {most}")
+def _within_time(start_ns: int, until_ns: int | None) -> int | None:
+    """How long the run may be: no longer than up to the last time that there is."""
+    return None if until_ns is None else min(until_ns, MAX_TIME_NS - start_ns)
 
 
 def schedulers_of(scenario: Scenario, options: RunOptions) -> list[Component]:

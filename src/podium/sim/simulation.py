@@ -198,7 +198,9 @@ class Simulation:
     def _pass_time(self) -> bool:
         """Go on to the next time at which something happens; False when there is none, or it is after the end."""
         until_ns = self.settings.until_ns
-        times = [self._agenda.next_time()]
+        planned = self._agenda.next_time()
+        # What is put down for after the last time that there is never happens.
+        times = [None if planned is None or planned > MAX_TIME_NS else planned]
         is_over = until_ns is None and times == [None]
         if not (is_over and all(component.is_settled() for component in self.components)):
             times += [component.next_deadline() for component in self.components]

@@ -96,8 +96,8 @@ def _not_negative(grace_seconds: int) -> int:
 
 
 def _deleted(metadata: Raw, since: int, grace: int) -> Raw:
-    # A period that ends after the last time that can be written ends with it.
-    grace = min(grace, (MAX_TIME_NS - since) // _SECOND)
+    # A period that ends after the last time that there is need not be longer than up to the second after it.
+    grace = min(grace, (MAX_TIME_NS - since) // _SECOND + 1)
     return {
         **metadata,
         "deletionTimestamp": format_time(since + grace * _SECOND),

@@ -32,7 +32,8 @@ def decoded(resource: Resource, raw: Raw, previous: Raw | None = None, *, is_new
     """
     try:
         object_ = read(raw, resource.type)
-        findings = _findings(raw, previous, is_new)
+        custom = resource.namespaced if resource.is_custom else None
+        findings = _findings(raw, previous, is_new, custom)
         if findings:
             raise invalid_fields(resource, object_.key, findings)
         if resource.type is Kubernetes:
@@ -75,14 +76,14 @@ def check_status(previous: Stored, object_: Kubernetes) -> None:
         raise invalid(previous.resource, previous.key, problem, "status.phase")
 
 
-def _findings(raw: Raw, previous: Raw | None, is_new: bool) -> Sequence[Finding]:
+def _findings(raw: Raw, previous: Raw | None, is_new: bool, custom: bool | None) -> Sequence[Finding]:
     """What is wrong with an object, as far as it counts."""
     if is_new:
-        return find_problems(raw)
+        return find_problems(raw, custom)
     if previous is None or _without_status(raw) == _without_status(previous):
         return ()
-    found = find_problems(raw)
-    known = frozenset(find_problems(previous)) if found else frozenset()
+    found = find_problems(raw, custom)
+    known = frozenset(find_problems(previous, custom)) if found else frozenset()
     return [one for one in found if one not in known]
 
 

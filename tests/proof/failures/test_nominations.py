@@ -110,7 +110,7 @@ def test_a_deleted_pod_stays_nominated() -> None:
             machine.cluster.nominations.put(record, node_name)
 
     def story() -> None:
-        driver = Driver(N1, nominated(GATED, "n1"), LOW)
+        driver = Driver(N1, GATED, nominated(GATED, "n1"), LOW)
         driver.tick()
 
         driver.miss(GATED)
@@ -155,7 +155,7 @@ def test_nobody_is_told_that_a_nomination_has_ended(end: str) -> None:
     }
 
     def story() -> None:
-        driver = Driver(N1, nominated(GATED, "n1"), LOW)
+        driver = Driver(N1, GATED, nominated(GATED, "n1"), LOW)
         driver.tick()
         assert driver.where(LOW) is Place.UNSCHEDULABLE
 

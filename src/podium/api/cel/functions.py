@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable
+from itertools import pairwise
 from typing import Any
 
 from podium.api.cel.overloads import DYN, Function, Overload, constant, of_product, operators, tenth, traversal
@@ -153,7 +154,7 @@ def _texts(table: _Table) -> None:
     table.add("substring", ("string", "int"), "string", lambda a, b: _part(a, b, len(a)), traversal(0))
     table.add("substring", ("string", "int", "int"), "string", _part, traversal(0))
     table.add("join", ("list",), "string", lambda a: _joined(a, ""), _of_join)
-    table.add("join", ("list", "string"), "string", lambda a, b: _joined(a, b), _of_join)
+    table.add("join", ("list", "string"), "string", _joined, _of_join)
     table.add("reverse", ("string",), "string", lambda a: a[::-1], traversal(0))
 
 
@@ -240,7 +241,7 @@ def _comparable(items: tuple[Value, ...]) -> list[Any]:
 
 def _is_sorted(items: tuple[Value, ...]) -> bool:
     order = _comparable(items)
-    return all(left <= right for left, right in zip(order, order[1:], strict=False))
+    return all(left <= right for left, right in pairwise(order))
 
 
 def _extreme(items: tuple[Value, ...], pick: Callable[..., int]) -> Value:
@@ -277,7 +278,7 @@ def _quantities(table: _Table) -> None:
     table.add("quantity", ("string",), QUANTITY, Quantity.of, traversal(0))
     table.add("isQuantity", ("string",), "bool", lambda a: _is(Quantity.of, a), traversal(0))
     table.add("sign", one, "int", lambda a: (a.nano > 0) - (a.nano < 0))
-    table.add("isInteger", one, "bool", lambda a: _fits(a))
+    table.add("isInteger", one, "bool", _fits)
     table.add("asInteger", one, "int", _as_integer)
     table.add("asApproximateFloat", one, "double", lambda a: a.nano / NANO)
     table.add("isGreaterThan", both, "bool", lambda a, b: a > b)

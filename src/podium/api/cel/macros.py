@@ -165,7 +165,10 @@ def _guarded(scope: Scope, name: str, item: Value, bodies: list[Evaluate]) -> li
 
 def _quantifier(decisive: bool) -> Macro:
     def finish(scope: Scope, items: Iterable[Value], parts: Callable[[Value], list[Value]]) -> Value:
-        return _decided(scope, ((lambda _, item=item: parts(item)[0]) for item in items), decisive)
+        def one(item: Value) -> Evaluate:
+            return lambda _: parts(item)[0]
+
+        return _decided(scope, map(one, items), decisive)
 
     return _loop(finish, "bool", steps=3)
 

@@ -6,7 +6,8 @@ not used: it counts no cost, and words errors in its own way.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from dataclasses import field as dataclass_field
 from typing import TYPE_CHECKING, Any
 
 from podium.api.cel.strings import unquoted
@@ -35,7 +36,7 @@ class Literal:
     """A value as written."""
 
     value: Value
-    place: Place = field(default=Place(), compare=False)
+    place: Place = dataclass_field(default=Place(), compare=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +44,7 @@ class Ident:
     """A variable."""
 
     name: str
-    place: Place = field(default=Place(), compare=False)
+    place: Place = dataclass_field(default=Place(), compare=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +53,7 @@ class Select:
 
     operand: Node
     field: str
-    place: Place = field(default=Place(), compare=False)
+    place: Place = dataclass_field(default=Place(), compare=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +63,7 @@ class Call:
     function: str
     args: tuple[Node, ...]
     target: Node | None = None
-    place: Place = field(default=Place(), compare=False)
+    place: Place = dataclass_field(default=Place(), compare=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +71,7 @@ class ListOf:
     """A list as written."""
 
     items: tuple[Node, ...]
-    place: Place = field(default=Place(), compare=False)
+    place: Place = dataclass_field(default=Place(), compare=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +79,7 @@ class MapOf:
     """A map as written."""
 
     entries: tuple[tuple[Node, Node], ...]
-    place: Place = field(default=Place(), compare=False)
+    place: Place = dataclass_field(default=Place(), compare=False)
 
 
 Node = Literal | Ident | Select | Call | ListOf | MapOf

@@ -119,7 +119,7 @@ def is_number(value: Value) -> bool:
 
 def number(value: Value) -> int | float:
     """The Python number of a numeric value, for comparisons across types."""
-    return value.value if isinstance(value, UInt) else value  # type: ignore[no-any-return]
+    return value.value if isinstance(value, UInt) else value
 
 
 def equal(left: Value, right: Value) -> bool:

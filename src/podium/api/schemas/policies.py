@@ -7,7 +7,7 @@ FIELDS = """
 ClientIPConfig
   timeoutSeconds:int
 DisruptionRateStatus
-  max available:int fullTime:time
+  max atLeast available:int fullTime:time
 LimitRange
   apiVersion kind metadata:ObjectMeta spec:LimitRangeSpec
 LimitRangeItem
@@ -49,6 +49,9 @@ ScopedResourceSelectorRequirement
   scopeName operator values:[str]
 Service
   apiVersion kind metadata:ObjectMeta spec:ServiceSpec status:ServiceStatus
+ServiceAccount
+  apiVersion kind metadata:ObjectMeta secrets:[ObjectReference]#name imagePullSecrets:[LocalObjectReference]
+  automountServiceAccountToken:bool
 ServicePort
   name protocol appProtocol port:int targetPort:share nodePort:int
 ServiceSpec

@@ -76,16 +76,17 @@ RULES: Mapping[tuple[str, str], tuple[Rule, bool]] = MappingProxyType(
 _WITH_LABEL_NAMES = ("Namespace", "Service")
 
 
-def find_problems(raw: Raw) -> tuple[Finding, ...]:
+def find_problems(raw: Raw, custom: bool | None = None) -> tuple[Finding, ...]:
     """What kube-apiserver would refuse in the object; nothing for a kind that there are no rules for.
 
+    Of a custom resource the metadata is looked at: `custom` says whether it is in a namespace, None that it is none.
     An object with a uid was in a cluster: what only a new one cannot ask for is fine there. Names of other objects are
     for admission to look up.
     """
     version, kind = raw.get("apiVersion"), raw.get("kind")
     if not isinstance(version, str) or not isinstance(kind, str):
         return ()
-    found = RULES.get((group_of(version), kind))
+    found = RULES.get((group_of(version), kind), None if custom is None else (_no_more, custom))
     if found is None:
         return ()
     rule, namespaced = found

@@ -285,7 +285,7 @@ class NodeKubelet:
             self._workers.start(run, now)
         for victim in verdict.victims:
             victim.outcome = reports.preempted(victim)
-            self._workers.stop(victim, now, victim.pod.spec.termination_grace_period_seconds)
+            self._workers.stop(victim, now, max(victim.pod.spec.termination_grace_period_seconds, 0))
 
     def _turn_away(self, run: PodRun, refusal: Refusal) -> None:
         self._workers.end(run, reports.rejected(run, refusal))

@@ -10,15 +10,18 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from enum import Enum, auto
+from functools import partial
 
 from podium.cluster.cluster import Cluster
+from podium.cluster.pods import PodRecord
+from podium.framework.claims import ClaimBinding, DeviceReservation
 from podium.framework.cycle_state import CycleState
 from podium.framework.errors import Calling, PluginError
-from podium.framework.plugin import PermitResult
+from podium.framework.plugin import PermitResult, PreparingPlugin
 from podium.framework.runner import Runner
 from podium.framework.status import SUCCESS, Code, Status
 from podium.framework.waiting_pods import WaitingPod, WaitingPods
-from podium.machines.actions import Action, Bind, BindClaim, Nominate, Record
+from podium.machines.actions import Action, Bind, BindClaim, Nominate, Record, ReleaseClaim, ReserveClaim
 from podium.machines.answers import Answer
 from podium.machines.deadlines import Deadlines, earliest
 from podium.machines.observations import Answered, Problem
@@ -26,6 +29,15 @@ from podium.machines.scheduling.queued_pod import SECOND_NS, QueuedPod
 
 # How long an unanswered binding is left alone before it is sent again; the server refuses what was carried out.
 BIND_RETRY_NS = SECOND_NS
+
+# How often it is looked whether devices are ready (PollUntilContextTimeout of DynamicResources' PreBind).
+LOOK_AGAIN_NS = 5 * SECOND_NS
+
+ClaimAction = BindClaim | ReserveClaim
+
+
+# What a claim is called that is made for a pod's extended resources.
+_UNNAMED = "for extended resources"
 
 
 class Stage(Enum):
@@ -41,8 +53,9 @@ class Stage(Enum):
 class BindingCycle:
     """One pod on its way to one node.
 
-    ``claims`` are the claim bindings that are still to be answered. ``may_be_bound``: a binding was left without an
-    answer, which says neither that it was carried out nor that it was not.
+    ``claims`` are the claim bindings that are still to be answered, ``reservations`` all of devices that were asked
+    for, and ``ready_by_ns`` is until when these are waited for. ``may_be_bound``: a binding was left without an answer,
+    which says neither that it was carried out nor that it was not.
     """
 
     queued: QueuedPod
@@ -50,7 +63,9 @@ class BindingCycle:
     state: CycleState
     node_name: str
     stage: Stage = Stage.RESERVE
-    claims: set[BindClaim] = field(default_factory=set)
+    claims: set[ClaimAction] = field(default_factory=set)
+    reservations: list[ReserveClaim] = field(default_factory=list)
+    ready_by_ns: int | None = None
     may_be_bound: bool = False
 
     @property
@@ -64,12 +79,12 @@ class BindingCycle:
 class Failure:
     """A binding cycle that came to nothing. ``status`` is a plugin's rejection, or an error.
 
-    ``records`` tell what went wrong while the cycle was undone.
+    ``aftermath`` tells what went wrong while the cycle was undone, and takes the pod off claims for devices.
     """
 
     cycle: BindingCycle
     status: Status
-    records: tuple[Record, ...] = ()
+    aftermath: tuple[Action, ...] = ()
 
     @property
     def rejected_by(self) -> tuple[str, ...]:
@@ -103,6 +118,8 @@ class BindingCycles:
         # By uid: when to give up claims, and when to send a binding again.
         self._claim_deadlines: Deadlines[str] = Deadlines()
         self._retries: Deadlines[str] = Deadlines()
+        # When to see again whether devices are ready.
+        self._preparing: Deadlines[str] = Deadlines()
         # Pods that were bound, as the API answered, but are not yet seen on their node.
         self.unseen: set[str] = set()
 
@@ -138,18 +155,36 @@ class BindingCycles:
             return self._fail(cycle, Status(Code.UNSCHEDULABLE, (waiting.message,), waiting.rejected_by))
         return self._guarded(cycle, lambda: self._pre_bind(cycle, now, announced=True))
 
-    def claim_answered(self, action: BindClaim, problem: Problem | None) -> StepResult:
-        """A claim was bound, or could not be; when the last one is, the pod's own binding follows."""
+    def claim_answered(self, action: ClaimAction, problem: Problem | None, now: int) -> StepResult:
+        """A claim was bound, or could not be; when the last one is, the pod's own binding follows.
+
+        A reservation of devices without an answer may have been carried out. They count as taken, and the same is asked
+        for again, until that is known.
+        """
         cycle = self._cycles.get(action.pod_uid)
         if cycle is None or action not in cycle.claims:
             return [], None
+        if isinstance(action, ReserveClaim):
+            if Answered(action, problem).answer is Answer.UNKNOWN:
+                self._retries.set(action.pod_uid, now + BIND_RETRY_NS)
+                return [], None
+            if problem is None:
+                self._cluster.devices.written(action.uid or action.pod_uid)
         cycle.claims.discard(action)
         if problem is not None:
-            return self._fail(cycle, _error(f"binding claim {action.claim}: {problem.message}"))
+            return self._fail(cycle, _error(f"binding claim {action.claim or _UNNAMED}: {problem.message}"))
         if cycle.claims:
             return [], None
         self._claim_deadlines.set(action.pod_uid, None)
-        return self._guarded(cycle, lambda: self._bind(cycle))
+        return self._guarded(cycle, lambda: self._prepare(cycle, now))
+
+    def look_again(self, now: int) -> list[StepResult]:
+        """See whether devices are ready that pods wait for."""
+        results: list[StepResult] = []
+        while (uid := self._preparing.take_due(now)) is not None:
+            cycle = self._cycles[uid]
+            results.append(self._guarded(cycle, partial(self._prepare, cycle, now)))
+        return results
 
     def give_up_claims(self, now: int) -> list[Failure]:
         """The cycles whose claims were not bound in time; an answer that comes after all says nothing any more."""
@@ -183,17 +218,19 @@ class BindingCycles:
         return self._fail(cycle, _error(f"binding to {cycle.node_name}: {problem.message}"))
 
     def retries(self, now: int) -> list[Action]:
-        """The bindings to send again."""
+        """The bindings to send again, and the reservations of devices."""
         due: list[Action] = []
         while (uid := self._retries.take_due(now)) is not None:
-            due.append(self._cycles[uid].bind)
+            cycle = self._cycles[uid]
+            reservations = [one for one in cycle.reservations if one in cycle.claims]
+            due += [cycle.bind] if cycle.stage is Stage.BIND else reservations
         return due
 
     def cancel(self, uid: str, status: Status) -> Failure:
         """Undo the cycle of a pod. Raises KeyError where there is none."""
         return self._fail(self._cycles[uid], status)[1]
 
-    def withdraw(self, uid: str) -> list[Record]:
+    def withdraw(self, uid: str) -> list[Action]:
         """Forget a pod that is not to be bound, and undo its cycle if there is one; says what went wrong with that."""
         self.unseen.discard(uid)
         return self._undo(self._cycles[uid]) if uid in self._cycles else []
@@ -214,8 +251,8 @@ class BindingCycles:
 
     def next_deadline(self) -> int | None:
         """When a wait at Permit or for claims ends, or a binding is to be sent again; None where none of that is."""
-        waits = (self._retries.next_time(), self._claim_deadlines.next_time(), self._waiting.next_deadline())
-        return earliest(waits)
+        deadlines = (self._retries, self._claim_deadlines, self._preparing)
+        return earliest([*(one.next_time() for one in deadlines), self._waiting.next_deadline()])
 
     def _guarded(self, cycle: BindingCycle, step: Callable[[], StepResult]) -> StepResult:
         """Take a step; a plugin that raises fails the cycle, as one that answers with an error does."""
@@ -268,15 +305,37 @@ class BindingCycles:
                     return self._fail(cycle, answer.by(plugin.name))
                 continue
             for claim in answer:
-                action = BindClaim(claim.claim, claim.uid, claim.volume, claim.node_name, pod.uid)
+                action = _claim_action(claim, pod)
                 cycle.claims.add(action)
                 actions.append(action)
                 timeouts_ns += [] if claim.timeout_ns is None else [claim.timeout_ns]
+        cycle.reservations = [action for action in actions if isinstance(action, ReserveClaim)]
         if not cycle.claims:
-            return self._bind(cycle)
+            return self._prepare(cycle, now)
         self._claim_deadlines.set(pod.uid, now + min(timeouts_ns) if timeouts_ns else None)
         nominate = Nominate(pod.key, pod.uid, cycle.node_name)
         return (actions if announced else [nominate, *actions]), None
+
+    def _prepare(self, cycle: BindingCycle, now: int) -> StepResult:
+        """Bind the pod once what its claims got is ready for it; look again from time to time."""
+        pod = cycle.queued.record
+        for plugin in cycle.runner.profile.pre_bind:
+            if not isinstance(plugin, PreparingPlugin):
+                continue
+            with Calling(plugin.name, "PreBind", pod):
+                wait = plugin.prepared(cycle.state, pod, cycle.node_name)
+            if wait.status.code is not Code.WAIT:
+                if not wait.status.is_success:
+                    return self._fail(cycle, wait.status.by(plugin.name))
+                continue
+            if cycle.ready_by_ns is None:
+                cycle.ready_by_ns = now + wait.timeout_ns
+            if cycle.ready_by_ns <= now:
+                plugin.give_up(cycle.state, pod, cycle.node_name)
+                return self._fail(cycle, _error("device binding timeout"))
+            self._preparing.set(pod.uid, min(now + LOOK_AGAIN_NS, cycle.ready_by_ns))
+            return [], None
+        return self._bind(cycle)
 
     def _bind(self, cycle: BindingCycle) -> StepResult:
         cycle.stage = Stage.BIND
@@ -294,14 +353,15 @@ class BindingCycles:
     def _fail(self, cycle: BindingCycle, status: Status) -> tuple[list[Action], Failure]:
         return [], Failure(cycle, status, tuple(self._undo(cycle)))
 
-    def _undo(self, cycle: BindingCycle) -> list[Record]:
-        """Unreserve, and take the pod off its node."""
+    def _undo(self, cycle: BindingCycle) -> list[Action]:
+        """Unreserve, and take the pod off its node and off its claims for devices."""
         pod = cycle.queued.record
-        records = _unreserve(cycle)
+        actions: list[Action] = [*_unreserve(cycle)]
+        actions += [ReleaseClaim(one.claim, one.uid, pod.key, pod.uid) for one in cycle.reservations]
         self._drop(cycle)
         self._cluster.remove_pod(pod.uid)
         pod.node_name = ""
-        return records
+        return actions
 
     def _drop(self, cycle: BindingCycle) -> None:
         uid = cycle.queued.record.uid
@@ -309,6 +369,7 @@ class BindingCycles:
         self._waiting.remove(uid)
         self._claim_deadlines.set(uid, None)
         self._retries.set(uid, None)
+        self._preparing.set(uid, None)
 
 
 def _unreserve(cycle: BindingCycle) -> list[Record]:
@@ -321,6 +382,12 @@ def _unreserve(cycle: BindingCycle) -> list[Record]:
         except PluginError as error:
             records.append(Record(pod.key, pod.uid, "Warning", "FailedUnreserve", str(error), cycle.node_name))
     return records
+
+
+def _claim_action(claim: ClaimBinding | DeviceReservation, pod: PodRecord) -> ClaimAction:
+    if isinstance(claim, ClaimBinding):
+        return BindClaim(claim.claim, claim.uid, claim.volume, claim.node_name, pod.uid)
+    return ReserveClaim(claim.claim, claim.uid, pod.key, pod.uid, claim.allocation, claim.made, claim.mappings)
 
 
 def _bound(cycle: BindingCycle) -> list[Action]:

@@ -64,6 +64,15 @@ class FutilePreemptions:
         self._most = most
         self._histories: dict[str, _History] = {}
         self._waiting: Deadlines[str] = Deadlines()
+        # By owner, when rounds that were lost are forgotten if none of its pods has come to judge them.
+        self._expiries: Deadlines[str] = Deadlines()
+
+    def __len__(self) -> int:
+        return len(self._histories)
+
+    def knows(self, pod: PodRecord) -> bool:
+        """Whether preemptions for the pod's owner are judged."""
+        return pod.owner_uid in self._histories
 
     def begin(self, pod: PodRecord, node_name: str, victims: Iterable[PodRecord]) -> None:
         """Victims are being deleted for a pod; whatever was begun for it before is not judged any more."""
@@ -108,6 +117,11 @@ class FutilePreemptions:
 
     def take_due(self, now: int) -> str | None:
         """The uid of a pod whose wait is over; None when there is none."""
+        while (owner := self._expiries.take_due(now)) is not None:
+            history = self._histories.get(owner)
+            if history is not None:
+                history.lost = []
+                self._tidy(owner)
         return self._waiting.take_due(now)
 
     def next_deadline(self) -> int | None:
@@ -124,14 +138,18 @@ class FutilePreemptions:
             for uid in history.rounds:
                 self._waiting.set(uid, now)
         history.lost, history.futile, history.until_ns = [], 0, 0
-        self._tidy(pod)
+        self._tidy(pod.owner_uid)
 
-    def rejected(self, pod: PodRecord, node_name: str) -> None:
-        """A pod has failed on a node before it ran: its kubelet turned it away, and its replacement will tell why."""
+    def rejected(self, pod: PodRecord, node_name: str, now: int) -> None:
+        """A pod has failed on a node before it ran: its kubelet turned it away, and its replacement will tell why.
+
+        Unless there is none: then the loss is forgotten after a while.
+        """
         history = self._histories.get(pod.owner_uid)
         last = None if history is None else history.rounds.get(pod.uid)
         if history is not None and last is not None and last.node_name == node_name:
             history.lost.append(last)
+            self._expiries.set(pod.owner_uid, now + _LONGEST_WAIT_NS)
 
     def forget(self, pod: PodRecord) -> None:
         """A pod is gone."""
@@ -139,12 +157,13 @@ class FutilePreemptions:
         history = self._histories.get(pod.owner_uid)
         if history is not None:
             history.rounds.pop(pod.uid, None)
-            self._tidy(pod)
+            self._tidy(pod.owner_uid)
 
-    def _tidy(self, pod: PodRecord) -> None:
-        history = self._histories[pod.owner_uid]
+    def _tidy(self, owner: str) -> None:
+        history = self._histories[owner]
         if not history.rounds and not history.lost:
-            del self._histories[pod.owner_uid]
+            del self._histories[owner]
+            self._expiries.set(owner, None)
 
     def _takers(self, runner: Runner, pod: PodRecord, ended: _Round) -> list[str]:
         """The keys of the pods that took the room which a preemption had made for ``pod``; none where it is not so."""

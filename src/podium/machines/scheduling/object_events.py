@@ -5,8 +5,10 @@ Source: pkg/scheduler/eventhandlers.go.
 
 from __future__ import annotations
 
+from podium.api.devices import DeviceClass, DeviceTaintRule, ResourceSlice
 from podium.api.meta import Kubernetes
 from podium.api.node import CSINode, Namespace
+from podium.api.resource_claims import ResourceClaim
 from podium.api.storage import CSIDriver, CSIStorageCapacity, PersistentVolume, PersistentVolumeClaim, StorageClass
 from podium.api.workloads import ReplicaSet, ReplicationController, Service, StatefulSet
 from podium.framework.events import Action, ClusterEvent, Resource
@@ -19,6 +21,11 @@ _RESOURCES: dict[type, Resource] = {
     CSINode: Resource.CSI_NODE,
     CSIDriver: Resource.CSI_DRIVER,
     CSIStorageCapacity: Resource.CSI_STORAGE_CAPACITY,
+    ResourceClaim: Resource.RESOURCE_CLAIM,
+    ResourceSlice: Resource.RESOURCE_SLICE,
+    # A rule that comes, changes or goes is seen as a change of the slices that it taints.
+    DeviceTaintRule: Resource.RESOURCE_SLICE,
+    DeviceClass: Resource.DEVICE_CLASS,
     Service: Resource.SERVICE,
     ReplicationController: Resource.WORKLOAD,
     ReplicaSet: Resource.WORKLOAD,
@@ -32,7 +39,9 @@ def object_event(old: Kubernetes | None, new: Kubernetes | None) -> ClusterEvent
     resource = _RESOURCES.get(type(item))
     if resource is None:
         return None
-    if new is None:
+    if isinstance(item, DeviceTaintRule):
+        action = Action.UPDATE_OTHER
+    elif new is None:
         action = Action.DELETE
     else:
         action = Action.UPDATE_OTHER if old is not None else Action.ADD | Action.UPDATE_OTHER

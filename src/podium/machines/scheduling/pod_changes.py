@@ -19,6 +19,8 @@ def pod_changes(old: PodRecord, new: PodRecord) -> Action:
     changes = NOTHING
     if old.gates and not new.gates:
         changes |= Action.UPDATE_POD_SCHEDULING_GATES
+    if old.made_claims != new.made_claims:
+        changes |= Action.UPDATE_POD_GENERATED_RESOURCE_CLAIM
     before, after = old.pod_class, new.pod_class
     if before is not after:
         if before.labels != after.labels:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from podium.cluster.pods import PodRecord
 from podium.machines.actions import Action, ClearNomination, Nominate, ReportUnschedulable
 from podium.machines.answers import Answer
+from podium.machines.deadlines import Deadlines
 from podium.machines.observations import Answered, Problem
 from podium.machines.scheduling.queued_pod import SECOND_NS
 
@@ -24,8 +25,9 @@ class PodReports:
         self._shown: dict[str, str] = {}
         self._written: dict[str, str] = {}
         self._messages: dict[str, str] = {}
-        # Writes that failed, by uid: when to send them again.
-        self._failed: dict[str, tuple[int, ReportUnschedulable | ClearNomination]] = {}
+        # Writes that failed, by uid, and when to send them again.
+        self._failed: dict[str, ReportUnschedulable | ClearNomination] = {}
+        self._retries: Deadlines[str] = Deadlines()
 
     def read(self, uid: str, nominated: str) -> bool:
         """Take in the nomination that a reading shows ("" for none); whether somebody else has changed it."""
@@ -54,7 +56,7 @@ class PodReports:
         if not is_new and self._messages.get(uid) == message:
             return []
         self._messages[uid] = message
-        self._failed.pop(uid, None)
+        self._forget_failure(uid)
         self.write(uid, nominated)
         return [ReportUnschedulable(pod.key, uid, reason, message, nominated if is_new else None)]
 
@@ -68,12 +70,15 @@ class PodReports:
             self._written.pop(action.uid, None)
             self._messages.pop(action.uid, None)
             if not isinstance(action, Nominate):
-                self._failed[action.uid] = (now + RETRY_NS, action)
+                self._failed[action.uid] = action
+                self._retries.set(action.uid, now + RETRY_NS)
 
     def take_due(self, now: int) -> list[ReportUnschedulable | ClearNomination]:
         """The writes that failed and are to be sent again, as they were."""
-        due = [uid for uid, (retry_ns, _) in self._failed.items() if retry_ns <= now]
-        return [self._failed.pop(uid)[1] for uid in due]
+        due = []
+        while (uid := self._retries.take_due(now)) is not None:
+            due.append(self._failed.pop(uid))
+        return due
 
     def again(self, action: ReportUnschedulable | ClearNomination, pod: PodRecord) -> list[Action]:
         """A write that failed, brought up to date with the pod's nomination; nothing where it is no longer needed."""
@@ -86,11 +91,15 @@ class PodReports:
 
     def next_deadline(self) -> int | None:
         """When the first write is to be sent again; None if none is."""
-        return min((retry_ns for retry_ns, _ in self._failed.values()), default=None)
+        return self._retries.next_time()
 
     def forget(self, uid: str) -> None:
         """The pod is bound, gone, or not to be scheduled."""
         self._shown.pop(uid, None)
         self._written.pop(uid, None)
         self._messages.pop(uid, None)
+        self._forget_failure(uid)
+
+    def _forget_failure(self, uid: str) -> None:
         self._failed.pop(uid, None)
+        self._retries.set(uid, None)

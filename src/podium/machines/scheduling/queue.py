@@ -186,6 +186,10 @@ class SchedulingQueue:
         """Whether `pop` would give a pod, were it asked before any backoff ends."""
         return len(self._active) > 0 or (self._settings.pop_from_backoff and self._backoff.can_pop_early)
 
+    def decide(self, uid: str) -> None:
+        """A pod in flight is past all plugins that may turn it down: what fails now is tried again without an event."""
+        self._in_flight.decide(uid)
+
     def done(self, uid: str) -> None:
         """Forget a pod in flight: it is bound, or not to be attempted again. Does nothing for any other pod."""
         if self._in_flight.find(uid) is not None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import IntEnum
+from weakref import WeakValueDictionary
 
 from podium.cluster.pods import PodRecord
 from podium.framework.errors import is_failure
@@ -17,6 +18,8 @@ from podium.machines.scheduling.queued_pod import QueuedPod
 # The events that each plugin waits for, by scheduler name and plugin name.
 Registrations = Mapping[str, Mapping[str, Sequence[EventToRegister]]]
 Kind = tuple[Resource, Action]
+# Scheduler name, the plugins that rejected, those that answered Pending, and the gate.
+RejectionKey = tuple[str, tuple[str, ...], tuple[str, ...], str]
 
 
 class Wake(IntEnum):
@@ -66,7 +69,7 @@ class Rejection:
     event wakes all. So does any event where no plugin rejected (``by_nobody``): something went wrong instead.
     """
 
-    __slots__ = ("_gate", "_hints", "_pending", "_unschedulable", "by_nobody")
+    __slots__ = ("__weakref__", "_gate", "_hints", "_pending", "_unschedulable", "by_nobody")
 
     def __init__(
         self,
@@ -110,14 +113,14 @@ class Rejection:
 
 
 class Rejections:
-    """One `Rejection` for each set of plugins that has turned pods down, and what the plugins registered.
+    """One `Rejection` for each set of plugins that turns pods down, as long as somebody holds on to it.
 
     A plugin that registered nothing, or that is not known, wakes no pod.
     """
 
     def __init__(self, registrations: Registrations) -> None:
         self._registrations = registrations
-        self._known: dict[tuple[str, tuple[str, ...], tuple[str, ...], str], Rejection] = {}
+        self._known: WeakValueDictionary[RejectionKey, Rejection] = WeakValueDictionary()
         self._of_interest: dict[Kind, bool] = {}
 
     def of(self, queued: QueuedPod) -> Rejection:

@@ -26,10 +26,14 @@ class Flight:
 
 
 class InFlight:
-    """Popped pods that are not done, in order of pop, and the events since the first of these was popped."""
+    """Popped pods that are not done, in order of pop, and the events that may yet count for one of these.
+
+    Those are the events since the first pod was popped that plugins may still turn down.
+    """
 
     def __init__(self) -> None:
         self._flights: OrderedDict[str, Flight] = OrderedDict()
+        self._hearing: OrderedDict[str, Flight] = OrderedDict()
         self._events: deque[ClusterEvent] = deque()
         self._noted = 0
 
@@ -47,25 +51,34 @@ class InFlight:
 
     def begin(self, queued: QueuedPod) -> None:
         """Start a pod's attempt."""
-        self._flights[queued.record.uid] = Flight(queued, self._noted, queued.record)
+        flight = Flight(queued, self._noted, queued.record)
+        self._flights[queued.record.uid] = self._hearing[queued.record.uid] = flight
 
     def note(self, event: ClusterEvent) -> None:
         """Keep an event for the pods in flight."""
-        if self._flights:
+        if self._hearing:
             self._events.append(event)
             self._noted += 1
 
     def events(self, flight: Flight) -> Iterator[ClusterEvent]:
         """What has happened since a pod's attempt began, in no order that means anything."""
+        if flight.queued.record.uid not in self._hearing:
+            return iter(flight.own)
         return chain(flight.own, islice(reversed(self._events), self._noted - flight.start))
 
     def end(self, uid: str) -> None:
         """End a pod's attempt, and forget the events that only it had to know. Raises KeyError if none goes on."""
         del self._flights[uid]
-        if not self._flights:
+        self.decide(uid)
+
+    def decide(self, uid: str) -> None:
+        """No plugin turns the pod down any more, so that no event counts for it."""
+        if self._hearing.pop(uid, None) is None:
+            return
+        if not self._hearing:
             self._events.clear()
             return
-        oldest = next(iter(self._flights.values()))
+        oldest = next(iter(self._hearing.values()))
         for _ in range(len(self._events) - (self._noted - oldest.start)):
             self._events.popleft()
 
@@ -75,7 +88,7 @@ class InFlight:
 
     def check(self) -> None:
         """Raise AssertionError if events are kept that no pod needs, or missing that one does."""
-        starts = [flight.start for flight in self._flights.values()]
+        starts = [flight.start for flight in self._hearing.values()]
         needed = self._noted - starts[0] if starts else 0
         if len(self._events) != needed or starts != sorted(starts):
             raise AssertionError(f"{len(self._events)} events are kept for pods in flight, {needed} are needed")

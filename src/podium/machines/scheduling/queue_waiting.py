@@ -19,7 +19,7 @@ class WaitingPods:
     def __init__(self, rejections: Rejections) -> None:
         self._rejections = rejections
         self._groups: dict[Rejection, Group] = {}
-        self._group_of: dict[str, Group] = {}
+        self._group_of: dict[str, tuple[Rejection, Group]] = {}
         self._concerned: dict[Kind, list[tuple[Hints, Group]]] = {}
         self._deadlines = PodHeap()
 
@@ -35,12 +35,16 @@ class WaitingPods:
             self._concerned.clear()
         uid = queued.record.uid
         group[uid] = queued
-        self._group_of[uid] = group
+        self._group_of[uid] = (rejection, group)
         self._deadlines.put((deadline_ns, queued.record.key, uid))
 
     def remove(self, uid: str) -> None:
         """End a pod's wait. Raises KeyError for one that does not wait."""
-        del self._group_of.pop(uid)[uid]
+        rejection, group = self._group_of.pop(uid)
+        del group[uid]
+        if not group:
+            del self._groups[rejection]
+            self._concerned.clear()
         self._deadlines.discard(uid)
 
     def woken_by(self, event: ClusterEvent) -> list[tuple[QueuedPod, Wake]]:
@@ -62,7 +66,7 @@ class WaitingPods:
         overdue = []
         while (first := self._deadlines.first()) is not None and first[0] <= now:
             uid = first[-1]
-            overdue.append(self._group_of[uid][uid])
+            overdue.append(self._group_of[uid][1][uid])
             self.remove(uid)
         return overdue
 
@@ -92,7 +96,7 @@ class WaitingPods:
             raise AssertionError("groups, pods and deadlines of the waiting pods differ in number")
         for rejection, group in self._groups.items():
             for uid, queued in group.items():
-                if self._group_of.get(uid) is not group or uid not in self._deadlines:
+                if self._group_of.get(uid) != (rejection, group) or uid not in self._deadlines:
                     raise AssertionError(f"pod {queued.record.key} waits in a group that does not know it")
                 if self._rejections.of(queued) is not rejection or rejection.by_nobody:
                     raise AssertionError(f"pod {queued.record.key} waits for what others wait for")

@@ -51,6 +51,11 @@ class Room:
         claim = replace(pod, nominated_node_name=node_name)
         self._queue.move(_left(claim), now, lambda other: other.priority <= pod.priority)
 
+    def went_elsewhere(self, pod: PodRecord, node_name: str, now: int) -> None:
+        """``pod``, nominated to a node, is placed on another one. kube-scheduler tells nobody (k/k#134859)."""
+        if self._only_unfit:
+            self.given_up(pod, node_name, now)
+
     def nominated(self, pod: PodRecord, victims: Iterable[PodRecord], now: int) -> list[Action]:
         """``pod`` is nominated to a node that ``victims`` are to leave: clear the nominations that have to give way."""
         node_name = pod.nominated_node_name
@@ -76,6 +81,8 @@ class Room:
 
     def _clear(self, pods: list[PodRecord], node_name: str, cause: str, now: int) -> list[Action]:
         actions: list[Action] = []
+        for pod in pods:
+            self._cluster.nominations.remove(pod.uid)
         for pod in pods:
             actions.append(ClearNomination(pod.key, pod.uid, cause))
             self._reports.write(pod.uid, "")

@@ -35,7 +35,9 @@ from podium.machines.actions import (
     MarkDisruption,
     Nominate,
     Record,
+    ReleaseClaim,
     ReportUnschedulable,
+    ReserveClaim,
 )
 from podium.machines.deadlines import earliest
 from podium.machines.observations import (
@@ -52,6 +54,7 @@ from podium.machines.scheduling.binding_cycles import BindingCycles, Failure, St
 from podium.machines.scheduling.cap_waits import CapWaits
 from podium.machines.scheduling.fit_error import fit_error, rejecting_plugins
 from podium.machines.scheduling.futile_preemptions import FutilePreemptions
+from podium.machines.scheduling.known_failures import KnownFailure, KnownFailures
 from podium.machines.scheduling.pod_changes import pod_changes
 from podium.machines.scheduling.pod_reports import PodReports
 from podium.machines.scheduling.preemptions import Ended, Preemptions
@@ -67,7 +70,8 @@ PREEMPTION_GATE = "DefaultPreemption"
 class Scheduler:
     """A scheduler with one or several profiles, as a machine.
 
-    Each `Tick` makes at most one scheduling attempt; while pods wait to be attempted, the next deadline is 0.
+    Each `Tick` makes at most one scheduling attempt, and those that are known to end as another one has. While pods
+    wait to be attempted, the next deadline is 0.
     """
 
     def __init__(
@@ -80,6 +84,8 @@ class Scheduler:
         configuration = configuration or default_configuration()
         self.cluster = Cluster(honors_policy=feature_gates.non_preempting_priority)
         self.seed = seed
+        # Where the next sample of nodes to score starts, where profiles ask for samples; all profiles share it.
+        self._cursor = 0
         self.waiting_pods = WaitingPods()
         profiles = build_profiles(
             configuration, Registry(IN_TREE), self.cluster, waiting_pods=self.waiting_pods, seed=seed
@@ -96,6 +102,7 @@ class Scheduler:
         self.futile = FutilePreemptions(self.cluster, configuration.max_futile_preemptions)
         self.cap = CapWaits(self.cluster)
         self.reports = PodReports()
+        self.known = KnownFailures(self.runners)
         self._room = Room(self.cluster, self.runners, self.queue, self.reports, configuration.nomination_clearing)
         self._surroundings = Surroundings(self.cluster, self.queue, self.cap, self._room)
         # Every pod that the API shows, by uid, and the uid of each key.
@@ -106,8 +113,9 @@ class Scheduler:
         """Take in an observation at ``now`` (nanoseconds) and say what to do."""
         actions = self._observe(observation, now)
         while settled := self.waiting_pods.settled(now):
+            self.known.forget()
             for waiting in settled:
-                actions += self._went(self.bindings.resume(waiting.pod.uid, now), now)
+                actions += self._on_its_way(waiting.pod.uid, self.bindings.resume(waiting.pod.uid, now), now)
         return actions
 
     def _observe(self, observation: Observation, now: int) -> list[Action]:
@@ -117,9 +125,11 @@ class Scheduler:
             case Gone(object=Pod() as pod):
                 return self._pod_gone(pod.metadata.uid or pod.key, now)
             case Changed(object=changed):
+                self.known.forget()
                 self._surroundings.changed(changed, now)
                 return []
             case Gone(object=gone):
+                self.known.forget()
                 return self._surroundings.gone(gone, now)
             case Answered(action=action, problem=problem):
                 return self._answered(action, problem, now)
@@ -152,7 +162,7 @@ class Scheduler:
             actions += self._pod_gone(namesake, now)
         if pod.is_terminal:
             if pod.status.phase == "Failed" and uid in self._pods:
-                self.futile.rejected(self._pods[uid], pod.spec.node_name)
+                self.futile.rejected(self._pods[uid], pod.spec.node_name, now)
             return actions + self._pod_gone(uid, now)
         record = self._pods[uid] = self.cluster.read(pod)
         self._uid_of[record.key] = uid
@@ -167,9 +177,11 @@ class Scheduler:
 
     def _assigned(self, record: PodRecord, now: int) -> list[Action]:
         """A pod is on a node: newly seen, bound by us or by others, or changed there."""
+        self.known.forget()
         uid, before = record.uid, self.cluster.placed.get(record.uid)
         is_new = before is None or self.bindings.is_assumed(uid)
         actions = self.bindings.seen(uid, record.node_name)
+        nominated = self.cluster.nominations.node_of(uid)
         self._forget_pending(uid)
         record.nominated_node_name = ""
         if before is None:
@@ -184,6 +196,8 @@ class Scheduler:
         self.queue.move(event, now)
         if before is not None and before.node_name != record.node_name:
             self._room.opened(before, now)
+        if nominated not in ("", record.node_name):
+            self._room.went_elsewhere(record, nominated, now)
         return actions + self._room.taken(record.node_name, record.priority, record.key, now)
 
     def _pending(self, record: PodRecord, now: int) -> None:
@@ -192,6 +206,8 @@ class Scheduler:
         known = self.cluster.nominations.node_of(uid)
         wanted = shown if self.reports.read(uid, shown) else known
         record.nominated_node_name = ""
+        if known or wanted or uid in self.bindings:
+            self.known.forget()
         if uid in self.bindings.unseen:
             return
         if uid in self.bindings:
@@ -245,7 +261,9 @@ class Scheduler:
         """A pod neither takes nor wants room: it is gone, or without a node and deleted or another scheduler's."""
         uid, placed = record.uid, self.cluster.placed.get(record.uid)
         nominated = self.cluster.nominations.node_of(uid)
+        self.known.forget()
         actions: list[Action] = [*self.bindings.withdraw(uid)]
+        self.cluster.devices.forget_in_flight(uid)
         self._forget_pending(uid)
         self.futile.forget(record)
         if uid in self.cluster.placed:
@@ -272,8 +290,8 @@ class Scheduler:
                 if problem is None and action.uid in self.bindings.unseen:
                     self.queue.done(action.uid)
                 return actions
-            case BindClaim():
-                return self._went(self.bindings.claim_answered(action, problem), now)
+            case BindClaim() | ReserveClaim():
+                return self._went(self.bindings.claim_answered(action, problem, now), now)
             case MarkDisruption() | DeletePod():
                 actions, ended = self.preemptions.answered(action, problem)
                 if ended is not None:
@@ -306,24 +324,46 @@ class Scheduler:
         actions = self.bindings.retries(now)
         for failure in self.bindings.give_up_claims(now):
             actions += self._put_back(failure, now)
-        queued = self.queue.pop(now)
-        if queued is not None:
-            actions += self._attempt(queued, now)
-        return actions + self._write_again(now)
+        for result in self.bindings.look_again(now):
+            actions += self._went(result, now)
+        return actions + self._attempts(now) + self._write_again(now)
+
+    def _attempts(self, now: int) -> list[Action]:
+        """Attempt the pod that goes first; then those behind it of which it is known that they fail as others did.
+
+        That ends with the first one of which there is something to write to the API, since others may react to that.
+        """
+        actions: list[Action] = []
+        while (queued := self.queue.pop(now)) is not None:
+            known = None if self.futile.knows(queued.record) else self.known.find(queued.record, now)
+            if known is None:
+                return actions + self._attempt(queued, now)
+            told = self._not_scheduled(queued, known.plugins, known.message, now)
+            actions += told
+            if not all(isinstance(one, Record) for one in told):
+                break
+        return actions
 
     def _attempt(self, queued: QueuedPod, now: int) -> list[Action]:
         pod = queued.record
         runner = self.runners[pod.scheduler_name]
         self.cluster.pass_time(now)
         try:
-            placement = place(runner, pod, self.seed)
+            placement = place(runner, pod, self.seed, cursor=self._cursor)
+            self._cursor = placement.cursor
+            if placement.error:
+                return self._not_scheduled(queued, [], placement.error, now, error=True)
             if placement.row is None:
                 return self._nowhere(queued, runner, placement, now)
         except PluginError as error:
             return self._not_scheduled(queued, [], str(error), now, error=True)
+        self.known.forget()
         node_name = self.cluster.nodes.name(placement.row)
-        self.cluster.nominations.remove(pod.uid)
-        actions = self._went(self.bindings.start(queued, runner, placement.state, node_name, now), now)
+        nominated = self.cluster.nominations.remove(pod.uid)
+        started = self.bindings.start(queued, runner, placement.state, node_name, now)
+        actions = self._on_its_way(pod.uid, started, now)
+        if nominated not in ("", node_name):
+            self._room.went_elsewhere(pod, nominated, now)
         return actions + self._room.taken(node_name, pod.priority, pod.key, now)
 
     def _nowhere(self, queued: QueuedPod, runner: Runner, placement: Placement, now: int) -> list[Action]:
@@ -332,15 +372,21 @@ class Scheduler:
         warnings = self.futile.judge(runner, pod, now)
         result = self._way_out(runner, placement, now)
         message = fit_error(placement, len(self.cluster.nodes), result.status.message)
+        plugins = rejecting_plugins(placement)
+        if pod.nominated_node_name or result.nominated_node or result.victims:
+            self.known.forget()
+        elif result.plan is not None and result.retry_ns is None and not self.futile.knows(pod):
+            self.known.keep(pod, KnownFailure(tuple(plugins), message), now)
         if result.nominated_node:
-            self.cluster.nominations.put(pod, result.nominated_node)
+            self.cluster.nominations.put(pod, result.nominated_node, (victim.uid for victim in result.victims))
         elif result.nominated_node == "":
             self.cluster.nominations.remove(pod.uid)
         node_name = pod.nominated_node_name
         victims, called_back = self._call_back(pod, result.victims, now)
         self.futile.begin(pod, node_name, victims)
         deletions = self.preemptions.start(pod, node_name, victims)
-        actions = [*self._not_scheduled(queued, rejecting_plugins(placement), message, now), *warnings]
+        actions = [*self._not_scheduled(queued, plugins, message, now), *warnings]
+        actions += [ReleaseClaim(one.claim, one.uid, pod.key, pod.uid, deallocate=True) for one in result.releases]
         if result.nominated_node:
             actions += self._room.nominated(pod, result.victims, now)
         return actions + called_back + deletions
@@ -384,6 +430,13 @@ class Scheduler:
                 actions.append(action)
         return actions
 
+    def _on_its_way(self, uid: str, result: tuple[list[Action], Failure | None], now: int) -> list[Action]:
+        """The actions of the steps to Permit, or from there."""
+        cycle = self.bindings.find(uid)
+        if cycle is not None and cycle.stage in (Stage.PRE_BIND, Stage.BIND):
+            self.queue.decide(uid)
+        return self._went(result, now)
+
     def _went(self, result: tuple[list[Action], Failure | None], now: int) -> list[Action]:
         """The actions of a binding cycle's step; a cycle that failed puts its pod back."""
         actions, failure = result
@@ -394,9 +447,10 @@ class Scheduler:
 
     def _put_back(self, failure: Failure, now: int) -> list[Action]:
         """Put the pod of a binding cycle that came to nothing back; its room is there for others, not for itself."""
+        self.known.forget()
         cycle, plugins = failure.cycle, failure.rejected_by
         pod, message = cycle.queued.record, failure.status.message
-        actions = [*failure.records, *self._not_scheduled(cycle.queued, plugins, message, now, error=not plugins)]
+        actions = [*failure.aftermath, *self._not_scheduled(cycle.queued, plugins, message, now, error=not plugins)]
         if failure.frees_room:
             self._room.opened(replace(pod, node_name=cycle.node_name), now)
         return actions

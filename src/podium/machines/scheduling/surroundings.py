@@ -7,7 +7,6 @@ from podium.api.disruption_policy import DisruptionPolicy
 from podium.api.meta import Kubernetes
 from podium.api.node import Node
 from podium.cluster.cluster import Cluster
-from podium.cluster.storage import StorageObject
 from podium.framework.events import Action as Change
 from podium.framework.events import ClusterEvent, Resource
 from podium.machines.actions import Action
@@ -36,7 +35,7 @@ class Surroundings:
             return
         if isinstance(changed, DisruptionPolicy):
             self._cap.observe(changed)
-        old = self._cluster.storage.find(changed) if isinstance(changed, StorageObject) else None
+        old = self._cluster.find(changed)
         self._cluster.put(changed)
         event = object_event(old, changed)
         if event is not None:

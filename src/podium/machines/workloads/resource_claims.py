@@ -1,0 +1,301 @@
+"""The controller of claims for devices: it makes them from templates, and lets go of them when their pods have ended.
+
+Source: pkg/controller/resourceclaim/controller.go (syncPod, syncClaim).
+"""
+
+from __future__ import annotations
+
+from podium.api.meta import Raw
+from podium.api.pod import Pod, PodResourceClaim
+from podium.api.resource_claims import DELETE_PROTECTION, POD_CLAIM_NAME, ResourceClaim, ResourceClaimTemplate
+from podium.machines.actions import Action, CreateObject, DeleteObject, PatchObject
+from podium.machines.observations import Answered, Changed, Gone, Observation, Tick
+from podium.machines.work_queue import WorkQueue
+
+_NAME = "resource-claim-controller"
+# How long a pod is waited for that a claim names: kinds may overtake one another on their way.
+_UNSEEN_NS = 60 * 10**9
+
+_Key = tuple[str, str]
+"""What is to be looked at: "Pod" or "ResourceClaim", and its key."""
+
+
+class ResourceClaims:
+    """Makes claims for pods that name templates, takes ended pods off claims, and frees claims that nobody uses.
+
+    What the controller asked for is not asked for again until that has been answered.
+    """
+
+    def __init__(self) -> None:
+        # Pods that want claims made, by key, and those that wait for a template, by its key.
+        self._pods: dict[str, Pod] = {}
+        self._waiting: dict[str, dict[str, None]] = {}
+        # Whether a pod has ended, by uid, and whether it is gone too; of these, those are kept that claims name.
+        self._ended: dict[str, bool] = {}
+        self._gone: dict[str, bool] = {}
+        self._templates: dict[str, Raw] = {}
+        self._claims: dict[str, ResourceClaim] = {}
+        # The keys of claims by the uid of a pod that may use them, and by that of the pod they were made for.
+        self._used_by: dict[str, dict[str, None]] = {}
+        self._made_for: dict[str, dict[str, None]] = {}
+        # When a pod that a claim names was first missed, by claim and uid.
+        self._missed: dict[tuple[str, str], int] = {}
+        self._asked: dict[_Key, int] = {}
+        self._queue: WorkQueue[_Key] = WorkQueue()
+
+    def handle(self, observation: Observation, now: int) -> list[Action]:
+        """Take in an observation at ``now``; on a Tick, say what to do."""
+        match observation:
+            case Changed(object=Pod() as pod):
+                self._pod_changed(pod)
+            case Gone(object=Pod() as pod):
+                self._pod_gone(pod)
+            case Changed(object=ResourceClaim() as claim):
+                self._claim_changed(claim)
+            case Gone(object=ResourceClaim() as claim):
+                self._forget_claim(claim.key)
+            case Changed(object=ResourceClaimTemplate() as template, raw=raw):
+                self._templates[template.key] = raw
+                for key in self._waiting.pop(template.key, ()):
+                    self._queue.add(("Pod", key))
+            case Gone(object=ResourceClaimTemplate() as template):
+                self._templates.pop(template.key, None)
+            case Answered(action=CreateObject() | PatchObject() | DeleteObject() as action):
+                self._answered(action, observation, now)
+            case Tick():
+                return self._tick(now)
+        return []
+
+    def next_deadline(self) -> int | None:
+        """When there is something to look at."""
+        return self._queue.next_time()
+
+    def is_settled(self) -> bool:
+        """Whether nothing is to be done but what was refused."""
+        return self._queue.is_settled()
+
+    # What the API shows
+
+    def _pod_changed(self, pod: Pod) -> None:
+        uid = pod.metadata.uid
+        ended = pod.is_terminal or (pod.is_terminating and not pod.spec.node_name)
+        changed = self._ended.get(uid) is not ended
+        self._ended[uid] = ended
+        if ended and changed:
+            self._look_at_claims_of(uid)
+        if not ended and any(one.resource_claim_template_name for one in pod.spec.resource_claims):
+            self._pods[pod.key] = pod
+            self._queue.add(("Pod", pod.key))
+        else:
+            self._forget_pod(pod.key)
+
+    def _pod_gone(self, pod: Pod) -> None:
+        uid = pod.metadata.uid
+        self._forget_pod(pod.key)
+        self._ended[uid] = self._gone[uid] = True
+        self._look_at_claims_of(uid)
+        self._forget_pods([uid])
+
+    def _forget_pod(self, key: str) -> None:
+        """No claims are to be made for a pod."""
+        pod = self._pods.pop(key, None)
+        if pod is None:
+            return
+        self._asked.pop(("Pod", key), None)
+        self._queue.forget(("Pod", key))
+        for one in pod.spec.resource_claims:
+            _drop(self._waiting, f"{pod.metadata.namespace}/{one.resource_claim_template_name}", key)
+
+    def _look_at_claims_of(self, uid: str) -> None:
+        for index in (self._used_by, self._made_for):
+            for key in index.get(uid, ()):
+                self._queue.add(("ResourceClaim", key))
+
+    def _claim_changed(self, claim: ResourceClaim) -> None:
+        before = self._take_out(claim.key)
+        self._claims[claim.key] = claim
+        for one in claim.status.reserved_for:
+            self._used_by.setdefault(one.uid, {})[claim.key] = None
+        owner = claim.metadata.controller
+        if owner is not None and owner.kind == "Pod":
+            self._made_for.setdefault(owner.uid, {})[claim.key] = None
+            pod = f"{claim.metadata.namespace}/{owner.name}"
+            if pod in self._pods:
+                self._queue.add(("Pod", pod))
+        self._queue.add(("ResourceClaim", claim.key))
+        self._forget_pods(before)
+
+    def _forget_claim(self, key: str) -> None:
+        before = self._take_out(key)
+        self._asked.pop(("ResourceClaim", key), None)
+        self._queue.forget(("ResourceClaim", key))
+        self._forget_pods(before)
+
+    def _take_out(self, key: str) -> list[str]:
+        """Forget what a claim says; returns the uids of the pods that it named."""
+        claim = self._claims.pop(key, None)
+        if claim is None:
+            return []
+        uids = [one.uid for one in claim.status.reserved_for]
+        for uid in uids:
+            _drop(self._used_by, uid, key)
+        owner = claim.metadata.controller
+        if owner is not None and owner.kind == "Pod":
+            _drop(self._made_for, owner.uid, key)
+            uids.append(owner.uid)
+        return uids
+
+    def _forget_pods(self, uids: list[str]) -> None:
+        """Forget pods that have ended, and that no claim names any more."""
+        for uid in uids:
+            if uid not in self._used_by and uid not in self._made_for:
+                for missed in [one for one in self._missed if one[1] == uid]:
+                    del self._missed[missed]
+                if self._gone.pop(uid, False):
+                    del self._ended[uid]
+
+    # What is done
+
+    def _answered(self, action: CreateObject | PatchObject | DeleteObject, answered: Answered, now: int) -> None:
+        key = _key_of(action)
+        left = self._asked.get(key, 0) - 1
+        if left > 0:
+            self._asked[key] = left
+        else:
+            self._asked.pop(key, None)
+        self._queue.answer(key, answered, now)
+        if answered.problem is None:
+            self._queue.add(key)
+
+    def _tick(self, now: int) -> list[Action]:
+        actions: list[Action] = []
+        while (item := self._queue.take(now)) is not None:
+            if item in self._asked:
+                continue
+            kind, key = item
+            asked = self._for_pod(key) if kind == "Pod" else self._for_claim(key, now)
+            if asked:
+                self._asked[item] = len(asked)
+                actions += asked
+        return actions
+
+    def _for_pod(self, key: str) -> list[Action]:
+        """Make the claims that a pod lacks, and tell it their names once all are there."""
+        pod = self._pods.get(key)
+        if pod is None:
+            return []
+        known = {one.name: one.resource_claim_name for one in pod.status.resource_claim_statuses}
+        made = {self._claims[one].metadata.annotations.get(POD_CLAIM_NAME): one for one in self._made_by(pod)}
+        actions: list[Action] = []
+        wanted = dict(known)
+        for one in pod.spec.resource_claims:
+            if one.resource_claim_template_name is None or one.name in known:
+                continue
+            if one.name in made:
+                wanted[one.name] = self._claims[made[one.name]].metadata.name
+                continue
+            template = f"{pod.metadata.namespace}/{one.resource_claim_template_name}"
+            if template in self._templates:
+                actions.append(CreateObject(_claim(pod, one, self._templates[template]), _NAME))
+            else:
+                self._waiting.setdefault(template, {})[key] = None
+        if actions or wanted == known:
+            return actions
+        statuses = [
+            {"name": name, **({} if claim is None else {"resourceClaimName": claim})} for name, claim in wanted.items()
+        ]
+        patch = {"status": {"resourceClaimStatuses": statuses}}
+        return [PatchObject("Pod", key, pod.metadata.uid, patch, _NAME, "status")]
+
+    def _made_by(self, pod: Pod) -> list[str]:
+        return [
+            key
+            for key in sorted(self._made_for.get(pod.metadata.uid, ()))
+            if self._claims[key].metadata.deletion_timestamp is None
+        ]
+
+    def _for_claim(self, key: str, now: int) -> list[Action]:
+        """Take ended pods off a claim; free it when it loses the last, and delete it with the pod it was made for."""
+        claim = self._claims.get(key)
+        if claim is None:
+            return []
+        used_by = [one for one in claim.status.reserved_for if not self._is_over(key, one.uid, now)]
+        is_protected = DELETE_PROTECTION in claim.metadata.finalizers
+        is_deleted = claim.metadata.deletion_timestamp is not None
+        if len(used_by) < len(claim.status.reserved_for):
+            left = [{"resource": one.resource, "name": one.name, "uid": one.uid} for one in used_by]
+            return [_patch(claim, {"reservedFor": left, **({} if used_by else _FREED)})]
+        if used_by:
+            return []
+        if claim.is_allocated:
+            return [_patch(claim, _FREED)] if is_deleted and is_protected else []
+        if is_protected:
+            left_over = [one for one in claim.metadata.finalizers if one != DELETE_PROTECTION]
+            patch = {"metadata": {"resourceVersion": claim.metadata.resource_version, "finalizers": left_over}}
+            return [PatchObject("ResourceClaim", key, claim.metadata.uid, patch, _NAME)]
+        owner = claim.metadata.controller
+        if owner is not None and owner.kind == "Pod" and self._ended.get(owner.uid) and not is_deleted:
+            return [DeleteObject("ResourceClaim", key, claim.metadata.uid, _NAME)]
+        return []
+
+    def _is_over(self, claim: str, uid: str, now: int) -> bool:
+        """Whether a pod that may use a claim has ended; one that was never seen has, after a while."""
+        if uid in self._ended:
+            self._missed.pop((claim, uid), None)
+            return self._ended[uid]
+        since = self._missed.setdefault((claim, uid), now)
+        if now < since + _UNSEEN_NS:
+            self._queue.add_at(("ResourceClaim", claim), since + _UNSEEN_NS)
+            return False
+        return True
+
+
+def _drop(index: dict[str, dict[str, None]], uid: str, key: str) -> None:
+    keys = index.get(uid, {})
+    keys.pop(key, None)
+    if not keys:
+        index.pop(uid, None)
+
+
+_FREED: Raw = {"allocation": None, "devices": None}
+
+
+def _patch(claim: ResourceClaim, status: Raw) -> PatchObject:
+    patch = {"metadata": {"resourceVersion": claim.metadata.resource_version}, "status": status}
+    return PatchObject("ResourceClaim", claim.key, claim.metadata.uid, patch, _NAME, "status")
+
+
+def _claim(pod: Pod, one: PodResourceClaim, template: Raw) -> Raw:
+    """The claim that a pod wants made."""
+    like = template["spec"].get("metadata", {})
+    meta = pod.metadata
+    owner = {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "name": meta.name,
+        "uid": meta.uid,
+        "controller": True,
+        "blockOwnerDeletion": True,
+    }
+    metadata: Raw = {
+        "generateName": f"{meta.name}-{one.name}-",
+        "namespace": meta.namespace,
+        "annotations": {**like.get("annotations", {}), POD_CLAIM_NAME: one.name},
+        "ownerReferences": [owner],
+    }
+    if like.get("labels"):
+        metadata["labels"] = like["labels"]
+    return {
+        "apiVersion": "resource.k8s.io/v1",
+        "kind": "ResourceClaim",
+        "metadata": metadata,
+        "spec": template["spec"].get("spec", {}),
+    }
+
+
+def _key_of(action: CreateObject | PatchObject | DeleteObject) -> _Key:
+    """Whose turn it was that an action was asked for."""
+    if isinstance(action, CreateObject):
+        metadata = action.raw["metadata"]
+        return "Pod", f"{metadata['namespace']}/{metadata['ownerReferences'][0]['name']}"
+    return action.kind, action.key

@@ -1,0 +1,1 @@
+"""DynamicResources: pods get the devices that they claim."""

@@ -1,0 +1,281 @@
+"""DynamicResources: a pod goes where the devices that it claims can be had, and gets them.
+
+Source: pkg/scheduler/framework/plugins/dynamicresources (dynamicresources.go, extendeddynamicresources.go), with the
+gates that are on by default in v1.36. DeviceTaintRules count where there are any, though their gate is off by default:
+so is their API, and a cluster that has some has turned both on. Which of several unused claims is deallocated is drawn
+at random upstream; here it is the first.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import msgspec
+import numpy as np
+
+from podium.api.meta import Raw, plain
+from podium.api.resource_claims import DELETE_PROTECTION, AllocationResult, ResourceClaim
+from podium.api.selectors import NodeTerm, compile_node_selector
+from podium.api.times import parse_duration
+from podium.cluster.arrays import Int64s
+from podium.cluster.cluster import Cluster
+from podium.cluster.pods import PodRecord
+from podium.cluster.view import View
+from podium.framework.arguments import Arguments, read_arguments
+from podium.framework.claims import ClaimRelease, DeviceReservation
+from podium.framework.cycle_state import CycleState
+from podium.framework.events import Action, ClusterEvent, EventToRegister, Resource
+from podium.framework.plugin import PermitResult, PluginContext, PostFilterResult, Scope
+from podium.framework.runner import Runner
+from podium.framework.scoring import default_normalize
+from podium.framework.status import SKIP, SUCCESS, Code, Status, unresolvable, unschedulable
+from podium.framework.verdicts import Outcome, Verdicts
+from podium.plugins.dynamic_resources.binding_conditions import failure, is_ready
+from podium.plugins.dynamic_resources.claims import ClaimError, pod_claims
+from podium.plugins.dynamic_resources.extended_resources import IN_MEMORY, backed_resources, empty_claim
+from podium.plugins.dynamic_resources.fitting import Asked, Fitting
+from podium.plugins.dynamic_resources.selectors import Selectors
+
+_SECOND = 10**9
+
+
+class DynamicResourcesArgs(Arguments, frozen=True, kw_only=True):
+    """Arguments: how long devices may take to be made ready. ``filterTimeout`` is only checked: steps are counted."""
+
+    filter_timeout: str = "10s"
+    binding_timeout: str = "600s"
+
+    def __post_init__(self) -> None:
+        if parse_duration(self.filter_timeout) < 0:
+            raise ValueError("filterTimeout must be zero or positive")
+        if self.binding_timeout_ns < _SECOND:
+            raise ValueError("bindingTimeout must be 1s or more")
+
+    @property
+    def binding_timeout_ns(self) -> int:
+        """How long devices may take to be made ready."""
+        return parse_duration(self.binding_timeout)
+
+
+class DynamicResources:
+    """Finds devices at Filter, keeps them for the pod at Reserve, and has them written into the claims at PreBind."""
+
+    name = "DynamicResources"
+    scope = Scope.CLUSTER
+    after_others = True
+
+    def __init__(self, context: PluginContext) -> None:
+        args = read_arguments(context.args, DynamicResourcesArgs, self.name)
+        self._cluster = context.cluster
+        self._devices = context.cluster.devices
+        self._selectors = Selectors()
+        self._binding_timeout_ns = args.binding_timeout_ns
+        # Claims by uid whose devices were not ready in time.
+        self._late: dict[str, None] = {}
+
+    def pre_enqueue(self, pod: PodRecord) -> Status:
+        """Hold a pod back until all of its claims are there."""
+        if pod.spec.resource_claims:
+            try:
+                pod_claims(pod, self._devices)
+            except ClaimError as error:
+                return unresolvable(str(error))
+        return SUCCESS
+
+    def pre_filter(self, state: CycleState, pod: PodRecord, cluster: Cluster) -> Status:
+        """Skip pods without claims; turn down those with a claim that cannot be served anywhere."""
+        state[self.name] = None
+        backed = backed_resources(pod, cluster)
+        if not pod.spec.resource_claims and not backed:
+            return SKIP
+        try:
+            claims = tuple(pod_claims(pod, self._devices))
+        except ClaimError as error:
+            return unresolvable(str(error))
+        if not claims and not backed:
+            return SKIP
+        terms: dict[int, tuple[NodeTerm, ...]] = {}
+        for number, claim in enumerate(claims):
+            allocation = claim.status.allocation
+            problem = None if allocation is not None else self._problem(claim)
+            if problem is not None:
+                return problem
+            if allocation is not None and allocation.node_selector is not None:
+                terms[number] = compile_node_selector(allocation.node_selector)
+        extended = (self._devices.made_for(pod.uid) or empty_claim(pod)) if backed else None
+        lost = frozenset(number for number, claim in enumerate(claims) if self._is_lost(claim))
+        state[self.name] = Fitting(pod, cluster, self._selectors, Asked(claims, extended, backed, lost), terms)
+        return SUCCESS
+
+    def filter_rows(self, state: CycleState, pod: PodRecord, view: View) -> Verdicts:
+        """Refuse nodes on which the claims cannot all be served."""
+        fitting: Fitting = state[self.name]
+        codes = fitting.codes(view)
+        return Verdicts(codes, fitting.statuses.__getitem__, has_errors=fitting.has_errors)
+
+    def post_filter(
+        self, state: CycleState, pod: PodRecord, runner: Runner, cluster: Cluster, outcome: Outcome
+    ) -> PostFilterResult:
+        """Take the devices from a claim that only this pod uses, where they keep it from nodes."""
+        if self.name not in state:
+            # An earlier PreFilter turned the pod down, and this one never ran (getStateData).
+            return PostFilterResult(Status(Code.ERROR, ("not found",)))
+        fitting: Fitting | None = state[self.name]
+        if fitting is None:
+            return PostFilterResult(unschedulable("no new claims to deallocate"))
+        for number in sorted(fitting.unavailable):
+            claim = fitting.asked.claims[number]
+            if {one.uid for one in claim.status.reserved_for} <= {pod.uid}:
+                release = ClaimRelease(claim.key, claim.metadata.uid)
+                return PostFilterResult(unschedulable("deallocation of ResourceClaim completed"), releases=(release,))
+        extended = fitting.asked.extended
+        if extended is not None and extended.metadata.name != IN_MEMORY:
+            release = ClaimRelease(extended.key, extended.metadata.uid, made=True)
+            return PostFilterResult(unschedulable("deletion of ResourceClaim completed"), releases=(release,))
+        return PostFilterResult(unschedulable("still not schedulable"))
+
+    def pre_score(self, state: CycleState, pod: PodRecord, feasible: View) -> Status:
+        """Only alternatives make one node better than another."""
+        fitting: Fitting | None = state.get(self.name)
+        return SUCCESS if fitting is not None and fitting.asked.has_alternatives else SKIP
+
+    def score_rows(self, state: CycleState, pod: PodRecord, view: View) -> Int64s:
+        """Rate by the alternatives that the requests get."""
+        fitting: Fitting = state[self.name]
+        return np.array([fitting.score(row) for row in view.rows.tolist()], dtype=np.int64)
+
+    def normalize(self, state: CycleState, pod: PodRecord, scores: Int64s, feasible: View) -> Int64s:
+        return default_normalize(scores, reverse=False)
+
+    def reserve(self, state: CycleState, pod: PodRecord, node_name: str) -> Status:
+        """Count the devices found on the node as taken, so that no other pod gets them meanwhile."""
+        for claim, allocation in self.allocations(state, node_name):
+            status = msgspec.structs.replace(claim.status, allocation=allocation)
+            self._devices.assume(msgspec.structs.replace(claim, status=status))
+        return SUCCESS
+
+    def unreserve(self, state: CycleState, pod: PodRecord, node_name: str) -> None:
+        """Let go of what `reserve` counted."""
+        fitting: Fitting | None = state.get(self.name)
+        if fitting is not None:
+            for claim in (*fitting.asked.claims, *filter(None, (fitting.asked.extended,))):
+                self._devices.forget_unwritten(claim.metadata.uid)
+
+    def pre_bind(self, state: CycleState, pod: PodRecord, node_name: str) -> Sequence[DeviceReservation]:
+        """Have the devices written into the claims, and the pod among those who use them."""
+        fitting: Fitting | None = state.get(self.name)
+        if fitting is None:
+            return ()
+        found = {claim.metadata.uid: (claim, one) for claim, one in self.allocations(state, node_name)}
+        wanted = []
+        for claim in fitting.asked.claims:
+            if claim.metadata.uid in found or not claim.is_reserved_for(pod.uid):
+                _, allocation = found.pop(claim.metadata.uid, (claim, None))
+                wanted.append(DeviceReservation(claim.key, claim.metadata.uid, _raw(allocation)))
+        for claim, allocation in found.values():
+            row = self._cluster.nodes.row_of[node_name]
+            mappings = tuple(one.raw for one in fitting.extended_on(row).mappings)
+            wanted.append(DeviceReservation("", "", _raw(allocation), _made(claim), mappings))
+        return wanted
+
+    def prepared(self, state: CycleState, pod: PodRecord, node_name: str) -> PermitResult:
+        """Wait until all devices of the pod's claims are ready; one that will not be fails the pod."""
+        fitting: Fitting | None = state.get(self.name)
+        for claim in self._reserved(pod, fitting):
+            problem = failure(claim)
+            if problem is not None:
+                return PermitResult(Status(Code.ERROR, (problem,)))
+            if not is_ready(claim):
+                return PermitResult(Status(Code.WAIT), self._binding_timeout_ns)
+        return PermitResult(SUCCESS)
+
+    def give_up(self, state: CycleState, pod: PodRecord, node_name: str) -> None:
+        """Devices that were not ready in time do not count as the pod's any more: PostFilter takes them away."""
+        fitting: Fitting | None = state.get(self.name)
+        late = (claim for claim in self._reserved(pod, fitting) if not is_ready(claim))
+        self._late.update(dict.fromkeys(claim.metadata.uid for claim in late))
+
+    def _reserved(self, pod: PodRecord, fitting: Fitting | None) -> list[ResourceClaim]:
+        """The pod's claims as they are now, as far as they have devices."""
+        if fitting is None:
+            return []
+        known = (self._devices.claims.get(claim.key) for claim in fitting.asked.claims)
+        made = self._devices.made_for(pod.uid) if fitting.asked.extended is not None else None
+        return [claim for claim in (*known, made) if claim is not None]
+
+    def allocations(self, state: CycleState, node_name: str) -> list[tuple[ResourceClaim, AllocationResult]]:
+        """What the pod's claims that have no devices yet get on a node that can serve them.
+
+        A claim that asks for nothing, since the node offers the extended resources itself, is none.
+        """
+        fitting: Fitting | None = state.get(self.name)
+        row = self._cluster.nodes.row_of.get(node_name)
+        if fitting is None or row is None:
+            return []
+        found = fitting.results_on(row)
+        return [one for one in found if one[0].metadata.name != IN_MEMORY or one[0].spec.devices.requests]
+
+    def events_to_register(self) -> Sequence[EventToRegister]:
+        """Nodes, slices, classes and claims may come or change for the better, or the pod's own claims be made."""
+        changed = Action.ADD | Action.UPDATE
+        return (
+            EventToRegister(Resource.NODE, Action.ADD | Action.UPDATE_NODE_LABEL | Action.UPDATE_NODE_ALLOCATABLE),
+            EventToRegister(Resource.RESOURCE_CLAIM, changed, self._helps),
+            EventToRegister(Resource.POD, Action.UPDATE_POD_GENERATED_RESOURCE_CLAIM, self._has_its_claims),
+            EventToRegister(Resource.DEVICE_CLASS, changed),
+            EventToRegister(Resource.RESOURCE_SLICE, changed),
+        )
+
+    def _is_lost(self, claim: ResourceClaim) -> bool:
+        """Whether the devices of a claim failed, or were not ready in time."""
+        if not claim.is_allocated or is_ready(claim):
+            self._late.pop(claim.metadata.uid, None)
+        return failure(claim) is not None or claim.metadata.uid in self._late
+
+    def _problem(self, claim: ResourceClaim) -> Status | None:
+        """Why nobody can serve a claim that has no devices yet, or None."""
+        if claim.metadata.uid in self._devices.in_flight:
+            return unresolvable(f"resource claim {claim.key} is in the process of being allocated")
+        for request in claim.spec.devices.requests:
+            asked: Mapping[str, Any] = {f"{request.name}/{one.name}": one for one in request.first_available}
+            if request.exact is not None:
+                asked = {request.name: request.exact}
+            if not asked:
+                return unresolvable(f"resource claim {claim.key}, request {request.name}: unknown request type")
+            for name, one in asked.items():
+                if not one.device_class_name:
+                    return Status(Code.ERROR, (f"request {name}: unsupported request type",))
+                if one.device_class_name not in self._devices.classes:
+                    return unresolvable(f"request {name}: device class {one.device_class_name} does not exist")
+        return None
+
+    def _helps(self, pod: PodRecord, event: ClusterEvent) -> bool:
+        """A claim gave its devices back, or one of the pod's own came or has another status."""
+        old: ResourceClaim | None = event.old
+        new: ResourceClaim = event.new
+        try:
+            uids = [claim.metadata.uid for claim in pod_claims(pod, self._devices)]
+        except ClaimError:
+            return False
+        if old is not None and old.is_allocated and not new.is_allocated:
+            return True
+        return new.metadata.uid in uids and (old is None or old.status != new.status)
+
+    def _has_its_claims(self, pod: PodRecord, event: ClusterEvent) -> bool:
+        try:
+            pod_claims(event.new, self._devices)
+        except ClaimError:
+            return False
+        return bool(event.new.uid == pod.uid)
+
+
+def _raw(allocation: AllocationResult | None) -> Raw | None:
+    return None if allocation is None else plain(allocation)
+
+
+def _made(claim: ResourceClaim) -> Raw:
+    """A claim as it is created: its name is made by the API server."""
+    raw: Raw = plain(msgspec.structs.replace(claim, status=type(claim.status)()))
+    metadata = {key: value for key, value in raw["metadata"].items() if key not in ("name", "uid")}
+    return {**raw, "metadata": {**metadata, "finalizers": [DELETE_PROTECTION]}}

@@ -1,0 +1,158 @@
+"""The pools from which a node can use devices, as far as their slices are all there.
+
+Source: k8s.io/dynamic-resource-allocation/structured/internal/incubating/pools_incubating.go.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from functools import lru_cache
+
+from podium.api.devices import Device, ResourceSlice
+from podium.api.node import Node
+from podium.api.quantity import parse_quantity
+from podium.api.selection import NodeSelector
+from podium.api.selectors import NodeTerm, compile_node_selector, node_selector_matches
+from podium.cluster.devices import DeviceID, Devices, PoolID, pool_of
+
+Counters = dict[str, dict[str, int]]
+"""Amounts in nano units, by counter set and counter."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Candidate:
+    """A device that might be allocated."""
+
+    id: DeviceID
+    device: Device
+    slice: ResourceSlice
+    pool: Pool
+
+
+@dataclass(slots=True, eq=False)
+class Pool:
+    """The slices of a pool's latest generation.
+
+    ``slices`` have devices for the node, ``others`` for other nodes only. From an ``is_incomplete`` or ``is_invalid``
+    pool nothing is allocated.
+    """
+
+    driver: str
+    name: str
+    slices: tuple[ResourceSlice, ...] = ()
+    others: tuple[ResourceSlice, ...] = ()
+    counters: Counters = field(default_factory=dict)
+    is_incomplete: bool = False
+    is_invalid: bool = False
+    candidates: tuple[Candidate, ...] = ()
+
+    def __str__(self) -> str:
+        return f"{self.driver}/{self.name}"
+
+    def all_devices(self) -> Iterator[tuple[DeviceID, Device]]:
+        """Every device of the pool, on whatever node."""
+        for one in (*self.slices, *self.others):
+            for device in one.spec.devices:
+                yield (self.driver, self.name, device.name), device
+
+
+def node_matches(node: Node, name: str | None, all_nodes: bool | None, selector: NodeSelector | None) -> bool:
+    """Whether a node is the one of that name, or any, or one that the selector matches."""
+    if name:
+        return node.metadata.name == name
+    if all_nodes:
+        return True
+    if selector is None:
+        return False
+    return node_selector_matches(_terms(selector), node.metadata.labels, node.metadata.name)
+
+
+@lru_cache(maxsize=1_024)
+def _terms(selector: NodeSelector) -> tuple[NodeTerm, ...]:
+    return compile_node_selector(selector)
+
+
+def gather_pools(devices: Devices, node: Node) -> list[Pool]:
+    """The pools that a node can use, by driver and name; those with devices that must be prepared first come last."""
+    found: dict[PoolID, list[ResourceSlice]] = {}
+    for one in (*devices.on_node(node.metadata.name), *devices.shared):
+        if _is_relevant(one, node):
+            _add(found.setdefault(pool_of(one), []), one)
+    pools = []
+    for pool, slices in sorted(found.items()):
+        made = _pool(devices, pool, slices)
+        if made is not None:
+            pools.append(made)
+    # The order of pools by name lets drivers say which to take from first.
+    return sorted(pools, key=_has_binding_conditions)
+
+
+def _is_relevant(one: ResourceSlice, node: Node) -> bool:
+    spec = one.spec
+    if spec.shared_counters:
+        return True
+    if spec.node_name or spec.all_nodes or spec.node_selector is not None:
+        return node_matches(node, spec.node_name, spec.all_nodes, spec.node_selector)
+    if not spec.per_device_node_selection:
+        return False
+    fields = (device.fields for device in spec.devices)
+    return any(node_matches(node, each.node_name, each.all_nodes, each.node_selector) for each in fields)
+
+
+def _add(slices: list[ResourceSlice], one: ResourceSlice) -> None:
+    """Only the latest generation counts."""
+    generation = one.spec.pool.generation
+    if slices and generation > slices[0].spec.pool.generation:
+        slices.clear()
+    if not slices or generation == slices[0].spec.pool.generation:
+        slices.append(one)
+
+
+def _pool(devices: Devices, pool: PoolID, slices: list[ResourceSlice]) -> Pool | None:
+    """The pool of these slices; None where elsewhere a later generation is there already."""
+    wanted, generation = slices[0].spec.pool.resource_slice_count, slices[0].spec.pool.generation
+    others: list[ResourceSlice] = []
+    if len(slices) != wanted:
+        everywhere = list(devices.in_pool(pool))
+        if any(one.spec.pool.generation > generation for one in everywhere):
+            return None
+        of_generation = [one for one in everywhere if one.spec.pool.generation == generation]
+        if len(of_generation) != wanted:
+            return Pool(*pool, is_incomplete=True)
+        here = {one.key for one in slices}
+        others = [one for one in of_generation if one.key not in here]
+    slices = sorted(slices, key=lambda one: one.key)
+    with_devices = tuple(one for one in slices if not one.spec.shared_counters)
+    made = Pool(*pool, with_devices, tuple(others), is_invalid=not _is_valid(slices, others))
+    if not made.is_invalid:
+        made.counters = _counters(slices)
+        made.candidates = tuple(
+            Candidate((*pool, device.name), device, one, made) for one in with_devices for device in one.spec.devices
+        )
+    return made
+
+
+def _is_valid(slices: Iterable[ResourceSlice], others: Iterable[ResourceSlice]) -> bool:
+    """Whether devices and counter sets have names of their own, and devices consume counters that there are."""
+    sets = [one for each in slices for one in each.spec.shared_counters]
+    names = [device.name for each in slices if not each.spec.shared_counters for device in each.spec.devices]
+    known = {one.name: one.counters.keys() for one in sets}
+    if len(known) < len(sets) or len(set(names)) < len(names):
+        return False
+    consumed = (
+        one for each in (*slices, *others) for device in each.spec.devices for one in device.fields.consumes_counters
+    )
+    return all(one.counter_set in known and one.counters.keys() <= known[one.counter_set] for one in consumed)
+
+
+def _counters(slices: Iterable[ResourceSlice]) -> Counters:
+    return {
+        one.name: {name: parse_quantity(counter.value) for name, counter in one.counters.items()}
+        for each in slices
+        for one in each.spec.shared_counters
+    }
+
+
+def _has_binding_conditions(pool: Pool) -> bool:
+    return any(each.device.fields.binding_conditions for each in pool.candidates)

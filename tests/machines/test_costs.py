@@ -1,0 +1,106 @@
+"""What an event costs the scheduler does not grow with what it does not concern. Steps are counted, not time."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from types import FrameType
+from typing import Any
+
+import pytest
+
+from podium.framework.plugin import PermitResult
+from podium.framework.status import Code, Status
+from podium.machines.actions import Bind, MarkDisruption, ReportUnschedulable
+from podium.machines.observations import Answered, Changed
+from tests.builders import namespace, node, pod
+from tests.machines.driving import NO_ANSWER, REFUSED, SECOND, Driver, all_of, the, with_plugins
+
+FEW, MANY = 20, 200
+
+
+def steps(call: Callable[[], object]) -> int:
+    """How many lines of Podium run in a call, those of comprehensions each time around."""
+    count = 0
+
+    def trace(frame: FrameType, event: str, _: Any) -> Any:
+        nonlocal count
+        if "podium" not in frame.f_code.co_filename:
+            return None
+        count += event == "line"
+        return trace
+
+    before = sys.gettrace()
+    sys.settrace(trace)
+    try:
+        call()
+    finally:
+        sys.settrace(before)
+    return count
+
+
+def waiting_at_permit(count: int) -> Driver:
+    driver = Driver(node("n1", cpu=count, pods=count), settings=with_plugins("Spy"))
+    driver.plugin("Spy").answers["permit"] = PermitResult(Status(Code.WAIT), 600 * SECOND)
+    driver.see(*(pod(f"p{number}", cpu=1) for number in range(count)))
+    for _ in range(count):
+        driver.tick()
+    assert len(driver.scheduler.waiting_pods) == count
+    return driver
+
+
+def being_bound(count: int) -> Driver:
+    driver = Driver(node("n1", cpu=count, pods=count))
+    driver.see(*(pod(f"p{number}", cpu=1) for number in range(count)))
+    binds = [the(Bind, driver.tick()) for _ in range(count)]
+    for bind in binds[1:]:
+        driver.answer(bind, NO_ANSWER)
+    assert len(driver.scheduler.bindings) == count
+    return driver
+
+
+def preempting(count: int) -> Driver:
+    driver = Driver(*(node(f"n{number}", cpu=1) for number in range(count)))
+    driver.see(*(pod(f"victim-{number}", cpu=1, priority=1, on=f"n{number}") for number in range(count)))
+    driver.see(*(pod(f"p{number}", cpu=1, priority=9) for number in range(count)))
+    for _ in range(count):
+        the(MarkDisruption, driver.tick())
+    assert len(driver.scheduler.preemptions) == count
+    return driver
+
+
+def not_reported(count: int) -> Driver:
+    driver = Driver(node("n1", cpu=1))
+    driver.see(*(pod(f"p{number}", cpu=2) for number in range(count)))
+    for _ in range(count):
+        driver.answer(all_of(ReportUnschedulable, driver.tick())[0], REFUSED)
+    return driver
+
+
+@pytest.mark.parametrize("made", [waiting_at_permit, being_bound, preempting, not_reported])
+def test_an_event_that_concerns_none_of_many_pods_costs_the_same_as_with_few(made: Callable[[int], Driver]) -> None:
+    def cost(count: int) -> int:
+        driver = made(count)
+        machine, event = driver.scheduler, Changed(namespace("other"))
+        driver.tell(event)
+        return steps(lambda: (machine.handle(event, driver.now), machine.next_deadline()))
+
+    assert cost(MANY) == cost(FEW)
+
+
+def test_an_answer_about_one_victim_costs_the_same_however_many_preemptions_are_under_way() -> None:
+    def cost(count: int) -> int:
+        driver = preempting(count)
+        action = MarkDisruption("default/victim-0", "default/victim-0", "PreemptionByScheduler", "", "default/p0")
+        return steps(lambda: driver.scheduler.handle(Answered(action), driver.now))
+
+    assert cost(MANY) == cost(FEW)
+
+
+def test_events_are_not_kept_for_pods_that_no_plugin_turns_down_any_more() -> None:
+    driver = being_bound(3)
+
+    driver.see(*(node(f"more-{number}") for number in range(50)))
+
+    driver.scheduler.queue.check()
+    assert driver.scheduler.queue._in_flight.event_count == 0

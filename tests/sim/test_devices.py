@@ -1,0 +1,258 @@
+"""Claims for devices in simulations with the whole scheduler."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import Any
+
+import pytest
+
+from podium.api.resource_claims import ResourceClaim
+from podium.machines.scheduling.scheduler import Scheduler
+from podium.sim.component import Component
+from podium.sim.faults import DrawnFaults, Fault, Faults
+from podium.sim.simulation import Simulation
+from tests.devices import (
+    DRIVER,
+    allocated,
+    claim,
+    claim_template,
+    device,
+    device_class,
+    devices_of,
+    request,
+    resource_slice,
+    using,
+)
+from tests.sim.objects import scenario
+from tests.sim.played import pods, simulation_of, told
+from tests.store.objects import Raw, node, pod
+
+SCHEDULER = "default-scheduler"
+RATES = {
+    Fault.REQUEST_REFUSED: 0.1,
+    Fault.REQUEST_CONFLICT: 0.05,
+    Fault.REQUEST_LOST: 0.05,
+    Fault.ANSWER_LOST: 0.1,
+    Fault.REQUEST_TWICE: 0.1,
+    Fault.WATCH_LATE: 0.3,
+    Fault.WATCH_TWICE: 0.1,
+    Fault.CRASH_AFTER: 0.02,
+}
+ENDS = {"podium.dev/duration": "30s"}
+
+
+def simulated(*objects: Raw, faults: Faults | None = None, **settings: Any) -> Simulation:
+    component = Component(SCHEDULER, Scheduler, waits=True)
+    return simulation_of(device_class(), *objects, schedulers=[component], faults=faults, **settings)
+
+
+def played(*objects: Raw, **settings: Any) -> Simulation:
+    simulation = simulated(*objects, **settings)
+    while simulation.step():
+        check(simulation)
+    return simulation
+
+
+def claims(simulation: Simulation) -> dict[str, ResourceClaim]:
+    found = (one.object for one in simulation.store.objects("ResourceClaim"))
+    return {one.metadata.name: one for one in found if isinstance(one, ResourceClaim)}
+
+
+def held(simulation: Simulation) -> Counter[tuple[str, str]]:
+    """How many claims hold each device of their own."""
+    return Counter(
+        (result.pool, result.device)
+        for one in claims(simulation).values()
+        if one.status.allocation is not None
+        for result in one.status.allocation.devices.results
+        if result.share_id is None and not result.admin_access
+    )
+
+
+def check(simulation: Simulation) -> None:
+    """No device is held twice, and what runs has the devices that it claims."""
+    assert max(held(simulation).values(), default=0) <= 1
+    found = claims(simulation)
+    for one in pods(simulation).values():
+        if one.status.phase != "Running" or not one.spec.node_name:
+            continue
+        for name in (status.resource_claim_name for status in one.status.resource_claim_statuses):
+            assert name is None or found[name].is_reserved_for(one.metadata.uid), one.key
+
+
+def asking(name: str, **requests: str) -> Raw:
+    """A pod that runs for 30 s and requests these resources; `gpu` is the extended one."""
+    amounts = {"example.com/gpu" if key == "gpu" else key: value for key, value in requests.items()}
+    containers = [{"name": "main", "resources": {"requests": amounts}}]
+    return pod(name, annotations=ENDS, spec={"containers": containers, "restartPolicy": "Never"})
+
+
+def lasting(name: str, **more: Any) -> Raw:
+    return pod(name, annotations=ENDS, spec={"restartPolicy": "Never"}, **more)
+
+
+def where(simulation: Simulation) -> dict[str, str]:
+    return {name: one.spec.node_name for name, one in pods(simulation).items()}
+
+
+def test_a_pod_gets_devices_and_gives_them_back_when_it_ends() -> None:
+    first, second = using(lasting("a"), template="gpu"), using(lasting("b"), template="gpu")
+    simulation = played(node("n1"), devices_of("n1", device("g")), claim_template("gpu"), first, second)
+
+    assert where(simulation) == {"a": "n1", "b": "n1"}
+    assert [line for line in told(simulation, "Scheduled") if " on " in line] == [
+        "0 Scheduled default/a on n1 by default-scheduler",
+        "30 Scheduled default/b on n1 by default-scheduler",
+    ]
+    assert claims(simulation) == {}
+
+
+def test_pods_share_a_claim_where_its_devices_are() -> None:
+    simulation = played(
+        node("n1"),
+        node("n2"),
+        devices_of("n2", device("g")),
+        claim("c"),
+        using(pod("a"), "c"),
+        using(pod("b"), "c"),
+        scenario(until="1m"),
+    )
+
+    assert where(simulation) == {"a": "n2", "b": "n2"}
+    (found,) = claims(simulation).values()
+    assert sorted(one.name for one in found.status.reserved_for) == ["a", "b"]
+
+
+def test_extended_resources_get_devices_where_the_node_has_none_of_them_itself() -> None:
+    stands_for = device_class("extended", extendedResourceName="example.com/gpu")
+    simulation = played(
+        node("n1"),
+        stands_for,
+        devices_of("n1", device("g")),
+        asking("a", cpu="1", gpu="1"),
+        asking("b", cpu="1", gpu="1"),
+    )
+
+    assert [line.split()[:3] for line in told(simulation, "Scheduled")] == [
+        ["0", "Scheduled", "default/a"],
+        ["30", "Scheduled", "default/b"],
+    ]
+    status = simulation.store.get("Pod", "default/a").raw["status"]["extendedResourceClaimStatus"]
+    assert status["requestMappings"] == [
+        {"containerName": "main", "resourceName": "example.com/gpu", "requestName": "container-0-request-1"}
+    ]
+    assert status["resourceClaimName"].startswith("a-extended-resources-")
+    assert claims(simulation) == {}
+
+
+def test_a_claim_that_nobody_uses_is_freed_for_a_pod_that_can_run_elsewhere_alone() -> None:
+    full = pod("full", node="n1", cpu=4, priority=1_000)
+    simulation = played(
+        node("n1", cpu=4),
+        node("n2", cpu=4),
+        devices_of("n1", device("g")),
+        devices_of("n2", device("g")),
+        claim("c", status=allocated("n1", "g")),
+        full,
+        using(pod("a"), "c"),
+        scenario(until="5m"),
+    )
+
+    assert where(simulation)["a"] == "n2"
+    assert held(simulation) == {("n2", "g"): 1}
+
+
+def test_a_pod_waits_until_its_devices_are_ready() -> None:
+    slow = device("g", bindingConditions=["Ready"], bindingFailureConditions=["Broken"])
+    ready = allocated("n1", "g", to=["a"], bindingConditions=["Ready"], bindingFailureConditions=["Broken"])
+    said = {"driver": DRIVER, "pool": "n1", "device": "g", "conditions": [{"type": "Ready", "status": "True"}]}
+    objects = (node("n1"), devices_of("n1", slow), claim("c"), using(pod("a"), "c"))
+    simulation = simulated(*objects, scenario(until="15m"))
+    while simulation.elapsed_ns < 12 * 10**9 and simulation.step():
+        pass
+    assert where(simulation)["a"] == ""
+
+    stored = simulation.store.get("ResourceClaim", "default/c")
+    status = {**stored.raw["status"], "devices": [said]}
+    simulation.server.edit(
+        lambda store: store.update_status({**stored.raw, "status": status}), "driver", simulation.now
+    )
+    while simulation.step():
+        check(simulation)
+
+    assert where(simulation)["a"] == "n1"
+    assert [line.split()[0] for line in told(simulation, "Scheduled")] == ["15"]
+    assert ready["reservedFor"][0]["name"] == "a"
+
+
+def test_devices_that_are_not_ready_in_time_are_taken_back_and_others_tried() -> None:
+    slow = device("g", bindingConditions=["Ready"], bindingFailureConditions=[])
+    simulation = played(node("n1"), devices_of("n1", slow), claim("c"), using(pod("a"), "c"), scenario(until="11m"))
+
+    assert "device binding timeout" in " ".join(event.message or "" for event in simulation.history.events)
+    assert where(simulation)["a"] == ""
+
+
+def test_a_pod_is_woken_by_devices_classes_and_claims_that_come() -> None:
+    steps = [
+        {"at": "5s", "apply": [device_class("new")]},
+        {"at": "10s", "apply": [claim("c", request(of="new"))]},
+        {"at": "60s", "apply": [devices_of("n1", device("g"))]},
+    ]
+    simulation = played(node("n1"), using(pod("a"), "c"), scenario(*steps, until="5m"))
+
+    assert told(simulation, "Scheduled") == ["60 Scheduled default/a on n1 by default-scheduler"]
+
+
+def test_a_taint_that_goes_wakes_who_waits_for_the_device() -> None:
+    rule = {
+        "apiVersion": "resource.k8s.io/v1beta2",
+        "kind": "DeviceTaintRule",
+        "metadata": {"name": "drain"},
+        "spec": {"taint": {"key": "drain", "effect": "NoSchedule"}},
+    }
+    steps = [{"at": "60s", "delete": {"kind": "DeviceTaintRule", "name": "drain"}}]
+    simulation = played(
+        node("n1"), rule, devices_of("n1", device("g")), claim("c"), using(pod("a"), "c"), scenario(*steps, until="5m")
+    )
+
+    assert [line.split()[0] for line in told(simulation, "Scheduled")] == ["60"]
+
+
+def test_a_claim_that_fails_in_every_node_is_an_error_that_is_tried_again() -> None:
+    wrong = claim("c", request("r", 'device.attributes["none"].model == "a"'))
+    simulation = played(node("n1"), devices_of("n1", device("g")), wrong, using(pod("a"), "c"), scenario(until="1m"))
+
+    failed = [event for event in simulation.history.events if event.reason == "FailedScheduling"]
+    assert "CEL runtime error: no such key: model" in (failed[0].message or "")
+    assert len(failed) > 1
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_whatever_fails_no_device_is_given_twice_and_all_pods_get_theirs(seed: int) -> None:
+    stands_for = device_class("extended", extendedResourceName="example.com/gpu")
+    extended = [asking(f"x{i}", cpu="1", gpu="1") for i in range(3)]
+    network = resource_slice("net", *({"name": f"net-{i}"} for i in range(2)), allNodes=True)
+    faults = DrawnFaults(RATES, seed)
+    simulation = simulated(
+        node("n1"),
+        node("n2"),
+        devices_of("n1", device("g")),
+        devices_of("n2", device("g"), device("h")),
+        network,
+        stands_for,
+        claim_template("gpu"),
+        *(using(lasting(f"p{i}"), template="gpu") for i in range(5)),
+        *extended,
+        faults=faults,
+        seed=seed,
+    )
+    steps = 0
+    while simulation.step():
+        check(simulation)
+        steps += 1
+        assert steps < 20_000
+
+    assert {one.status.phase for one in pods(simulation).values()} == {"Succeeded"}
+    assert held(simulation) == {}

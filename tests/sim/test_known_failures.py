@@ -1,0 +1,140 @@
+"""What is decided about one pod holds for others of its class: nothing comes out otherwise than if each was decided."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from random import Random
+from typing import Any
+from unittest.mock import patch
+
+import pytest
+
+from podium.cluster.pods import PodRecord
+from podium.framework.configuration import Configuration
+from podium.machines.scheduling.known_failures import KnownFailure, KnownFailures
+from podium.machines.scheduling.scheduler import Scheduler
+from podium.sim.run import simulate
+from tests.builders import configuration
+from tests.conformance.stories import all_stories
+from tests.machines.driving import clearing
+from tests.sim.objects import budget, scenario
+from tests.store.objects import Raw, node, pod
+
+SEEDS = {"default": range(10), "exchanges": range(20, 23), "unfit": range(30, 34)}
+SETTINGS = {
+    "default": configuration(),
+    "exchanges": configuration({"DefaultPreemption": {"equalPriorityPreemption": True}}),
+    "unfit": clearing("Unfit"),
+}
+
+
+def crowd(random: Random, name: str) -> list[Raw]:
+    """Some pods of one class, or of two that differ in their priority alone."""
+    labels = {"app": random.choice(["web", "db"])}
+    spec: Raw = {"terminationGracePeriodSeconds": random.choice([0, 1, 5])}
+    same = {"labelSelector": {"matchLabels": labels}, "topologyKey": "kubernetes.io/hostname"}
+    odd = random.random()
+    if odd < 0.15:
+        spec["affinity"] = {"podAntiAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [same]}}
+    elif odd < 0.3:
+        spec["topologySpreadConstraints"] = [{**same, "maxSkew": 1, "whenUnsatisfiable": "DoNotSchedule"}]
+    elif odd < 0.4:
+        spec["preemptionPolicy"] = "Never"
+    priorities = random.choice([[0], [0], [5], [0, 9]])
+    lasts = random.choice([None, "3s", "7s", "20s"])
+    annotations = {} if lasts is None else {"podium.dev/duration": lasts}
+    cpu = random.choice([1, 1, 2, 3])
+    return [
+        pod(
+            f"{name}-{number}",
+            cpu=cpu,
+            priority=random.choice(priorities),
+            labels=labels,
+            annotations=annotations,
+            spec=dict(spec),
+        )
+        for number in range(random.randint(2, 9))
+    ]
+
+
+def drawn(seed: int) -> list[Raw]:
+    """A cluster that is too small for what comes."""
+    random = Random(f"known failures {seed}")
+    nodes = [node(f"n{number}", cpu=random.randint(2, 5)) for number in range(3)]
+    for one in nodes:
+        one["metadata"]["labels"] = {"kubernetes.io/hostname": one["metadata"]["name"]}
+    steps: list[Raw] = []
+    for number in range(random.randint(2, 5)):
+        steps.append({"at": f"{random.choice([0, 1, 1.5, 4, 4, 9])}s", "apply": crowd(random, f"c{number}")})
+    if random.random() < 0.5:
+        steps.append({"at": "6s", "cordon": {"name": "n0"}})
+    if random.random() < 0.5:
+        steps.append({"at": "8s", "apply": [node("n9", cpu=2)]})
+    if random.random() < 0.5:
+        steps.append({"at": "10s", "delete": {"kind": "Pod", "name": "c0-0", "outright": True}})
+    budgets = [budget("some", minAvailable=1)] if random.random() < 0.3 else []
+    return [*nodes, *budgets, scenario(*sorted(steps, key=lambda one: float(one["at"][:-1])), until="40s")]
+
+
+class Counting:
+    """How often something was known."""
+
+    def __init__(self) -> None:
+        self.hits = 0
+
+    def finder(self) -> Callable[[KnownFailures, PodRecord, int], KnownFailure | None]:
+        """What stands in for `KnownFailures.find`."""
+
+        def find(failures: KnownFailures, pod: PodRecord, now: int) -> KnownFailure | None:
+            found = FIND(failures, pod, now)
+            self.hits += found is not None
+            return found
+
+        return find
+
+
+FIND = KnownFailures.find
+
+
+def decided_each(objects: list[Raw], settings: Configuration | None = None, **options: Any) -> dict[str, Any]:
+    """The outcome where every attempt is made."""
+    with patch.object(KnownFailures, "find", lambda *_: None):
+        return simulate(objects, configuration=settings, **options).to_dict()
+
+
+@pytest.mark.parametrize("settings", SETTINGS)
+def test_crowds_fare_as_if_each_pod_were_decided_on_its_own(settings: str) -> None:
+    counting = Counting()
+    for seed in SEEDS[settings]:
+        objects = drawn(seed)
+        with patch.object(KnownFailures, "find", counting.finder()):
+            found = simulate(objects, configuration=SETTINGS[settings], seed=seed).to_dict()
+
+        assert found == decided_each(objects, SETTINGS[settings], seed=seed), seed
+
+    assert counting.hits > 30 or settings == "exchanges"
+
+
+def test_so_do_the_pods_of_recorded_stories() -> None:
+    for story in all_stories()[::16]:
+        assert simulate(story.documents(), seed=1).to_dict() == decided_each(story.documents(), seed=1), story.name
+
+
+def test_a_thousand_pods_that_wait_for_one_room_cost_few_decisions() -> None:
+    runs = pod("runs", cpu=1, priority=9, annotations={"podium.dev/duration": "5s"})
+    waiting = [pod(f"w{number}", cpu=1, annotations={"podium.dev/duration": "1h"}) for number in range(1000)]
+    decisions = 0
+    attempt = Scheduler._attempt
+
+    def counted(*args: Any) -> Any:
+        nonlocal decisions
+        decisions += 1
+        return attempt(*args)
+
+    with patch.object(Scheduler, "_attempt", counted):
+        result = simulate([node("n1", cpu=1), runs, *waiting], until=9)
+
+    # For the first of all, for the first that waits, for the one that gets the room, and for the next.
+    assert decisions <= 6
+    assert result.summary["attempts"] > 2000
+    assert sum(event.reason == "Scheduled" for event in result.events) == 2
