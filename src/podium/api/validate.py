@@ -11,6 +11,7 @@ from collections.abc import Callable
 from typing import Any
 
 from podium.api.checks import check, check_annotations, check_count, check_not_negative, check_time
+from podium.api.devices import DeviceClass, ResourceSlice
 from podium.api.disruption_policy import DisruptionPolicy
 from podium.api.errors import InputError
 from podium.api.kinds import KIND_OF
@@ -21,8 +22,15 @@ from podium.api.node import CSINode, Namespace, Node
 from podium.api.pod import Pod
 from podium.api.policy import PodDisruptionBudget, PriorityClass
 from podium.api.quota import ResourceQuota
+from podium.api.resource_claims import ResourceClaim, ResourceClaimTemplate
 from podium.api.runtime_class import RuntimeClass
 from podium.api.storage import CSIStorageCapacity, PersistentVolume, PersistentVolumeClaim
+from podium.api.validate_devices import (
+    check_device_class,
+    check_resource_claim,
+    check_resource_claim_template,
+    check_resource_slice,
+)
 from podium.api.validate_pod import check_pod_spec, check_pod_status
 from podium.api.validate_policy import check_budget, check_disruption_policy, check_priority_class
 from podium.api.validate_quota import check_quota
@@ -138,6 +146,10 @@ def _check_runtime_class(runtime_class: RuntimeClass) -> None:
 _RULES: dict[type[Kubernetes], Callable[[Any], None]] = {
     CSINode: _check_csi_node,
     CSIStorageCapacity: _check_storage_capacity,
+    DeviceClass: check_device_class,
+    ResourceClaim: check_resource_claim,
+    ResourceClaimTemplate: check_resource_claim_template,
+    ResourceSlice: check_resource_slice,
     DaemonSet: check_daemon_set,
     Deployment: check_deployment,
     DisruptionPolicy: check_disruption_policy,

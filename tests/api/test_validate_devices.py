@@ -1,0 +1,51 @@
+"""What no API server would store of devices and claims."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from podium.api.codec import decode
+from podium.api.errors import InputError
+from tests.devices import attributes, claim, device, device_class, devices_of, first_of, request, resource_slice
+from tests.store.objects import Raw
+
+
+@pytest.mark.parametrize(
+    ("raw", "problem"),
+    [
+        (
+            devices_of("n1", *(device(f"d{i}") for i in range(129))),
+            "ResourceSlice n1-gpus, .spec.devices: has 129 entries; at most 128 are taken",
+        ),
+        (devices_of("n1", device("a", "lots")), ".spec.devices[0].capacity.memory.value: "),
+        (devices_of("n1", count=0), ".spec.pool.resourceSliceCount: 0 is out of range"),
+        (
+            devices_of("n1", device("a", attributes={"model": {"string": "x", "int": 1}})),
+            ".spec.devices[0].attributes.model: has several values; give one",
+        ),
+        (
+            devices_of("n1", device("a", **attributes(**{f"a{i}": i for i in range(33)}))),
+            ".spec.devices[0].attributes: has 34 entries; at most 32 are taken",
+        ),
+        (
+            resource_slice("s", sharedCounters=[{"name": "x", "counters": {"slots": {"value": "?"}}}]),
+            ".spec.sharedCounters[0].counters.slots.value: ",
+        ),
+        (device_class("c", "x" * 10_241), ".spec.selectors[0].cel.expression: has 10241 characters; at most 10240"),
+        (claim("c", request(count=0)), ".spec.devices.requests[0].exactly.count: 0 is out of range"),
+        (claim("c", *(request(f"r{i}") for i in range(33))), ".spec.devices.requests: has 33 entries"),
+        (
+            claim("c", first_of("r", request("s", "y" * 20_000))),
+            ".spec.devices.requests[0].firstAvailable[0].selectors[0].cel.expression: has 20000",
+        ),
+        (
+            claim("c", request(capacity={"requests": {"memory": "much"}})),
+            ".spec.devices.requests[0].exactly.capacity.requests.memory: ",
+        ),
+    ],
+)
+def test_what_cannot_be_stored_is_refused_with_its_place(raw: Raw, problem: str) -> None:
+    with pytest.raises(InputError, match=re.escape(problem)):
+        decode(raw)
