@@ -87,12 +87,19 @@ def test_an_empty_list_holds_no_objects() -> None:
     assert load_text('{"apiVersion": "v1", "kind": "List", "items": null}', "in") == []
 
 
+# What an object of the kind cannot be without.
+NEEDED: dict[str, dict[str, Any]] = {
+    **{name: {"spec": {"selector": {}}} for name in ("DaemonSet", "Deployment", "ReplicaSet", "StatefulSet")},
+    "DeviceTaintRule": {"spec": {"taint": {"key": "broken", "effect": "NoSchedule"}}},
+    "ResourceSlice": {"spec": {"driver": "gpu.example.com", "pool": {"name": "n1"}, "nodeName": "n1"}},
+}
+
+
 @pytest.mark.parametrize("kind", KINDS.values(), ids=lambda kind: kind.name)
 def test_every_kind_is_read_by_group_and_kind_whatever_the_version(kind: Any) -> None:
     name = "default" if kind.name == "DisruptionPolicy" else "web"
     raw = manifest(kind.name, f"{kind.group}/v9beta1" if kind.group else "v9", name=name)
-    if kind.name in ("DaemonSet", "Deployment", "ReplicaSet", "StatefulSet"):
-        raw["spec"] = {"selector": {}}
+    raw |= NEEDED.get(kind.name, {})
 
     read = decode(raw)
 

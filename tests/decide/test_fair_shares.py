@@ -100,7 +100,7 @@ def test_what_exchanges_have_begun_counts_for_budgets_and_rates_before_the_api_s
             result = plugin.post_filter(placement.state, record, runner, cluster, full_outcome(cluster, placement))
             found.append([victim.name for victim in result.victims])
             if result.nominated_node:
-                cluster.nominations.put(record, result.nominated_node)
+                cluster.nominations.put(record, result.nominated_node, (victim.uid for victim in result.victims))
 
         assert found == [["t3"], []]
 
@@ -201,12 +201,7 @@ def test_less_important_pods_go_before_equals_do() -> None:
 
 
 def test_who_cannot_be_preempted_is_not() -> None:
-    fixed = theirs(3, policy="NonPreemptible")
-    mirror = pod("mirror", on="n", cpu=1, owner=THEIRS)
-    annotations = {"kubernetes.io/config.mirror": "x"}
-    mirror = replace(mirror, metadata=replace(mirror.metadata, annotations=annotations))
-
-    assert victims(node("n", cpu=4), *fixed, mirror, P) == {}
+    assert victims(node("n", cpu=4), *theirs(4, policy="NonPreemptible"), P) == {}
 
 
 def test_who_never_preempts_does_not_take_from_equals_either() -> None:
@@ -248,7 +243,7 @@ def chosen(cluster: Cluster, plugin: DefaultPreemption, target: Pod) -> list[str
     placement = place(runner, record)
     result = plugin.post_filter(placement.state, record, runner, cluster, full_outcome(cluster, placement))
     if result.nominated_node:
-        cluster.nominations.put(record, result.nominated_node)
+        cluster.nominations.put(record, result.nominated_node, (victim.uid for victim in result.victims))
     return [victim.name for victim in result.victims]
 
 

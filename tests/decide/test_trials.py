@@ -89,10 +89,13 @@ def rows_tried(monkeypatch: pytest.MonkeyPatch, cluster: Cluster, *changes: Call
 
     monkeypatch.setattr("podium.decide.trials.choose_victims", counted)
     runner = plain_runner(cluster)
+    # What is kept of a class of pods lives as long as one of them.
+    waiting = cluster.read(TARGET)
     for change in (lambda _: None, *changes):
         change(cluster)
         tried.append(0)
         candidates(runner)
+    assert waiting.name == TARGET.metadata.name
     return tried[1:]
 
 

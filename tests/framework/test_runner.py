@@ -23,7 +23,7 @@ from podium.framework.profile import Profile
 from podium.framework.runner import Runner
 from podium.framework.status import SKIP, SUCCESS, Code, Status, unresolvable, unschedulable
 from podium.framework.verdicts import Verdicts
-from tests.builders import ZONE, cluster_of, explain, node, plain_runner, pod, spread_over, term
+from tests.builders import ZONE, cluster_of, configuration, explain, node, plain_runner, pod, spread_over, term
 
 FULL = unschedulable("full")
 
@@ -243,18 +243,21 @@ def test_of_equal_nominated_pods_each_must_fit_beside_the_others_and_not_beside_
 
 
 def test_anti_affinity_of_a_nominated_pod_keeps_others_off_its_node() -> None:
-    """Whether or not a placed pod minds them too, which kube-scheduler would need to look at all."""
+    """Where that is configured. Otherwise only where a placed pod minds them too, as with kube-scheduler."""
     minding = pod("w", priority=9, nominated="n1", labels={"app": "w"}, apart=[term("app=p")])
     target = pod("p", priority=5, labels={"app": "p"})
     nodes = [node("n1", zone="a"), node("n2", zone="a"), node("n3", zone="a")]
     other = pod("o", on="n2", priority=9, labels={"app": "o"}, apart=[term("app=p")])
 
-    def refused(*objects: Pod) -> list[str]:
-        found = explain([*nodes, *objects, target]).nodes
+    def refused(*objects: Pod, repel: bool = True) -> list[str]:
+        settings = configuration({"InterPodAffinity": {"nominatedPodsRepel": repel}})
+        found = explain([*nodes, *objects, target], settings=settings).nodes
         return [name for name, status in found.items() if not status.is_success]
 
     assert refused(minding) == ["n1"]
     assert refused(minding, other) == ["n1", "n2"]
+    assert refused(minding, repel=False) == []
+    assert refused(minding, other, repel=False) == ["n1", "n2"]
 
 
 def test_what_is_refused_beside_a_nominated_pod_may_fit_after_a_change_elsewhere() -> None:

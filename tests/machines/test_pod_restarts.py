@@ -223,7 +223,7 @@ def test_a_new_kubelet_starts_containers_that_waited_at_once_and_its_back_off_is
 
 
 @pytest.mark.parametrize(
-    "wrong", ["broken", [5], [{"restartCount": "two"}], [{"restartCount": 2, "state": {"running": {"startedAt": "x"}}}]]
+    "wrong", [[{"restartCount": "two"}], [{"restartCount": 2, "state": {"running": {"startedAt": "x"}}}]]
 )
 def test_container_statuses_that_nobody_can_read_say_nothing(wrong: object) -> None:
     broken = crashing("5s")

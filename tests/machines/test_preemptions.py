@@ -408,9 +408,10 @@ class TestTheRoom:
         assert not all_of(Bind, driver.tick())
 
     def test_whom_a_nominated_pod_wants_to_be_apart_from_is_kept_off_too(self) -> None:
-        """Or else the preemptor would meet its victim's replacement there, and preempt for ever."""
+        """Where that is configured: otherwise the preemptor may meet its victim's replacement there, again and again."""
         apart = pod("apart", priority=1000, apart=[term("app=web")])
-        driver = Driver(node("n1", labels={HOSTNAME: "n1"}))
+        repelling = configuration({"InterPodAffinity": {"nominatedPodsRepel": True}})
+        driver = Driver(node("n1", labels={HOSTNAME: "n1"}), settings=repelling)
         victim = pod("web-1", priority=1, labels={"app": "web"}, on="n1")
         driver.see(victim)
         _, actions = preempting(driver=driver, preemptor=apart)

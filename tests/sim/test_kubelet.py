@@ -197,12 +197,12 @@ def test_a_pod_that_comes_to_use_too_much_is_evicted_and_its_node_tainted_for_a_
 
     assert told(simulation, "Failed", "Scheduled", "NodeChanged") == [
         "5 NodeChanged on n1 by kubelet",
-        "5 Failed default/a on n1 by kubelet",
         "5 NodeChanged on n1 by node-lifecycle-controller",
+        "6 Failed default/a on n1 by kubelet",
         "6 Scheduled default/c on n1 by default-scheduler",
-        "65 NodeChanged on n1 by kubelet",
-        "65 NodeChanged on n1 by node-lifecycle-controller",
-        "65 Scheduled default/b on n1 by default-scheduler",
+        "66 NodeChanged on n1 by kubelet",
+        "66 NodeChanged on n1 by node-lifecycle-controller",
+        "66 Scheduled default/b on n1 by default-scheduler",
     ]
 
 
@@ -213,7 +213,7 @@ def test_the_kubelets_threshold_can_be_set() -> None:
     careful = played(small("n1", "2Gi"), using, scenario(kubelets={"memoryThreshold": "200Mi"}))
 
     assert told(plain, "Failed") == []
-    assert told(careful, "Failed") == ["0 Failed default/a on n1 by kubelet"]
+    assert told(careful, "Failed") == ["1 Failed default/a on n1 by kubelet"]
 
 
 def test_a_pod_bound_to_a_full_node_may_wait_there_for_its_victims() -> None:

@@ -229,15 +229,15 @@ def spread_scores(
 
 
 def node_prefer_avoid_pods(cluster: PlainCluster, pod: Pod, feasible: Sequence[str]) -> Scores | None:
-    """Nothing where the node's avoid list names the pod's controller, all elsewhere; or there are no such lists."""
+    """Nothing where the node's avoid list names the pod's controller, all elsewhere; or no list names it."""
     owners = {one.uid for one in pod.metadata.owner_references if one.controller}
-    found = dict.fromkeys(feasible, 100)
-    for name in feasible:
-        text = cluster.nodes[name].metadata.annotations.get("scheduler.alpha.kubernetes.io/preferAvoidPods")
+    avoided = set()
+    for name, node in cluster.nodes.items():
+        text = node.metadata.annotations.get("scheduler.alpha.kubernetes.io/preferAvoidPods")
         entries = json.loads(text)["preferAvoidPods"] if text else []
         if owners & {entry["podSignature"]["podController"]["uid"] for entry in entries}:
-            found[name] = 0
-    return found if 0 in found.values() else None
+            avoided.add(name)
+    return {name: 0 if name in avoided else 100 for name in feasible} if avoided else None
 
 
 SCORES: dict[str, Score] = {

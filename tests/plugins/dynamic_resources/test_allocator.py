@@ -293,9 +293,12 @@ def test_the_search_gives_up_after_so_many_steps() -> None:
 
 
 def test_many_claims_of_many_devices_are_no_depth() -> None:
-    offered = devices_of("n1", *(device(f"gpu-{number:03}") for number in range(640)))
+    offered = [
+        devices_of("n1", *(device(f"gpu-{part}-{number:03}") for number in range(128)), name=f"n1-{part}", count=5)
+        for part in range(5)
+    ]
 
-    result = found(offered, *(claim(f"c{number:02}", request(count=32)) for number in range(20)))
+    result = found(*offered, *(claim(f"c{number:02}", request(count=32)) for number in range(20)))
 
     assert result is not None
     assert [len(one) for one in result] == [32] * 20
