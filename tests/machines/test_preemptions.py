@@ -408,7 +408,7 @@ class TestTheRoom:
         assert not all_of(Bind, driver.tick())
 
     def test_whom_a_nominated_pod_wants_to_be_apart_from_is_kept_off_too(self) -> None:
-        """Where that is configured: otherwise the preemptor may meet its victim's replacement there, again and again."""
+        """Where that is configured: else the preemptor may meet its victim's replacement there, again and again."""
         apart = pod("apart", priority=1000, apart=[term("app=web")])
         repelling = configuration({"InterPodAffinity": {"nominatedPodsRepel": True}})
         driver = Driver(node("n1", labels={HOSTNAME: "n1"}), settings=repelling)
