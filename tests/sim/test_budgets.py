@@ -5,8 +5,8 @@ from typing import Any
 import pytest
 
 from podium.api.policy import PodDisruptionBudget
+from podium.api.present import DEFAULT_START_NS
 from podium.api.times import format_time
-from podium.sim.initial import DEFAULT_START_NS
 from podium.sim.simulation import Simulation
 from tests.sim.objects import budget, job, owned, scenario, workload
 from tests.sim.played import played, simulation_of

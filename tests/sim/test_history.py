@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from podium.api.present import DEFAULT_START_NS
 from podium.api.times import format_time
 from podium.machines.actions import (
     Action,
@@ -13,7 +14,6 @@ from podium.machines.actions import (
     ReportUnschedulable,
 )
 from podium.machines.observations import Observation, Tick
-from podium.sim.initial import DEFAULT_START_NS
 from podium.sim.result import result_of
 from podium.sim.simulation import Simulation
 from tests.sim.first_fit import FirstFit

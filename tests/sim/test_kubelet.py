@@ -4,9 +4,9 @@ import pytest
 
 import podium
 from podium.api.errors import InputError
+from podium.api.present import DEFAULT_START_NS
 from podium.api.times import format_time
 from podium.machines.scheduling.scheduler import Scheduler
-from podium.sim.initial import DEFAULT_START_NS
 from podium.sim.scenario import split_documents
 from tests.sim.objects import documents, scenario
 from tests.sim.played import played, pods, simulation_of, told

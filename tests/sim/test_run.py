@@ -9,7 +9,8 @@ from typing import Any
 import pytest
 
 from podium.api.errors import InputError
-from podium.sim import Result, simulate
+from podium.sim.result import Result
+from podium.sim.run import simulate
 from tests.sim.objects import documents, scenario
 from tests.store.objects import Raw, node, pod
 
@@ -111,7 +112,7 @@ def test_progress_is_told_as_time_passes() -> None:
 PROGRAM = """
 import json
 from tests.sim.test_run import FULL
-from podium.sim import simulate
+from podium.sim.run import simulate
 print(json.dumps(simulate(FULL, seed=3, until="6m").to_dict()))
 """
 

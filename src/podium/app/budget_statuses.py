@@ -13,11 +13,11 @@ from podium.api.basis import lacks_status
 from podium.api.codec import Document
 from podium.api.meta import Kubernetes
 from podium.api.policy import PodDisruptionBudget, PodDisruptionBudgetStatus
+from podium.api.present import as_running
 from podium.api.reading import read
 from podium.machines.actions import ReplaceStatus
 from podium.machines.disruption.disruption_controller import DisruptionController
 from podium.machines.observations import Changed, Tick
-from podium.sim.initial import as_running
 from podium.store.stored import reread
 
 

@@ -15,6 +15,7 @@ from podium.api.errors import PodiumError
 from podium.api.meta import Kubernetes
 from podium.api.pod import Pod
 from podium.api.policy import PriorityClass
+from podium.api.present import newest_time
 from podium.app.admission import PodDefaults, admitted, with_levels
 from podium.app.devices import NO_DEVICES, DeviceFindings, device_findings, shown_claims
 from podium.cluster.cluster import Cluster
@@ -34,7 +35,6 @@ from podium.plugins.default_preemption import DefaultPreemption
 from podium.plugins.dynamic_resources.plugin import DynamicResources
 from podium.plugins.registry import IN_TREE
 from podium.sim.disruption_state import DisruptionState, disruption_state
-from podium.sim.initial import newest_time
 
 OutcomeName = Literal["schedulable", "preempts", "unschedulable", "not-eligible", "gated", "error"]
 

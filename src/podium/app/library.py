@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
@@ -21,10 +21,11 @@ from podium.app.explain import Explainer, Explanation
 from podium.framework.configuration import Configuration, default_configuration, load_configuration, read_configuration
 from podium.framework.extenders import without_extenders
 from podium.framework.feature_gates import FeatureGates, read_feature_gates
-from podium.sim.limits import Limits
-from podium.sim.result import Result
-from podium.sim.run import Duration, Progress
-from podium.sim.run import simulate as run_simulation
+
+if TYPE_CHECKING:
+    from podium.sim.limits import Limits
+    from podium.sim.result import Result
+    from podium.sim.run import Duration, Progress
 
 Given = Kubernetes | dict[str, Any] | Document | FileName
 """An object: typed, as a dictionary (a List too), or as a document; or the name of a file or directory of objects."""
@@ -95,7 +96,9 @@ def simulate(
     progress: Progress | None = None,
     validation: Validation | None = None,
 ) -> Result:
-    """Play what happens to the objects in virtual time; a Scenario may be among them. See `podium.sim.simulate`."""
+    """Play what happens to the objects in virtual time; a Scenario may be among them. See `podium.sim.run.simulate`."""
+    from podium.sim.run import simulate as run_simulation
+
     return run_simulation(
         read_objects(objects, validation),
         until=until,

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 
 from podium.api.codec import Document, refuse_empty_pods
 from podium.api.errors import InputError
 from podium.api.kinds import KIND_OF
-from podium.api.meta import Kubernetes, Raw
-from podium.api.node import Node
-from podium.api.pod import Pod
-from podium.api.times import format_time, parse_time
+from podium.api.meta import Kubernetes
+from podium.api.present import as_running
 from podium.sim.annotations import check_end
 from podium.sim.scenario import Scenario
 from podium.sim.steps import Apply, check_played
@@ -18,25 +16,7 @@ from podium.store.errors import StoreError
 from podium.store.store import Store
 from podium.store.stored import reread
 
-DEFAULT_START_NS = parse_time("2026-01-01T00:00:00Z")
-"""When a simulation starts whose input has no timestamp."""
-
-_SECOND = 10**9
 _RANK = {kind: rank for rank, kind in enumerate(KIND_OF)}
-
-
-def start_time(documents: Iterable[Document]) -> int:
-    """The newest time at which something is said to have happened, in nanoseconds.
-
-    The end of a grace period has yet to come; its beginning counts.
-    """
-    times = (time for document in documents for time in _times(document))
-    return max(times, default=DEFAULT_START_NS)
-
-
-def newest_time(objects: Iterable[Kubernetes]) -> int:
-    """As `start_time`, of objects that are typed already."""
-    return start_time(Document("", 0, {}, one) for one in objects)
 
 
 def check_objects(documents: Iterable[Document], scenario: Scenario, has_end: bool) -> None:
@@ -75,38 +55,6 @@ def _place(document: Document) -> tuple[int, str, str]:
     object_ = document.object or Kubernetes()
     # Of a kind the older come first, as they came to the cluster; those without a time come last.
     return _RANK[type(object_)], object_.metadata.creation_timestamp or "~", object_.key
-
-
-def as_running(raw: Raw, object_: Kubernetes, now: int) -> Raw:
-    """A pod with a node runs there, ready, since `now`, unless its status says otherwise."""
-    if not isinstance(object_, Pod) or not object_.spec.node_name:
-        return raw
-    status: Raw = {"phase": "Running", **raw.get("status", {})}
-    if status["phase"] != "Running":
-        return raw
-    status.setdefault("startTime", format_time(now))
-    if object_.status.condition("Ready") is None:
-        status["conditions"] = [*status.get("conditions", ()), {"type": "Ready", "status": "True"}]
-    return {**raw, "status": status}
-
-
-def _times(document: Document) -> Iterator[int]:
-    object_ = document.object
-    if object_ is None:
-        return
-    meta = object_.metadata
-    if meta.creation_timestamp:
-        yield parse_time(meta.creation_timestamp)
-    if meta.deletion_timestamp:
-        began = parse_time(meta.deletion_timestamp) - (meta.deletion_grace_period_seconds or 0) * _SECOND
-        if began >= 0:
-            yield began
-    if isinstance(object_, Pod) and object_.status.start_time:
-        yield parse_time(object_.status.start_time)
-    if isinstance(object_, Pod | Node):
-        for condition in document.raw.get("status", {}).get("conditions", ()):
-            times = (condition.get(name) for name in ("lastTransitionTime", "lastHeartbeatTime"))
-            yield from (parse_time(time) for time in times if time)
 
 
 def _located(error: InputError, document: Document) -> InputError:

@@ -14,6 +14,7 @@ import msgspec
 from podium.api.basis import Caveat, basis_of
 from podium.api.codec import Document, Input, Reader
 from podium.api.errors import InputError
+from podium.api.present import start_time
 from podium.api.times import MAX_TIME_NS, parse_duration, parse_time
 from podium.framework.configuration import Configuration, default_configuration
 from podium.framework.extenders import without_extenders
@@ -21,7 +22,6 @@ from podium.framework.feature_gates import FeatureGates
 from podium.machines.autoscaling.autoscaler import Autoscaler
 from podium.machines.scheduling.scheduler import Scheduler
 from podium.sim.component import Component
-from podium.sim.initial import start_time
 from podium.sim.limits import Limits
 from podium.sim.result import Result, result_of
 from podium.sim.scenario import Scenario, split_documents

@@ -3,8 +3,8 @@
 import pytest
 
 from podium.api.errors import InputError
+from podium.api.present import DEFAULT_START_NS, start_time
 from podium.api.times import format_time
-from podium.sim.initial import DEFAULT_START_NS, start_time
 from tests.sim.objects import documents, owned, workload
 from tests.sim.played import played, told
 from tests.store.objects import SECOND, Raw, node, pod

@@ -1,0 +1,62 @@
+"""What the objects of an input say of the present: what time it is, and which pods run."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from podium.api.codec import Document
+from podium.api.meta import Kubernetes, Raw
+from podium.api.node import Node
+from podium.api.pod import Pod
+from podium.api.times import format_time, parse_time
+
+DEFAULT_START_NS = parse_time("2026-01-01T00:00:00Z")
+"""When a simulation starts whose input has no timestamp."""
+
+_SECOND = 10**9
+
+
+def start_time(documents: Iterable[Document]) -> int:
+    """The newest time at which something is said to have happened, in nanoseconds.
+
+    The end of a grace period has yet to come; its beginning counts.
+    """
+    times = (time for document in documents for time in _times(document))
+    return max(times, default=DEFAULT_START_NS)
+
+
+def newest_time(objects: Iterable[Kubernetes]) -> int:
+    """As `start_time`, of objects that are typed already."""
+    return start_time(Document("", 0, {}, one) for one in objects)
+
+
+def as_running(raw: Raw, object_: Kubernetes, now: int) -> Raw:
+    """A pod with a node runs there, ready, since `now`, unless its status says otherwise."""
+    if not isinstance(object_, Pod) or not object_.spec.node_name:
+        return raw
+    status: Raw = {"phase": "Running", **raw.get("status", {})}
+    if status["phase"] != "Running":
+        return raw
+    status.setdefault("startTime", format_time(now))
+    if object_.status.condition("Ready") is None:
+        status["conditions"] = [*status.get("conditions", ()), {"type": "Ready", "status": "True"}]
+    return {**raw, "status": status}
+
+
+def _times(document: Document) -> Iterator[int]:
+    object_ = document.object
+    if object_ is None:
+        return
+    meta = object_.metadata
+    if meta.creation_timestamp:
+        yield parse_time(meta.creation_timestamp)
+    if meta.deletion_timestamp:
+        began = parse_time(meta.deletion_timestamp) - (meta.deletion_grace_period_seconds or 0) * _SECOND
+        if began >= 0:
+            yield began
+    if isinstance(object_, Pod) and object_.status.start_time:
+        yield parse_time(object_.status.start_time)
+    if isinstance(object_, Pod | Node):
+        for condition in document.raw.get("status", {}).get("conditions", ()):
+            times = (condition.get(name) for name in ("lastTransitionTime", "lastHeartbeatTime"))
+            yield from (parse_time(time) for time in times if time)
