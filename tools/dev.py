@@ -38,8 +38,8 @@ def demo(_: argparse.Namespace) -> int:
 
 
 def test(options: argparse.Namespace) -> int:
-    """Run pytest; further arguments are pytest's."""
-    return set_up("dev") or step("pytest", PYTHON, "-m", "pytest", *options.others)
+    """Run pytest; further arguments are pytest's. Without any, all tests run, on all cores."""
+    return set_up("dev") or step("pytest", PYTHON, "-m", "pytest", *(options.others or ("-n", "auto")))
 
 
 def lint(_: argparse.Namespace) -> int:
