@@ -35,6 +35,8 @@ class JudgedScheduler(Scheduler):
         self._uids: dict[str, str] = {}
         self.outstanding: Counter[Action] = Counter()
         self.marked: set[str] = set()
+        # Pods that were gated when they were first seen, and have not changed since: they hold no nomination.
+        self.gated_from_first: set[str] = set()
         # Whether to wait for the flush of unschedulable pods.
         self.is_patient = False
         self.attempts = 0
@@ -49,7 +51,10 @@ class JudgedScheduler(Scheduler):
             self.outstanding[observation.action] -= 1
             if isinstance(observation.action, MarkDisruption) and observation.problem is None:
                 self.marked.add(observation.action.uid)
+        queued = {one.record.uid for one in self.queue}
         actions = super().handle(observation, now)
+        if isinstance(observation, Changed | Gone):
+            self._note_gate(observation, queued)
         self.outstanding.update(actions)
         self._judge_actions(actions)
         self._judge_state()
@@ -97,6 +102,13 @@ class JudgedScheduler(Scheduler):
             known[key] = one
             if isinstance(one, Pod):
                 self._uids[one.key] = key
+
+    def _note_gate(self, observation: Changed | Gone, queued: set[str]) -> None:
+        """Note whether a pod is gated that was not among those ``queued`` before."""
+        uid = observation.object.metadata.uid
+        self.gated_from_first.discard(uid)
+        if uid not in queued and self.queue.where(uid) is Place.GATED:
+            self.gated_from_first.add(uid)
 
     def _attempt(self, queued: QueuedPod, now: int) -> list[Action]:
         uid, pod = queued.record.uid, self.pod(queued.record.uid)

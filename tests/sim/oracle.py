@@ -14,7 +14,7 @@ from podium.api.policy import NEVER_PREEMPTED, POLICY_ANNOTATION, PodDisruptionB
 from podium.api.selectors import compile_label_selector
 from podium.api.times import parse_time
 from podium.cluster.ranking import NaturalName, natural
-from tests.twins.filters import FILTERS
+from tests.twins.filters import FILTERS, is_affinity_skipped
 from tests.twins.plain import FITS, UNSCHEDULABLE, PlainCluster, Verdict
 from tests.twins.victims import is_rated, tokens_left
 
@@ -59,7 +59,8 @@ class Sight:
             if where == node and one.priority >= pod.priority and one.metadata.uid != pod.metadata.uid
         ]
         if beside:
-            first = first_refusal(self.plain(without=left, beside=beside), pod, node)
+            skipped = ["InterPodAffinity"] if is_affinity_skipped(self.plain(), pod) else []
+            first = first_refusal(self.plain(without=left, beside=beside), pod, node, skipped)
             if first != FITS:
                 return first
         return first_refusal(self.plain(without=left), pod, node)
@@ -157,10 +158,11 @@ def on(pod: Pod, node: str) -> Pod:
     return pod if pod.spec.node_name == node else replace(pod, spec=replace(pod.spec, node_name=node))
 
 
-def first_refusal(cluster: PlainCluster, pod: Pod, node: str) -> Verdict:
-    """The first filter's refusal."""
+def first_refusal(cluster: PlainCluster, pod: Pod, node: str, skipped: Sequence[str] = ()) -> Verdict:
+    """The refusal of the first filter that is not skipped."""
     pending = on(pod, "")
-    return next((found for one in FILTERS.values() if (found := one(cluster, pending, node)) != FITS), FITS)
+    asked = [one for name, one in FILTERS.items() if name not in skipped]
+    return next((found for one in asked if (found := one(cluster, pending, node)) != FITS), FITS)
 
 
 def _importance(pod: Pod) -> tuple[int, int, NaturalName]:
