@@ -89,6 +89,7 @@ class InvariantChecker:
             placed={one.metadata.uid: one for one in pods if one.spec.node_name},
             nominated=[(one, one.nominated_node_name) for one in pods if self._holds_place(one)],
             budgets=[one for one in found if isinstance(one, PodDisruptionBudget)],
+            nominated_pods_repel=self.scheduler.nominated_pods_repel,
         )
 
     def _holds_place(self, pod: Pod) -> bool:
