@@ -14,7 +14,7 @@ from podium.cluster.cluster import Cluster
 from podium.framework.events import Action, ClusterEvent, Resource
 from podium.framework.plugin import EnqueuePlugin, PluginContext
 from podium.plugins.registry import IN_TREE
-from tests.builders import ZONE, namespace, node, node_term, pod, spread_over, term, tolerate
+from tests.builders import ZONE, cluster_of, namespace, node, node_term, pod, spread_over, term, tolerate
 
 CLUSTER = Cluster()
 WEB, DB = {"app": "web"}, {"app": "db"}
@@ -57,6 +57,7 @@ ON_SSD = pod("p", node_selector={"disk": "ssd"})
 SSD = node("n", labels={"disk": "ssd"})
 NEAR_DB = pod("p", labels=WEB, near=[term("app=db", ZONE)])
 APART_DB = pod("p", labels=WEB, apart=[term("app=db", ZONE)])
+NEAR_CACHE = pod("p", labels=WEB, near=[term("app=cache", "region")])
 FIRST = pod("p", labels=WEB, near=[term("app=web", ZONE)])
 DB_OLD = {"app": "db", "old": "yes"}
 NEAR_AND_APART = pod("p", near=[term("app=db", ZONE)], apart=[term("old=yes", ZONE)])
@@ -157,6 +158,33 @@ def test_an_event_is_worth_an_attempt_where_it_may_have_helped(
     plugin: str, target: Pod, event: ClusterEvent, worth_it: bool
 ) -> None:
     assert wakes(plugin, target, event) is worth_it
+
+
+@pytest.mark.parametrize(
+    ("other", "worth_it"),
+    [
+        (pod("q", on="n", apart=[term("app=web", ZONE)]), True),
+        (pod("q", nominated="n", apart=[term("app=web", ZONE)]), True),
+        # Who waits keeps nobody off.
+        (pod("q", apart=[term("app=web", ZONE)]), False),
+        (pod("q", on="n", apart=[term("app=web", "other")]), False),
+    ],
+)
+@pytest.mark.parametrize("after", [FREE, node("n", zone="b")])
+def test_a_node_that_leaves_the_domain_of_a_term_in_force_is_worth_an_attempt(
+    other: Pod, worth_it: bool, after: Node
+) -> None:
+    before = node("n", zone="a")
+    cluster = cluster_of(before, other)
+    target = cluster.read(NEAR_CACHE)
+    made = IN_TREE["InterPodAffinity"](PluginContext({}, cluster))
+    assert isinstance(made, EnqueuePlugin)
+
+    def wakes_now(event: ClusterEvent) -> bool:
+        return any(one.wakes(target, event) for one in made.events_to_register())
+
+    assert wakes_now(node_changes(LABEL, before, after)) is worth_it
+    assert not wakes_now(node_changes(LABEL, FREE, before))
 
 
 @pytest.mark.upstream(32)

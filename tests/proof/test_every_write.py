@@ -7,9 +7,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 import pytest
 
+from podium.api.errors import PodiumError
 from podium.api.pod import Pod
 from podium.framework.configuration import Configuration
 from podium.machines.actions import Action, Record
@@ -19,7 +21,7 @@ from podium.sim.component import Component
 from podium.sim.faults import ANSWER_LOST, CARRIED_OUT, LOST, REFUSED, Delivery, Fate
 from podium.sim.simulation import Simulation
 from tests.builders import configuration
-from tests.proof.failures.bugs import Bug, fails, instead, none_of_it, nothing
+from tests.proof.failures.bugs import Bug, Right, fails, instead, none_of_it, nothing
 from tests.sim.fleet_invariants import FleetChecker
 from tests.sim.invariants import InvariantChecker
 from tests.sim.judged_scheduler import JudgedScheduler
@@ -228,13 +230,24 @@ def test_one_fault_wherever_it_strikes_breaks_nothing(story: str, what: str) -> 
     assert told_for_each(story, what) >= 3
 
 
+def forgotten(right: Right, *args: Any) -> list[Action]:
+    """Take what is due, and do none of it."""
+    right(*args)
+    return []
+
+
 @pytest.mark.parametrize(
     ("what", "bug"),
     [
         ("refused", instead(Scheduler, "_preemption_ended", nothing)),
         ("refused", instead(BindingCycles, "_undo", none_of_it)),
-        ("lost", instead(BindingCycles, "retries", none_of_it)),
+        ("lost", instead(BindingCycles, "retries", forgotten)),
     ],
 )
 def test_a_bug_that_only_a_fault_shows_is_found(what: str, bug: Bug) -> None:
     fails(lambda: [told_for_each(story, what) for story in STORIES], bug)
+
+
+def test_a_scheduler_that_leaves_undone_what_is_due_is_told_to_go_on_for_ever() -> None:
+    bug = instead(BindingCycles, "retries", none_of_it)
+    fails(lambda: [told_for_each(story, "lost") for story in STORIES], bug, PodiumError)

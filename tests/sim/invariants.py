@@ -87,9 +87,14 @@ class InvariantChecker:
         return Sight(
             nodes={one.key: one.object for one in self.store.objects("Node") if isinstance(one.object, Node)},
             placed={one.metadata.uid: one for one in pods if one.spec.node_name},
-            nominated=[(one, one.nominated_node_name) for one in pods if one.nominated_node_name],
+            nominated=[(one, one.nominated_node_name) for one in pods if self._holds_place(one)],
             budgets=[one for one in found if isinstance(one, PodDisruptionBudget)],
+            nominated_pods_repel=self.scheduler.nominated_pods_repel,
         )
+
+    def _holds_place(self, pod: Pod) -> bool:
+        """Whether the nomination of a pod counts: that of a gated pod does from its first change on."""
+        return bool(pod.nominated_node_name) and pod.metadata.uid not in self.scheduler.gated_from_first
 
     def _is_overdue(self, queued: QueuedPod) -> bool:
         return queued.queued_ns + LONGEST_WAIT_NS < self.simulation.now

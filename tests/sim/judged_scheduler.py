@@ -31,10 +31,13 @@ class JudgedScheduler(Scheduler):
 
     def __init__(self, configuration: Configuration | None = None, *, seed: int = 0) -> None:
         super().__init__(configuration, seed=seed)
+        self.nominated_pods_repel = configuration is not None and do_nominated_pods_repel(configuration)
         self.seen: dict[str, dict[str, Kubernetes]] = {}
         self._uids: dict[str, str] = {}
         self.outstanding: Counter[Action] = Counter()
         self.marked: set[str] = set()
+        # Pods that were gated when they were first seen, and have not changed since: they hold no nomination.
+        self.gated_from_first: set[str] = set()
         # Whether to wait for the flush of unschedulable pods.
         self.is_patient = False
         self.attempts = 0
@@ -49,7 +52,10 @@ class JudgedScheduler(Scheduler):
             self.outstanding[observation.action] -= 1
             if isinstance(observation.action, MarkDisruption) and observation.problem is None:
                 self.marked.add(observation.action.uid)
+        queued = {one.record.uid for one in self.queue}
         actions = super().handle(observation, now)
+        if isinstance(observation, Changed | Gone):
+            self._note_gate(observation, queued)
         self.outstanding.update(actions)
         self._judge_actions(actions)
         self._judge_state()
@@ -75,6 +81,7 @@ class JudgedScheduler(Scheduler):
                 one for one in self.seen.get("PodDisruptionBudget", {}).values() if isinstance(one, PodDisruptionBudget)
             ],
             now=self.cluster.cap.now,
+            nominated_pods_repel=self.nominated_pods_repel,
             cap=None if cap.rate is None else (cap.left or 0, cap.rate.count),
         )
 
@@ -97,6 +104,13 @@ class JudgedScheduler(Scheduler):
             known[key] = one
             if isinstance(one, Pod):
                 self._uids[one.key] = key
+
+    def _note_gate(self, observation: Changed | Gone, queued: set[str]) -> None:
+        """Note whether a pod is gated that was not among those ``queued`` before."""
+        uid = observation.object.metadata.uid
+        self.gated_from_first.discard(uid)
+        if uid not in queued and self.queue.where(uid) is Place.GATED:
+            self.gated_from_first.add(uid)
 
     def _attempt(self, queued: QueuedPod, now: int) -> list[Action]:
         uid, pod = queued.record.uid, self.pod(queued.record.uid)
@@ -133,10 +147,15 @@ class JudgedScheduler(Scheduler):
         assert before.fits(pod, node), (pod.key, node, before.verdict(pod, node))
         # E9: whoever waits for the node with at least the pod's priority still fits there once its victims are gone. As
         # upstream, nobody looks at the spread of those who wait.
-        after = Sight(before.nodes, {**before.placed, pod.metadata.uid: on(pod, node)}, before.nominated)
+        after = Sight(
+            before.nodes,
+            {**before.placed, pod.metadata.uid: on(pod, node)},
+            before.nominated,
+            nominated_pods_repel=before.nominated_pods_repel,
+        )
         leaving = [one.metadata.uid for one in before.on_node(node) if is_preempted(one)]
         for waiting, where in before.nominated:
-            is_concerned = where == node and waiting.priority >= pod.priority
+            is_concerned = where == node and waiting.priority >= pod.priority and before.is_heeded(waiting, pod)
             if is_concerned and not waiting.spec.topology_spread_constraints:
                 fitted = before.fits(waiting, node, without=leaving)
                 assert not fitted or after.fits(waiting, node, without=leaving), (pod.key, waiting.key, node)
@@ -218,6 +237,12 @@ class JudgedScheduler(Scheduler):
                 if count > 0 and isinstance(one, DeletePod | MarkDisruption) and one.cause == key
             ]
             assert owed, key
+
+
+def do_nominated_pods_repel(configuration: Configuration) -> bool:
+    """Whether a profile lets the anti-affinity of nominated pods keep others off by itself."""
+    args = [one.args for profile in configuration.profiles for one in profile.plugin_config]
+    return any(one.get("nominatedPodsRepel", False) for one in args)
 
 
 def is_to_be_scheduled(pod: Pod) -> bool:

@@ -14,7 +14,7 @@ from podium.api.policy import NEVER_PREEMPTED, POLICY_ANNOTATION, PodDisruptionB
 from podium.api.selectors import compile_label_selector
 from podium.api.times import parse_time
 from podium.cluster.ranking import NaturalName, natural
-from tests.twins.filters import FILTERS
+from tests.twins.filters import FILTERS, is_affinity_skipped
 from tests.twins.plain import FITS, UNSCHEDULABLE, PlainCluster, Verdict
 from tests.twins.victims import is_rated, tokens_left
 
@@ -34,6 +34,7 @@ class Way:
 class Sight:
     """A cluster as somebody sees it: nodes, pods that hold room (each with its node), nominations, budgets.
 
+    ``nominated_pods_repel``: their anti-affinity keeps others off also where no placed pod's does.
     ``cap`` is how many disruptions of pods with a budget are left, and how many there are at most; None without a cap.
     """
 
@@ -43,6 +44,7 @@ class Sight:
     budgets: list[PodDisruptionBudget] = field(default_factory=list)
     now: int = 0
     cap: tuple[int, int] | None = None
+    nominated_pods_repel: bool = False
 
     def plain(self, *, without: Iterable[str] = (), beside: Sequence[tuple[Pod, str]] = ()) -> PlainCluster:
         """The cluster for the twins, without some pods (uids) and with some nominated ones."""
@@ -59,7 +61,8 @@ class Sight:
             if where == node and one.priority >= pod.priority and one.metadata.uid != pod.metadata.uid
         ]
         if beside:
-            first = first_refusal(self.plain(without=left, beside=beside), pod, node)
+            skipped = ["InterPodAffinity"] if self._is_affinity_skipped(pod) else []
+            first = first_refusal(self.plain(without=left, beside=beside), pod, node, skipped)
             if first != FITS:
                 return first
         return first_refusal(self.plain(without=left), pod, node)
@@ -67,6 +70,11 @@ class Sight:
     def fits(self, pod: Pod, node: str, *, without: Iterable[str] = ()) -> bool:
         """Whether the pod may go to the node."""
         return self.verdict(pod, node, without=without) == FITS
+
+    def is_heeded(self, waiting: Pod, pod: Pod) -> bool:
+        """Whether a nominated pod's anti-affinity, if it has any, is looked at when another is scheduled."""
+        affinity = waiting.spec.affinity
+        return not (affinity and affinity.pod_anti_affinity) or not self._is_affinity_skipped(pod)
 
     def feasible(self, pod: Pod) -> list[str]:
         """The nodes where the pod may go."""
@@ -90,6 +98,9 @@ class Sight:
     def on_node(self, node: str) -> list[Pod]:
         """The pods on a node."""
         return [one for one in self.placed.values() if one.spec.node_name == node]
+
+    def _is_affinity_skipped(self, pod: Pod) -> bool:
+        return not self.nominated_pods_repel and is_affinity_skipped(self.plain(), pod)
 
     def _is_allowed(self, way: Way) -> bool:
         victims = [one for one in self.on_node(way.node) if one.key in way.victims]
@@ -157,10 +168,11 @@ def on(pod: Pod, node: str) -> Pod:
     return pod if pod.spec.node_name == node else replace(pod, spec=replace(pod.spec, node_name=node))
 
 
-def first_refusal(cluster: PlainCluster, pod: Pod, node: str) -> Verdict:
-    """The first filter's refusal."""
+def first_refusal(cluster: PlainCluster, pod: Pod, node: str, skipped: Sequence[str] = ()) -> Verdict:
+    """The refusal of the first filter that is not skipped."""
     pending = on(pod, "")
-    return next((found for one in FILTERS.values() if (found := one(cluster, pending, node)) != FITS), FITS)
+    asked = [one for name, one in FILTERS.items() if name not in skipped]
+    return next((found for one in asked if (found := one(cluster, pending, node)) != FITS), FITS)
 
 
 def _importance(pod: Pod) -> tuple[int, int, NaturalName]:

@@ -1,10 +1,11 @@
 """A random story played to its end, with every invariant checked on the way."""
 
 import json
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from hashlib import sha256
 from random import Random
 
+from podium.framework.configuration import NominationClearing
 from podium.sim.component import Component
 from podium.sim.faults import DrawnFaults, Fault
 from podium.sim.simulation import Simulation
@@ -22,6 +23,7 @@ RATES = {fault: (0.01, 0.05) if fault in RARE else (0.05, 0.2, 0.5) for fault in
 FAULTS_LAST_NS = (STEPS_LAST_S + 60) * SECOND
 # Unschedulable pods are tried again after five minutes, whatever they wait for.
 FLUSH_NS = 330 * SECOND
+CLEARINGS: tuple[NominationClearing, ...] = ("AllLower", "AllLower", "Unfit")
 MOST_STEPS = 20_000
 MOST_FLUSHES = 5
 
@@ -53,8 +55,13 @@ class RandomRun:
             "start_delay_ns": random.choice((0, 0, 2)) * SECOND,
         }
         plugins = random.choice(([], ["tests.sim.holding:Holding"]))
-        self.options = f"seed {self.seed}, {self.faults.rates}, {delays}, plugins {plugins}"
-        settings = configuration(plugins={"multiPoint": {"enabled": plugins}})
+        repels, clearing = random.random() < 0.3, random.choice(CLEARINGS)
+        self.options = (
+            f"seed {self.seed}, {self.faults.rates}, {delays}, plugins {plugins}, nominatedPodsRepel {repels}, {clearing}"
+        )
+        args = {"InterPodAffinity": {"nominatedPodsRepel": repels}}
+        settings = configuration(args, plugins={"multiPoint": {"enabled": plugins}})
+        settings = replace(settings, nomination_clearing=clearing)
         self.component = Component("scheduler", lambda: JudgedScheduler(settings, seed=self.seed), waits=True)
         self.story = Story(self.seed).without(self.omitted.objects, self.omitted.steps)
         self.simulation = simulation_of(

@@ -121,6 +121,16 @@ def inter_pod_affinity(cluster: PlainCluster, pod: Pod, name: str) -> Verdict:
     return FITS
 
 
+def is_affinity_skipped(cluster: PlainCluster, pod: Pod) -> bool:
+    """Whether InterPodAffinity is not asked about a pod: it has no terms, and no pod on a node keeps it off.
+
+    Then the anti-affinity of nominated pods counts for nothing.
+    """
+    if _required(pod, near=True) or _required(pod, near=False):
+        return False
+    return not any(_keeps_off(cluster, other, pod, name) for name, others in cluster.pods_on.items() for other in others)
+
+
 def _required(pod: Pod, *, near: bool) -> tuple[PodAffinityTerm, ...]:
     affinity = pod.spec.affinity
     terms = affinity and (affinity.pod_affinity if near else affinity.pod_anti_affinity)

@@ -177,10 +177,11 @@ class InterPodAffinity:
         )
 
     def _may_be_a_way_out(self, pod: PodRecord, event: ClusterEvent) -> bool:
-        """Whether the node is in another domain of a term of the pod's, or of one that keeps the pod off.
+        """Whether the node is in another domain of a term of the pod's, or leaves one of a term that keeps the pod off.
 
         A node that gets a domain may have whom affinity selects in it; one that loses it, goes, or comes without it, is
-        free of whom anti-affinity selects, and leaves a pod that is to be the first of its group alone.
+        free of whom anti-affinity selects, and leaves a pod that is to be the first of its group alone. Beyond
+        kube-scheduler's hint are those who go, the first of a group, and the terms of other pods.
         """
         near, apart = pod.pod_class.required_affinity, pod.pod_class.required_anti_affinity
         if event.new is None or not (near or apart):
@@ -189,8 +190,19 @@ class InterPodAffinity:
         if event.old is None:
             return bool(apart) or any(term.topology_key in labels for term in near)
         before = event.old.metadata.labels
-        terms = (*near, *apart, *self._cluster.carried.anti_affinity(pod.pod_class))
-        return any(before.get(term.topology_key) != labels.get(term.topology_key) for term in terms)
+        if any(before.get(term.topology_key) != labels.get(term.topology_key) for term in near):
+            return True
+        left = {key for key, value in before.items() if labels.get(key) != value}
+        if any(term.topology_key in left for term in apart):
+            return True
+        opposing = self._cluster.carried.anti_affinity(pod.pod_class)
+        return any(term.topology_key in left and self._is_in_force(term) for term in opposing)
+
+    def _is_in_force(self, term: AffinityTerm) -> bool:
+        """Whether a placed or nominated pod has the term among its required anti-affinity; those who wait have no say."""
+        if self._cluster.matcher(CarriesAntiAffinity(term)).count.any():
+            return True
+        return any(term in waiting.pod_class.required_anti_affinity for waiting, _ in self._cluster.nominations.all())
 
     def _all_mean(self, terms: tuple[AffinityTerm, ...], pod_class: PodClass) -> bool:
         """Whether pods of a class are meant by all of the terms of a pod to be scheduled."""
