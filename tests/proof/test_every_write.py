@@ -149,8 +149,9 @@ STORIES = {
 }
 
 
-def settings_of(scheduler: str) -> Configuration:
-    return configuration(only=PLUGINS, schedulerName=scheduler)
+def settings_of(scheduler: str, *plugins: str) -> Configuration:
+    """A profile with the plugins that the stories need, and others."""
+    return configuration(only=(*PLUGINS, *plugins), schedulerName=scheduler)
 
 
 @dataclass(slots=True)

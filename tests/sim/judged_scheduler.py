@@ -162,8 +162,8 @@ class JudgedScheduler(Scheduler):
 
     def _judge_plan(self, before: Sight, pod: Pod, was_nominated: str, planned: PostFilterResult) -> None:
         victims = planned.victims
-        # E4. The oracle knows nothing of volumes.
-        feasible = [] if pod.spec.volumes else before.feasible(pod)
+        # E4. The oracle knows nothing of volumes and devices.
+        feasible = [] if pod.spec.volumes or pod.spec.resource_claims else before.feasible(pod)
         assert not feasible, (pod.key, feasible)
         if was_nominated in before.nodes and before.verdict(pod, was_nominated).status != UNRESOLVABLE:
             waits = any(is_preempted(one) and one.priority < pod.priority for one in before.on_node(was_nominated))

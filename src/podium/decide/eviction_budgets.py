@@ -44,7 +44,11 @@ class EvictionBudgets:
 
     def remove(self, budget: PodDisruptionBudget) -> None:
         """Forget a budget."""
-        self._budgets.get(budget.metadata.namespace, {}).pop(budget.metadata.name, None)
+        meta = budget.metadata
+        there = self._budgets.get(meta.namespace, {})
+        there.pop(meta.name, None)
+        if not there:
+            self._budgets.pop(meta.namespace, None)
 
     def covering(self, pod: PodRecord) -> list[EvictionBudget]:
         """The budgets over a pod, by name."""

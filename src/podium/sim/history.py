@@ -74,6 +74,8 @@ class History:
         self.events: list[SimEvent] = []
         # By kind and key, what exists or has existed.
         self._named: set[tuple[str, str]] = set()
+        # The keys of what quotas and bounds have kept from being created.
+        self._refused: set[str] = set()
         self.stories: dict[str, PodStory] = {}
 
     def add(self, now: int, reason: str, pod: str | None, node: str | None, by: str | None, message: str = "") -> None:
@@ -84,6 +86,14 @@ class History:
     def has_seen(self, kind: str, key: str) -> bool:
         """Whether there is or was an object of that kind and key."""
         return (kind, key) in self._named
+
+    def refuse(self, key: str) -> None:
+        """Take note of an object that a quota or a bound has kept from being created."""
+        self._refused.add(key)
+
+    def was_refused(self, key: str) -> bool:
+        """Whether an object of that key was ever kept from being created."""
+        return key in self._refused
 
     def record(self, action: Record, by: str, now: int) -> None:
         """Take in an Event that a component records."""

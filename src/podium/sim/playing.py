@@ -52,8 +52,6 @@ class Player:
         self._control_plane = control_plane
         self._history = history
         self._add = add
-        # The keys of what quotas have kept from being created.
-        self._refused: set[str] = set()
 
     def play(self, step: Step, now: int) -> News:
         """Do one step. Raises InputError for what the API server refuses, and for a name that never existed.
@@ -154,7 +152,7 @@ class Player:
         stored = self._server.store.find(kind, key)
         if stored is not None:
             return stored
-        if not self._history.has_seen(kind, key) and key not in self._refused:
+        if not self._history.has_seen(kind, key) and not self._history.was_refused(key):
             raise step.error(f"there is no {kind} {key}")
         self._skip(key, "it is gone" if self._history.has_seen(kind, key) else "it was never created", now)
         return None
@@ -163,7 +161,7 @@ class Player:
         """Carry out an action; what quotas and bounds forbid is skipped, since that may change."""
         problem = self._server.carry_out(action, now)
         if problem is not None and problem.code == _FORBIDDEN and any(one in problem.message for one in _LIMITS):
-            self._refused.add(key)
+            self._history.refuse(key)
             self._skip(key, problem.message, now)
         elif problem is not None:
             raise step.error(problem.message)

@@ -135,11 +135,13 @@ class Revisions:
             self._note(resource, key, is_there=stored is not None)
 
     def _note(self, resource: str, key: str, *, is_there: bool) -> None:
-        keys = self._namespaces[resource].setdefault(key.rpartition("/")[0], set())
+        by_namespace, namespace = self._namespaces[resource], key.rpartition("/")[0]
         if is_there:
-            keys.add(key)
-        else:
-            keys.discard(key)
+            by_namespace.setdefault(namespace, set()).add(key)
+        elif namespace in by_namespace:
+            by_namespace[namespace].discard(key)
+            if not by_namespace[namespace]:
+                del by_namespace[namespace]
 
 
 def at_version(version: int, resource: Resource, raw: Raw, object_: Kubernetes) -> Stored:

@@ -9,7 +9,7 @@ import pytest
 from podium.api.pod import Pod
 from podium.cluster.cluster import Cluster
 from podium.machines.actions import Action, Bind
-from podium.machines.scheduling.scheduler import Scheduler
+from podium.machines.scheduling.pods_shown import PodsShown
 from tests.builders import node, pod
 from tests.machines.driving import Driver, all_of, on, the
 from tests.proof.failures.bugs import Right, caught, instead
@@ -26,9 +26,9 @@ def forgotten_with_its_node(right: Right, cluster: Cluster, name: str) -> None:
 def test_a_pod_whose_deletion_was_missed_keeps_its_node_full() -> None:
     """Symptom: a ghost, until the scheduler is restarted. Rule: a new uid under its name says that a pod is gone."""
 
-    def without_looking_at_the_name(right: Right, machine: Scheduler, one: Pod, now: int) -> list[Action]:
-        machine._uid_of.pop(one.key, None)
-        actions: list[Action] = right(machine, one, now)
+    def without_looking_at_the_name(right: Right, shown: PodsShown, one: Pod, now: int) -> list[Action]:
+        shown._uid_of.pop(one.key, None)
+        actions: list[Action] = right(shown, one, now)
         return actions
 
     def story() -> None:
@@ -38,7 +38,7 @@ def test_a_pod_whose_deletion_was_missed_keeps_its_node_full() -> None:
 
         assert the(Bind, driver.tick()).uid == "new"
 
-    caught(story, instead(Scheduler, "_pod_changed", without_looking_at_the_name))
+    caught(story, instead(PodsShown, "changed", without_looking_at_the_name))
 
 
 @pytest.mark.failure(48)

@@ -12,6 +12,7 @@ from podium.cluster.pods import PodRecord
 from podium.framework.status import unschedulable
 from podium.machines.actions import Action, Bind, ClearNomination
 from podium.machines.scheduling import room
+from podium.machines.scheduling.pods_shown import PodsShown
 from podium.machines.scheduling.queued_pod import Place, QueuedPod
 from podium.machines.scheduling.room import Room
 from podium.machines.scheduling.scheduler import Scheduler
@@ -103,11 +104,12 @@ def test_a_nomination_outlives_that_somebody_else_took_its_room_without_preempti
 def test_a_deleted_pod_stays_nominated() -> None:
     """Symptom: its node looks full until the scheduler is restarted. Rule: a nomination ends with its pod."""
 
-    def added_again_once_deleted(right: Right, machine: Scheduler, uid: str) -> None:
-        known = [one for one in machine.cluster.nominations.all() if one[0].uid == uid]
-        right(machine, uid)
+    def added_again_once_deleted(right: Right, shown: PodsShown, uid: str) -> None:
+        nominations = shown._cluster.nominations
+        known = [one for one in nominations.all() if one[0].uid == uid]
+        right(shown, uid)
         for record, node_name in known:
-            machine.cluster.nominations.put(record, node_name)
+            nominations.put(record, node_name)
 
     def story() -> None:
         driver = Driver(N1, GATED, nominated(GATED, "n1"), LOW)
@@ -118,7 +120,7 @@ def test_a_deleted_pod_stays_nominated() -> None:
         assert driver.nominated(GATED) == ""
         assert the(Bind, driver.tick()).pod == "default/low"
 
-    caught(story, instead(Scheduler, "_forget_pending", added_again_once_deleted))
+    caught(story, instead(PodsShown, "_forget_pending", added_again_once_deleted))
 
 
 @pytest.mark.failure(7)

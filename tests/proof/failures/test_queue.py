@@ -10,11 +10,11 @@ from podium.cluster.pods import PodRecord
 from podium.framework.plugin import PermitResult
 from podium.framework.status import Code, Status
 from podium.machines.actions import Bind
+from podium.machines.scheduling.pods_shown import PodsShown
 from podium.machines.scheduling.queue import SchedulingQueue
 from podium.machines.scheduling.queue_in_flight import InFlight
 from podium.machines.scheduling.queue_waiting import WaitingPods
 from podium.machines.scheduling.queued_pod import Place, QueuedPod, QueueSettings
-from podium.machines.scheduling.scheduler import Scheduler
 from tests.builders import node, pod
 from tests.machines.driving import SECOND, Driver, all_of, terminating, with_plugins
 from tests.machines.preempting import HIGH, LOW, N1, preempting
@@ -93,9 +93,9 @@ def test_an_update_puts_a_pod_back_that_is_on_its_way() -> None:
 def test_a_pod_that_was_replaced_during_its_attempt_stays_in_flight() -> None:
     """Symptom: memory grows without bound. Rule: what ends is the attempt of that very pod, by uid."""
 
-    def under_its_namesakes_uid(right: Right, machine: Scheduler, uid: str, now: int) -> Any:
+    def under_its_namesakes_uid(right: Right, shown: PodsShown, uid: str, now: int) -> Any:
         with instead(SchedulingQueue, "delete", lambda delete, queue, _: delete(queue, "new")):
-            return right(machine, uid, now)
+            return right(shown, uid, now)
 
     def story() -> None:
         driver = Driver(N1, pod("a", cpu=4, uid="old"))
@@ -105,7 +105,7 @@ def test_a_pod_that_was_replaced_during_its_attempt_stays_in_flight() -> None:
 
         assert driver.scheduler.queue.count(Place.IN_FLIGHT) == 0
 
-    caught(story, instead(Scheduler, "_pod_gone", under_its_namesakes_uid))
+    caught(story, instead(PodsShown, "gone", under_its_namesakes_uid))
 
 
 @pytest.mark.failure(38)

@@ -5,27 +5,19 @@ Source: pkg/scheduler (scheduler.go, schedule_one.go, eventhandlers.go); pod-pre
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
-from typing import Any
 
 from podium.api.pod import Pod
-from podium.cluster.cluster import Cluster
 from podium.cluster.pods import PodRecord
 from podium.decide.placement import Placement, place
 from podium.decide.post_filter import ask_post_filters
 from podium.framework.configuration import Configuration, default_configuration
-from podium.framework.errors import Calling, PluginError
-from podium.framework.events import Action as Change
-from podium.framework.events import ClusterEvent, Resource
+from podium.framework.errors import PluginError
 from podium.framework.feature_gates import FeatureGates
 from podium.framework.plugin import PostFilterResult
-from podium.framework.profile_builder import build_profiles
-from podium.framework.registrations import registrations
-from podium.framework.registry import Registry
 from podium.framework.runner import Runner
-from podium.framework.status import SUCCESS, Code, Status, unresolvable, unschedulable
-from podium.framework.waiting_pods import WaitingPods
+from podium.framework.status import Code, Status, unschedulable
 from podium.machines.actions import (
     Action,
     Bind,
@@ -50,21 +42,15 @@ from podium.machines.observations import (
     Problem,
     Tick,
 )
-from podium.machines.scheduling.binding_cycles import BindingCycles, Failure, Stage
-from podium.machines.scheduling.cap_waits import CapWaits
+from podium.machines.scheduling.binding_cycles import Failure, Stage
 from podium.machines.scheduling.fit_error import fit_error, rejecting_plugins
-from podium.machines.scheduling.futile_preemptions import FutilePreemptions
-from podium.machines.scheduling.known_failures import KnownFailure, KnownFailures
-from podium.machines.scheduling.pod_changes import pod_changes
-from podium.machines.scheduling.pod_reports import PodReports
-from podium.machines.scheduling.preemptions import Ended, Preemptions
-from podium.machines.scheduling.queue import SchedulingQueue
-from podium.machines.scheduling.queued_pod import Place, QueuedPod, QueueSettings
-from podium.machines.scheduling.room import ASSIGNED_POD_DELETE, Room
+from podium.machines.scheduling.known_failures import KnownFailure
+from podium.machines.scheduling.parts import Parts
+from podium.machines.scheduling.pods_shown import PodsShown
+from podium.machines.scheduling.preemptions import Ended
+from podium.machines.scheduling.queued_pod import Place, QueuedPod
+from podium.machines.scheduling.room import ASSIGNED_POD_DELETE
 from podium.machines.scheduling.surroundings import Surroundings
-from podium.plugins.registry import IN_TREE
-
-PREEMPTION_GATE = "DefaultPreemption"
 
 
 class Scheduler:
@@ -81,33 +67,23 @@ class Scheduler:
         seed: int = 0,
         feature_gates: FeatureGates = FeatureGates(),  # noqa: B008 - an immutable value
     ) -> None:
-        configuration = configuration or default_configuration()
-        self.cluster = Cluster(honors_policy=feature_gates.non_preempting_priority)
+        parts = Parts(configuration or default_configuration(), seed, feature_gates)
+        self.cluster = parts.cluster
+        self.waiting_pods = parts.waiting_pods
+        self.runners = parts.runners
+        self.queue = parts.queue
+        self.bindings = parts.bindings
+        self.preemptions = parts.preemptions
+        self.futile = parts.futile
+        self.cap = parts.cap
+        self.reports = parts.reports
+        self.known = parts.known
+        self._room = parts.room
+        self._pods = PodsShown(parts)
+        self._surroundings = Surroundings(self.cluster, self.queue, self.cap, self._room)
         self.seed = seed
         # Where the next sample of nodes to score starts, where profiles ask for samples; all profiles share it.
         self._cursor = 0
-        self.waiting_pods = WaitingPods()
-        profiles = build_profiles(
-            configuration, Registry(IN_TREE), self.cluster, waiting_pods=self.waiting_pods, seed=seed
-        )
-        self.runners = {name: Runner(profile, self.cluster) for name, profile in profiles.items()}
-        self.queue = SchedulingQueue(
-            {name: _sort_key(runner) for name, runner in self.runners.items()},
-            self._pre_enqueue,
-            {name: registrations(profile) for name, profile in profiles.items()},
-            QueueSettings(configuration.pod_initial_backoff_ns, configuration.pod_max_backoff_ns),
-        )
-        self.bindings = BindingCycles(self.cluster, self.waiting_pods)
-        self.preemptions = Preemptions(self.cluster)
-        self.futile = FutilePreemptions(self.cluster, configuration.max_futile_preemptions)
-        self.cap = CapWaits(self.cluster)
-        self.reports = PodReports()
-        self.known = KnownFailures(self.runners)
-        self._room = Room(self.cluster, self.runners, self.queue, self.reports, configuration.nomination_clearing)
-        self._surroundings = Surroundings(self.cluster, self.queue, self.cap, self._room)
-        # Every pod that the API shows, by uid, and the uid of each key.
-        self._pods: dict[str, PodRecord] = {}
-        self._uid_of: dict[str, str] = {}
 
     def handle(self, observation: Observation, now: int) -> list[Action]:
         """Take in an observation at ``now`` (nanoseconds) and say what to do."""
@@ -121,9 +97,9 @@ class Scheduler:
     def _observe(self, observation: Observation, now: int) -> list[Action]:
         match observation:
             case Changed(object=Pod() as pod):
-                return self._pod_changed(pod, now)
+                return self._pods.changed(pod, now)
             case Gone(object=Pod() as pod):
-                return self._pod_gone(pod.metadata.uid or pod.key, now)
+                return self._pods.gone(pod.metadata.uid or pod.key, now)
             case Changed(object=changed):
                 self.known.forget()
                 self._surroundings.changed(changed, now)
@@ -151,135 +127,6 @@ class Scheduler:
         if self.queue.can_pop or self.cap.is_awaited or self.bindings.next_deadline() is not None:
             return False
         return all(pod.error_count > 1 for pod in self.queue.pods(Place.BACKOFF))
-
-    # What the API shows
-
-    def _pod_changed(self, pod: Pod, now: int) -> list[Action]:
-        uid = pod.metadata.uid or pod.key
-        namesake = self._uid_of.get(pod.key)
-        actions: list[Action] = []
-        if namesake is not None and namesake != uid:
-            actions += self._pod_gone(namesake, now)
-        if pod.is_terminal:
-            if pod.status.phase == "Failed" and uid in self._pods:
-                self.futile.rejected(self._pods[uid], pod.spec.node_name, now)
-            return actions + self._pod_gone(uid, now)
-        record = self._pods[uid] = self.cluster.read(pod)
-        self._uid_of[record.key] = uid
-        if record.node_name:
-            if pod.status.phase == "Running":
-                self.futile.runs(record, now)
-            return [*actions, *self._clear_stray(record), *self._assigned(record, now)]
-        if record.scheduler_name in self.runners and not record.terminating:
-            self._pending(record, now)
-            return actions
-        return actions + self._withdraw(record, now)
-
-    def _assigned(self, record: PodRecord, now: int) -> list[Action]:
-        """A pod is on a node: newly seen, bound by us or by others, or changed there."""
-        self.known.forget()
-        uid, before = record.uid, self.cluster.placed.get(record.uid)
-        is_new = before is None or self.bindings.is_assumed(uid)
-        actions = self.bindings.seen(uid, record.node_name)
-        nominated = self.cluster.nominations.node_of(uid)
-        self._forget_pending(uid)
-        record.nominated_node_name = ""
-        if before is None:
-            self.cluster.add_pod(record)
-        else:
-            self.cluster.replace_pod(record)
-        if before is None or is_new:
-            event = ClusterEvent(Resource.ASSIGNED_POD, Change.ADD, None, record, "AssignedPodAdd")
-        else:
-            changes = pod_changes(before, record)
-            event = ClusterEvent(Resource.ASSIGNED_POD, changes, before, record, "AssignedPodUpdate")
-        self.queue.move(event, now)
-        if before is not None and before.node_name != record.node_name:
-            self._room.opened(before, now)
-        if nominated not in ("", record.node_name):
-            self._room.went_elsewhere(record, nominated, now)
-        return actions + self._room.taken(record.node_name, record.priority, record.key, now)
-
-    def _pending(self, record: PodRecord, now: int) -> None:
-        """A pod of ours waits for a node: newly seen, or changed while it waits."""
-        uid, shown = record.uid, record.nominated_node_name
-        known = self.cluster.nominations.node_of(uid)
-        wanted = shown if self.reports.read(uid, shown) else known
-        record.nominated_node_name = ""
-        if known or wanted or uid in self.bindings:
-            self.known.forget()
-        if uid in self.bindings.unseen:
-            return
-        if uid in self.bindings:
-            self._assumed_changed(record, now)
-        elif wanted and self._holds_place(record):
-            self.cluster.nominations.put(record, wanted)
-        elif known:
-            self.cluster.nominations.remove(uid)
-        self.queue.update(record, now)
-        if known and uid not in self.bindings and known != wanted:
-            self._room.given_up(record, known, now)
-
-    def _holds_place(self, record: PodRecord) -> bool:
-        """Whether a nomination of the pod counts; one that is gated when it is first seen has none until it changes.
-
-        kube-scheduler notes a new pod's nomination when the pod enters the active queue, and that of a pod which it
-        knows with every update (backend/queue/scheduling_queue.go, moveToActiveQ and Update).
-        """
-        return (
-            self.queue.find(record.uid) is not None
-            or self.runners[record.scheduler_name].pre_enqueue(record).is_success
-        )
-
-    def _assumed_changed(self, record: PodRecord, now: int) -> None:
-        """A pod on its way to its node may get other labels, which others look at."""
-        before = self.cluster.placed[record.uid]
-        if before.pod_class is not record.pod_class:
-            changed = replace(record, node_name=before.node_name)
-            self.cluster.replace_pod(changed)
-            changes = pod_changes(before, changed)
-            self.queue.move(ClusterEvent(Resource.ASSIGNED_POD, changes, before, changed, "AssignedPodUpdate"), now)
-
-    def _clear_stray(self, record: PodRecord) -> list[Action]:
-        """Clear the nomination of a pod of ours that is bound.
-
-        The binding has cleared it, so it was written by us before we knew of the binding, or by our predecessor.
-        """
-        if not record.nominated_node_name or record.scheduler_name not in self.runners:
-            return []
-        return [ClearNomination(record.key, record.uid, record.scheduler_name)]
-
-    def _pod_gone(self, uid: str, now: int) -> list[Action]:
-        record = self._pods.pop(uid, None)
-        if record is None:
-            return []
-        if self._uid_of.get(record.key) == uid:
-            del self._uid_of[record.key]
-        return self._withdraw(record, now)
-
-    def _withdraw(self, record: PodRecord, now: int) -> list[Action]:
-        """A pod neither takes nor wants room: it is gone, or without a node and deleted or another scheduler's."""
-        uid, placed = record.uid, self.cluster.placed.get(record.uid)
-        nominated = self.cluster.nominations.node_of(uid)
-        self.known.forget()
-        actions: list[Action] = [*self.bindings.withdraw(uid)]
-        self.cluster.devices.forget_in_flight(uid)
-        self._forget_pending(uid)
-        self.futile.forget(record)
-        if uid in self.cluster.placed:
-            self.cluster.remove_pod(uid)
-        if placed is not None:
-            self._room.opened(placed, now)
-        elif nominated:
-            self._room.given_up(record, nominated, now)
-        return actions
-
-    def _forget_pending(self, uid: str) -> None:
-        self.queue.delete(uid)
-        self.preemptions.forget(uid)
-        self.cluster.nominations.remove(uid)
-        self.reports.forget(uid)
-        self.cap.forget(uid)
 
     # How actions ended
 
@@ -472,26 +319,3 @@ class Scheduler:
             elif not victim.terminating:
                 left.append(victim)
         return left, actions
-
-    def _pre_enqueue(self, pod: PodRecord) -> Status:
-        status = self.runners[pod.scheduler_name].pre_enqueue(pod)
-        if not status.is_success:
-            return status
-        if self.preemptions.holds(pod.uid):
-            return unresolvable("waiting for the preemption for this pod to be finished").by(PREEMPTION_GATE)
-        return SUCCESS
-
-
-def _sort_key(runner: Runner) -> Callable[[PodRecord, int], tuple[int, ...]]:
-    """The order that the profile's QueueSort gives. It raises PluginError where that fails, or cannot be compared."""
-
-    def sort_key(pod: PodRecord, queued_ns: int) -> tuple[int, ...]:
-        plugin = runner.profile.queue_sort
-        name = "" if plugin is None else plugin.name
-        with Calling(name, "QueueSort", pod):
-            key: Any = runner.sort_key(pod, queued_ns)
-        if isinstance(key, tuple) and all(isinstance(part, int) for part in key):
-            return key
-        raise PluginError(f"plugin {name} answered at QueueSort for pod {pod.key} with {key!r}, not with integers")
-
-    return sort_key

@@ -1,0 +1,78 @@
+"""What a scheduler is put together from, and how its parts are joined."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from podium.cluster.cluster import Cluster
+from podium.cluster.pods import PodRecord
+from podium.framework.configuration import Configuration
+from podium.framework.errors import Calling, PluginError
+from podium.framework.feature_gates import FeatureGates
+from podium.framework.profile_builder import build_profiles
+from podium.framework.registrations import registrations
+from podium.framework.registry import Registry
+from podium.framework.runner import Runner
+from podium.framework.status import SUCCESS, Status, unresolvable
+from podium.framework.waiting_pods import WaitingPods
+from podium.machines.scheduling.binding_cycles import BindingCycles
+from podium.machines.scheduling.cap_waits import CapWaits
+from podium.machines.scheduling.futile_preemptions import FutilePreemptions
+from podium.machines.scheduling.known_failures import KnownFailures
+from podium.machines.scheduling.pod_reports import PodReports
+from podium.machines.scheduling.preemptions import Preemptions
+from podium.machines.scheduling.queue import SchedulingQueue
+from podium.machines.scheduling.queued_pod import QueueSettings
+from podium.machines.scheduling.room import Room
+from podium.plugins.registry import IN_TREE
+
+PREEMPTION_GATE = "DefaultPreemption"
+
+
+class Parts:
+    """The parts of one scheduler, which share them; each belongs to it alone."""
+
+    def __init__(self, configuration: Configuration, seed: int, feature_gates: FeatureGates) -> None:
+        self.cluster = Cluster(honors_policy=feature_gates.non_preempting_priority)
+        self.waiting_pods = WaitingPods()
+        profiles = build_profiles(
+            configuration, Registry(IN_TREE), self.cluster, waiting_pods=self.waiting_pods, seed=seed
+        )
+        self.runners = {name: Runner(profile, self.cluster) for name, profile in profiles.items()}
+        self.queue = SchedulingQueue(
+            {name: _sort_key(runner) for name, runner in self.runners.items()},
+            self._pre_enqueue,
+            {name: registrations(profile) for name, profile in profiles.items()},
+            QueueSettings(configuration.pod_initial_backoff_ns, configuration.pod_max_backoff_ns),
+        )
+        self.bindings = BindingCycles(self.cluster, self.waiting_pods)
+        self.preemptions = Preemptions(self.cluster)
+        self.futile = FutilePreemptions(self.cluster, configuration.max_futile_preemptions)
+        self.cap = CapWaits(self.cluster)
+        self.reports = PodReports()
+        self.known = KnownFailures(self.runners)
+        self.room = Room(self.cluster, self.runners, self.queue, self.reports, configuration.nomination_clearing)
+
+    def _pre_enqueue(self, pod: PodRecord) -> Status:
+        status = self.runners[pod.scheduler_name].pre_enqueue(pod)
+        if not status.is_success:
+            return status
+        if self.preemptions.holds(pod.uid):
+            return unresolvable("waiting for the preemption for this pod to be finished").by(PREEMPTION_GATE)
+        return SUCCESS
+
+
+def _sort_key(runner: Runner) -> Callable[[PodRecord, int], tuple[int, ...]]:
+    """The order that the profile's QueueSort gives. It raises PluginError where that fails, or cannot be compared."""
+
+    def sort_key(pod: PodRecord, queued_ns: int) -> tuple[int, ...]:
+        plugin = runner.profile.queue_sort
+        name = "" if plugin is None else plugin.name
+        with Calling(name, "QueueSort", pod):
+            key: Any = runner.sort_key(pod, queued_ns)
+        if isinstance(key, tuple) and all(isinstance(part, int) for part in key):
+            return key
+        raise PluginError(f"plugin {name} answered at QueueSort for pod {pod.key} with {key!r}, not with integers")
+
+    return sort_key

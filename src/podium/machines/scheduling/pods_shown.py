@@ -1,0 +1,164 @@
+"""What the API shows of pods: on which node each of them is, who waits for one, and who is gone.
+
+Source: pkg/scheduler/eventhandlers.go.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from podium.api.pod import Pod
+from podium.cluster.pods import PodRecord
+from podium.framework.events import Action as Change
+from podium.framework.events import ClusterEvent, Resource
+from podium.machines.actions import Action, ClearNomination
+from podium.machines.scheduling.parts import Parts
+from podium.machines.scheduling.pod_changes import pod_changes
+
+
+class PodsShown:
+    """Brings cluster, queue and binding cycles up to date with the pods that the API shows."""
+
+    def __init__(self, parts: Parts) -> None:
+        self._cluster = parts.cluster
+        self._runners = parts.runners
+        self._queue = parts.queue
+        self._bindings = parts.bindings
+        self._preemptions = parts.preemptions
+        self._futile = parts.futile
+        self._cap = parts.cap
+        self._reports = parts.reports
+        self._known = parts.known
+        self._room = parts.room
+        # Every pod that the API shows, by uid, and the uid of each key.
+        self._pods: dict[str, PodRecord] = {}
+        self._uid_of: dict[str, str] = {}
+
+    def changed(self, pod: Pod, now: int) -> list[Action]:
+        """A pod was added or changed."""
+        uid = pod.metadata.uid or pod.key
+        namesake = self._uid_of.get(pod.key)
+        actions: list[Action] = []
+        if namesake is not None and namesake != uid:
+            actions += self.gone(namesake, now)
+        if pod.is_terminal:
+            if pod.status.phase == "Failed" and uid in self._pods:
+                self._futile.rejected(self._pods[uid], pod.spec.node_name, now)
+            return actions + self.gone(uid, now)
+        record = self._pods[uid] = self._cluster.read(pod)
+        self._uid_of[record.key] = uid
+        if record.node_name:
+            if pod.status.phase == "Running":
+                self._futile.runs(record, now)
+            return [*actions, *self._clear_stray(record), *self._assigned(record, now)]
+        if record.scheduler_name in self._runners and not record.terminating:
+            self._pending(record, now)
+            return actions
+        return actions + self._withdraw(record, now)
+
+    def gone(self, uid: str, now: int) -> list[Action]:
+        """A pod is no more, or has ended; nothing if it is not known."""
+        record = self._pods.pop(uid, None)
+        if record is None:
+            return []
+        if self._uid_of.get(record.key) == uid:
+            del self._uid_of[record.key]
+        return self._withdraw(record, now)
+
+    def _assigned(self, record: PodRecord, now: int) -> list[Action]:
+        """A pod is on a node: newly seen, bound by us or by others, or changed there."""
+        self._known.forget()
+        uid, before = record.uid, self._cluster.placed.get(record.uid)
+        is_new = before is None or self._bindings.is_assumed(uid)
+        actions = self._bindings.seen(uid, record.node_name)
+        nominated = self._cluster.nominations.node_of(uid)
+        self._forget_pending(uid)
+        record.nominated_node_name = ""
+        if before is None:
+            self._cluster.add_pod(record)
+        else:
+            self._cluster.replace_pod(record)
+        if before is None or is_new:
+            event = ClusterEvent(Resource.ASSIGNED_POD, Change.ADD, None, record, "AssignedPodAdd")
+        else:
+            changes = pod_changes(before, record)
+            event = ClusterEvent(Resource.ASSIGNED_POD, changes, before, record, "AssignedPodUpdate")
+        self._queue.move(event, now)
+        if before is not None and before.node_name != record.node_name:
+            self._room.opened(before, now)
+        if nominated not in ("", record.node_name):
+            self._room.went_elsewhere(record, nominated, now)
+        return actions + self._room.taken(record.node_name, record.priority, record.key, now)
+
+    def _pending(self, record: PodRecord, now: int) -> None:
+        """A pod of ours waits for a node: newly seen, or changed while it waits."""
+        uid, shown = record.uid, record.nominated_node_name
+        known = self._cluster.nominations.node_of(uid)
+        wanted = shown if self._reports.read(uid, shown) else known
+        record.nominated_node_name = ""
+        if known or wanted or uid in self._bindings:
+            self._known.forget()
+        if uid in self._bindings.unseen:
+            return
+        if uid in self._bindings:
+            self._assumed_changed(record, now)
+        elif wanted and self._holds_place(record):
+            self._cluster.nominations.put(record, wanted)
+        elif known:
+            self._cluster.nominations.remove(uid)
+        self._queue.update(record, now)
+        if known and uid not in self._bindings and known != wanted:
+            self._room.given_up(record, known, now)
+
+    def _holds_place(self, record: PodRecord) -> bool:
+        """Whether a nomination of the pod counts; one that is gated when it is first seen has none until it changes.
+
+        kube-scheduler notes a new pod's nomination when the pod enters the active queue, and that of a pod which it
+        knows with every update (backend/queue/scheduling_queue.go, moveToActiveQ and Update).
+        """
+        return (
+            self._queue.find(record.uid) is not None
+            or self._runners[record.scheduler_name].pre_enqueue(record).is_success
+        )
+
+    def _assumed_changed(self, record: PodRecord, now: int) -> None:
+        """A pod on its way to its node may get other labels, which others look at."""
+        before = self._cluster.placed[record.uid]
+        if before.pod_class is not record.pod_class:
+            changed = replace(record, node_name=before.node_name)
+            self._cluster.replace_pod(changed)
+            changes = pod_changes(before, changed)
+            self._queue.move(ClusterEvent(Resource.ASSIGNED_POD, changes, before, changed, "AssignedPodUpdate"), now)
+
+    def _clear_stray(self, record: PodRecord) -> list[Action]:
+        """Clear the nomination of a pod of ours that is bound.
+
+        The binding has cleared it, so it was written by us before we knew of the binding, or by our predecessor.
+        """
+        if not record.nominated_node_name or record.scheduler_name not in self._runners:
+            return []
+        return [ClearNomination(record.key, record.uid, record.scheduler_name)]
+
+    def _withdraw(self, record: PodRecord, now: int) -> list[Action]:
+        """A pod neither takes nor wants room: it is gone, or without a node and deleted or another scheduler's."""
+        uid, placed = record.uid, self._cluster.placed.get(record.uid)
+        nominated = self._cluster.nominations.node_of(uid)
+        self._known.forget()
+        actions: list[Action] = [*self._bindings.withdraw(uid)]
+        self._cluster.devices.forget_in_flight(uid)
+        self._forget_pending(uid)
+        self._futile.forget(record)
+        if uid in self._cluster.placed:
+            self._cluster.remove_pod(uid)
+        if placed is not None:
+            self._room.opened(placed, now)
+        elif nominated:
+            self._room.given_up(record, nominated, now)
+        return actions
+
+    def _forget_pending(self, uid: str) -> None:
+        self._queue.delete(uid)
+        self._preemptions.forget(uid)
+        self._cluster.nominations.remove(uid)
+        self._reports.forget(uid)
+        self._cap.forget(uid)
