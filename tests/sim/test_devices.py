@@ -24,6 +24,7 @@ from tests.devices import (
     resource_slice,
     using,
 )
+from tests.sim.device_invariants import check_devices, claims, held
 from tests.sim.objects import scenario
 from tests.sim.played import pods, simulation_of, told
 from tests.store.objects import Raw, node, pod
@@ -50,35 +51,8 @@ def simulated(*objects: Raw, faults: Faults | None = None, **settings: Any) -> S
 def played(*objects: Raw, **settings: Any) -> Simulation:
     simulation = simulated(*objects, **settings)
     while simulation.step():
-        check(simulation)
+        check_devices(simulation.store)
     return simulation
-
-
-def claims(simulation: Simulation) -> dict[str, ResourceClaim]:
-    found = (one.object for one in simulation.store.objects("ResourceClaim"))
-    return {one.metadata.name: one for one in found if isinstance(one, ResourceClaim)}
-
-
-def held(simulation: Simulation) -> Counter[tuple[str, str]]:
-    """How many claims hold each device of their own."""
-    return Counter(
-        (result.pool, result.device)
-        for one in claims(simulation).values()
-        if one.status.allocation is not None
-        for result in one.status.allocation.devices.results
-        if result.share_id is None and not result.admin_access
-    )
-
-
-def check(simulation: Simulation) -> None:
-    """No device is held twice, and what runs has the devices that it claims."""
-    assert max(held(simulation).values(), default=0) <= 1
-    found = claims(simulation)
-    for one in pods(simulation).values():
-        if one.status.phase != "Running" or not one.spec.node_name:
-            continue
-        for name in (status.resource_claim_name for status in one.status.resource_claim_statuses):
-            assert name is None or found[name].is_reserved_for(one.metadata.uid), one.key
 
 
 def asking(name: str, **requests: str) -> Raw:
@@ -105,7 +79,7 @@ def test_a_pod_gets_devices_and_gives_them_back_when_it_ends() -> None:
         "0 Scheduled default/a on n1 by default-scheduler",
         "30 Scheduled default/b on n1 by default-scheduler",
     ]
-    assert claims(simulation) == {}
+    assert claims(simulation.store) == {}
 
 
 def test_pods_share_a_claim_where_its_devices_are() -> None:
@@ -120,7 +94,7 @@ def test_pods_share_a_claim_where_its_devices_are() -> None:
     )
 
     assert where(simulation) == {"a": "n2", "b": "n2"}
-    (found,) = claims(simulation).values()
+    (found,) = claims(simulation.store).values()
     assert sorted(one.name for one in found.status.reserved_for) == ["a", "b"]
 
 
@@ -143,7 +117,7 @@ def test_extended_resources_get_devices_where_the_node_has_none_of_them_itself()
         {"containerName": "main", "resourceName": "example.com/gpu", "requestName": "container-0-request-1"}
     ]
     assert status["resourceClaimName"].startswith("a-extended-resources-")
-    assert claims(simulation) == {}
+    assert claims(simulation.store) == {}
 
 
 def test_a_claim_that_nobody_uses_is_freed_for_a_pod_that_can_run_elsewhere_alone() -> None:
@@ -160,7 +134,7 @@ def test_a_claim_that_nobody_uses_is_freed_for_a_pod_that_can_run_elsewhere_alon
     )
 
     assert where(simulation)["a"] == "n2"
-    assert held(simulation) == {("n2", "g"): 1}
+    assert held(simulation.store) == {("n2", "g"): 1}
 
 
 def test_a_pod_waits_until_its_devices_are_ready() -> None:
@@ -179,7 +153,7 @@ def test_a_pod_waits_until_its_devices_are_ready() -> None:
         lambda store: store.update_status({**stored.raw, "status": status}), "driver", simulation.now
     )
     while simulation.step():
-        check(simulation)
+        check_devices(simulation.store)
 
     assert where(simulation)["a"] == "n1"
     assert [line.split()[0] for line in told(simulation, "Scheduled")] == ["15"]
@@ -250,9 +224,9 @@ def test_whatever_fails_no_device_is_given_twice_and_all_pods_get_theirs(seed: i
     )
     steps = 0
     while simulation.step():
-        check(simulation)
+        check_devices(simulation.store)
         steps += 1
         assert steps < 20_000
 
     assert {one.status.phase for one in pods(simulation).values()} == {"Succeeded"}
-    assert held(simulation) == {}
+    assert held(simulation.store) == {}
