@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from typing import Any
 
 import pytest
 
-from podium.api.resource_claims import ResourceClaim
 from podium.machines.scheduling.scheduler import Scheduler
 from podium.sim.component import Component
 from podium.sim.faults import DrawnFaults, Fault, Faults
