@@ -27,8 +27,8 @@ def held(store: Store) -> Counter[tuple[str, str]]:
 def check_devices(store: Store, *, may_be_given_twice: bool = False) -> None:
     """No device is held twice, and what runs has the devices that it claims.
 
-    ``may_be_given_twice``: a scheduler that has crashed forgets which devices it is giving away, an old list shows it as
-    free what is taken, and the API server compares no claim with others.
+    ``may_be_given_twice``: a scheduler that has crashed forgets which devices it is giving away, an old list shows it
+    as free what is taken, and the API server compares no claim with others.
     """
     assert may_be_given_twice or max(held(store).values(), default=0) <= 1
     found = claims(store)
