@@ -16,7 +16,7 @@ from podium.sim.simulation import Simulation
 from podium.store.watch_log import WatchEvent
 from tests.sim.api_invariants import Replay, check_requests
 from tests.sim.budget_invariants import DISRUPTIONS_COUNT_NS, BudgetChecker
-from tests.sim.device_invariants import check_devices
+from tests.sim.device_invariants import check_devices, check_devices_at_rest
 from tests.sim.fleet_stories import CALM, Feature
 from tests.sim.invariants import is_ready
 from tests.sim.judged_scheduler import JudgedScheduler, is_to_be_scheduled
@@ -49,13 +49,14 @@ class FleetChecker:
                 self._check_kubelet(event)
         self.replay.check()
         check_room(self.store, filter(is_running, self.pods()))
-        check_devices(self.store)
         self._check_ordinals()
+        check_devices(self.store, may_be_given_twice=any(one.life > 1 for one in self.schedulers))
 
     def at_rest(self) -> None:
         """What holds once nothing is left to happen, and no fault comes in between."""
         self.budgets.at_rest(self.pods(), self.simulation.now)
         self._check_workloads()
+        check_devices_at_rest(self.store)
         # L5
         for pod in self.pods():
             is_endless = pod.metadata.annotations.get(TERMINATION) == "never"
@@ -161,11 +162,11 @@ class FleetChecker:
         waiting = {one.metadata.uid for one in self.pods() if is_to_be_scheduled(one)}
         ours = {uid for uid in waiting if scheduler.pod(uid).spec.scheduler_name in scheduler.runners}
         assert {queued.record.uid for queued in scheduler.queue} == ours
-        # L1. Those with affinity may have to wait for the flush; the oracle knows nothing of devices.
+        # L1. Those with affinity may have to wait for the flush. What claims have to do with it, the oracle cannot say.
         sight = scheduler.sight()
         for uid in sorted(ours):
             pod = scheduler.pod(uid)
-            if not pod.spec.affinity and not pod.spec.scheduling_gates and not pod.spec.resource_claims:
+            if not pod.spec.affinity and not pod.spec.resource_claims and not pod.spec.scheduling_gates:
                 assert not sight.feasible(pod), f"{pod.key} would fit on {sight.feasible(pod)}"
 
 

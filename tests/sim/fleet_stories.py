@@ -7,6 +7,7 @@ from collections.abc import Callable
 from enum import StrEnum
 from random import Random
 
+from tests.devices import claim, claim_template, device, device_class, devices_of, using
 from tests.sim.drawn_story import DrawnStory
 from tests.sim.objects import scenario
 from tests.store.objects import Raw, node, pod, priority_class
@@ -33,6 +34,7 @@ class Feature(StrEnum):
     POLICIES = "preemption policies"
     QUOTA = "a quota by priority"
     DEFAULTS = "default budgets, rates and caps"
+    DEVICES = "claims for devices"
 
 
 CALM = frozenset(
@@ -49,6 +51,7 @@ class FleetStory(DrawnStory):
         self.features = features
         self.nodes: dict[str, Raw] = {}
         self.down: set[str] = set()
+        self.generation = 0
         self.pods: list[str] = []
         self.workloads: list[tuple[str, str]] = []
         self.objects = self._beginning()
@@ -90,6 +93,9 @@ class FleetStory(DrawnStory):
             objects.append(self._policy())
         if Feature.QUOTA in self.features:
             objects.append(self._quota())
+        if Feature.DEVICES in self.features:
+            objects += [device_class(), claim_template("gpu"), claim("shared")]
+            objects += [self._devices(name) for name in self.nodes if self.chance(0.7)]
         return [*self.nodes.values(), *objects, *(self._pod() for _ in range(self.random.randint(1, 4)))]
 
     def _new_node(self) -> Raw:
@@ -110,6 +116,19 @@ class FleetStory(DrawnStory):
             spec["schedulerName"] = "second"
         spec["terminationGracePeriodSeconds"] = self.random.choice((0, 2, 10, 30))
         return spec
+
+    def _devices(self, name: str) -> Raw:
+        """The GPUs of a node, as they are published last."""
+        self.generation += 1
+        gpus = [device(f"g{number}") for number in range(self.random.randint(1, 2))]
+        return devices_of(name, *gpus, generation=self.generation)
+
+    def _claiming(self, raw: Raw, *, shared: bool) -> Raw:
+        """The pod, or the template, that may use devices; schedulers do not see what others are about to give."""
+        is_seconds = raw["spec"].get("schedulerName") == "second"
+        if Feature.DEVICES not in self.features or is_seconds or not self.chance(0.4):
+            return raw
+        return using(raw, "shared") if shared and self.chance(0.4) else using(raw, template="gpu")
 
     def _annotations(self) -> Raw:
         found: Raw = {}
@@ -133,7 +152,8 @@ class FleetStory(DrawnStory):
         spec = self._spec(self.random.randint(0, 3))
         if self.chance(0.2):
             spec["affinity"] = {"podAntiAffinity": _apart(app)}
-        return {"metadata": {"labels": {"app": app}, "annotations": self._annotations()}, "spec": spec}
+        template = {"metadata": {"labels": {"app": app}, "annotations": self._annotations()}, "spec": spec}
+        return self._claiming(template, shared=False)
 
     def _replicated(self, kind: str, app: str, replicas: int) -> Raw:
         self.workloads.append((kind, app))
@@ -170,7 +190,7 @@ class FleetStory(DrawnStory):
         labels = {"app": self.random.choice(("web", "db", "other"))}
         raw = pod(name, labels=labels, annotations=annotations, spec=self._spec(self.random.randint(0, 4)))
         raw["spec"]["containers"] = pod("", cpu=self.random.randint(0, 4))["spec"]["containers"]
-        return raw
+        return self._claiming(raw, shared=True)
 
     def _budget(self, app: str) -> Raw:
         limits: list[Raw] = [
@@ -220,6 +240,7 @@ class FleetStory(DrawnStory):
             (Feature.SCALING, self._roll_out, 2),
             (Feature.DELETIONS, lambda at: [{"delete": {"kind": "Pod", "outright": True, **self._some_pod()}}], 3),
             (Feature.PRESSURE, lambda at: [{"usage": {**self._some_pod(), "memory": "3Gi"}}], 3),
+            (Feature.DEVICES, lambda at: [{"apply": [self._devices(self._some_node())]}], 2),
             (Feature.SCALING, lambda at: [{"apply": [self._budget(self.random.choice(("web", "db")))]}], 2),
         ]
         possible = [(make, weight) for feature, make, weight in changes if feature is None or feature in self.features]

@@ -162,10 +162,15 @@ class JudgedScheduler(Scheduler):
 
     def _judge_plan(self, before: Sight, pod: Pod, was_nominated: str, planned: PostFilterResult) -> None:
         victims = planned.victims
-        # E4. The oracle knows nothing of volumes and devices.
-        feasible = [] if pod.spec.volumes or pod.spec.resource_claims else before.feasible(pod)
+        # E4. The oracle knows nothing of volumes, nor of devices.
+        is_plain = not pod.spec.volumes and not pod.spec.resource_claims
+        feasible = before.feasible(pod) if is_plain else []
         assert not feasible, (pod.key, feasible)
-        if was_nominated in before.nodes and before.verdict(pod, was_nominated).status != UNRESOLVABLE:
+        if (
+            not pod.spec.resource_claims
+            and was_nominated in before.nodes
+            and before.verdict(pod, was_nominated).status != UNRESOLVABLE
+        ):
             waits = any(is_preempted(one) and one.priority < pod.priority for one in before.on_node(was_nominated))
             # E7
             assert not waits or not planned.nominated_node, (pod.key, was_nominated)
@@ -183,7 +188,7 @@ class JudgedScheduler(Scheduler):
             # E2, E3
             assert before.fits(pod, node, without=gone)
             assert not any(before.fits(pod, node, without=gone - {uid}) for uid in gone), (pod.key, node, gone)
-        if self._random.random() < TRIED_AGAIN and not pod.spec.volumes:
+        if self._random.random() < TRIED_AGAIN and is_plain:
             # E5, E6
             self.preemption_plans += 1
             ways = {way.node: way.victims for way in before.best_ways(pod)}
