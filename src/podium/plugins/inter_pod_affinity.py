@@ -199,7 +199,7 @@ class InterPodAffinity:
         return any(term.topology_key in left and self._is_in_force(term) for term in opposing)
 
     def _is_in_force(self, term: AffinityTerm) -> bool:
-        """Whether a placed or nominated pod has the term among its required anti-affinity; those who wait have no say."""
+        """Whether a placed or nominated pod has the term among its required anti-affinity; who waits does not count."""
         if self._cluster.matcher(CarriesAntiAffinity(term)).count.any():
             return True
         return any(term in waiting.pod_class.required_anti_affinity for waiting, _ in self._cluster.nominations.all())
