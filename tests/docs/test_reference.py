@@ -21,6 +21,8 @@ from podium.app.simulate_command import simulate as simulate_command
 from podium.framework.plugin_set import DEFAULT_PLUGINS
 from podium.plugins.registry import IN_TREE
 from tests.conformance.test_conformance import ALL
+from tests.conformance.test_dynamic_resources import THEMES
+from tests.conformance.test_stories import STORIES, WITHOUT_CONSEQUENCE
 from tests.docs.blocks import ROOT
 
 EXAMPLES = sorted((ROOT / "examples").glob("*.yaml"))
@@ -53,6 +55,9 @@ def test_the_figures_of_conformance_are_those_of_its_tests() -> None:
     readme = text_of("README.md")
     assert f"All {small + harder:,} agree" in readme
     assert f"{small} are of small clusters, {harder} of harder ones" in readme
+    assert f"{sum(THEMES.values())} more about devices" in readme
+    assert f"{STORIES} stories" in readme
+    assert f"{STORIES - WITHOUT_CONSEQUENCE} count, and agree" in readme
 
 
 def test_every_default_plugin_is_listed_in_order_with_its_weight() -> None:

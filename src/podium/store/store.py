@@ -2,37 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from contextlib import AbstractContextManager
 from typing import Any, Literal
 
 from podium.api.avoid_list import AvoidFor
 from podium.api.disruption_policy import DisruptionPolicy
-from podium.api.disruption_rate import MAX_DISRUPTIONS
-from podium.api.limit_range import LimitRange
 from podium.api.meta import Kubernetes, Raw
 from podium.api.pod import Pod
-from podium.api.policy import PodDisruptionBudget, PriorityClass
 from podium.api.quota import ResourceQuota
-from podium.api.runtime_class import RuntimeClass
-from podium.api.storage import PersistentVolumeClaim
 from podium.api.times import parse_time
-from podium.store.admission import admit_pod
+from podium.store.admission_control import Admission
 from podium.store.binding import bound, check_binding
-from podium.store.budget_bounds import check_bounds
 from podium.store.conditions import with_condition
 from podium.store.creation import as_new, with_metadata
 from podium.store.deletion import Propagation, check_preconditions, deletion_metadata, is_due, with_propagation
 from podium.store.disruptions import Disruptions
-from podium.store.errors import already_exists, invalid, not_found, unknown_kind
+from podium.store.errors import already_exists, invalid, unknown_kind
 from podium.store.eviction import marked
 from podium.store.immutable import check_update
 from podium.store.journal import Journal, revisions_of
-from podium.store.limit_ranges import check_claim_limits
-from podium.store.listing import ListOptions, Page, list_page
+from podium.store.listing import ListOptions, Page
 from podium.store.namespaces import check_mortal, check_namespace, is_held, terminating
 from podium.store.patching import PatchType, patched
-from podium.store.priority_classes import check_default_class, check_priority_class
 from podium.store.priority_levels import missing_classes
 from podium.store.quota import Quotas
 from podium.store.readings import check_status, decoded, rereading
@@ -40,17 +31,13 @@ from podium.store.replacement import identity, key_of, replaced
 from podium.store.resource import Resource
 from podium.store.resources import Resources
 from podium.store.scale import SCALE, scale_of, scaled
-from podium.store.scope import Scope, read_scope
 from podium.store.stored import Stored
-from podium.store.watch import Watch, open_watch
-from podium.store.watch_log import WatchEvent
+from podium.store.stored_objects import EVERYTHING, StoredObjects
 
 Subresource = Literal["", "status", "scale"]
 
-_EVERYTHING = ListOptions()
 
-
-class Store:
+class Store(StoredObjects):
     """Objects of the kinds in `resources`, each at its newest version, and the log of what happened to them.
 
     Every write that changes something commits one version, the next number, and one more for each quota that counts it;
@@ -70,57 +57,12 @@ class Store:
         journal: Journal | None = None,
         require_namespaces: bool = False,
     ) -> None:
-        self.resources = resources or Resources()
-        self._revisions = revisions_of(journal, self.resources, seed, log_capacity)
+        resources = resources or Resources()
+        super().__init__(resources, revisions_of(journal, resources, seed, log_capacity))
+        self._admission = Admission(self._revisions)
         self._quotas = Quotas(self._revisions)
         self._disruptions = Disruptions(self._revisions)
         self._require_namespaces = require_namespaces
-
-    @property
-    def version(self) -> int:
-        """The last committed version; 0 before the first."""
-        return self._revisions.version
-
-    @property
-    def oldest_version(self) -> int:
-        """The version after which everything that happened is known."""
-        return self._revisions.log.oldest
-
-    def get(self, kind: str, key: str) -> Stored:
-        """The object. Raises StoreError 404."""
-        stored = self.find(kind, key)
-        if stored is None:
-            raise not_found(self.resources.named(kind), key)
-        return stored
-
-    def find(self, kind: str, key: str) -> Stored | None:
-        """The object, or None."""
-        return self._revisions.of(kind).get(key)
-
-    def objects(self, kind: str) -> list[Stored]:
-        """All objects of a kind, by key. Raises StoreError 404 for an unknown kind."""
-        self.resources.named(kind)
-        return [stored for _, stored in sorted(self._revisions.of(kind).items())]
-
-    def count(self) -> int:
-        """How many objects there are, of all kinds."""
-        return sum(len(self._revisions.of(kind)) for kind in self._revisions.kinds())
-
-    def page(self, kind: str, namespace: str = "", options: ListOptions = _EVERYTHING) -> Page:
-        """A page of a kind's objects, of one namespace or for "" of all. Raises StoreError as `list_page` does."""
-        return list_page(self._revisions, self._scope(kind, namespace, options), options)
-
-    def watch(self, kind: str, namespace: str = "", options: ListOptions = _EVERYTHING) -> Watch:
-        """What happens to a kind's objects from now or a version on. Raises StoreError as `open_watch` does."""
-        return open_watch(self._revisions, self._scope(kind, namespace, options), options)
-
-    def events_since(self, version: int) -> list[WatchEvent]:
-        """What was committed after `version`, in order. Raises StoreError 410 and 504 as `WatchLog.since` does."""
-        return self._revisions.log.since(version)
-
-    def compact(self, version: int) -> None:
-        """Forget what happened up to `version`: lists and watches of earlier versions are answered with 410."""
-        self._revisions.log.compact(version)
 
     def transaction(self, *, dry_run: bool = False) -> AbstractContextManager[None]:
         """Let the writes within become known together, or none of them after an error.
@@ -158,9 +100,7 @@ class Store:
             check_namespace(self._revisions, resource, namespace, key, must_exist=must_exist)
             if self.find(resource.name, key) is not None:
                 raise already_exists(resource, key)
-            admitted = self._admitted(resource, named, object_)
-            if not uid and not was_there and isinstance(object_, PodDisruptionBudget):
-                check_bounds(resource, object_, self._revisions, self._priority_classes())
+            admitted = self._admission.admit(resource, named, object_, was_there=was_there)
             if not uid:
                 admitted = {**admitted, "metadata": {**admitted["metadata"], "uid": self._revisions.identities.uid()}}
             elif not self._revisions.identities.give(uid):
@@ -180,10 +120,7 @@ class Store:
         updated = replaced(previous, raw)
         object_ = decoded(previous.resource, updated, previous.raw)
         check_update(previous, updated, object_)
-        if isinstance(object_, PriorityClass):
-            check_default_class(previous.resource, object_, self._priority_classes().values())
-        if isinstance(object_, PodDisruptionBudget) and _is_tightened(previous.object, object_):
-            check_bounds(previous.resource, object_, self._revisions, self._priority_classes())
+        self._admission.check_update(previous, object_)
         if isinstance(object_, DisruptionPolicy) and isinstance(previous.object, DisruptionPolicy):
             return self._update_policy(previous, previous.object, updated, object_)
         return self._commit(previous.resource, previous, updated, object_)
@@ -300,7 +237,7 @@ class Store:
         self,
         kind: str,
         namespace: str = "",
-        options: ListOptions = _EVERYTHING,
+        options: ListOptions = EVERYTHING,
         *,
         now: int,
         grace_seconds: int | None = None,
@@ -359,45 +296,14 @@ class Store:
         """Create the PriorityClasses that a DisruptionPolicy lacks."""
         if isinstance(stored.object, DisruptionPolicy):
             created = parse_time(stored.raw["metadata"]["creationTimestamp"])
-            for raw in missing_classes(stored.object, self._priority_classes()):
+            for raw in missing_classes(stored.object, self._admission.priority_classes()):
                 self.create(raw, now=created)
-
-    def _scope(self, kind: str, namespace: str, options: ListOptions) -> Scope:
-        return read_scope(self.resources.named(kind), namespace, options.label_selector, options.field_selector)
 
     def _free_name(self, kind: str, namespace: str, base: str) -> str:
         while True:
             name = self._revisions.identities.name(base)
             if self.find(kind, key_of({"namespace": namespace, "name": name})) is None:
                 return name
-
-    def _admitted(self, resource: Resource, raw: Raw, object_: Kubernetes) -> Raw:
-        if resource.type is Pod:
-            ranges = self._limit_ranges(object_.metadata.namespace)
-            return admit_pod(raw, object_.key, self._priority_classes(), ranges, self._runtime_classes())
-        if isinstance(object_, PersistentVolumeClaim) and not object_.metadata.uid:
-            ranges = self._limit_ranges(object_.metadata.namespace)
-            check_claim_limits(resource, object_.key, object_.spec.resources.requests, ranges)
-        if isinstance(object_, PriorityClass):
-            check_priority_class(resource, object_)
-            # A dump of a cluster may have several defaults.
-            if not object_.metadata.uid:
-                check_default_class(resource, object_, self._priority_classes().values())
-        return raw
-
-    def _priority_classes(self) -> Mapping[str, PriorityClass]:
-        classes: dict[str, Any] = {name: stored.object for name, stored in self._revisions.of("PriorityClass").items()}
-        return classes
-
-    def _runtime_classes(self) -> Mapping[str, RuntimeClass]:
-        classes: dict[str, Any] = {name: stored.object for name, stored in self._revisions.of("RuntimeClass").items()}
-        return classes
-
-    def _limit_ranges(self, namespace: str) -> list[LimitRange]:
-        if not self._revisions.of("LimitRange"):
-            return []
-        found = (stored.object for stored in self._revisions.in_namespace("LimitRange", namespace))
-        return [one for one in found if isinstance(one, LimitRange)]
 
     def _expect(self, kind: str, key: str, uid: str, resource_version: str = "") -> Stored:
         stored = self.get(kind, key)
@@ -422,14 +328,6 @@ class Store:
         with self.transaction():
             self._quotas.charge(previous, None if is_gone else Stored(raw, object_, 0, resource))
             return self._revisions.write(resource, previous, raw, object_, is_gone=is_gone)
-
-
-def _is_tightened(before: Kubernetes, after: PodDisruptionBudget) -> bool:
-    """Whether a budget may have become stricter: it asks for something else than before."""
-    if not isinstance(before, PodDisruptionBudget):
-        return True
-    old, new = ((one.spec, one.metadata.annotations.get(MAX_DISRUPTIONS)) for one in (before, after))
-    return old != new
 
 
 def _pod(stored: Stored) -> Pod:

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from podium.api.names import label_name_problem
 from podium.api.validation import finding
 from podium.api.validation.amounts import check_requirements, container_resource_problem
 from podium.api.validation.environment import check_environment
 from podium.api.validation.formats import ip_problem, port_name_problem, port_problem
+from podium.api.validation.metadata import check_own_name
 from podium.api.validation.mounts import check_mounts
 from podium.api.validation.place import Place
 from podium.api.validation.probes import check_lifecycle, check_probes
@@ -70,14 +70,7 @@ def check_host_network_ports(spec: Place) -> None:
 
 def _check_container(container: Place, surroundings: Surroundings, names: set[str]) -> None:
     """What holds for containers of every sort; `names` are those of the pod's containers before it."""
-    name = container.text("name")
-    if not name:
-        container.required("name")
-    elif name in names:
-        container.duplicate("name", name)
-    else:
-        container.check("name", label_name_problem(name))
-    names.add(name)
+    check_own_name(container, names)
     _check_image(container, surroundings.is_template)
     container.check_one_of("terminationMessagePolicy", _MESSAGE_POLICIES)
     container.check_one_of("imagePullPolicy", _PULL_POLICIES)

@@ -90,3 +90,16 @@ def _check_finalizers(metadata: Place) -> None:
         one.check("", label_key_problem(one.value))
         if "/" not in one.value and one.value not in _FINALIZERS:
             one.invalid("", one.value, "name is neither a standard finalizer name nor is it fully qualified")
+
+
+def check_own_name(item: Place, names: set[str]) -> str:
+    """The name of an item in a list, which none of the `names` before it may be; returns it, and adds it to them."""
+    name = item.text("name")
+    if not name:
+        item.required("name")
+    elif name in names:
+        item.duplicate("name", name)
+    else:
+        item.check("name", label_name_problem(name))
+    names.add(name)
+    return name

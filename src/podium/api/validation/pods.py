@@ -20,7 +20,7 @@ from podium.api.validation.amounts import amount, check_overhead, check_requirem
 from podium.api.validation.containers import Surroundings, check_containers, check_host_network_ports
 from podium.api.validation.finding import Finding
 from podium.api.validation.formats import ip_problem, search_domain_problem
-from podium.api.validation.metadata import check_annotations, check_pod_annotations
+from podium.api.validation.metadata import check_annotations, check_own_name, check_pod_annotations
 from podium.api.validation.place import Place
 from podium.api.validation.placement import check_gates, check_spread, check_tolerations
 from podium.api.validation.security import check_pod_security
@@ -181,14 +181,7 @@ def _check_claims(spec: Place) -> frozenset[str]:
     """The resource claims of a pod; returns their names."""
     names: set[str] = set()
     for claim in spec.objects("resourceClaims"):
-        name = claim.text("name")
-        if not name:
-            claim.required("name")
-        elif name in names:
-            claim.duplicate("name", name)
-        else:
-            claim.check("name", label_name_problem(name))
-        names.add(name)
+        name = check_own_name(claim, names)
         given = [one for one in ("resourceClaimName", "resourceClaimTemplateName") if claim.has(one)]
         if len(given) > 1:
             detail = "at most one of `resourceClaimName` or `resourceClaimTemplateName` may be specified"

@@ -6,11 +6,12 @@ from collections.abc import Callable, Mapping
 from types import MappingProxyType
 from typing import Any
 
-from podium.api.names import label_name_problem, subdomain_problem
+from podium.api.names import subdomain_problem
 from podium.api.validation.amounts import amount
 from podium.api.validation.claims import check_claim_spec
 from podium.api.validation.environment import check_field_reference, check_resource_reference
 from podium.api.validation.formats import backsteps_problem, descending_problem, local_path_problem
+from podium.api.validation.metadata import check_own_name
 from podium.api.validation.place import Place
 
 Volumes = Mapping[str, Mapping[str, Any]]
@@ -67,14 +68,7 @@ def check_volumes(spec: Place, pod_name: str) -> Volumes:
     made = {f"{pod_name}-{one.text('name')}" for one in volumes if one.has("ephemeral")} if pod_name else set()
     seen: set[str] = set()
     for volume in volumes:
-        name = volume.text("name")
-        if not name:
-            volume.required("name")
-        elif name in seen:
-            volume.duplicate("name", name)
-        else:
-            volume.check("name", label_name_problem(name))
-        seen.add(name)
+        name = check_own_name(volume, seen)
         right.setdefault(name, volume.value)
         _check_sources(volume, pod_name)
         claim = volume.child_or_empty("persistentVolumeClaim").text("claimName")

@@ -1,0 +1,71 @@
+"""The objects of a cluster as they are read: one, all of a kind, pages of them, and what happens to them."""
+
+from __future__ import annotations
+
+from podium.store.errors import not_found
+from podium.store.listing import ListOptions, Page, list_page
+from podium.store.resources import Resources
+from podium.store.revisions import Revisions
+from podium.store.scope import Scope, read_scope
+from podium.store.stored import Stored
+from podium.store.watch import Watch, open_watch
+from podium.store.watch_log import WatchEvent
+
+EVERYTHING = ListOptions()
+
+
+class StoredObjects:
+    """Objects of the kinds in `resources`, each at its newest version, and the log of what happened to them."""
+
+    def __init__(self, resources: Resources, revisions: Revisions) -> None:
+        self.resources = resources
+        self._revisions = revisions
+
+    @property
+    def version(self) -> int:
+        """The last committed version; 0 before the first."""
+        return self._revisions.version
+
+    @property
+    def oldest_version(self) -> int:
+        """The version after which everything that happened is known."""
+        return self._revisions.log.oldest
+
+    def get(self, kind: str, key: str) -> Stored:
+        """The object. Raises StoreError 404."""
+        stored = self.find(kind, key)
+        if stored is None:
+            raise not_found(self.resources.named(kind), key)
+        return stored
+
+    def find(self, kind: str, key: str) -> Stored | None:
+        """The object, or None."""
+        return self._revisions.of(kind).get(key)
+
+    def objects(self, kind: str) -> list[Stored]:
+        """All objects of a kind, by key. Raises StoreError 404 for an unknown kind."""
+        self.resources.named(kind)
+        return [stored for _, stored in sorted(self._revisions.of(kind).items())]
+
+    def count(self) -> int:
+        """How many objects there are, of all kinds."""
+        return sum(len(self._revisions.of(kind)) for kind in self._revisions.kinds())
+
+    def page(self, kind: str, namespace: str = "", options: ListOptions = EVERYTHING) -> Page:
+        """A page of a kind's objects, of one namespace or for "" of all. Raises StoreError as `list_page` does."""
+        return list_page(self._revisions, self._scope(kind, namespace, options), options)
+
+    def watch(self, kind: str, namespace: str = "", options: ListOptions = EVERYTHING) -> Watch:
+        """What happens to a kind's objects from now or a version on. Raises StoreError as `open_watch` does."""
+        return open_watch(self._revisions, self._scope(kind, namespace, options), options)
+
+    def events_since(self, version: int) -> list[WatchEvent]:
+        """What was committed after `version`, in order. Raises StoreError 410 and 504 as `WatchLog.since` does."""
+        return self._revisions.log.since(version)
+
+    def compact(self, version: int) -> None:
+        """Forget what happened up to `version`: lists and watches of earlier versions are answered with 410."""
+        self._revisions.log.compact(version)
+
+    def _scope(self, kind: str, namespace: str, options: ListOptions) -> Scope:
+        return read_scope(self.resources.named(kind), namespace, options.label_selector, options.field_selector)
