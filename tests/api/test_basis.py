@@ -68,6 +68,12 @@ def test_nobody_replaces_pods_whose_owner_is_not_there() -> None:
     )
 
 
+def test_one_pod_without_its_owner_is_one() -> None:
+    found = caveats(pod("p", owner={"kind": "ReplicaSet", "name": "web", "uid": "r1"}))
+
+    assert "1 pod of a ReplicaSet that is not in the input: nobody will replace it (" in found["owners-missing"].message
+
+
 def test_a_mirror_of_a_static_pod_is_made_again_by_its_node() -> None:
     assert caveats(node("n"), pod("p", owner={"kind": "Node", "name": "n", "uid": "x"}, nodeName="n")) == {}
 

@@ -1,41 +1,33 @@
+from dataclasses import replace
+
 from podium.app.page import Page
-from podium.app.timeline import folded, since, whole_reason, write_digest, write_timeline
+from podium.app.timeline import since, whole_reason, write_digest, write_timeline
 from podium.sim.history import SimEvent
 
 SHORT = "0/2 nodes are available: 2 Insufficient cpu. preemption: 0/2 nodes are available: 2 Insufficient cpu."
 
 
 def event(time: float, reason: str, pod: str | None = None, message: str = "", **other: str) -> SimEvent:
-    return SimEvent(time, reason, pod, other.get("node"), other.get("by"), message)
+    return SimEvent(time, reason, pod, other.get("node"), other.get("by"), message, 1, time)
 
 
 def failed(time: float, pod: str, message: str = SHORT) -> SimEvent:
     return event(time, "FailedScheduling", pod, message, by="default-scheduler")
 
 
+def failed_twice(time: float, last: float, pod: str, message: str = SHORT) -> SimEvent:
+    return replace(failed(time, pod, message), count=2, last_time=last)
+
+
 def lines_of(*events: SimEvent, width: int = 100) -> list[str]:
     page = Page(width)
-    write_timeline(page, folded(events))
+    write_timeline(page, list(events))
     return page.text.splitlines()[2:]
-
-
-def test_attempts_that_fail_alike_are_one_line_though_other_pods_act_in_between() -> None:
-    lines = folded([failed(0, "a"), failed(0, "b"), failed(30, "a"), event(31, "Started", "c"), failed(60, "a")])
-
-    assert [(line.event.pod, line.times, line.last) for line in lines] == [("a", 3, 60), ("b", 1, 0), ("c", 1, 31)]
-
-
-def test_an_attempt_that_fails_for_another_reason_or_after_another_event_has_its_own_line() -> None:
-    other = SHORT.replace("cpu", "memory")
-    events = [failed(0, "a"), failed(1, "a", other), event(2, "Nominated", "a"), failed(3, "a", other)]
-
-    assert [line.times for line in folded(events)] == [1, 1, 1, 1]
 
 
 def test_a_line_says_when_what_happened_to_whom_where_and_by_whom() -> None:
     assert lines_of(
-        failed(0, "default/c"),
-        failed(30, "default/c"),
+        failed_twice(0, 30, "default/c"),
         event(30.5, "Preempted", "default/a", "Preempted by pod x on node n1", node="n1", by="default/c"),
         event(30.5, "Killing", "default/a", "grace period 30s", node="n1", by="default/c"),
         event(90, "Scheduled", "default/c", "Successfully assigned", node="n1", by="default-scheduler"),
@@ -53,7 +45,7 @@ def test_long_names_and_messages_are_shortened_to_the_page() -> None:
     message = "0/9 nodes are available: " + ", ".join(f"{number} reason" for number in range(40))
     name = "a-namespace-of-some-length/a-pod-with-a-long-name-5d4f8c7b9-x2x4z"
 
-    lines = lines_of(failed(0, name, message), failed(9, name, message), event(9, "Started", "a", node="n" * 63))
+    lines = lines_of(failed_twice(0, 9, name, message), event(9, "Started", "a", node="n" * 63))
 
     assert max(map(len, lines)) <= 100
     assert "  0 reason, 1 reas… (2" in lines[0]
@@ -75,7 +67,7 @@ def test_the_whole_reason_keeps_what_preemption_says() -> None:
 def test_a_digest_counts_reasons_and_lists_preemptions() -> None:
     page = Page()
 
-    write_digest(page, [event(0, "Created", "b"), failed(1, "b"), failed(2, "b"), *_preemptions(25)])
+    write_digest(page, [event(0, "Created", "b"), failed_twice(1, 2, "b"), *_preemptions(25)])
 
     lines = page.text.splitlines()
     assert lines[1] == "Events  28; --events lists them all"

@@ -20,6 +20,7 @@ from typing import Any
 from podium.sim.history import SimEvent
 from podium.sim.result import Result
 from podium.sim.run import simulate
+from tests.sim.attempts import failed_attempts_told
 
 HERE = Path(__file__).parent
 START = datetime(2026, 1, 1, tzinfo=UTC)
@@ -72,7 +73,12 @@ class Story:
 
     def play(self) -> Outcome:
         """The story as Podium plays it."""
-        return self._of_result(simulate(self.documents(), start=stamp(0)))
+        with failed_attempts_told() as failed:
+            found = self._of_result(simulate(self.documents(), start=stamp(0)))
+        for time, pod in failed:
+            if self._is_followed(short(pod)):
+                found.attempts[short(pod)].append(time)
+        return found
 
     def outcomes(self) -> list[Outcome]:
         return [self._of_record(one) for one in self.recorded]
@@ -98,6 +104,11 @@ class Story:
         loads = [one["metadata"]["name"] for one in given if one["kind"] in WORKLOADS]
         return max((load for load in loads if pod.startswith(f"{load}-")), key=len, default="")
 
+    def _is_followed(self, pod: str) -> bool:
+        """Whether it came in the story, on its own."""
+        is_initial = any(one["kind"] == "Pod" and one["metadata"]["name"] == pod for one in self.objects)
+        return not is_initial and not self._owner(pod)
+
     def _name(self, pod: str) -> str:
         return self._owner(pod) or pod
 
@@ -122,7 +133,6 @@ class Story:
 
     def _of_result(self, result: Result) -> Outcome:
         found = Outcome()
-        initial_pods = {one["metadata"]["name"] for one in self.objects if one["kind"] == "Pod"}
         gone = Counter(event.pod for event in result.events if event.reason in ("Terminated", "Deleted"))
         for pod in result.pods:
             gone[pod["pod"]] -= 1
@@ -132,7 +142,7 @@ class Story:
             name = short(event.pod)
             if event.reason == "Preempted":
                 found.preempted[self._name(name), self._name(short(event.by))] += 1
-            if name and not self._owner(name) and name not in initial_pods:
+            if name and self._is_followed(name):
                 _tell(found, name, event)
         found.nominations = {name: changes(each) for name, each in found.nominations.items()}
         return found
@@ -148,9 +158,8 @@ class Story:
 
 
 def _tell(found: Outcome, name: str, event: SimEvent) -> None:
-    if event.reason in ("Scheduled", "FailedScheduling"):
-        found.attempts[name].append(event.time)
     if event.reason == "Scheduled":
+        found.attempts[name].append(event.time)
         found.binds[name] = event.time
     elif event.reason in ("Nominated", "NominationCleared"):
         node = event.node if event.reason == "Nominated" else None

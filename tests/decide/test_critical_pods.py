@@ -19,7 +19,7 @@ def guaranteed(name: str, cpu: int) -> Pod:
 
 
 def room(lacking: Mapping[str, int], *pods: Pod, preemptor: Pod = CRITICAL) -> list[str] | None:
-    holders = [Holder(one, Holding.of(one.spec).amounts) for one in pods]
+    holders = [Holder(one, Holding.of(one).amounts) for one in pods]
     victims = make_room(preemptor, holders, lacking)
     return None if victims is None else [victim.metadata.name for victim in victims]
 
@@ -89,5 +89,5 @@ def test_pods_that_are_not_preemptible_end_for_nobody(policy: str) -> None:
     for never in (there, annotated):
         assert room({"cpu": 2000}, never, pod("b", cpu=1), pod("c", cpu=1)) == ["b", "c"]
         assert room({"cpu": 2000}, never) is None
-        holder = Holder(never, Holding.of(never.spec).amounts)
+        holder = Holder(never, Holding.of(never).amounts)
         assert make_room(CRITICAL, [holder], {"cpu": 2000}, honors_policy=False) == [never]

@@ -6,7 +6,7 @@ import pytest
 from msgspec.structs import replace
 
 from podium.api.node import Node
-from podium.api.pod import Pod
+from podium.api.pod import ContainerStatus, Pod, PodStatus, ResourceRequirements
 from podium.api.requests import node_allocatable
 from podium.decide.kubelet_admission import Holding, Refusal, pressure_refusal, refusals
 from tests.builders import node, node_term, pod, tolerate
@@ -18,8 +18,8 @@ SMALL = node("n1", cpu=2, memory="2Gi", pods=2, ephemeral_storage="1Gi", example
 
 
 def refused(one: Pod, there: Node = SMALL, beside: Sequence[Pod] = ()) -> list[Refusal]:
-    others = [Holding.of(other.spec) for other in beside]
-    return refusals(one, Holding.of(one.spec), there, node_allocatable(there.status), others)
+    others = [Holding.of(other) for other in beside]
+    return refusals(one, Holding.of(one), there, node_allocatable(there.status), others)
 
 
 def reasons(one: Pod, there: Node = SMALL, beside: Sequence[Pod] = ()) -> list[str]:
@@ -52,6 +52,16 @@ def test_the_message_says_what_was_asked_what_is_held_and_what_there_is() -> Non
 
     assert refusal.message == "Node didn't have enough resource: cpu, requested: 1500, used: 1000, capacity: 2000"
     assert refusal.lacking == ("cpu", 500)
+
+
+def test_a_pod_that_is_resized_holds_the_most_of_what_it_wants_and_was_given() -> None:
+    resources = ResourceRequirements(requests={"cpu": "1500m"})
+    status = ContainerStatus(name="a", resources=resources, allocated_resources={"cpu": "1500m"})
+    resized = replace(pod("a", cpu="500m"), status=PodStatus(container_statuses=(status,)))
+    resized = replace(resized, spec=replace(resized.spec, containers=(replace(resized.spec.containers[0], name="a"),)))
+
+    assert Holding.of(resized).amounts["cpu"] == 1500
+    assert reasons(pod("b", cpu=1), beside=[resized]) == ["OutOfcpu"]
 
 
 def test_a_pod_that_fits_is_admitted() -> None:

@@ -26,9 +26,13 @@ def story(result: Result) -> list[str]:
     ]
 
 
-def failed_attempts(result: Result, pod: str) -> list[float]:
-    """When the pod was tried in vain."""
-    return [e.time for e in result.events if e.reason == "FailedScheduling" and e.pod == f"default/{pod}"]
+def failed_attempts(result: Result, pod: str) -> list[tuple[float, float, int]]:
+    """When the pod was tried in vain for one reason: first, last, and how often."""
+    return [
+        (e.time, e.last_time, e.count)
+        for e in result.events
+        if e.reason == "FailedScheduling" and e.pod == f"default/{pod}"
+    ]
 
 
 def ends(result: Result) -> dict[str, tuple[str, str | None]]:
@@ -61,8 +65,8 @@ def test_the_room_is_kept_for_the_nominated_pod_until_its_last_victim_has_ended(
         "60 Terminated a node-1",
         "60 Scheduled c node-1",
     ]
-    assert failed_attempts(result, "c") == [0, 30]
-    assert failed_attempts(result, "d") == [0, 30, 60]
+    assert failed_attempts(result, "c") == [(0, 0, 1), (30, 30, 1)]
+    assert failed_attempts(result, "d") == [(0, 60, 3)]
     assert ends(result)["d"] == ("Pending", None)
 
 

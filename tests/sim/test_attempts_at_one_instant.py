@@ -15,9 +15,9 @@ from podium.framework.events import EVERY_EVENT, Action, EventToRegister, Resour
 from podium.framework.plugin import PermitResult, PluginContext
 from podium.framework.status import SUCCESS, Code, Status, unresolvable, unschedulable
 from podium.machines.scheduling.queued_pod import SECOND_NS, QueueSettings
-from podium.sim.result import Result
 from podium.sim.run import simulate
 from tests.builders import configuration
+from tests.sim.attempts import failed_attempts_told
 from tests.store.objects import node, pod
 
 MOST_AT_ONCE = QueueSettings().most_pops_at_once
@@ -74,11 +74,6 @@ def refusing(events: str, **answers: str) -> Configuration:
     return configuration(args, plugins={"multiPoint": {"enabled": [name]}, "bind": {"enabled": [name]}})
 
 
-def attempts(result: Result) -> Counter[tuple[str | None, float]]:
-    """How often each pod was attempted in vain at each time."""
-    return Counter((event.pod, event.time) for event in result.events if event.reason == "FailedScheduling")
-
-
 CASES = [
     (point, answer)
     for point in ("reserve", "permit", "pre_bind", "bind")
@@ -94,23 +89,25 @@ def test_pods_that_are_turned_down_on_their_way_are_not_attempted_for_ever(
 ) -> None:
     pods = [pod(name, priority=number) for number, name in enumerate("ab")]
 
-    result = simulate([node("n1", cpu=8), *pods], until=20, configuration=refusing(events, **{point: answer}))
+    with failed_attempts_told() as told:
+        result = simulate([node("n1", cpu=8), *pods], until=20, configuration=refusing(events, **{point: answer}))
 
-    found = attempts(result)
+    found = Counter(told)
     assert found
     assert max(found.values()) <= MOST_AT_ONCE
     # Backoffs of 1, 2, 4, 8 and 10 seconds, and attempts between them that are not worth counting.
-    assert all(number <= 6 * MOST_AT_ONCE for number in Counter(name for name, _ in found.elements()).values())
+    assert all(number <= 6 * MOST_AT_ONCE for number in Counter(name for _, name in told).values())
     assert result.summary["end"] == 20
 
 
 @pytest.mark.parametrize("point", ["reserve", "permit"])
 def test_a_pod_is_not_woken_by_its_own_way_back(point: str) -> None:
-    result = simulate(
-        [node("n1", cpu=8), pod("a")], until=200, configuration=refusing("pods that leave", **{point: "rejects"})
-    )
+    refused = refusing("pods that leave", **{point: "rejects"})
 
-    assert list(attempts(result).elements()) == [("default/a", 0)]
+    with failed_attempts_told() as told:
+        simulate([node("n1", cpu=8), pod("a")], until=200, configuration=refused)
+
+    assert told == [(0, "default/a")]
 
 
 def test_a_pod_that_waited_at_permit_wakes_the_others_when_it_is_turned_down() -> None:

@@ -14,6 +14,7 @@ from podium.machines.actions import (
     ReportUnschedulable,
 )
 from podium.machines.observations import Observation, Tick
+from podium.sim.history import History
 from podium.sim.result import result_of
 from podium.sim.simulation import Simulation
 from tests.sim.first_fit import FirstFit
@@ -187,9 +188,43 @@ def test_a_wait_before_the_start_does_not_count() -> None:
 def test_attempts_are_bindings_and_failures() -> None:
     simulation = played(node("n1", cpu=1), pod("a"), pod("b"))
 
-    failures = len(told(simulation, "FailedScheduling"))
+    failures = sum(event.count for event in simulation.history.events if event.reason == "FailedScheduling")
     assert failures > 0
     assert result_of(simulation).summary["attempts"] == 1 + failures
+
+
+def test_what_fails_as_before_is_counted_until_something_else_happens_to_its_pod() -> None:
+    history = History(0)
+    for second, reason, message in (
+        (0, "FailedScheduling", "full"),
+        (1, "FailedScheduling", "full"),
+        (2, "FailedScheduling", "tainted"),
+        (3, "FailedScheduling", "full"),
+        (4, "Nominated", ""),
+        (5, "FailedScheduling", "full"),
+        (6, "FailedScheduling", "full"),
+    ):
+        history.add(second * SECOND, reason, "default/a", None, "default-scheduler", message)
+        history.add(second * SECOND, "FailedScheduling", "default/b", None, "default-scheduler", "other")
+        history.add(second * SECOND, "FailedCreate", None, None, "ReplicaSet default/web", "quota")
+
+    def told_of(subject: str) -> list[tuple[str, str, float, int, float]]:
+        return [
+            (one.reason, one.message, one.time, one.count, one.last_time)
+            for one in history.events
+            if subject in (one.pod, one.by)
+        ]
+
+    assert told_of("default/a") == [
+        ("FailedScheduling", "full", 0, 2, 1),
+        ("FailedScheduling", "tainted", 2, 1, 2),
+        ("FailedScheduling", "full", 3, 1, 3),
+        ("Nominated", "", 4, 1, 4),
+        ("FailedScheduling", "full", 5, 2, 6),
+    ]
+    assert told_of("default/b") == [("FailedScheduling", "other", 0, 7, 6)]
+    assert told_of("ReplicaSet default/web") == [("FailedCreate", "quota", 0, 7, 6)]
+    assert history.happened == 21
 
 
 def test_average_use_is_over_time_and_nodes_that_come_and_go() -> None:
@@ -216,6 +251,8 @@ def test_a_result_is_plain_values() -> None:
         "node": "n1",
         "by": "default-scheduler",
         "message": "Successfully assigned default/a to n1",
+        "count": 1,
+        "lastTime": 0,
     }
     assert list(found["pods"][0]) == [
         "pod",

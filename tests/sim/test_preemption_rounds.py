@@ -7,7 +7,7 @@ from tests.sim.preemption_rounds import unjustified_rounds
 
 
 def event(time: int, reason: str, pod: str | None, node: str = "n1", by: str = "default-scheduler") -> SimEvent:
-    return SimEvent(time, reason, pod, node, by, "")
+    return SimEvent(time, reason, pod, node, by, "", 1, time)
 
 
 FIRST = event(1, "Preempted", "default/a", by="default/high")

@@ -48,8 +48,8 @@ def test_a_preemptor_waits_for_its_victims_and_holds_off_the_lesser_pod() -> Non
 
 def test_it_ends_before_the_unschedulable_pods_are_flushed_unless_told_otherwise() -> None:
     assert simulate(FULL).summary["end"] == 60
-    flushed = story(simulate(FULL, until="10m"), "FailedScheduling")
-    assert max(time for time, *_ in flushed) >= 300
+    flushed = simulate(FULL, until="10m").events
+    assert max(event.last_time for event in flushed if event.reason == "FailedScheduling") >= 300
 
 
 def test_the_end_and_the_delays_can_be_set() -> None:

@@ -54,6 +54,13 @@ def test_a_new_quota_counts_what_is_there() -> None:
     assert used(store) == {"resourcequotas": "1"}
 
 
+def test_a_pod_that_is_resized_uses_the_most_of_what_it_wants_and_was_given() -> None:
+    given = {"name": "main", "resources": {"requests": {"cpu": 2}}, "allocatedResources": {"cpu": 2}}
+    resized = asking("a", {"cpu": 1}, node="n1", status={"phase": "Running", "containerStatuses": [given]})
+
+    assert used(store_with(resized, quota("all", {"requests.cpu": 9}))) == {"requests.cpu": "2"}
+
+
 def test_a_pod_that_does_not_fit_is_forbidden_with_what_is_used_and_what_is_allowed() -> None:
     store = store_with(quota("all", {"requests.cpu": "1500m", "requests.memory": "1Gi", "pods": 5}))
     store.create(asking("a", {"cpu": 1, "memory": "512Mi"}), now=0)

@@ -121,7 +121,8 @@ def _missing_owners(basis: Basis) -> Iterator[Caveat]:
                 orphans.setdefault((object_.kind, owner.kind), []).append(object_.key)
     for (kind, owner_kind), keys in sorted(orphans.items()):
         pods = kind == "Pod"
-        consequence = "nobody will replace them" if pods else "nobody will roll them out or scale them"
+        them = "it" if len(keys) == 1 else "them"
+        consequence = f"nobody will replace {them}" if pods else f"nobody will roll {them} out or scale {them}"
         noun = f"{kind.lower() if pods else kind}{'' if len(keys) == 1 else 's'}"
         message = f"{len(keys):,} {noun} of a {owner_kind} that is not in the input: {consequence}"
         yield _caveat("owners-missing", message, keys)

@@ -19,6 +19,7 @@ from podium.api.warnings import Validation
 from podium.app.budget_statuses import with_budget_statuses
 from podium.app.explain import Explainer, Explanation
 from podium.framework.configuration import Configuration, default_configuration, load_configuration, read_configuration
+from podium.framework.departures import departures
 from podium.framework.extenders import without_extenders
 from podium.framework.feature_gates import FeatureGates, read_feature_gates
 
@@ -72,11 +73,11 @@ def explanation_of(
     `Explainer.explain` does, and for a configuration with extenders that are not to be ignored.
     """
     settings = configuration or default_configuration()
-    further = without_extenders(settings.extenders, settings.source, ignore=ignore_extenders)
+    without = without_extenders(settings.extenders, settings.source, ignore=ignore_extenders)
     refuse_empty_pods(found.documents)
     explainer = Explainer(with_budget_statuses(found.documents), configuration, feature_gates)
     explanation = explainer.explain(pod, scheduler)
-    basis = basis_of(found, explainer.schedulers, simulates=False, further=further)
+    basis = basis_of(found, explainer.schedulers, simulates=False, further=(*without, *departures(settings)))
     return replace(explanation, rests_on=basis.caveats())
 
 

@@ -10,6 +10,7 @@ from podium.api.node import Node
 from podium.api.pod import Pod
 from podium.api.quantity import format_quantity
 from podium.api.requests import node_allocatable, pod_requests
+from podium.api.resize import effective_spec
 from podium.api.resources import CPU
 from podium.app.page import Cell, Page, Part, counted, shortened
 from podium.sim.pod_states import NodeStates, PodState
@@ -34,7 +35,7 @@ class _Filled:
     @property
     def cpu_percent(self) -> int:
         """How much of its cpu is requested, in whole percent, rounded down."""
-        return self.percent(CPU, sum(pod_requests(pod.spec).get(CPU, 0) for pod in self.pods))
+        return self.percent(CPU, sum(pod_requests(effective_spec(pod)).get(CPU, 0) for pod in self.pods))
 
     def percent(self, resource: str, amount: int) -> int:
         """The amount in whole percent of what the node offers; all of it where it offers none."""
@@ -98,7 +99,7 @@ def _marked(name: str, mark: str) -> str:
 
 
 def _pod_cells(node: _Filled, pod: Pod, state: PodState, width: int) -> list[Part]:
-    requests = sorted(pod_requests(pod.spec).items())
+    requests = sorted(pod_requests(effective_spec(pod)).items())
     amounts = (
         f"{format_quantity(amount, name)} {name} ({node.percent(name, amount)}%)" for name, amount in requests if amount
     )

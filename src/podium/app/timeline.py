@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable
-from dataclasses import dataclass
 
 from podium.api.times import format_duration
 from podium.app.page import Cell, Page, Part, shortened
@@ -20,8 +18,6 @@ _NO_CLAIMS = "no new claims to deallocate, "
 _AVAILABLE = re.compile(r"0/\d+ nodes are available: ")
 # Who does these things when nothing else is said.
 _USUAL = frozenset(("default-scheduler", "kubelet"))
-# What is tried again and again, and fails in the same way.
-_REPEATED = frozenset(("FailedScheduling", "FailedCreate"))
 # Their messages say what the other columns say.
 _TOLD = frozenset(("Scheduled", "Preempted"))
 _STYLES = {
@@ -39,50 +35,19 @@ _STYLES = {
 }
 
 
-@dataclass(slots=True)
-class Line:
-    """An event, with how often it came again without anything else happening to its pod, and when it last did."""
-
-    event: SimEvent
-    times: int
-    last: int | float
-
-
-def folded(events: Iterable[SimEvent]) -> list[Line]:
-    """The events, where what fails for a pod or workload as it did before, with nothing in between, has no own line."""
-    lines: list[Line] = []
-    latest: dict[str, Line] = {}
-    for event in events:
-        subject = event.pod or (event.by if event.reason in _REPEATED else None)
-        before = latest.get(subject) if subject else None
-        if (
-            before is not None
-            and event.reason in _REPEATED
-            and (event.reason, event.message) == (before.event.reason, before.event.message)
-        ):
-            before.times += 1
-            before.last = event.time
-            continue
-        line = Line(event, 1, event.time)
-        lines.append(line)
-        if subject:
-            latest[subject] = line
-    return lines
-
-
-def write_timeline(page: Page, lines: list[Line]) -> None:
+def write_timeline(page: Page, events: list[SimEvent]) -> None:
     """Write a line for each event: time, reason, pod, node, and who did it or why, as far as there is room."""
-    if not lines:
+    if not events:
         page.title("Timeline", "nothing happens")
         return
     page.title("Timeline", "time from the start")
-    rows = [[since(line.event.time), *_names(line.event, page.short_name_width)] for line in lines]
+    rows = [[since(event.time), *_names(event, page.short_name_width)] for event in events]
     taken = sum(max(len(row[column]) for row in rows) + 2 for column in range(4))
     room = max(page.width - 2 - taken, _LEAST_DETAIL)
     page.columns(
         [
-            [Cell(row[0], "dim"), Cell(row[1], _STYLES.get(row[1], "")), *row[2:], _detail(line, room)]
-            for row, line in zip(rows, lines, strict=True)
+            [Cell(row[0], "dim"), Cell(row[1], _STYLES.get(row[1], "")), *row[2:], _detail(event, room)]
+            for row, event in zip(rows, events, strict=True)
         ],
         indent=2,
         right=(0,),
@@ -91,8 +56,10 @@ def write_timeline(page: Page, lines: list[Line]) -> None:
 
 def write_digest(page: Page, events: list[SimEvent]) -> None:
     """Write how often each thing happened, and the preemptions."""
-    page.title("Events", f"{len(events):,}; --events lists them all")
-    counts = Counter(event.reason for event in events)
+    page.title("Events", f"{sum(event.count for event in events):,}; --events lists them all")
+    counts: Counter[str] = Counter()
+    for event in events:
+        counts[event.reason] += event.count
     rows: list[list[Part]] = [
         [f"{number:,}", Cell(reason, _STYLES.get(reason, ""))] for reason, number in counts.most_common()
     ]
@@ -128,12 +95,11 @@ def _names(event: SimEvent, width: int) -> tuple[str, str, str]:
     return event.reason, shortened(event.pod or "", width), shortened(event.node or "", width)
 
 
-def _detail(line: Line, room: int) -> str:
-    event = line.event
+def _detail(event: SimEvent, room: int) -> str:
     parts = [f"by {event.by}"] if event.by and event.by not in _USUAL else []
     if event.message and event.reason not in _TOLD:
         parts.append(_reason(event.message) if event.reason == "FailedScheduling" else event.message)
-    again = f" ({line.times} times, last at {since(line.last)})" if line.times > 1 else ""
+    again = f" ({event.count} times, last at {since(event.last_time)})" if event.count > 1 else ""
     text = ": ".join(parts)
     if len(text) + len(again) > room:
         text = f"{text[: max(room - len(again) - 1, _LEAST_DETAIL)].rstrip()}…"

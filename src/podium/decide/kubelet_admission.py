@@ -13,6 +13,7 @@ from podium.api.node import Node, Taint
 from podium.api.pod import Pod, PodSpec
 from podium.api.qos import qos_class
 from podium.api.requests import pod_requests
+from podium.api.resize import effective_spec
 from podium.api.resources import CPU, EPHEMERAL_STORAGE, MEMORY, PODS, is_extended
 from podium.api.selectors import compile_node_selector, node_selector_matches
 from podium.cluster.pod_class import HostPort, host_ports
@@ -34,9 +35,9 @@ class Holding:
     ports: tuple[HostPort, ...]
 
     @classmethod
-    def of(cls, spec: PodSpec) -> Holding:
-        """What a pod with this spec holds."""
-        return cls({**pod_requests(spec), PODS: 1}, host_ports(spec))
+    def of(cls, pod: Pod) -> Holding:
+        """What a pod holds; of one that is resized in place, the greatest of what it wants, was given and uses."""
+        return cls({**pod_requests(effective_spec(pod)), PODS: 1}, host_ports(pod.spec))
 
 
 @dataclass(frozen=True, slots=True)

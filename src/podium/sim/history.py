@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from podium.api.avoid_list import PREFER_AVOID_PODS, avoid_entries, entry_in_words
@@ -16,6 +16,8 @@ from podium.store.watch_log import WatchEvent
 
 # What the store's own log tells better: it also knows of bindings whose answer was lost.
 _TOLD_BY_THE_STORE = frozenset(("Scheduled",))
+# What is tried again and again, and fails in the same way.
+_REPEATED = frozenset(("FailedScheduling", "FailedCreate"))
 _SECOND = 10**9
 
 
@@ -29,7 +31,9 @@ class SimEvent:
     """Something that happened `time` seconds after the start.
 
     `pod` is a key, `node` a name, and `by` whoever did it: a component, the pod that made it necessary, or a workload
-    as in `ReplicaSet default/web`; None where there is none.
+    as in `ReplicaSet default/web`; None where there is none. What fails for a pod or a workload as it did before, with
+    nothing in between that concerns it, is told once, as the API server's own Events are: `count` says how often it
+    happened, and `last_time` when it did last.
     """
 
     time: int | float
@@ -38,10 +42,21 @@ class SimEvent:
     node: str | None
     by: str | None
     message: str
+    count: int
+    last_time: int | float
 
     def to_dict(self) -> dict[str, Any]:
         """The event as JSON shows it."""
-        return {name: getattr(self, name) for name in self.__slots__}
+        return {
+            "time": self.time,
+            "reason": self.reason,
+            "pod": self.pod,
+            "node": self.node,
+            "by": self.by,
+            "message": self.message,
+            "count": self.count,
+            "lastTime": self.last_time,
+        }
 
 
 @dataclass(slots=True)
@@ -72,6 +87,10 @@ class History:
     def __init__(self, start_ns: int) -> None:
         self._start_ns = start_ns
         self.events: list[SimEvent] = []
+        self.happened = 0
+        """How often something happened: the events with what they count."""
+        # By the key of a pod, or the name of a workload whose pods could not be made, the place of its last event.
+        self._latest: dict[str, int] = {}
         # By kind and key, what exists or has existed.
         self._named: set[tuple[str, str]] = set()
         # The keys of what quotas and bounds have kept from being created.
@@ -80,8 +99,21 @@ class History:
 
     def add(self, now: int, reason: str, pod: str | None, node: str | None, by: str | None, message: str = "") -> None:
         """Add an event; "" stands for None."""
-        time = seconds(now - self._start_ns)
-        self.events.append(SimEvent(time, reason, pod or None, node or None, by or None, message))
+        time = self.elapsed(now)
+        self.happened += 1
+        subject = pod or (by if reason in _REPEATED else None)
+        event = SimEvent(time, reason, pod or None, node or None, by or None, message, 1, time)
+        if subject:
+            place = self._latest.get(subject)
+            if place is not None and _is_repeated(self.events[place], event):
+                self.events[place] = replace(self.events[place], count=self.events[place].count + 1, last_time=time)
+                return
+            self._latest[subject] = len(self.events)
+        self.events.append(event)
+
+    def elapsed(self, now: int) -> int | float:
+        """The seconds from the start."""
+        return seconds(now - self._start_ns)
 
     def has_seen(self, kind: str, key: str) -> bool:
         """Whether there is or was an object of that kind and key."""
@@ -187,6 +219,16 @@ class History:
         if not pod.is_terminal:
             story.phase, story.ended_ns = "Terminated", now
         self.add(now, "Terminated" if was_alive else "Deleted", pod.key, pod.spec.node_name, by, message)
+
+
+def _is_repeated(before: SimEvent, event: SimEvent) -> bool:
+    """Whether what happens is what happened before, once more."""
+    return event.reason in _REPEATED and (event.reason, event.node, event.by, event.message) == (
+        before.reason,
+        before.node,
+        before.by,
+        before.message,
+    )
 
 
 def _avoided_anew(event: WatchEvent, node: Node) -> str:

@@ -5,17 +5,18 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping
 
-from podium.api.pod import PodSpec
+from podium.api.pod import Pod
 from podium.api.requests import pod_requests
+from podium.api.resize import effective_spec
 from podium.api.resources import PODS
 
 Amounts = Mapping[str, int]
 """Amounts by resource: cpu in milli, all else in units."""
 
 
-def held_by(spec: PodSpec) -> Amounts:
+def held_by(pod: Pod) -> Amounts:
     """What a pod holds on its node: what it requests, and one of the node's places for pods."""
-    return {**pod_requests(spec), PODS: 1}
+    return {**pod_requests(effective_spec(pod)), PODS: 1}
 
 
 class Ledger:

@@ -100,7 +100,7 @@ def _since(start_ns: int, time_ns: int | None) -> int | float | None:
 
 
 def _summary(simulation: Simulation, stories: list[PodStory], states: Counter[PodState]) -> dict[str, Any]:
-    failed_attempts = sum(event.reason == "FailedScheduling" for event in simulation.history.events)
+    failed_attempts = sum(event.count for event in simulation.history.events if event.reason == "FailedScheduling")
     simulation.usage.pass_time(simulation.now)
     return {
         "end": seconds(simulation.elapsed_ns),

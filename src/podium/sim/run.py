@@ -17,6 +17,7 @@ from podium.api.errors import InputError
 from podium.api.present import start_time
 from podium.api.times import MAX_TIME_NS, parse_duration, parse_time
 from podium.framework.configuration import Configuration, default_configuration
+from podium.framework.departures import departures
 from podium.framework.extenders import without_extenders
 from podium.framework.feature_gates import FeatureGates
 from podium.machines.autoscaling.autoscaler import Autoscaler
@@ -126,7 +127,7 @@ def rests_on(found: Input, scenario: Scenario, options: RunOptions) -> tuple[Cav
     applied = list(
         chain.from_iterable(step.change.warnings for step in scenario.steps if isinstance(step.change, Apply))
     )
-    further = _without_extenders(options)
+    further = (*_without_extenders(options), *departures(options.configuration or default_configuration()))
     return basis_of(found, names, simulates=True, warnings=applied, further=further).caveats()
 
 

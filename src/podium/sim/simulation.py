@@ -309,7 +309,7 @@ class Simulation:
             self._meter.gone(stored.uid)
 
     def _call(self, component: Component) -> None:
-        self._meter.called(component.name, len(self.history.events), self.elapsed_ns)
+        self._meter.called(component.name, self.history.happened, self.elapsed_ns)
 
 
 def _kubelets(scenario: Scenario, settings: Settings) -> KubeletSettings:

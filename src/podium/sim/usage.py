@@ -38,7 +38,7 @@ class Usage:
             if event.type == "DELETED" or object_.is_terminal:
                 self._ledger.remove_pod(object_.metadata.uid)
             elif not self._ledger.has_pod(object_.metadata.uid):
-                self._ledger.put_pod(object_.metadata.uid, object_.spec.node_name, held_by(object_.spec))
+                self._ledger.put_pod(object_.metadata.uid, object_.spec.node_name, held_by(object_))
 
     def pass_time(self, now: int) -> None:
         """Let what is requested now last until `now`."""

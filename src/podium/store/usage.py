@@ -15,6 +15,7 @@ from podium.api.quantity import milli_value, whole_value
 from podium.api.quota import PRIORITY_CLASS, ResourceQuota, ScopeRequirement
 from podium.api.requests import pod_requests
 from podium.api.requirement import Requirement
+from podium.api.resize import effective_spec
 from podium.api.resources import CPU, EPHEMERAL_STORAGE, MEMORY, is_bytes, is_extended, is_huge_pages
 from podium.store.stored import Stored
 
@@ -35,7 +36,7 @@ def usage_of(stored: Stored) -> dict[str, int]:
     if resource.qualified in _PLURALS:
         usage[resource.plural] = 1
     if isinstance(stored.object, Pod) and not stored.object.is_terminal:
-        usage |= _pod_usage(stored.object.spec)
+        usage |= _pod_usage(stored.object)
     if resource.name == "PersistentVolumeClaim":
         requests = stored.raw.get("spec", {}).get("resources", {}).get("requests", {})
         usage["requests.storage"] = whole_value(requests.get("storage", 0))
@@ -104,14 +105,15 @@ def _all(spec: PodSpec) -> tuple[Container, ...]:
     return (*spec.containers, *spec.init_containers)
 
 
-def _pod_usage(spec: PodSpec) -> dict[str, int]:
+def _pod_usage(pod: Pod) -> dict[str, int]:
+    """What the pod uses; of one that is resized in place, the greatest of what it wants, was given and uses."""
     usage = {"pods": 1}
-    for name, amount in pod_requests(spec).items():
+    for name, amount in pod_requests(effective_spec(pod)).items():
         if name in _BOUNDED or is_huge_pages(name):
             usage[name] = amount
         if name in _BOUNDED or is_huge_pages(name) or is_extended(name):
             usage[f"requests.{name}"] = amount
-    for name, amount in pod_requests(_as_limited(spec)).items():
+    for name, amount in pod_requests(_as_limited(pod.spec)).items():
         if name in _BOUNDED:
             usage[f"limits.{name}"] = amount
     return usage

@@ -61,7 +61,7 @@ class PodRun:
     memory_used: int = field(init=False)
 
     def __post_init__(self) -> None:
-        self.holding = Holding.of(self.pod.spec)
+        self.holding = Holding.of(self.pod)
         self.memory_used = memory_usage(self.pod.metadata.annotations)
 
     @property

@@ -1,0 +1,39 @@
+"""What an answer says of settings that kube-scheduler does not have."""
+
+from dataclasses import replace
+from typing import Any
+
+from podium.framework.configuration import default_configuration
+from podium.framework.departures import departures
+from tests.builders import configuration
+
+
+def test_the_default_configuration_has_nothing_of_its_own() -> None:
+    assert departures(default_configuration()) == ()
+
+
+def test_each_setting_that_differs_is_named_once() -> None:
+    args: dict[str, dict[str, Any]] = {
+        "DefaultPreemption": {"equalPriorityPreemption": True, "equalPriorityOrder": "QoS", "spareMirrorPods": True},
+        "InterPodAffinity": {"nominatedPodsRepel": True},
+    }
+    plain = configuration(args, plugins={})
+    settings = replace(plain, max_futile_preemptions=3, nomination_clearing="Unfit", profiles=plain.profiles * 2)
+
+    (caveat,) = departures(settings)
+
+    assert (caveat.about, caveat.count) == ("own-settings", 6)
+    assert caveat.message == (
+        "settings that kube-scheduler does not have: maxFutilePreemptions: 3, nominationClearing: Unfit, "
+        "equalPriorityPreemption: true of DefaultPreemption, equalPriorityOrder: QoS of DefaultPreemption, "
+        "spareMirrorPods: true of DefaultPreemption, nominatedPodsRepel: true of InterPodAffinity"
+    )
+
+
+def test_what_kube_scheduler_would_do_anyway_and_what_it_can_be_told_is_no_departure() -> None:
+    args: dict[str, dict[str, Any]] = {
+        "DefaultPreemption": {"equalPriorityPreemption": False, "minCandidateNodesAbsolute": 7},
+        "InterPodAffinity": {"nominatedPodsRepel": False, "hardPodAffinityWeight": 9},
+    }
+
+    assert departures(configuration(args, plugins={})) == ()

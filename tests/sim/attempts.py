@@ -1,0 +1,26 @@
+"""Every attempt that came to nothing, with its time: in a result those that fail alike are one event."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from unittest.mock import patch
+
+from podium.machines.actions import Record
+from podium.sim.history import History
+
+Attempts = list[tuple[float, str]]
+"""When, in seconds from the start, and the pod's key."""
+
+
+@contextmanager
+def failed_attempts_told() -> Iterator[Attempts]:
+    """The attempts of the simulations in this context, in their order."""
+    found: Attempts = []
+    record = History.record
+
+    def telling(history: History, action: Record, by: str, now: int) -> None:
+        record(history, action, by, now)
+        if action.reason == "FailedScheduling":
+            found.append((history.elapsed(now), action.pod))
+
+    with patch.object(History, "record", telling):
+        yield found
