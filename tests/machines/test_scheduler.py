@@ -54,6 +54,19 @@ class TestWhoIsAttempted:
         driver.tick()
         assert driver.deadline_seconds is None
 
+    def test_it_is_settled_when_no_pod_is_about_to_be_attempted(self) -> None:
+        driver = Driver(N1)
+        assert driver.scheduler.is_settled()
+
+        driver.see(HUGE)
+        assert not driver.scheduler.is_settled()
+        driver.tick()
+        assert driver.scheduler.is_settled()
+
+        driver.see(node("larger", cpu=100))
+        assert driver.where(HUGE) is Place.BACKOFF
+        assert not driver.scheduler.is_settled()
+
     @pytest.mark.upstream(47)
     def test_pods_of_other_schedulers_are_no_business_of_ours_but_take_their_room(self) -> None:
         """[TestMultipleSchedulers; invariant D3]"""
@@ -368,6 +381,30 @@ class TestBrokenPlugins:
         driver.see(pod("top", priority=9, cpu=10, on="n1"))
 
         assert driver.nominated(waiting) == "n1"
+
+
+class TestWhatOneAttemptTellsOthers:
+    def test_a_nomination_that_the_api_clears_ends_what_was_found_under_it(self) -> None:
+        driver = Driver(N1, pod("big", cpu=6, on="n1"))
+        front = pod("front", cpu=10, priority=9)
+        driver.see(front)
+        driver.carry_out(driver.tick())
+        driver.see(nominated(front, "n1"), A, pod("b", cpu=4))
+        assert driver.nominated(front) == "n1"
+        assert not all_of(Bind, driver.tick())
+
+        driver.see(nominated(front, ""))
+
+        assert the(Bind, driver.tick()).pod == "default/b"
+
+    def test_a_class_that_ended_tells_nothing_to_the_one_that_comes_after_it(self) -> None:
+        driver = Driver(N1, HUGE)
+        assert not all_of(Bind, driver.tick())
+
+        driver.see(pod("huge", cpu=99, labels={"changed": "yes"}), A)
+
+        bound = [one.pod for _ in range(2) for one in all_of(Bind, driver.tick())]
+        assert bound == ["default/a"]
 
 
 def finished(one: Pod) -> Pod:
