@@ -79,7 +79,9 @@ def test_a_claim_that_was_made_without_an_answer_is_not_made_again() -> None:
 def test_a_claim_that_was_made_and_is_shown_late_is_not_made_again_for_a_minute() -> None:
     machine = ResourceClaims()
     for raw in (claim_template("gpu"), using(user("web"), template="gpu")):
-        machine.handle(Changed(read_object(raw).object, raw), 0)
+        found = read_object(raw).object
+        assert found is not None
+        machine.handle(Changed(found, raw), 0)
     (action,) = machine.handle(Tick(), 0)
     machine.handle(Answered(action), 0)
 

@@ -173,7 +173,9 @@ class ResourceClaims:
             if isinstance(action, CreateObject) and key[1] in self._pods:
                 name = action.raw["metadata"]["annotations"][POD_CLAIM_NAME]
                 self._unseen.setdefault(key[1], {})[name] = now
-            self._queue.add(key)
+            # A pod that was told its claims is looked at again when that is seen.
+            if not isinstance(action, PatchObject) or action.kind != "Pod":
+                self._queue.add(key)
 
     def _tick(self, now: int) -> list[Action]:
         actions: list[Action] = []
