@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
+from podium.api.objects import read_object
 from podium.api.resource_claims import DELETE_PROTECTION, POD_CLAIM_NAME
+from podium.machines.observations import Answered, Changed, Tick
 from podium.machines.workloads.resource_claims import ResourceClaims
 from tests.devices import allocated, claim, claim_template, request, using
 from tests.machines.store_rig import NO_ANSWER, UNAVAILABLE, Rig
-from tests.store.objects import Raw, pod
+from tests.store.objects import SECOND, Raw, pod
 
 PROTECTED = {"finalizers": [DELETE_PROTECTION]}
 
@@ -72,6 +74,20 @@ def test_a_claim_that_was_made_without_an_answer_is_not_made_again() -> None:
         "ResourceClaim"
     )
     assert len(rig.names("ResourceClaim")) == 1
+
+
+def test_a_claim_that_was_made_and_is_shown_late_is_not_made_again_for_a_minute() -> None:
+    machine = ResourceClaims()
+    for raw in (claim_template("gpu"), using(user("web"), template="gpu")):
+        found = read_object(raw).object
+        assert found is not None
+        machine.handle(Changed(found, raw), 0)
+    (action,) = machine.handle(Tick(), 0)
+    machine.handle(Answered(action), 0)
+
+    assert machine.handle(Tick(), 0) == []
+    assert machine.next_deadline() == 60 * SECOND
+    assert machine.handle(Tick(), 60 * SECOND) == [action]
 
 
 def test_what_fails_is_tried_again() -> None:

@@ -15,6 +15,8 @@ from podium.machines.work_queue import WorkQueue
 _NAME = "resource-claim-controller"
 # How long a pod is waited for that a claim names: kinds may overtake one another on their way.
 _UNSEEN_NS = 60 * 10**9
+# How long a claim that was made is waited for before another is made (the mutation cache of NewController).
+_MADE_NS = 60 * 10**9
 
 _Key = tuple[str, str]
 """What is to be looked at: "Pod" or "ResourceClaim", and its key."""
@@ -40,6 +42,8 @@ class ResourceClaims:
         self._made_for: dict[str, dict[str, None]] = {}
         # When a pod that a claim names was first missed, by claim and uid.
         self._missed: dict[tuple[str, str], int] = {}
+        # When claims were made that are yet to be seen, by the key of the pod and their name in it.
+        self._unseen: dict[str, dict[str, int]] = {}
         self._asked: dict[_Key, int] = {}
         self._queue: WorkQueue[_Key] = WorkQueue()
 
@@ -102,6 +106,7 @@ class ResourceClaims:
         if pod is None:
             return
         self._asked.pop(("Pod", key), None)
+        self._unseen.pop(key, None)
         self._queue.forget(("Pod", key))
         for one in pod.spec.resource_claims:
             _drop(self._waiting, f"{pod.metadata.namespace}/{one.resource_claim_template_name}", key)
@@ -165,7 +170,12 @@ class ResourceClaims:
             self._asked.pop(key, None)
         self._queue.answer(key, answered, now)
         if answered.problem is None:
-            self._queue.add(key)
+            if isinstance(action, CreateObject) and key[1] in self._pods:
+                name = action.raw["metadata"]["annotations"][POD_CLAIM_NAME]
+                self._unseen.setdefault(key[1], {})[name] = now
+            # A pod that was told its claims is looked at again when that is seen.
+            if not isinstance(action, PatchObject) or action.kind != "Pod":
+                self._queue.add(key)
 
     def _tick(self, now: int) -> list[Action]:
         actions: list[Action] = []
@@ -173,13 +183,13 @@ class ResourceClaims:
             if item in self._asked:
                 continue
             kind, key = item
-            asked = self._for_pod(key) if kind == "Pod" else self._for_claim(key, now)
+            asked = self._for_pod(key, now) if kind == "Pod" else self._for_claim(key, now)
             if asked:
                 self._asked[item] = len(asked)
                 actions += asked
         return actions
 
-    def _for_pod(self, key: str) -> list[Action]:
+    def _for_pod(self, key: str, now: int) -> list[Action]:
         """Make the claims that a pod lacks, and tell it their names once all are there."""
         pod = self._pods.get(key)
         if pod is None:
@@ -187,25 +197,37 @@ class ResourceClaims:
         known = {one.name: one.resource_claim_name for one in pod.status.resource_claim_statuses}
         made = {self._claims[one].metadata.annotations.get(POD_CLAIM_NAME): one for one in self._made_by(pod)}
         actions: list[Action] = []
-        wanted = dict(known)
+        wanted, lacks = dict(known), False
         for one in pod.spec.resource_claims:
             if one.resource_claim_template_name is None or one.name in known:
                 continue
             if one.name in made:
                 wanted[one.name] = self._claims[made[one.name]].metadata.name
+                self._unseen.get(key, {}).pop(one.name, None)
+                continue
+            if self._is_on_its_way(key, one.name, now):
+                lacks = True
                 continue
             template = f"{pod.metadata.namespace}/{one.resource_claim_template_name}"
             if template in self._templates:
                 actions.append(CreateObject(_claim(pod, one, self._templates[template]), _NAME))
             else:
                 self._waiting.setdefault(template, {})[key] = None
-        if actions or wanted == known:
+        if actions or lacks or wanted == known:
             return actions
         statuses = [
             {"name": name, **({} if claim is None else {"resourceClaimName": claim})} for name, claim in wanted.items()
         ]
         patch = {"status": {"resourceClaimStatuses": statuses}}
         return [PatchObject("Pod", key, pod.metadata.uid, patch, _NAME, "status")]
+
+    def _is_on_its_way(self, pod: str, name: str, now: int) -> bool:
+        """Whether a pod's claim was made a short while ago, and may be yet to be seen."""
+        made_ns = self._unseen.get(pod, {}).get(name)
+        if made_ns is None or made_ns + _MADE_NS <= now:
+            return False
+        self._queue.add_at(("Pod", pod), made_ns + _MADE_NS)
+        return True
 
     def _made_by(self, pod: Pod) -> list[str]:
         return [
