@@ -128,7 +128,9 @@ def is_affinity_skipped(cluster: PlainCluster, pod: Pod) -> bool:
     """
     if _required(pod, near=True) or _required(pod, near=False):
         return False
-    return not any(_keeps_off(cluster, other, pod, name) for name, others in cluster.pods_on.items() for other in others)
+    return not any(
+        _keeps_off(cluster, other, pod, name) for name, others in cluster.pods_on.items() for other in others
+    )
 
 
 def _required(pod: Pod, *, near: bool) -> tuple[PodAffinityTerm, ...]:
