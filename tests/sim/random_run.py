@@ -56,7 +56,8 @@ class RandomRun:
         }
         plugins = random.choice(([], ["tests.sim.holding:Holding"]))
         repels, clearing = random.random() < 0.3, random.choice(CLEARINGS)
-        self.options = f"seed {self.seed}, {self.faults.rates}, {delays}, plugins {plugins}, nominatedPodsRepel {repels}, {clearing}"
+        drawn = f"plugins {plugins}, nominatedPodsRepel {repels}, {clearing}"
+        self.options = f"seed {self.seed}, {self.faults.rates}, {delays}, {drawn}"
         args = {"InterPodAffinity": {"nominatedPodsRepel": repels}}
         settings = configuration(args, plugins={"multiPoint": {"enabled": plugins}})
         settings = replace(settings, nomination_clearing=clearing)
