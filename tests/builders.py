@@ -61,7 +61,8 @@ from podium.api.selection import (
 from podium.api.selectors import parse_label_selector
 from podium.api.times import format_exact_time, format_time
 from podium.api.workloads import ReplicaSet, ReplicaSetSpec, Service, ServiceSpec
-from podium.app.explain import Explainer, Explanation
+from podium.app.explain import Explainer
+from podium.app.explanation import Explanation
 from podium.cluster.cluster import Cluster
 from podium.cluster.pods import PodRecord
 from podium.framework.configuration import API_VERSION, KIND, Configuration, read_configuration

@@ -11,7 +11,7 @@ from podium.api.meta import Kubernetes
 from podium.api.node import Node
 from podium.api.pod import Pod, TopologySpreadConstraint
 from podium.api.requests import node_allocatable
-from podium.app.explain import Explanation
+from podium.app.explanation import Explanation
 from podium.app.obstacle_facts import facts
 from podium.app.obstacles import NodeObstacles, find_obstacles
 from podium.app.remedies import HIGHEST_USER_PRIORITY, Remedies, find_remedies

@@ -15,7 +15,8 @@ from pathlib import Path
 from typing import Any
 
 from podium.api.codec import decode
-from podium.app.explain import Explainer, Explanation
+from podium.app.explain import Explainer
+from podium.app.explanation import Explanation
 from podium.framework.configuration import read_configuration
 
 HERE = Path(__file__).parent

@@ -11,7 +11,7 @@ from msgspec.structs import replace
 
 import podium
 from podium.api.meta import Kubernetes
-from podium.app.explain import Explanation
+from podium.app.explanation import Explanation
 from podium.framework.configuration import API_VERSION, KIND, Configuration, load_configuration, read_configuration
 from tests.builders import explain, node, pod
 from tests.docs.blocks import ROOT

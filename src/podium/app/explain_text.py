@@ -9,7 +9,7 @@ from podium.api.quantity import format_quantity
 from podium.app.basis_text import write_basis
 from podium.app.devices import shown_devices
 from podium.app.disruptions_text import write_disruptions
-from podium.app.explain import Explanation
+from podium.app.explanation import Explanation
 from podium.app.obstacles import find_obstacles
 from podium.app.page import Cell, Page, Part, fitted, listed, shortened
 from podium.app.preemption_text import write_preemption

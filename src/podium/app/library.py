@@ -17,7 +17,8 @@ from podium.api.kinds import KIND_OF
 from podium.api.meta import Kubernetes
 from podium.api.warnings import Validation
 from podium.app.budget_statuses import with_budget_statuses
-from podium.app.explain import Explainer, Explanation
+from podium.app.explain import Explainer
+from podium.app.explanation import Explanation
 from podium.framework.configuration import Configuration, default_configuration, load_configuration, read_configuration
 from podium.framework.departures import departures
 from podium.framework.extenders import without_extenders

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from podium.app.explain import Explanation
+from podium.app.explanation import Explanation
 from podium.app.obstacles import NodeObstacles
 from podium.app.page import Cell, Page, Part, counted, fitted, listed, shortened
 from podium.app.reasons import write_by_reason

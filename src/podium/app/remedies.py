@@ -6,7 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from podium.api.policy import NEVER_PREEMPTS
-from podium.app.explain import Explanation, explain_decision
+from podium.app.explain import explain_decision
+from podium.app.explanation import Explanation
 from podium.app.obstacle_facts import facts
 from podium.app.obstacles import NodeObstacles
 from podium.cluster.pods import PodRecord

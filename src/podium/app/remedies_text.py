@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from podium.app.explain import Explanation
+from podium.app.explanation import Explanation
 from podium.app.obstacles import NodeObstacles
 from podium.app.page import Cell, Page, Part, counted, fitted, listed
 from podium.app.remedies import PodRemedy, ProtectionRemedy, Remedies, find_remedies

@@ -1,31 +1,27 @@
 """Devices that are offered, the classes of them, and what is allocated to whom.
 
-Source: pkg/scheduler/framework/plugins/dynamicresources (dra_manager.go, allocateddevices.go) and
+Source: pkg/scheduler/framework/plugins/dynamicresources (dra_manager.go) and
 k8s.io/dynamic-resource-allocation (resourceslice/tracker, deviceclass/extendedresourcecache).
 """
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Iterator, Mapping
+from collections.abc import Hashable, Iterator, Mapping
 from hashlib import blake2b
 from typing import TypeVar
 
 import msgspec
 
 from podium.api.devices import Device, DeviceClass, DeviceTaintRule, ResourceSlice
-from podium.api.quantity import parse_quantity
 from podium.api.resource_claims import (
     DELETE_PROTECTION,
     DEVICE_CLASS_PREFIX,
-    AllocationResult,
-    DeviceResult,
     ResourceClaim,
 )
+from podium.cluster.allocated_devices import Allocated
+from podium.cluster.device_taints import tainted
 
 DeviceObject = ResourceClaim | ResourceSlice | DeviceClass | DeviceTaintRule
-DeviceID = tuple[str, str, str]
-"""A device's driver, pool and name."""
-
 PoolID = tuple[str, str]
 """A pool's driver and name."""
 
@@ -42,54 +38,6 @@ def pool_of(item: ResourceSlice) -> PoolID:
 def device_key(device: Device) -> bytes:
     """What a device is, name aside: equal for devices that are alike."""
     return _encode(device.fields)
-
-
-class Allocated:
-    """The devices that claims hold. Those for administrators are held by nobody.
-
-    ``dedicated`` counts the claims that have a device for themselves, ``shared`` those that share it, and ``capacity``
-    is what these take of it, in nano units.
-    """
-
-    def __init__(self) -> None:
-        self.dedicated: dict[DeviceID, int] = {}
-        self.shared: dict[DeviceID, int] = {}
-        self.capacity: dict[DeviceID, dict[str, int]] = {}
-
-    def __contains__(self, device: DeviceID) -> bool:
-        """Whether anybody holds the device or a part of it."""
-        return device in self.dedicated or device in self.shared
-
-    def count(self, allocation: AllocationResult, sign: int) -> None:
-        """Let a claim's devices be held (1) or given back (-1)."""
-        for result in allocation.devices.results:
-            if result.admin_access:
-                continue
-            device = (result.driver, result.pool, result.device)
-            if result.share_id is None:
-                _add(self.dedicated, device, sign)
-            else:
-                _add(self.shared, device, sign)
-                self._consume(device, result, sign)
-
-    def state(self, device: DeviceID) -> tuple[object, ...]:
-        """All that is known of who holds the device; () for nobody."""
-        if device not in self:
-            return ()
-        return device in self.dedicated, device in self.shared, sorted(self.capacity.get(device, {}).items())
-
-    def _consume(self, device: DeviceID, result: DeviceResult, sign: int) -> None:
-        taken = self.capacity.setdefault(device, {})
-        for name, amount in result.consumed_capacity.items():
-            taken[name] = taken.get(name, 0) + sign * parse_quantity(amount)
-        if device not in self.shared:
-            del self.capacity[device]
-
-
-def _add(counts: dict[DeviceID, int], device: DeviceID, sign: int) -> None:
-    counts[device] = number = counts.get(device, 0) + sign
-    if not number:
-        del counts[device]
 
 
 class Devices:
@@ -252,7 +200,7 @@ class Devices:
     def _put_slice(self, item: ResourceSlice) -> None:
         key, spec = item.key, item.spec
         self._written[key] = item
-        self.slices[key] = _tainted(item, self._rules)
+        self.slices[key] = tainted(item, self._rules)
         if spec.node_name and not spec.shared_counters:
             self._on_node.setdefault(spec.node_name, {})[key] = None
             self._offers.pop(spec.node_name, None)
@@ -274,7 +222,7 @@ class Devices:
 
     def _taint_anew(self) -> None:
         for key, item in self._written.items():
-            self.slices[key] = _tainted(item, self._rules)
+            self.slices[key] = tainted(item, self._rules)
         self._offers.clear()
 
     def _pool_changed(self, pool: PoolID) -> None:
@@ -331,33 +279,3 @@ def _drop(index: dict[Key, dict[str, None]], name: Key, key: str) -> None:
     keys.pop(key, None)
     if not keys:
         index.pop(name, None)
-
-
-def _tainted(item: ResourceSlice, rules: Mapping[str, DeviceTaintRule]) -> ResourceSlice:
-    """The slice with the taints of the rules that concern its devices, in the order of the rules' names."""
-    concerned = [rule for _, rule in sorted(rules.items()) if _concerns(rule, item)]
-    if not concerned:
-        return item
-    devices = tuple(_with_taints(device, concerned) for device in item.spec.devices)
-    return msgspec.structs.replace(item, spec=msgspec.structs.replace(item.spec, devices=devices))
-
-
-def _concerns(rule: DeviceTaintRule, item: ResourceSlice) -> bool:
-    selector = rule.spec.device_selector
-    if selector is None:
-        return True
-    return selector.driver in (None, item.spec.driver) and selector.pool in (None, item.spec.pool.name)
-
-
-def _with_taints(device: Device, rules: Iterable[DeviceTaintRule]) -> Device:
-    added = tuple(
-        rule.spec.taint
-        for rule in rules
-        if rule.spec.device_selector is None or rule.spec.device_selector.device in (None, device.name)
-    )
-    if not added:
-        return device
-    if device.basic is not None:
-        basic = msgspec.structs.replace(device.basic, taints=device.basic.taints + added)
-        return msgspec.structs.replace(device, basic=basic)
-    return msgspec.structs.replace(device, taints=device.taints + added)

@@ -8,23 +8,31 @@ Source: pkg/scheduler/schedule_one.go (assume, bindingCycle, handleBindingCycleE
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
-from enum import Enum, auto
 from functools import partial
 
 from podium.cluster.cluster import Cluster
-from podium.cluster.pods import PodRecord
-from podium.framework.claims import ClaimBinding, DeviceReservation
 from podium.framework.cycle_state import CycleState
 from podium.framework.errors import Calling, PluginError
 from podium.framework.plugin import PermitResult, PreparingPlugin
 from podium.framework.runner import Runner
 from podium.framework.status import SUCCESS, Code, Status
 from podium.framework.waiting_pods import WaitingPod, WaitingPods
-from podium.machines.actions import Action, Bind, BindClaim, Nominate, Record, ReleaseClaim, ReserveClaim
+from podium.machines.actions import Action, Bind, Nominate, ReleaseClaim, ReserveClaim
 from podium.machines.answers import Answer
 from podium.machines.deadlines import Deadlines, earliest
 from podium.machines.observations import Answered, Problem
+from podium.machines.scheduling.binding_cycle import (
+    BindingCycle,
+    ClaimAction,
+    Failure,
+    Stage,
+    StepResult,
+    claim_action,
+    error_status,
+    tell_bound,
+    unbound_claims,
+    unreserve,
+)
 from podium.machines.scheduling.queued_pod import SECOND_NS, QueuedPod
 
 # How long an unanswered binding is left alone before it is sent again; the server refuses what was carried out.
@@ -33,76 +41,8 @@ BIND_RETRY_NS = SECOND_NS
 # How often it is looked whether devices are ready (PollUntilContextTimeout of DynamicResources' PreBind).
 LOOK_AGAIN_NS = 5 * SECOND_NS
 
-ClaimAction = BindClaim | ReserveClaim
-
-
 # What a claim is called that is made for a pod's extended resources.
 _UNNAMED = "for extended resources"
-
-
-class Stage(Enum):
-    """Where a binding cycle stands. Up to RESERVE it is part of the scheduling attempt; at PERMIT it waits."""
-
-    RESERVE = auto()
-    PERMIT = auto()
-    PRE_BIND = auto()
-    BIND = auto()
-
-
-@dataclass(slots=True, eq=False)
-class BindingCycle:
-    """One pod on its way to one node.
-
-    ``claims`` are the claim bindings that are still to be answered, ``reservations`` all of devices that were asked
-    for, and ``ready_by_ns`` is until when these are waited for. ``may_be_bound``: a binding was left without an answer,
-    which says neither that it was carried out nor that it was not.
-    """
-
-    queued: QueuedPod
-    runner: Runner
-    state: CycleState
-    node_name: str
-    stage: Stage = Stage.RESERVE
-    claims: set[ClaimAction] = field(default_factory=set)
-    reservations: list[ReserveClaim] = field(default_factory=list)
-    ready_by_ns: int | None = None
-    may_be_bound: bool = False
-
-    @property
-    def bind(self) -> Bind:
-        """The action that ends the cycle."""
-        pod = self.queued.record
-        return Bind(pod.key, pod.uid, self.node_name)
-
-
-@dataclass(frozen=True, slots=True)
-class Failure:
-    """A binding cycle that came to nothing. ``status`` is a plugin's rejection, or an error.
-
-    ``aftermath`` tells what went wrong while the cycle was undone, and takes the pod off claims for devices.
-    """
-
-    cycle: BindingCycle
-    status: Status
-    aftermath: tuple[Action, ...] = ()
-
-    @property
-    def rejected_by(self) -> tuple[str, ...]:
-        """The plugin that turned the pod down; none where something went wrong, or after Permit.
-
-        Source: pkg/scheduler/schedule_one.go (bindingCycle): what fails after Permit does not make a pod unschedulable.
-        """
-        is_early = self.cycle.stage in (Stage.RESERVE, Stage.PERMIT)
-        return (self.status.plugin,) if is_early and self.status.is_rejected and self.status.plugin else ()
-
-    @property
-    def frees_room(self) -> bool:
-        """Whether others may have missed the room that the pod held; not within its own attempt."""
-        return self.cycle.stage is not Stage.RESERVE
-
-
-# What to do now, and the failure if the cycle came to nothing.
-StepResult = tuple[list[Action], Failure | None]
 
 
 class BindingCycles:
@@ -172,7 +112,7 @@ class BindingCycles:
                 self._cluster.devices.written(action.uid or action.pod_uid)
         cycle.claims.discard(action)
         if problem is not None:
-            return self._fail(cycle, _error(f"binding claim {action.claim or _UNNAMED}: {problem.message}"))
+            return self._fail(cycle, error_status(f"binding claim {action.claim or _UNNAMED}: {problem.message}"))
         if cycle.claims:
             return [], None
         self._claim_deadlines.set(action.pod_uid, None)
@@ -191,7 +131,7 @@ class BindingCycles:
         failures = []
         while (uid := self._claim_deadlines.take_due(now)) is not None:
             cycle = self._cycles[uid]
-            failures.append(self._fail(cycle, _error(_unbound_claims(cycle)))[1])
+            failures.append(self._fail(cycle, error_status(unbound_claims(cycle)))[1])
         return failures
 
     def bind_answered(self, action: Bind, problem: Problem | None, now: int) -> StepResult:
@@ -207,7 +147,7 @@ class BindingCycles:
         if problem is None:
             self._drop(cycle)
             self.unseen.add(action.uid)
-            return _bound(cycle), None
+            return tell_bound(cycle), None
         answer = Answered(action, problem).answer
         if answer is Answer.UNKNOWN or (cycle.may_be_bound and answer not in (Answer.GONE, Answer.STALE)):
             cycle.may_be_bound = True
@@ -215,7 +155,7 @@ class BindingCycles:
             return [], None
         if cycle.may_be_bound and answer is Answer.STALE:
             return [], None
-        return self._fail(cycle, _error(f"binding to {cycle.node_name}: {problem.message}"))
+        return self._fail(cycle, error_status(f"binding to {cycle.node_name}: {problem.message}"))
 
     def retries(self, now: int) -> list[Action]:
         """The bindings to send again, and the reservations of devices."""
@@ -246,8 +186,8 @@ class BindingCycles:
             return []
         self._drop(cycle)
         if cycle.stage is Stage.BIND and cycle.node_name == node_name:
-            return _bound(cycle)
-        return [*_unreserve(cycle)]
+            return tell_bound(cycle)
+        return [*unreserve(cycle)]
 
     def next_deadline(self) -> int | None:
         """When a wait at Permit or for claims ends, or a binding is to be sent again; None where none of that is."""
@@ -259,7 +199,7 @@ class BindingCycles:
         try:
             return step()
         except PluginError as error:
-            return self._fail(cycle, _error(str(error)))
+            return self._fail(cycle, error_status(str(error)))
 
     def _reserve(self, cycle: BindingCycle, now: int) -> StepResult:
         pod = cycle.queued.record
@@ -305,7 +245,7 @@ class BindingCycles:
                     return self._fail(cycle, answer.by(plugin.name))
                 continue
             for claim in answer:
-                action = _claim_action(claim, pod)
+                action = claim_action(claim, pod)
                 cycle.claims.add(action)
                 actions.append(action)
                 timeouts_ns += [] if claim.timeout_ns is None else [claim.timeout_ns]
@@ -332,7 +272,7 @@ class BindingCycles:
                 cycle.ready_by_ns = now + wait.timeout_ns
             if cycle.ready_by_ns <= now:
                 plugin.give_up(cycle.state, pod, cycle.node_name)
-                return self._fail(cycle, _error("device binding timeout"))
+                return self._fail(cycle, error_status("device binding timeout"))
             self._preparing.set(pod.uid, min(now + LOOK_AGAIN_NS, cycle.ready_by_ns))
             return [], None
         return self._bind(cycle)
@@ -348,7 +288,7 @@ class BindingCycles:
             if not status.is_success:
                 return self._fail(cycle, status.by(plugin.name))
             return [cycle.bind], None
-        return self._fail(cycle, _error("no Bind plugin took the pod"))
+        return self._fail(cycle, error_status("no Bind plugin took the pod"))
 
     def _fail(self, cycle: BindingCycle, status: Status) -> tuple[list[Action], Failure]:
         return [], Failure(cycle, status, tuple(self._undo(cycle)))
@@ -356,7 +296,7 @@ class BindingCycles:
     def _undo(self, cycle: BindingCycle) -> list[Action]:
         """Unreserve, and take the pod off its node and off its claims for devices."""
         pod = cycle.queued.record
-        actions: list[Action] = [*_unreserve(cycle)]
+        actions: list[Action] = [*unreserve(cycle)]
         actions += [ReleaseClaim(one.claim, one.uid, pod.key, pod.uid) for one in cycle.reservations]
         self._drop(cycle)
         self._cluster.remove_pod(pod.uid)
@@ -370,45 +310,3 @@ class BindingCycles:
         self._claim_deadlines.set(uid, None)
         self._retries.set(uid, None)
         self._preparing.set(uid, None)
-
-
-def _unreserve(cycle: BindingCycle) -> list[Record]:
-    """Let the plugins give back what they reserved; one that raises keeps neither the others from it, nor the pod."""
-    pod, records = cycle.queued.record, list[Record]()
-    for plugin in reversed(cycle.runner.profile.reserve):
-        try:
-            with Calling(plugin.name, "Unreserve", pod):
-                plugin.unreserve(cycle.state, pod, cycle.node_name)
-        except PluginError as error:
-            records.append(Record(pod.key, pod.uid, "Warning", "FailedUnreserve", str(error), cycle.node_name))
-    return records
-
-
-def _claim_action(claim: ClaimBinding | DeviceReservation, pod: PodRecord) -> ClaimAction:
-    if isinstance(claim, ClaimBinding):
-        return BindClaim(claim.claim, claim.uid, claim.volume, claim.node_name, pod.uid)
-    return ReserveClaim(claim.claim, claim.uid, pod.key, pod.uid, claim.allocation, claim.made, claim.mappings)
-
-
-def _bound(cycle: BindingCycle) -> list[Action]:
-    """The pod is bound: record it, and tell the plugins. One that raises changes nothing about that."""
-    pod, node_name = cycle.queued.record, cycle.node_name
-    message = f"Successfully assigned {pod.key} to {node_name}"
-    actions: list[Action] = [Record(pod.key, pod.uid, "Normal", "Scheduled", message, node_name)]
-    for plugin in cycle.runner.profile.post_bind:
-        try:
-            with Calling(plugin.name, "PostBind", pod):
-                plugin.post_bind(cycle.state, pod, node_name)
-        except PluginError as error:
-            actions.append(Record(pod.key, pod.uid, "Warning", "FailedPostBind", str(error), node_name))
-    return actions
-
-
-def _unbound_claims(cycle: BindingCycle) -> str:
-    """What is said of claims that were not bound in time."""
-    claims = sorted(action.claim for action in cycle.claims)
-    return f"binding to {cycle.node_name}: not bound in time: {', '.join(claims)}"
-
-
-def _error(message: str) -> Status:
-    return Status(Code.ERROR, (message,))

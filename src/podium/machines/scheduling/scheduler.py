@@ -42,7 +42,7 @@ from podium.machines.observations import (
     Problem,
     Tick,
 )
-from podium.machines.scheduling.binding_cycles import Failure, Stage
+from podium.machines.scheduling.binding_cycle import Failure, Stage
 from podium.machines.scheduling.fit_error import fit_error, rejecting_plugins
 from podium.machines.scheduling.known_failures import KnownFailure
 from podium.machines.scheduling.parts import Parts

@@ -13,7 +13,8 @@ from typing import Any
 
 from podium.api.node import Node
 from podium.api.resource_claims import MOST_RESULTS, AllocationResult, ResourceClaim
-from podium.cluster.devices import DeviceID, Devices
+from podium.cluster.allocated_devices import DeviceID
+from podium.cluster.devices import Devices
 from podium.plugins.dynamic_resources.capacity import consumed, fits
 from podium.plugins.dynamic_resources.constraints import Constraint
 from podium.plugins.dynamic_resources.counters import CounterBook

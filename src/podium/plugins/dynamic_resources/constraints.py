@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from podium.api.devices import Device, DeviceAttribute
 from podium.api.resource_claims import DeviceConstraint
-from podium.cluster.devices import DeviceID
+from podium.cluster.allocated_devices import DeviceID
 
 AttributeValue = tuple[str, str | int | bool]
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from podium.api.devices import Device
 from podium.api.quantity import parse_quantity
-from podium.cluster.devices import Allocated
+from podium.cluster.allocated_devices import Allocated
 from podium.plugins.dynamic_resources.pools import Candidate, Counters, Pool
 
 
