@@ -11,7 +11,7 @@ import numpy as np
 
 from podium.api.basis import Caveat
 from podium.api.disruption_policy import DisruptionPolicy
-from podium.api.errors import PodiumError
+from podium.api.errors import InputError, PodiumError
 from podium.api.meta import Kubernetes
 from podium.api.pod import Pod
 from podium.api.policy import PriorityClass
@@ -35,6 +35,7 @@ from podium.plugins.default_preemption import DefaultPreemption
 from podium.plugins.dynamic_resources.plugin import DynamicResources
 from podium.plugins.registry import IN_TREE
 from podium.sim.disruption_state import DisruptionState, disruption_state
+from podium.store.errors import StoreError
 
 OutcomeName = Literal["schedulable", "preempts", "unschedulable", "not-eligible", "gated", "error"]
 
@@ -97,6 +98,14 @@ class Explanation:
         return found
 
 
+def _let_in(pod: Pod, classes: Mapping[str, PriorityClass], defaults: PodDefaults) -> Pod:
+    """The pod as the API server would have stored it. Raises InputError for one that it would have refused."""
+    try:
+        return admitted(pod, classes, defaults)
+    except StoreError as error:
+        raise InputError(error.message, object=f"Pod {pod.key}") from None
+
+
 class Explainer:
     """A loaded cluster that answers for one pod after another."""
 
@@ -137,7 +146,7 @@ class Explainer:
         profiles = build_profiles(configuration or default_configuration(), Registry(IN_TREE), self.cluster)
         self._runners = {name: Runner(profile, self.cluster) for name, profile in profiles.items()}
         for pod in sorted(pods, key=lambda pod: pod.key):
-            self._take_in(admitted(pod, classes, defaults))
+            self._take_in(_let_in(pod, classes, defaults))
         for profile in profiles.values():
             for plugin in profile.post_filter:
                 if isinstance(plugin, DefaultPreemption):
