@@ -167,3 +167,15 @@ def test_podium_has_no_other_attributes() -> None:
     assert podium.__all__ == ["explain", "simulate"]
     with pytest.raises(AttributeError, match="module 'podium' has no attribute 'explode'"):
         podium.explode  # noqa: B018
+
+
+def test_a_pod_that_admission_refuses_is_named_with_its_file(tmp_path: Path) -> None:
+    file = tmp_path / "pods.yaml"
+    file.write_text(
+        "{apiVersion: v1, kind: Pod, metadata: {name: a}, spec: {containers: [{name: a, image: x}]}}\n---\n"
+        "{apiVersion: v1, kind: Pod, metadata: {name: b},"
+        " spec: {runtimeClassName: nope, containers: [{name: a, image: x}]}}\n"
+    )
+
+    with pytest.raises(InputError, match=r'pods.yaml, document 2, Pod default/b: .*RuntimeClass "nope" not found'):
+        podium.explain(file, "default/a")

@@ -198,7 +198,7 @@ def test_a_claim_that_fails_in_every_node_is_an_error_that_is_tried_again() -> N
 
     failed = [event for event in simulation.history.events if event.reason == "FailedScheduling"]
     assert "CEL runtime error: no such key: model" in (failed[0].message or "")
-    assert len(failed) > 1
+    assert sum(event.count for event in failed) > 1
 
 
 @pytest.mark.parametrize("seed", range(6))

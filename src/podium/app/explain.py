@@ -9,7 +9,7 @@ from functools import cached_property
 import numpy as np
 
 from podium.api.disruption_policy import DisruptionPolicy
-from podium.api.errors import PodiumError
+from podium.api.errors import InputError, PodiumError
 from podium.api.meta import Kubernetes
 from podium.api.pod import Pod
 from podium.api.policy import PriorityClass
@@ -33,6 +33,15 @@ from podium.framework.status import Status
 from podium.plugins.default_preemption import DefaultPreemption
 from podium.plugins.registry import IN_TREE
 from podium.sim.disruption_state import DisruptionState, disruption_state
+from podium.store.errors import StoreError
+
+
+def _let_in(pod: Pod, classes: Mapping[str, PriorityClass], defaults: PodDefaults) -> Pod:
+    """The pod as the API server would have stored it. Raises InputError for one that it would have refused."""
+    try:
+        return admitted(pod, classes, defaults)
+    except StoreError as error:
+        raise InputError(error.message, object=f"Pod {pod.key}") from None
 
 
 class Explainer:
@@ -75,7 +84,7 @@ class Explainer:
         profiles = build_profiles(configuration or default_configuration(), Registry(IN_TREE), self.cluster)
         self._runners = {name: Runner(profile, self.cluster) for name, profile in profiles.items()}
         for pod in sorted(pods, key=lambda pod: pod.key):
-            self._take_in(admitted(pod, classes, defaults))
+            self._take_in(_let_in(pod, classes, defaults))
         for profile in profiles.values():
             for plugin in profile.post_filter:
                 if isinstance(plugin, DefaultPreemption):

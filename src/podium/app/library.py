@@ -76,7 +76,10 @@ def explanation_of(
     settings = configuration or default_configuration()
     without = without_extenders(settings.extenders, settings.source, ignore=ignore_extenders)
     refuse_empty_pods(found.documents)
-    explainer = Explainer(with_budget_statuses(found.documents), configuration, feature_gates)
+    try:
+        explainer = Explainer(with_budget_statuses(found.documents), configuration, feature_gates)
+    except InputError as error:
+        raise _located(error, found.documents) from None
     explanation = explainer.explain(pod, scheduler)
     basis = basis_of(found, explainer.schedulers, simulates=False, further=(*without, *departures(settings)))
     return replace(explanation, rests_on=basis.caveats())
@@ -131,6 +134,14 @@ def read_objects(objects: FileName | Iterable[Given], validation: Validation | N
             else:
                 reader.read_files(one)
         return reader.input()
+
+
+def _located(error: InputError, documents: Iterable[Document]) -> InputError:
+    """The error with the place of the object that it names."""
+    for one in documents:
+        if one.object is not None and error.object == f"{one.raw.get('kind')} {one.object.key}":
+            return error.located(source=one.source, document=one.index)
+    return error
 
 
 def _raw(typed: Kubernetes) -> dict[str, Any]:
