@@ -370,6 +370,21 @@ class TestBrokenPlugins:
         assert driver.nominated(waiting) == "n1"
 
 
+class TestWhatOneAttemptTellsOthers:
+    def test_a_nomination_that_the_api_clears_ends_what_was_found_under_it(self) -> None:
+        driver = Driver(N1, pod("big", cpu=6, on="n1"))
+        front = pod("front", cpu=10, priority=9)
+        driver.see(front)
+        driver.carry_out(driver.tick())
+        driver.see(nominated(front, "n1"), A, pod("b", cpu=4))
+        assert driver.nominated(front) == "n1"
+        assert not all_of(Bind, driver.tick())
+
+        driver.see(nominated(front, ""))
+
+        assert the(Bind, driver.tick()).pod == "default/b"
+
+
 def finished(one: Pod) -> Pod:
     """The pod once its containers have ended by themselves."""
     return replace(one, status=replace(one.status, phase="Succeeded"))
