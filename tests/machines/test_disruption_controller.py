@@ -79,6 +79,18 @@ def test_pods_on_their_own_are_not_expected_ones_and_a_warning_says_so_once(spec
     assert rig.events() == [("UnmanagedPods", "default/naked")]
 
 
+def test_the_status_tells_of_pods_on_their_own_from_the_first_to_the_last() -> None:
+    rig = rig_of(budget("pdb", maxUnavailable=1), replica_set("rs", 1), pod("owned", owner=replica_set("rs", 1)))
+    assert condition(rig)["message"] == ""
+
+    rig.sync(pod("naked"))
+    assert "write minAvailable as a number" in condition(rig)["message"]
+    rig.delete("Pod", "naked")
+    rig.settle()
+
+    assert condition(rig)["message"] == ""
+
+
 @pytest.mark.upstream(56)
 @pytest.mark.parametrize(
     ("spec", "before", "after"),

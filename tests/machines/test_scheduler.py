@@ -384,6 +384,15 @@ class TestWhatOneAttemptTellsOthers:
 
         assert the(Bind, driver.tick()).pod == "default/b"
 
+    def test_a_class_that_ended_tells_nothing_to_the_one_that_comes_after_it(self) -> None:
+        driver = Driver(N1, HUGE)
+        assert not all_of(Bind, driver.tick())
+
+        driver.see(pod("huge", cpu=99, labels={"changed": "yes"}), A)
+
+        bound = [one.pod for _ in range(2) for one in all_of(Bind, driver.tick())]
+        assert bound == ["default/a"]
+
 
 def finished(one: Pod) -> Pod:
     """The pod once its containers have ended by themselves."""

@@ -9,15 +9,17 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from weakref import ref
 
+from podium.cluster.pod_class import PodClass
 from podium.cluster.pods import PodRecord
 from podium.framework.plugin import Plugin
 from podium.framework.runner import Runner
 from podium.plugins.default_preemption import DefaultPreemption
 from podium.plugins.registry import IN_TREE
 
-# Scheduler name, number of the pod class, priority, preemption policy.
-_Key = tuple[str, int, int, str]
+# Scheduler name, pod class, priority, preemption policy. Not the id of the class: that may become the id of another.
+_Key = tuple[str, ref[PodClass], int, str]
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,4 +75,4 @@ def _is_unlike_others(pod: PodRecord) -> bool:
 
 
 def _key(pod: PodRecord) -> _Key:
-    return pod.scheduler_name, pod.pod_class.id, pod.priority, pod.preemption_policy
+    return pod.scheduler_name, ref(pod.pod_class), pod.priority, pod.preemption_policy
