@@ -54,6 +54,19 @@ class TestWhoIsAttempted:
         driver.tick()
         assert driver.deadline_seconds is None
 
+    def test_it_is_settled_when_no_pod_is_about_to_be_attempted(self) -> None:
+        driver = Driver(N1)
+        assert driver.scheduler.is_settled()
+
+        driver.see(HUGE)
+        assert not driver.scheduler.is_settled()
+        driver.tick()
+        assert driver.scheduler.is_settled()
+
+        driver.see(node("larger", cpu=100))
+        assert driver.where(HUGE) is Place.BACKOFF
+        assert not driver.scheduler.is_settled()
+
     @pytest.mark.upstream(47)
     def test_pods_of_other_schedulers_are_no_business_of_ours_but_take_their_room(self) -> None:
         """[TestMultipleSchedulers; invariant D3]"""
