@@ -36,6 +36,7 @@ def test_everything_that_is_lacking_is_named_the_well_known_resources_first() ->
 
     reasons = "Too many pods, Insufficient cpu, Insufficient memory, Insufficient a.io/b, Insufficient example.com/gpu"
     assert status(small, there, greedy) == ("Unschedulable", reasons)
+    assert status(node("of-gpus", example_com__gpu=1), small, there, greedy) == ("Unschedulable", reasons)
 
 
 def test_what_a_node_does_not_have_at_all_no_preemption_can_give() -> None:

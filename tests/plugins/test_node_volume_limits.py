@@ -144,13 +144,20 @@ def test_a_disk_named_by_a_pod_is_the_one_that_a_volume_names() -> None:
     assert answers(0, pod("incoming", [inline]), driver="ebs.csi.aws.com") == {"n1": TOO_MANY}
 
 
-def test_disks_of_one_name_in_two_zones_are_two() -> None:
-    zones = {"a": "east", "b": "west"}
+@pytest.mark.parametrize(
+    ("east", "west"),
+    [
+        ({"topology.kubernetes.io/zone": "east"}, {"topology.kubernetes.io/zone": "west"}),
+        ({"failure-domain.beta.kubernetes.io/zone": "east"}, {"failure-domain.beta.kubernetes.io/zone": "west"}),
+        ({"topology.kubernetes.io/zone": "east"}, {}),
+    ],
+)
+def test_disks_of_one_name_in_two_zones_are_two(east: dict[str, str], west: dict[str, str]) -> None:
     disks = [
-        volume(name, labels={"topology.kubernetes.io/zone": zone}, gce_persistent_disk=GCEPersistentDisk(pd_name="d"))
-        for name, zone in zones.items()
+        volume(name, labels=labels, gce_persistent_disk=GCEPersistentDisk(pd_name="d"))
+        for name, labels in {"a": east, "b": west}.items()
     ]
-    bound = [claim(name, volume=name) for name in zones]
+    bound = [claim(name, volume=name) for name in ("a", "b")]
     driver = "pd.csi.storage.gke.io"
     assert answers(1, pod("incoming", mounts("a", "b")), *bound, *disks, driver=driver) == {"n1": TOO_MANY}
 
