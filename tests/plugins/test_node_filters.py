@@ -8,7 +8,7 @@ import pytest
 
 from podium.api.errors import PodiumError
 from podium.api.pod import Pod, Toleration
-from podium.api.selection import NodeSelectorTerm
+from podium.api.selection import NodeSelectorRequirement, NodeSelectorTerm
 from tests.builders import cluster_of, configuration, explain, node, node_term, plain_runner, pod, tolerate
 
 CORDONED = "node(s) were unschedulable"
@@ -124,6 +124,15 @@ def test_a_pod_that_selects_by_name_in_every_term_is_tried_on_those_nodes_alone(
 
     assert found["c"].plugin == "PreFilter"
     assert (found["a"].message, found["b"].message) == ("", UNSELECTED)
+
+
+def test_a_term_may_name_the_node_that_it_is_not() -> None:
+    but_a = NodeSelectorRequirement(key="metadata.name", operator="NotIn", values=("a",))
+    target = pod("p", needs_nodes=[NodeSelectorTerm(match_fields=(but_a,))])
+
+    found = explain([node("a"), node("b"), target]).nodes
+
+    assert (found["a"].message, found["b"].message) == (UNSELECTED, "")
 
 
 def test_terms_that_name_different_nodes_at_once_are_in_conflict() -> None:
