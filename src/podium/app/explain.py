@@ -11,6 +11,7 @@ import numpy as np
 from podium.api.disruption_policy import DisruptionPolicy
 from podium.api.errors import InputError, PodiumError
 from podium.api.meta import Kubernetes
+from podium.api.node import Node
 from podium.api.pod import Pod
 from podium.api.policy import PriorityClass
 from podium.api.present import newest_time
@@ -65,7 +66,7 @@ class Explainer:
         self._pending: dict[str, PodRecord] = {}
         pods, classes, policies = [], dict[str, PriorityClass](), []
         defaults = PodDefaults()
-        for item in self._objects:
+        for item in _in_order(self._objects):
             if isinstance(item, Pod):
                 pods.append(item)
             elif isinstance(item, PriorityClass):
@@ -141,6 +142,11 @@ class Explainer:
         """
         runner = self._runners.get(record.scheduler_name)
         return runner is not None and runner.pre_enqueue(record).is_success
+
+
+def _in_order(objects: Iterable[Kubernetes]) -> list[Kubernetes]:
+    """Nodes by name, as a scheduler that starts is shown them: an image is as large as its first node says."""
+    return sorted(objects, key=lambda one: one.metadata.name if isinstance(one, Node) else "")
 
 
 def explain_decision(runner: Runner, pod: PodRecord) -> Explanation:

@@ -33,9 +33,10 @@ class Stage(Enum):
 class BindingCycle:
     """One pod on its way to one node.
 
-    ``claims`` are the claim bindings that are still to be answered, ``reservations`` all of devices that were asked
-    for, and ``ready_by_ns`` is until when these are waited for. ``may_be_bound``: a binding was left without an answer,
-    which says neither that it was carried out nor that it was not.
+    ``claims`` are the claim bindings that are still to be answered. ``reservations`` are all of devices that were asked
+    for, ``unanswered`` those that may have been carried out without a word, and ``ready_by_ns`` is until when they are
+    waited for. ``may_be_bound``: a binding was left without an answer, which says neither that it was carried out nor
+    that it was not.
     """
 
     queued: QueuedPod
@@ -45,6 +46,7 @@ class BindingCycle:
     stage: Stage = Stage.RESERVE
     claims: set[ClaimAction] = field(default_factory=set)
     reservations: list[ReserveClaim] = field(default_factory=list)
+    unanswered: set[ReserveClaim] = field(default_factory=set)
     ready_by_ns: int | None = None
     may_be_bound: bool = False
 

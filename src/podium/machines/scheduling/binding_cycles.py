@@ -99,13 +99,15 @@ class BindingCycles:
         """A claim was bound, or could not be; when the last one is, the pod's own binding follows.
 
         A reservation of devices without an answer may have been carried out. They count as taken, and the same is asked
-        for again, until that is known.
+        for again, until that is known; an answer that only puts it off says nothing about it either.
         """
         cycle = self._cycles.get(action.pod_uid)
         if cycle is None or action not in cycle.claims:
             return [], None
         if isinstance(action, ReserveClaim):
-            if Answered(action, problem).answer is Answer.UNKNOWN:
+            answer = Answered(action, problem).answer
+            if answer is Answer.UNKNOWN or (answer is Answer.PASSING and action in cycle.unanswered):
+                cycle.unanswered.add(action)
                 self._retries.set(action.pod_uid, now + BIND_RETRY_NS)
                 return [], None
             if problem is None:
