@@ -23,6 +23,7 @@ from podium.framework.plugin import (
     FilterPlugin,
     PodChangePlugin,
     PreFilterResult,
+    PreparingPlugin,
     Scope,
 )
 from podium.framework.profile import Profile
@@ -81,6 +82,8 @@ class Runner:
         self.cache = ClassCache(KEPT_CLASSES)
         self.scoring = Scoring(profile, cluster, self.cache)
         self._pod_change = [plugin for plugin in profile.pre_filter if isinstance(plugin, PodChangePlugin)]
+        # Those of PreBind that make something ready.
+        self.preparing = [plugin for plugin in profile.pre_bind if isinstance(plugin, PreparingPlugin)]
         self._filters = [_Filter(index, plugin) for index, plugin in enumerate(profile.filter, 1)]
         self._simple = [one for one in self._filters if one.array is None]
 

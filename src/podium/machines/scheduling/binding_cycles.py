@@ -13,7 +13,7 @@ from functools import partial
 from podium.cluster.cluster import Cluster
 from podium.framework.cycle_state import CycleState
 from podium.framework.errors import Calling, PluginError
-from podium.framework.plugin import PermitResult, PreparingPlugin
+from podium.framework.plugin import PermitResult
 from podium.framework.runner import Runner
 from podium.framework.status import SUCCESS, Code, Status
 from podium.framework.waiting_pods import WaitingPod, WaitingPods
@@ -261,9 +261,7 @@ class BindingCycles:
     def _prepare(self, cycle: BindingCycle, now: int) -> StepResult:
         """Bind the pod once what its claims got is ready for it; look again from time to time."""
         pod = cycle.queued.record
-        for plugin in cycle.runner.profile.pre_bind:
-            if not isinstance(plugin, PreparingPlugin):
-                continue
+        for plugin in cycle.runner.preparing:
             with Calling(plugin.name, "PreBind", pod):
                 wait = plugin.prepared(cycle.state, pod, cycle.node_name)
             if wait.status.code is not Code.WAIT:
