@@ -66,7 +66,7 @@ def test_the_room_is_kept_for_the_nominated_pod_until_its_last_victim_has_ended(
         "60 Scheduled c node-1",
     ]
     assert failed_attempts(result, "c") == [(0, 0, 1), (30, 30, 1)]
-    assert failed_attempts(result, "d") == [(0, 60, 3)]
+    assert failed_attempts(result, "d") == [(0, 0, 1), (30, 30, 1), (60, 60, 1)]
     assert ends(result)["d"] == ("Pending", None)
 
 

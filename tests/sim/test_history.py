@@ -14,6 +14,7 @@ from podium.machines.actions import (
     ReportUnschedulable,
 )
 from podium.machines.observations import Observation, Tick
+from podium.machines.scheduling.scheduler import Scheduler
 from podium.sim.history import History
 from podium.sim.result import result_of
 from podium.sim.simulation import Simulation
@@ -267,3 +268,14 @@ def test_a_result_is_plain_values() -> None:
         "startedAt",
         "endedAt",
     ]
+
+
+def test_a_failure_after_something_has_changed_is_an_event_of_its_own() -> None:
+    arrivals = [{"at": f"{second}s", "apply": [node(f"n{second}")]} for second in (400, 800)]
+
+    result = result_of(played(pod("a", cpu=99), scenario(*arrivals), schedulers=[Scheduler()], until_ns=1_500 * SECOND))
+
+    failed = [one for one in result.events if one.reason == "FailedScheduling"]
+    assert [(one.time, one.message) for one in failed] == sorted({(one.time, one.message) for one in failed})
+    assert len([one for one in failed if one.time >= 400]) == 2
+    assert sum(one.count for one in failed) == result.summary["attempts"] > len(failed)

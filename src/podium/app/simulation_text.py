@@ -9,7 +9,7 @@ from podium.app.basis_text import write_basis
 from podium.app.disruptions_text import write_disruptions
 from podium.app.page import Cell, Page, Part, counted, listed, shortened
 from podium.app.placement_text import write_placement
-from podium.app.timeline import MOST_LINES, since, whole_reason, write_digest, write_timeline
+from podium.app.timeline import MOST_LINES, folded, since, whole_reason, write_digest, write_timeline
 from podium.sim.pod_states import NodeStates
 from podium.sim.result import Result
 from podium.sim.simulation import Simulation
@@ -24,8 +24,9 @@ def write_simulation(page: Page, simulation: Simulation, result: Result, *, ever
     """Write the whole story; a long one in short unless `every_event`."""
     summary = result.summary
     page.paragraph(Cell(_headline(simulation, summary), "bold"), hanging=2)
-    if every_event or len(result.events) <= MOST_LINES:
-        write_timeline(page, result.events)
+    lines = folded(result.events)
+    if every_event or len(lines) <= MOST_LINES:
+        write_timeline(page, lines)
     else:
         write_digest(page, result.events)
     write_placement(page, simulation.store, NodeStates(simulation.store, simulation.control_plane.is_down))

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import re
 from collections import Counter
+from collections.abc import Iterable
 
 from podium.api.times import format_duration
 from podium.app.page import Cell, Page, Part, shortened
-from podium.sim.history import SimEvent
+from podium.sim.history import SimEvent, again, is_repeated, subject_of
 
 MOST_LINES = 60
 """Of longer timelines a digest is shown."""
@@ -33,6 +34,22 @@ _STYLES = {
     "NominationCleared": "warn",
     "StepSkipped": "warn",
 }
+
+
+def folded(events: Iterable[SimEvent]) -> list[SimEvent]:
+    """The events, where what fails for a pod or workload as it did before, with nothing in between, has no own line."""
+    lines: list[SimEvent] = []
+    latest: dict[str, int] = {}
+    for event in events:
+        subject = subject_of(event)
+        place = latest.get(subject) if subject else None
+        if place is not None and is_repeated(lines[place], event):
+            lines[place] = again(lines[place], event)
+            continue
+        if subject:
+            latest[subject] = len(lines)
+        lines.append(event)
+    return lines
 
 
 def write_timeline(page: Page, events: list[SimEvent]) -> None:

@@ -31,8 +31,8 @@ class SimEvent:
     """Something that happened `time` seconds after the start.
 
     `pod` is a key, `node` a name, and `by` whoever did it: a component, the pod that made it necessary, or a workload
-    as in `ReplicaSet default/web`; None where there is none. What fails for a pod or a workload as it did before, with
-    nothing in between that concerns it, is told once, as the API server's own Events are: `count` says how often it
+    as in `ReplicaSet default/web`; None where there is none. What fails for a pod or a workload as it did before, and
+    nothing in the cluster has changed, is told once, as the API server's own Events are: `count` says how often it
     happened, and `last_time` when it did last.
     """
 
@@ -91,6 +91,9 @@ class History:
         """How often something happened: the events with what they count."""
         # By the key of a pod, or the name of a workload whose pods could not be made, the place of its last event.
         self._latest: dict[str, int] = {}
+        # How often something was written that others may look at; and how often when a subject's last event was told.
+        self._changes = 0
+        self._changes_at: dict[str, int] = {}
         # By kind and key, what exists or has existed.
         self._named: set[tuple[str, str]] = set()
         # The keys of what quotas and bounds have kept from being created.
@@ -101,14 +104,16 @@ class History:
         """Add an event; "" stands for None."""
         time = self.elapsed(now)
         self.happened += 1
-        subject = pod or (by if reason in _REPEATED else None)
         event = SimEvent(time, reason, pod or None, node or None, by or None, message, 1, time)
+        subject = subject_of(event)
         if subject:
             place = self._latest.get(subject)
-            if place is not None and _is_repeated(self.events[place], event):
-                self.events[place] = replace(self.events[place], count=self.events[place].count + 1, last_time=time)
+            nothing_changed = self._changes_at.get(subject) == self._changes
+            if place is not None and nothing_changed and is_repeated(self.events[place], event):
+                self.events[place] = again(self.events[place], event)
                 return
             self._latest[subject] = len(self.events)
+            self._changes_at[subject] = self._changes
         self.events.append(event)
 
     def elapsed(self, now: int) -> int | float:
@@ -143,6 +148,7 @@ class History:
     def observe(self, event: WatchEvent, now: int, by: str, message: str) -> None:
         """Take in a write."""
         object_ = event.stored.object
+        self._changes += not _is_mere_report(event)
         if event.type == "ADDED":
             self._named.add((event.stored.kind, event.stored.key))
         if isinstance(object_, Node):
@@ -221,7 +227,31 @@ class History:
         self.add(now, "Terminated" if was_alive else "Deleted", pod.key, pod.spec.node_name, by, message)
 
 
-def _is_repeated(before: SimEvent, event: SimEvent) -> bool:
+def subject_of(event: SimEvent) -> str | None:
+    """Whom an event is about: a pod, or the workload whose pods could not be made; None for nobody."""
+    return event.pod or (event.by if event.reason in _REPEATED else None)
+
+
+def again(before: SimEvent, event: SimEvent) -> SimEvent:
+    """Two events that are one and the same, told as one."""
+    return replace(before, count=before.count + event.count, last_time=event.last_time)
+
+
+def _is_mere_report(event: WatchEvent) -> bool:
+    """Whether nothing was written but what is said about a pod that waits."""
+    pod, before = event.stored.object, event.previous.object if event.previous is not None else None
+    if event.type != "MODIFIED" or not isinstance(pod, Pod) or not isinstance(before, Pod):
+        return False
+    was, now = before.metadata, pod.metadata
+    is_same = (was.labels, was.annotations, was.deletion_timestamp) == (
+        now.labels,
+        now.annotations,
+        now.deletion_timestamp,
+    )
+    return is_same and before.spec == pod.spec and before.nominated_node_name == pod.nominated_node_name
+
+
+def is_repeated(before: SimEvent, event: SimEvent) -> bool:
     """Whether what happens is what happened before, once more."""
     return event.reason in _REPEATED and (event.reason, event.node, event.by, event.message) == (
         before.reason,
