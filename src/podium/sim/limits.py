@@ -24,7 +24,7 @@ class Limits:
 
     objects: int = 500_000
     events: int = 5_000_000
-    calls: int = 100_000_000
+    calls: int = 30_000_000
 
     @classmethod
     def raised(cls, objects: int | None, events: int | None, calls: int | None) -> Limits:

@@ -109,7 +109,7 @@ def _pod(row: Row) -> Raw:
     spec: Raw = {
         "priorityClassName": _CLASS_OF_QOS[qos],
         "restartPolicy": "Never",
-        "containers": [{"name": "main", "resources": resources}],
+        "containers": [{"name": "main", "image": "openb", "resources": resources}],
     }
     if row.text("gpu_spec"):
         spec["affinity"] = {"nodeAffinity": _needs_model(row)}
