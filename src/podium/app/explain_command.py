@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 from typing import TYPE_CHECKING
 
 import click
@@ -62,6 +63,8 @@ def explain(
     from podium.app.output import new_page, show, show_page
     from podium.framework.configuration import load_configuration
 
+    # This process makes many objects, hardly any cycles, and then ends.
+    gc.disable()
     configuration = load_configuration(config) if config else None
     wanted = pod if "/" in pod else f"{namespace}/{pod}"
     found = read_input(files, validation)
