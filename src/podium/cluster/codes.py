@@ -15,46 +15,60 @@ from podium.cluster.arrays import Int32s
 Value = TypeVar("Value", bound=Hashable)
 
 
-class Codes(Generic[Value]):
-    """Codes of the values that some rows have: ``values[code]``. A code that no row has any more is given again.
+class Numbers(Generic[Value]):
+    """The numbers of values that somebody has: ``values[number]``, and ``number_of`` the other way round.
 
-    Code 0 stands for ``blank``, which is also what ``values`` holds for codes that are free.
+    The number of what nobody has any more stands for ``blank``, until another value gets it. The ``first`` values have
+    theirs for good.
     """
 
-    def __init__(self, blank: Value) -> None:
-        self.values: list[Value] = [blank]
-        self._code_of: dict[Value, int] = {}
-        self._users: list[int] = [1]
+    def __init__(self, blank: Value, first: Iterable[Value]) -> None:
+        self._blank = blank
+        self.values = list(first)
+        self.number_of = {value: number for number, value in enumerate(self.values)}
+        self._users = [1] * len(self.values)
         self._free: list[int] = []
 
-    def find(self, value: Value) -> int:
-        """The code of ``value``, 0 where no row has it."""
-        return self._code_of.get(value, 0)
-
     def take(self, value: Value) -> int:
-        """The code of ``value``, for one row more."""
-        if value == self.values[0]:
-            return 0
-        code = self._code_of.get(value)
-        if code is None:
-            code = self._code_of[value] = self._free.pop() if self._free else len(self.values)
-            if code == len(self.values):
+        """The number of ``value``, for one user more."""
+        number = self.number_of.get(value)
+        if number is None:
+            number = self.number_of[value] = self._free.pop() if self._free else len(self.values)
+            if number == len(self.values):
                 self.values.append(value)
                 self._users.append(0)
             else:
-                self.values[code] = value
-        self._users[code] += 1
-        return code
+                self.values[number] = value
+        self._users[number] += 1
+        return number
+
+    def give_back(self, number: int) -> None:
+        """There is one user fewer."""
+        self._users[number] -= 1
+        if not self._users[number]:
+            del self.number_of[self.values[number]]
+            self.values[number] = self._blank
+            self._free.append(number)
+
+
+class Codes(Numbers[Value]):
+    """Codes of the values that some rows have. All rows have code 0, that of ``blank``, until they take another."""
+
+    def __init__(self, blank: Value) -> None:
+        super().__init__(blank, (blank,))
+
+    def find(self, value: Value) -> int:
+        """The code of ``value``, 0 where no row has it."""
+        return self.number_of.get(value, 0)
+
+    def take(self, value: Value) -> int:
+        """The code of ``value``, for one row more."""
+        return 0 if value == self._blank else super().take(value)
 
     def give_back(self, code: int) -> None:
         """A row has the value of ``code`` no more."""
-        if code == 0:
-            return
-        self._users[code] -= 1
-        if not self._users[code]:
-            del self._code_of[self.values[code]]
-            self.values[code] = self.values[0]
-            self._free.append(code)
+        if code:
+            super().give_back(code)
 
 
 class LabelColumn(Codes[str | None]):
@@ -74,34 +88,3 @@ class LabelColumn(Codes[str | None]):
         before = int(self.codes[row])
         self.codes[row] = self.take(value)
         self.give_back(before)
-
-
-class ResourceNames:
-    """The places of resources in arrays: ``names[place]``, "" where none is. The ``first`` ones are there for good."""
-
-    def __init__(self, first: Iterable[str]) -> None:
-        self.names = list(first)
-        self.index_of = {name: index for index, name in enumerate(self.names)}
-        self._users = [1] * len(self.names)
-        self._free: list[int] = []
-
-    def take(self, name: str) -> int:
-        """The place of a resource, for one user more."""
-        index = self.index_of.get(name)
-        if index is None:
-            index = self.index_of[name] = self._free.pop() if self._free else len(self.names)
-            if index == len(self.names):
-                self.names.append(name)
-                self._users.append(0)
-            else:
-                self.names[index] = name
-        self._users[index] += 1
-        return index
-
-    def give_back(self, index: int) -> None:
-        """There is one user fewer."""
-        self._users[index] -= 1
-        if not self._users[index]:
-            del self.index_of[self.names[index]]
-            self.names[index] = ""
-            self._free.append(index)

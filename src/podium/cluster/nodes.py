@@ -15,7 +15,7 @@ from podium.api.node import Node, Taint
 from podium.api.requests import node_allocatable
 from podium.cluster.arrays import Bools, Int32s, Int64s, UInt64s, grown, stable_hash
 from podium.cluster.change_log import ChangeLog
-from podium.cluster.codes import Codes, LabelColumn, ResourceNames
+from podium.cluster.codes import Codes, LabelColumn, Numbers
 
 CPU, MEMORY, EPHEMERAL_STORAGE = 0, 1, 2
 FIRST_RESOURCES = ("cpu", "memory", "ephemeral-storage")
@@ -35,7 +35,7 @@ class NodeColumns:
         self.nodes: list[Node | None] = []
         self._names: list[str] = []
         self._all_rows: Int64s = np.empty(0, dtype=np.int64)
-        self._resources = ResourceNames(FIRST_RESOURCES)
+        self._resources = Numbers("", FIRST_RESOURCES)
         # By row, the resources that the node names.
         self._named: dict[int, tuple[int, ...]] = {}
         self.present: Bools = np.zeros(capacity, dtype=np.bool_)
@@ -86,12 +86,12 @@ class NodeColumns:
     @property
     def resources(self) -> list[str]:
         """The name of each resource along the first axis of ``allocatable`` and ``requested``; "" for free places."""
-        return self._resources.names
+        return self._resources.values
 
     @property
     def resource_index(self) -> Mapping[str, int]:
         """The place of each resource there."""
-        return self._resources.index_of
+        return self._resources.number_of
 
     def resource(self, name: str) -> int:
         """The place of a resource, for one user more: a node or a pod class that names it."""
