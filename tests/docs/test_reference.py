@@ -18,6 +18,7 @@ from podium.api.codec import load_files
 from podium.app.explain import Explainer
 from podium.app.explain_command import explain as explain_command
 from podium.app.simulate_command import simulate as simulate_command
+from podium.app.sweeping.command import sweep as sweep_command
 from podium.framework.plugin_set import DEFAULT_PLUGINS
 from podium.plugins.registry import IN_TREE
 from tests.conformance.test_conformance import ALL
@@ -86,7 +87,12 @@ def arguments_of_plugins() -> Iterator[tuple[str, set[str]]]:
 
 
 @pytest.mark.parametrize(
-    ("command", "document"), [(explain_command, "docs/explain.md"), (simulate_command, "docs/scenarios.md")]
+    ("command", "document"),
+    [
+        (explain_command, "docs/explain.md"),
+        (simulate_command, "docs/scenarios.md"),
+        (sweep_command, "docs/sweep.md"),
+    ],
 )
 def test_every_option_is_told(command: click.Command, document: str) -> None:
     told = text_of(document)

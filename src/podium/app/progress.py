@@ -4,18 +4,16 @@ from __future__ import annotations
 
 import sys
 import time
+from collections.abc import Callable
 from contextlib import ExitStack
 from types import TracebackType
 from typing import TYPE_CHECKING, Self
-
-from podium.api.times import format_duration
 
 if TYPE_CHECKING:
     from rich.progress import Progress
 
 _PATIENCE_SECONDS = 1.0
 _REFRESH_SECONDS = 0.1
-_SECOND = 10**9
 
 
 class ProgressBar:
@@ -34,17 +32,16 @@ class ProgressBar:
     ) -> None:
         self._shown.close()
 
-    def update(self, share: float, elapsed_ns: int) -> None:
-        """Show the share that is done, from 0 to 1, and the virtual time that has passed."""
+    def update(self, share: float, told: Callable[[], str]) -> None:
+        """Show the share that is done, from 0 to 1, and what is being done, which is asked for when it is shown."""
         now = time.monotonic()
         if now < self._next:
             return
         self._next = now + _REFRESH_SECONDS
         if self._bar is None:
             self._bar = self._shown.enter_context(_new_bar())
-            self._bar.add_task("simulating", total=1.0)
-        virtual = format_duration(elapsed_ns // _SECOND * _SECOND)
-        self._bar.update(self._bar.task_ids[0], completed=share, description=f"simulating, at {virtual}")
+            self._bar.add_task(told(), total=1.0)
+        self._bar.update(self._bar.task_ids[0], completed=share, description=told())
 
 
 def _new_bar() -> Progress:

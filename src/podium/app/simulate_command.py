@@ -31,6 +31,8 @@ Example: four pods that want one node, for two minutes
   podium simulate -f examples/starvation-1.yaml
 """
 
+_SECOND = 10**9
+
 
 @click.command(cls=Command, epilog=_EPILOG)
 @files_option
@@ -112,9 +114,13 @@ def simulate(
 
 
 def _play(simulation: Simulation) -> None:
+    from podium.api.times import format_duration
     from podium.app.progress import ProgressBar
     from podium.sim.run import share_done
 
+    def told() -> str:
+        return f"simulating, at {format_duration(simulation.elapsed_ns // _SECOND * _SECOND)}"
+
     with ProgressBar() as bar:
         while simulation.step():
-            bar.update(share_done(simulation), simulation.elapsed_ns)
+            bar.update(share_done(simulation), told)

@@ -14,7 +14,7 @@ from typing import Annotated, Any, Literal
 import msgspec
 from msgspec import Meta
 
-from podium.api.codec import load_files
+from podium.api.codec import Document, load_files
 from podium.api.errors import InputError, shown
 from podium.framework.extenders import Extender, check_extenders, ignored_resources
 from podium.framework.plugin_set import ALL, Plugins
@@ -117,11 +117,17 @@ class _Written(Strict, frozen=True, kw_only=True):
 
 def load_configuration(path: str) -> Configuration:
     """The configuration in a file of YAML or JSON ("-": standard input) that holds nothing else. Raises InputError."""
+    document = load_document(path)
+    return read_configuration(document.raw, document.source)
+
+
+def load_document(path: str) -> Document:
+    """The one object in such a file, which has yet to be read as a configuration. Raises InputError."""
     documents = load_files([path])
     if len(documents) != 1:
         source = documents[0].source if documents else path
         raise InputError(f"holds {len(documents)} objects; one {KIND} is needed, and nothing else", source=source)
-    return read_configuration(documents[0].raw, documents[0].source)
+    return documents[0]
 
 
 def read_configuration(raw: Mapping[str, Any], source: str) -> Configuration:

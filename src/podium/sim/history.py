@@ -10,6 +10,7 @@ from podium.api.meta import Raw
 from podium.api.node import Node
 from podium.api.pod import Pod
 from podium.api.times import parse_time
+from podium.cluster.pods import PREEMPTED
 from podium.machines.actions import Record
 from podium.machines.kubelets.container_statuses import read_restarts
 from podium.store.watch_log import WatchEvent
@@ -18,6 +19,7 @@ from podium.store.watch_log import WatchEvent
 _TOLD_BY_THE_STORE = frozenset(("Scheduled",))
 # What is tried again and again, and fails in the same way.
 _REPEATED = frozenset(("FailedScheduling", "FailedCreate"))
+_BY_KUBELET = "TerminationByKubelet"
 _SECOND = 10**9
 
 
@@ -63,8 +65,8 @@ class SimEvent:
 class PodStory:
     """One pod from its creation to its end; times in nanoseconds, None for what has not happened.
 
-    `phase` is the pod's, or Terminated for one that was deleted before it ended by itself. `was_preempted` says that
-    it was deleted to make room.
+    `phase` is the pod's, or Terminated for one that was deleted before it ended by itself. `disruption` is the reason
+    of its condition DisruptionTarget, such as PreemptionByScheduler, if it ended for that; "" otherwise.
     """
 
     pod: str
@@ -78,7 +80,12 @@ class PodStory:
     started_ns: int | None = None
     ended_ns: int | None = None
     bound_in_run: bool = False
-    was_preempted: bool = False
+    disruption: str = ""
+
+    @property
+    def was_preempted(self) -> bool:
+        """Whether it was deleted to make room for another."""
+        return self.disruption == PREEMPTED
 
 
 class History:
@@ -190,7 +197,7 @@ class History:
         story = self.stories[pod.metadata.uid]
         node = pod.spec.node_name
         story.nominated_node = "" if node else pod.nominated_node_name
-        story.was_preempted |= _is_preempted(pod)
+        _note_disruption(story, pod)
         if node and not old.spec.node_name:
             story.node, story.scheduled_ns, story.bound_in_run = node, now, True
             self.add(now, "Scheduled", pod.key, node, by, f"Successfully assigned {pod.key} to {node}")
@@ -219,7 +226,7 @@ class History:
 
     def _gone(self, pod: Pod, now: int, by: str, message: str) -> None:
         story = self.stories[pod.metadata.uid]
-        story.was_preempted |= _is_preempted(pod)
+        _note_disruption(story, pod, is_gone=not pod.is_terminal)
         story.nominated_node = ""
         was_alive = bool(pod.spec.node_name) and not pod.is_terminal
         if not pod.is_terminal:
@@ -272,10 +279,12 @@ def _avoided_anew(event: WatchEvent, node: Node) -> str:
     return f"put on the avoid list: {', '.join(new)}" if new and event.type == "MODIFIED" else ""
 
 
-def _is_preempted(pod: Pod) -> bool:
+def _note_disruption(story: PodStory, pod: Pod, *, is_gone: bool = False) -> None:
+    """Note why a pod that ends was disrupted. A preemption stays what it is, whatever else befalls the pod."""
     target = pod.status.condition("DisruptionTarget")
-    return (
-        pod.is_terminating
-        and target is not None
-        and (target.status, target.reason) == ("True", "PreemptionByScheduler")
-    )
+    if target is None or target.status != "True" or story.was_preempted:
+        return
+    # The kubelet ends a pod without deleting it; all others mark those that they delete.
+    ends_by_kubelet = pod.status.phase == "Failed" and target.reason == _BY_KUBELET
+    if pod.is_terminating or is_gone or ends_by_kubelet:
+        story.disruption = target.reason

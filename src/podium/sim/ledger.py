@@ -29,6 +29,11 @@ class Ledger:
         self.allocatable: Counter[str] = Counter()
         self.held: Counter[str] = Counter()
 
+    @property
+    def node_count(self) -> int:
+        """How many nodes are known."""
+        return len(self._allocatable)
+
     def has_node(self, name: str) -> bool:
         """Whether the node is known."""
         return name in self._allocatable

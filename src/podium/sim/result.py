@@ -109,10 +109,12 @@ def _summary(simulation: Simulation, stories: list[PodStory], states: Counter[Po
             **{state: states[state] for state in POD_STATES},
         },
         "preempted": sum(story.was_preempted for story in stories),
+        "disruptions": dict(sorted(Counter(story.disruption for story in stories if story.disruption).items())),
         "bindings": sum(story.bound_in_run for story in stories),
         "attempts": simulation.bind_attempts + failed_attempts,
         "waiting": _waiting(stories, simulation.settings.start_ns),
         "use": simulation.usage.shares(),
+        "nodeHours": simulation.usage.node_hours,
         "short": [asdict(one) for one in shortfalls(simulation.store, simulation.history)],
         "drains": [_drain(report) for report in simulation.control_plane.drain_reports()],
     }

@@ -93,8 +93,12 @@ def simulate(  # noqa: PLR0913 - each is an option that people set on its own
         ignore_extenders=ignore_extenders,
         priority_cutoff=priority_cutoff,
     )
+    return play(objects if isinstance(objects, Input) else _input(objects), options, progress)
+
+
+def play(found: Input, options: RunOptions, progress: Progress | None = None) -> Result:
+    """The result of one run of an input. Raises as `simulate` does."""
     with _collector_paused():
-        found = objects if isinstance(objects, Input) else _input(objects)
         simulation = simulation_of(found.documents, options)
         while simulation.step():
             if progress is not None:

@@ -11,6 +11,8 @@ from podium.api.resources import PODS
 from podium.sim.ledger import Ledger, held_by
 from podium.store.watch_log import WatchEvent
 
+_HOUR = 3600 * 10**9
+
 
 class Usage:
     """Sums up, for each resource, what nodes offer and what the pods bound to them request, second by second.
@@ -23,6 +25,12 @@ class Usage:
         self._until_ns = start_ns
         self._offered: Counter[str] = Counter()
         self._requested: Counter[str] = Counter()
+        self._nodes_ns = 0
+
+    @property
+    def node_hours(self) -> float:
+        """How long there were nodes, each counted by itself, in hours."""
+        return round(self._nodes_ns / _HOUR, 6)
 
     def observe(self, event: WatchEvent, now: int) -> None:
         """Take in a write at `now`; times do not go back."""
@@ -45,6 +53,7 @@ class Usage:
         elapsed = now - self._until_ns
         if elapsed:
             self._until_ns = now
+            self._nodes_ns += self._ledger.node_count * elapsed
             for sums, amounts in ((self._offered, self._ledger.allocatable), (self._requested, self._ledger.held)):
                 for name, amount in amounts.items():
                     sums[name] += amount * elapsed

@@ -1,0 +1,234 @@
+"""`podium sweep`."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import click
+
+from podium.api.errors import PodiumError
+from podium.app.command import Command
+from podium.app.options import (
+    Duration,
+    Time,
+    config_option,
+    feature_gates_option,
+    files_option,
+    ignore_extenders_option,
+    limit_options,
+    validate_option,
+)
+from podium.app.sweeping.tables import BINARY
+
+if TYPE_CHECKING:
+    from podium.api.codec import Input
+    from podium.api.warnings import Validation
+    from podium.app.sweeping.engines import Engine
+    from podium.app.sweeping.settings import Combination
+    from podium.app.sweeping.sweep import Outcome, Played, Run, Sweep, Variant
+    from podium.framework.feature_gates import FeatureGates
+    from podium.sim.run import RunOptions
+
+_FORMS = ("text", "json", "yaml", "csv", *BINARY)
+_EPILOG = """
+\b
+Which setting preempts least? Two ways of clearing nominations, five seeds each:
+  podium sweep -f examples/starvation-1.yaml --vary nominationClearing=AllLower,Unfit --seeds 5
+"""
+
+
+@click.command(cls=Command, epilog=_EPILOG)
+@files_option
+@click.option(
+    "--vary",
+    "varied",
+    metavar="NAME=VALUE,...",
+    multiple=True,
+    help="What the runs differ in, and its values; several are combined. NAME is an option of simulate (until, "
+    "start-delay, bind-delay, expendable-pods-priority-cutoff, feature-gates), filename (a further file of objects), "
+    "config (a configuration's file), a field of the configuration (percentageOfNodesToScore, maxFutilePreemptions, "
+    "nominationClearing), or an argument of a plugin such as DefaultPreemption.spareMirrorPods.",
+)
+@click.option("--seeds", type=click.IntRange(1, 1_000_000), default=1, show_default=True, help="How many seeds.")
+@click.option("--first-seed", type=int, default=0, show_default=True, help="The first of them; the others follow.")
+@validate_option
+@click.option("--until", type=Duration(), help="When to stop, after the start; not the scenario's own end.")
+@click.option("--start", type=Time(), help="The time of the start; without it, the newest time in the files.")
+@click.option("--start-delay", type=Duration(), default=0, help="How long a bound pod takes to start.")
+@click.option("--bind-delay", type=Duration(), default=0, help="How long a binding takes.")
+@config_option
+@ignore_extenders_option
+@feature_gates_option
+@limit_options
+@click.option(
+    "-j", "--jobs", type=click.IntRange(min=1), metavar="N", help="How many at a time; one a core if not given."
+)
+@click.option("--scheduler", metavar="URL", help="Play them on the workers of a Dask scheduler: tcp://host:8786.")
+@click.option(
+    "-o",
+    "--output",
+    "form",
+    type=click.Choice(_FORMS),
+    default="text",
+    show_default=True,
+    help="How the answer is given.",
+)
+@click.option("--to", "target", type=click.Path(dir_okay=False, writable=True), help="The file to write the answer to.")
+def sweep(
+    *,
+    files: tuple[str, ...],
+    varied: tuple[str, ...],
+    seeds: int,
+    first_seed: int,
+    validation: Validation | None,
+    until: int | None,
+    start: int | None,
+    start_delay: int,
+    bind_delay: int,
+    config: str | None,
+    ignore_extenders: bool,
+    feature_gates: FeatureGates,
+    max_objects: int | None,
+    max_events: int | None,
+    max_calls: int | None,
+    jobs: int | None,
+    scheduler: str | None,
+    form: str,
+    target: str | None,
+) -> None:
+    """Play a simulation many times, with other settings and seeds, and compare what comes of it.
+
+    Runs go side by side, on all cores of this machine or on many machines; the answer is the same wherever they are
+    played. There is a row for each run, with its settings, its seed, and the figures of its summary.
+    """
+    from podium.app.sweeping.engines import dask
+    from podium.sim.limits import Limits
+    from podium.sim.run import RunOptions
+
+    if form in BINARY and target is None and sys.stdout.isatty():
+        raise click.UsageError(f"-o {form} is not for a terminal; name a file with --to")
+    options = RunOptions(
+        start_ns=start,
+        until_ns=until,
+        start_delay_ns=start_delay,
+        bind_delay_ns=bind_delay,
+        feature_gates=feature_gates,
+        limits=Limits.raised(max_objects, max_events, max_calls),
+        ignore_extenders=ignore_extenders,
+    )
+    wanted = _sweep(files, varied, options, config, validation, range(first_seed, first_seed + seeds))
+    played = _play(wanted, dask(scheduler) if scheduler else _engine(jobs or _cores()))
+    _show(played, form, target)
+    failed = sum(bool(run.outcome.error) for run in played)
+    if failed:
+        raise PodiumError(f"{failed:,} of {len(played):,} runs have no result; the answer says why")
+
+
+def _sweep(
+    files: Sequence[str],
+    varied: Sequence[str],
+    options: RunOptions,
+    config: str | None,
+    validation: Validation | None,
+    seeds: range,
+) -> Sweep:
+    """What is to be played, with everything read and checked. Raises PodiumError."""
+    from podium.api.codec import read_input
+    from podium.app.sweeping.settings import FILENAME, combinations, read_variations
+    from podium.app.sweeping.sweep import Sweep
+
+    chosen = combinations(read_variations(varied))
+    further = list(dict.fromkeys(combination.get(FILENAME, "") for combination in chosen))
+    inputs = tuple(read_input((*files, file) if file else files, validation) for file in further)
+    places = {file: place for place, file in enumerate(further)}
+    sweep = Sweep(
+        inputs,
+        tuple(
+            _variant(combination, inputs, places[combination.get(FILENAME, "")], options, config)
+            for combination in chosen
+        ),
+        seeds,
+    )
+    sweep.check()
+    return sweep
+
+
+def _variant(
+    combination: Combination, inputs: Sequence[Input], place: int, options: RunOptions, config: str | None
+) -> Variant:
+    from podium.app.sweeping.settings import options_of
+    from podium.app.sweeping.sweep import Variant
+    from podium.sim.scenario import split_documents
+
+    _, scenario = split_documents(inputs[place].documents)
+    names = [scheduler.name for scheduler in scenario.schedulers]
+    return Variant(combination, place, options_of(combination, options, config, names))
+
+
+def _play(sweep: Sweep, engine: Engine) -> list[Played]:
+    from podium.app.progress import ProgressBar
+    from podium.app.sweeping.sweep import in_order
+
+    runs = len(sweep.runs)
+    outcomes: dict[Run, Outcome] = {}
+
+    def told() -> str:
+        return f"{len(outcomes):,} of {runs:,} runs"
+
+    with ProgressBar() as bar:
+        for run, outcome in engine(sweep):
+            outcomes[run] = outcome
+            bar.update(len(outcomes) / runs, told)
+    return in_order(sweep, outcomes)
+
+
+def _show(played: list[Played], form: str, target: str | None) -> None:
+    """Write the answer to standard output or a file, and what it rests on to standard error where it has no room."""
+    from podium.app.sweeping.sweep import caveats_of
+    from podium.app.sweeping.tables import rows_of
+
+    if form in BINARY:
+        answer: str | bytes = BINARY[form](rows_of(played))
+    else:
+        answer = _text(played, form)
+    if form in (*BINARY, "csv"):
+        for caveat in caveats_of(played):
+            click.echo(f"podium: this rests on less than a whole cluster: {caveat.message}", err=True)
+    if target is None:
+        click.echo(answer, nl=False, color=True if form == "text" else None)
+    else:
+        with click.open_file(target, "wb", atomic=True) as file:
+            file.write(answer.encode() if isinstance(answer, str) else answer)
+
+
+def _text(played: list[Played], form: str) -> str:
+    from podium.app.output import in_json, in_yaml, new_page
+    from podium.app.sweeping.sweep import caveats_of
+    from podium.app.sweeping.tables import in_csv, rows_of
+    from podium.app.sweeping.text import write_sweep
+
+    if form == "csv":
+        return in_csv(rows_of(played))
+    if form == "text":
+        page = new_page()
+        write_sweep(page, played)
+        return page.text
+    value = {
+        "runs": [run.to_dict() for run in played],
+        "restsOn": [caveat.to_dict() for caveat in caveats_of(played)],
+    }
+    return in_json(value) if form == "json" else in_yaml(value)
+
+
+def _engine(jobs: int) -> Engine:
+    from podium.app.sweeping.engines import here, processes
+
+    return here if jobs == 1 else processes(jobs)
+
+
+def _cores() -> int:
+    """How many cores this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1

@@ -1,0 +1,100 @@
+"""A sweep: runs that differ in settings and seed, and what came of each."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple
+
+from podium.api.basis import Caveat
+from podium.api.codec import Input
+from podium.api.errors import PodiumError
+from podium.app.sweeping.settings import Combination
+from podium.sim.run import RunOptions, autoscalers_of, play, schedulers_of
+from podium.sim.scenario import split_documents
+
+
+class Run(NamedTuple):
+    """A run by the place of its variant and its seed; runs are ordered by these."""
+
+    variant: int
+    seed: int
+
+
+@dataclass(frozen=True, slots=True)
+class Variant:
+    """The settings of some runs: as they were written, which input they play, and the options, whatever the seed."""
+
+    combination: Combination
+    input: int
+    options: RunOptions
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What came of a run: the summary of its result, or why there is none; and what it rests on."""
+
+    summary: dict[str, Any] | None
+    rests_on: tuple[Caveat, ...] = ()
+    error: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Sweep:
+    """All that some runs need; `play` gives the same for the same run wherever it is called."""
+
+    inputs: tuple[Input, ...]
+    variants: tuple[Variant, ...]
+    seeds: range
+
+    @property
+    def runs(self) -> list[Run]:
+        """The runs in their order."""
+        return [Run(variant, seed) for variant in range(len(self.variants)) for seed in self.seeds]
+
+    def check(self) -> None:
+        """Raise PodiumError for settings with which no run can begin, before any has taken its time."""
+        for variant in self.variants:
+            _, scenario = split_documents(self.inputs[variant.input].documents)
+            for component in (
+                *schedulers_of(scenario, variant.options),
+                *autoscalers_of(scenario, variant.options),
+            ):
+                component.make()
+
+    def play(self, run: Run) -> Outcome:
+        """Play one run. What is wrong with it, such as that it goes beyond its limits, is its outcome."""
+        variant = self.variants[run.variant]
+        try:
+            result = play(self.inputs[variant.input], replace(variant.options, seed=run.seed))
+        except PodiumError as error:
+            return Outcome(None, error=str(error))
+        return Outcome(result.summary, result.rests_on)
+
+
+@dataclass(frozen=True, slots=True)
+class Played:
+    """A run with its settings and its outcome."""
+
+    combination: Combination
+    seed: int
+    outcome: Outcome
+
+    def to_dict(self) -> dict[str, Any]:
+        """The run as JSON shows it; `error` is null where there is a summary, and the other way round."""
+        return {
+            "settings": dict(self.combination),
+            "seed": self.seed,
+            "error": self.outcome.error or None,
+            "summary": self.outcome.summary,
+        }
+
+
+def in_order(sweep: Sweep, outcomes: dict[Run, Outcome]) -> list[Played]:
+    """All runs with their outcomes, in the order of the runs."""
+    return [Played(sweep.variants[run.variant].combination, run.seed, outcomes[run]) for run in sweep.runs]
+
+
+def caveats_of(played: Sequence[Played]) -> tuple[Caveat, ...]:
+    """What any of the runs rests on, each told once, in the order of the runs."""
+    return tuple(dict.fromkeys(caveat for one in played for caveat in one.outcome.rests_on))

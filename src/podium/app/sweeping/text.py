@@ -1,0 +1,164 @@
+"""A sweep for people: how the settings compare, and the runs one by one."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+from podium.api.times import format_duration
+from podium.app.basis_text import write_basis
+from podium.app.page import Cell, Page, Part, counted, shortened
+from podium.app.sweeping.settings import Combination
+from podium.app.sweeping.sweep import Played, caveats_of
+
+_INDENT = 2
+_MOST_RUNS = 40
+_MOST_PRIORITIES = 2
+_MILLISECOND = 10**6
+_SECOND = 10**9
+_PLACES = 2
+
+Summary = dict[str, Any]
+
+
+class _Figure(NamedTuple):
+    """A column: its heading, its value in a summary (None where there is none), and how a value is written."""
+
+    heading: str
+    value: Callable[[Summary], float | None]
+    text: Callable[[float], str]
+
+
+def write_sweep(page: Page, played: Sequence[Played]) -> None:
+    """Write a line for each combination of settings, a line for each run if they are few, and what they rest on."""
+    failed = [run for run in played if run.outcome.error]
+    groups = _by_settings(played)
+    runs, settings = counted(len(played), "run"), counted(len(groups), "combination")
+    page.paragraph(Cell(f"{runs} of {settings} of settings", "bold"), hanging=2)
+    figures = _figures(_summaries(played))
+    differing = [figure for figure in figures if _differs(figure, played)]
+    alike = [f"{figure.heading} {_spread(figure, _summaries(played))}" for figure in figures if figure not in differing]
+    if differing:
+        _write_settings(page, groups, differing)
+    if len(played) <= _MOST_RUNS and any(_differs(figure, group) for group in groups for figure in differing):
+        _write_runs(page, played, differing)
+    if alike and _summaries(played):
+        page.title("Alike in all")
+        page.paragraph(", ".join(alike), indent=_INDENT)
+    if failed:
+        page.title("Without a result", counted(len(failed), "run"))
+        rows: list[list[Part]] = [[Cell(_named(run, page), "bad"), run.outcome.error] for run in failed[:_MOST_RUNS]]
+        page.columns(rows, indent=_INDENT)
+        if len(failed) > _MOST_RUNS:
+            page.line(Cell(f"and {counted(len(failed) - _MOST_RUNS, 'more')}", "dim"), indent=_INDENT)
+    write_basis(page, caveats_of(played))
+
+
+def _figures(summaries: Sequence[Summary]) -> list[_Figure]:
+    """The columns that these summaries have something for."""
+    priorities = sorted({waits["priority"] for summary in summaries for waits in summary["waiting"]}, reverse=True)
+    resources = sorted({name for summary in summaries for name in summary["use"]})
+    return [
+        _Figure("preempted", lambda summary: summary["preempted"], _number),
+        _Figure("disrupted", lambda summary: sum(summary["disruptions"].values()), _number),
+        _Figure("bound", lambda summary: summary["bindings"], _number),
+        _Figure("pending", lambda summary: summary["pods"]["pending"], _number),
+        *(_waiting(priority) for priority in priorities[:_MOST_PRIORITIES]),
+        *(_use(name) for name in resources if name == "cpu" or "/" in name),
+        _Figure("node-hours", lambda summary: summary["nodeHours"], _number),
+    ]
+
+
+def _waiting(priority: int) -> _Figure:
+    def value(summary: Summary) -> float | None:
+        return next((waits["p95"] for waits in summary["waiting"] if waits["priority"] == priority), None)
+
+    return _Figure(f"95% wait at {priority}", value, _duration)
+
+
+def _use(resource: str) -> _Figure:
+    def value(summary: Summary) -> float | None:
+        found = summary["use"].get(resource)
+        return None if found is None else 100 * float(found["average"])
+
+    return _Figure(resource.rpartition("/")[2], value, lambda share: f"{share:.1f}%")
+
+
+def _write_settings(page: Page, groups: Sequence[list[Played]], figures: Sequence[_Figure]) -> None:
+    seeds = len(groups[0])
+    page.title("Settings", f"means over {counted(seeds, 'seed')}, with the least and the most" if seeds > 1 else "")
+    names = list(groups[0][0].combination)
+    heads = [names, *(_values(group[0].combination, page) for group in groups)]
+    _write_table(page, heads, figures, [_summaries(group) for group in groups])
+
+
+def _write_runs(page: Page, played: Sequence[Played], figures: Sequence[_Figure]) -> None:
+    page.title("Runs")
+    names = [*played[0].combination, "seed"]
+    heads = [names, *([*_values(run.combination, page), str(run.seed)] for run in played)]
+    _write_table(page, heads, figures, [_summaries([run]) for run in played])
+
+
+def _write_table(
+    page: Page, heads: Sequence[list[str]], figures: Sequence[_Figure], groups: Sequence[list[Summary]]
+) -> None:
+    """Write a row for each group of summaries, below the headings; several tables where one would be too wide."""
+    columns = [[figure.heading, *(_spread(figure, summaries) for summaries in groups)] for figure in figures]
+    width = sum(_width(column) for column in zip(*heads, strict=True))
+    while columns:
+        count, used = 0, width + _INDENT
+        while count < len(columns) and (count == 0 or used + _width(columns[count]) <= page.width):
+            used += _width(columns[count])
+            count += 1
+        rows: list[list[Part]] = [[*head, *cells] for head, *cells in zip(heads, *columns[:count], strict=True)]
+        page.columns(rows, indent=_INDENT, right=range(len(heads[0]), len(rows[0])))
+        columns = columns[count:]
+        if columns:
+            page.line()
+
+
+def _width(column: Sequence[str]) -> int:
+    return max(len(cell) for cell in column) + _INDENT
+
+
+def _differs(figure: _Figure, runs: Sequence[Played]) -> bool:
+    return len({figure.value(summary) for summary in _summaries(runs)}) > 1
+
+
+def _summaries(runs: Sequence[Played]) -> list[Summary]:
+    return [run.outcome.summary for run in runs if run.outcome.summary is not None]
+
+
+def _spread(figure: _Figure, summaries: Sequence[Summary]) -> str:
+    """The mean, and from where to where, if the values differ; "" without any."""
+    values = [value for summary in summaries if (value := figure.value(summary)) is not None]
+    if not values:
+        return ""
+    least, most, mean = min(values), max(values), sum(values) / len(values)
+    if least == most:
+        return figure.text(least)
+    return f"{figure.text(mean)} ({figure.text(least)} to {figure.text(most)})"
+
+
+def _by_settings(played: Sequence[Played]) -> list[list[Played]]:
+    groups: dict[tuple[tuple[str, str], ...], list[Played]] = {}
+    for run in played:
+        groups.setdefault(tuple(run.combination.items()), []).append(run)
+    return list(groups.values())
+
+
+def _values(combination: Combination, page: Page) -> list[str]:
+    return [shortened(value, page.short_name_width) for value in combination.values()]
+
+
+def _named(run: Played, page: Page) -> str:
+    settings = ", ".join(f"{name}={value}" for name, value in run.combination.items())
+    return shortened(f"{settings} seed {run.seed}".strip(), page.name_width)
+
+
+def _number(value: float) -> str:
+    return f"{round(value, _PLACES):,.{0 if float(value).is_integer() else _PLACES}f}"
+
+
+def _duration(seconds: float) -> str:
+    return format_duration(round(seconds * _SECOND / _MILLISECOND) * _MILLISECOND)

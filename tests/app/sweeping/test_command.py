@@ -1,0 +1,85 @@
+"""Sweeps as people run them; in this process, save where processes are what is tested."""
+
+import json
+import sys
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner, Result
+from distributed import LocalCluster
+
+import podium
+from podium.app.command import podium as command
+from podium.app.sweeping.settings import FILENAME
+
+EXAMPLES = Path(__file__).parents[3] / "examples"
+LOOP = str(EXAMPLES / "preemption-loop.yaml")
+VARIED = ["-f", LOOP, "--vary", "maxFutilePreemptions=0,2", "--seeds", "2"]
+
+
+def sweep(*args: str) -> Result:
+    return CliRunner().invoke(command, ["sweep", "--jobs", "1", *args], catch_exceptions=False)
+
+
+def test_each_run_is_what_simulate_makes_of_its_settings_and_seed() -> None:
+    found = json.loads(sweep("-f", LOOP, "--seeds", "2", "--first-seed", "3", "-o", "json").stdout)
+
+    assert [(run["settings"], run["seed"], run["error"]) for run in found["runs"]] == [({}, 3, None), ({}, 4, None)]
+    for run in found["runs"]:
+        assert run["summary"] == podium.simulate(LOOP, seed=run["seed"]).summary
+
+
+@pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::ResourceWarning")
+def test_the_bytes_are_the_same_with_one_process_with_two_and_on_a_dask_cluster() -> None:
+    answer = sweep(*VARIED, "-o", "csv").stdout_bytes
+
+    assert answer.count(b"\n") == 5
+    assert sweep(*VARIED, "-o", "csv", "--jobs", "2").stdout_bytes == answer
+    with LocalCluster(n_workers=1, threads_per_worker=1, processes=False, dashboard_address=None) as cluster:
+        assert sweep(*VARIED, "-o", "csv", "--scheduler", cluster.scheduler_address).stdout_bytes == answer
+
+
+def test_files_can_be_varied(tmp_path: Path) -> None:
+    paths = [tmp_path / f"{name}.json" for name in ("small", "large")]
+    for path, cpu in zip(paths, ("1", "3"), strict=True):
+        node = {"apiVersion": "v1", "kind": "Node", "metadata": {"name": "spare"}}
+        path.write_text(json.dumps({**node, "status": {"allocatable": {"cpu": cpu, "memory": "1Ti", "pods": "9"}}}))
+    files = ",".join(map(str, paths))
+
+    runs = json.loads(sweep("-f", LOOP, "--vary", f"{FILENAME}={files}", "-o", "json").stdout)["runs"]
+
+    assert [run["settings"][FILENAME] for run in runs] == [str(path) for path in paths]
+    assert runs[0]["summary"] != runs[1]["summary"]
+
+
+def test_runs_without_a_result_are_told_and_the_others_are_there() -> None:
+    result = sweep("-f", LOOP, "--vary", "until=1s,10m", "--max-events", "20")
+
+    assert result.exit_code == 1
+    assert "Without a result  1 run" in result.stdout
+    assert "until=10m seed 0" in result.stdout
+    assert "podium: error: 1 of 2 runs have no result; the answer says why" in result.stderr
+
+
+def test_what_no_run_can_begin_with_is_told_before_any_begins() -> None:
+    result = sweep("-f", LOOP, "--vary", "DefaultPreemption.evictionOrder=Nobody")
+
+    assert result.exit_code == 1
+    assert "DefaultPreemption.evictionOrder=Nobody" in result.stderr
+    assert result.stdout == ""
+
+
+def test_a_table_goes_to_a_file(tmp_path: Path) -> None:
+    target = tmp_path / "runs.parquet"
+
+    assert sweep("-f", LOOP, "-o", "parquet", "--to", str(target)).stdout == ""
+    assert target.read_bytes().startswith(b"PAR1")
+
+
+def test_without_dask_its_option_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "distributed", None)
+
+    result = sweep("-f", LOOP, "--scheduler", "tcp://127.0.0.1:8786")
+
+    assert result.exit_code == 1
+    assert 'install it with pip install "podium[dask]"' in result.stderr

@@ -1,0 +1,62 @@
+import csv
+import io
+
+import pyarrow
+from pyarrow import feather, parquet
+
+from podium.app.sweeping.sweep import Outcome, Played
+from podium.app.sweeping.tables import in_arrow, in_csv, in_parquet, rows_of
+
+SUMMARY = {
+    "preempted": 2,
+    "disruptions": {"PreemptionByScheduler": 2},
+    "waiting": [{"priority": 1000, "count": 1, "p95": 60}],
+    "use": {"cpu": {"average": 0.5, "final": 1.0}},
+    "nodeHours": 0.5,
+    "short": [{}, {}],
+    "drains": [{"node": "n1", "state": "drained"}],
+}
+PLAYED = [
+    Played({"until": "1m"}, 0, Outcome(SUMMARY)),
+    Played({"until": "2m"}, 0, Outcome(None, error="beyond the limit")),
+    Played({"until": "3m"}, 0, Outcome({"nodeHours": 1, "preempted": 0})),
+]
+
+
+def test_a_row_has_the_settings_the_seed_and_every_figure_by_its_path() -> None:
+    assert rows_of(PLAYED)[0] == {
+        "until": "1m",
+        "seed": 0,
+        "error": None,
+        "preempted": 2,
+        "disruptions.PreemptionByScheduler": 2,
+        "waiting.1000.count": 1,
+        "waiting.1000.p95": 60,
+        "use.cpu.average": 0.5,
+        "use.cpu.final": 1.0,
+        "nodeHours": 0.5,
+        "short": 2,
+        "drains.n1": "drained",
+    }
+
+
+def test_all_rows_have_the_same_columns() -> None:
+    first, second, third = rows_of(PLAYED)
+
+    assert list(first) == list(second) == list(third)
+    assert (second["error"], second["preempted"], third["preempted"]) == ("beyond the limit", None, 0)
+
+
+def test_csv_is_read_back() -> None:
+    rows = rows_of(PLAYED)
+
+    read = list(csv.DictReader(io.StringIO(in_csv(rows))))
+
+    assert read == [{name: "" if value is None else str(value) for name, value in row.items()} for row in rows]
+
+
+def test_parquet_and_arrow_are_read_back() -> None:
+    rows = rows_of(PLAYED)
+
+    assert parquet.read_table(pyarrow.BufferReader(in_parquet(rows))).to_pylist() == rows
+    assert feather.read_table(pyarrow.BufferReader(in_arrow(rows))).to_pylist() == rows
