@@ -39,7 +39,7 @@ atexit.register(lambda: print(*(name for name in slow if name in sys.modules)))
 """
 
 
-@pytest.mark.parametrize("args", [["--help"], ["-h"], ["explain", "--help"], ["simulate", "--help"]])
+@pytest.mark.parametrize("args", [["--help"], ["-h"], ["explain", "--help"], ["simulate", "--help"], ["sweep", "--help"]])
 def test_help_imports_nothing_that_is_slow(args: list[str]) -> None:
     ended = run(*args, code=IMPORTED)
 
@@ -52,7 +52,7 @@ def test_help_names_every_subcommand_as_that_one_describes_itself() -> None:
     text = CliRunner().invoke(podium, ["--help"]).stdout
 
     listed = re.findall(r"^  (\w+)  +(.+)$", text.partition("Commands:")[2], re.MULTILINE)
-    assert [name for name, _ in listed] == ["explain", "simulate", "trace", "bench"]
+    assert [name for name, _ in listed] == ["explain", "simulate", "sweep", "trace", "bench"]
     for name, _ in listed:
         assert CliRunner().invoke(podium, [name, "--help"]).exit_code == 0
 

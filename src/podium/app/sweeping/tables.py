@@ -5,10 +5,12 @@ from __future__ import annotations
 import csv
 import io
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from podium.api.errors import PodiumError
-from podium.app.sweeping.sweep import Played
+
+if TYPE_CHECKING:
+    from podium.app.sweeping.sweep import Played
 
 Value = str | int | float | None
 Row = dict[str, Value]
