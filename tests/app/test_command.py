@@ -39,7 +39,9 @@ atexit.register(lambda: print(*(name for name in slow if name in sys.modules)))
 """
 
 
-@pytest.mark.parametrize("args", [["--help"], ["-h"], ["explain", "--help"], ["simulate", "--help"], ["sweep", "--help"]])
+@pytest.mark.parametrize(
+    "args", [["--help"], ["-h"], ["explain", "--help"], ["simulate", "--help"], ["sweep", "--help"]]
+)
 def test_help_imports_nothing_that_is_slow(args: list[str]) -> None:
     ended = run(*args, code=IMPORTED)
 

@@ -21,7 +21,7 @@ _LONGEST_ERROR = 2_000
 _SUBCOMMANDS = {
     "explain": ("podium.app.explain_command:explain", "What would happen to a pod now, and why."),
     "simulate": ("podium.app.simulate_command:simulate", "Play what happens to a cluster, in virtual time."),
-    "sweep": ("podium.app.sweeping.command:sweep", "Play a simulation many times, with other settings and seeds, and compare what comes of it."),
+    "sweep": ("podium.app.sweeping.command:sweep", "Play a simulation many times, and compare what comes of it."),
     "trace": ("podium.app.trace_command:trace", "Turn recorded workloads into something to simulate."),
     "bench": ("podium.app.bench_command:bench", "Measure how fast decisions are made."),
 }

@@ -99,7 +99,7 @@ def sweep(
     form: str,
     target: str | None,
 ) -> None:
-    """Play a simulation many times, with other settings and seeds, and compare what comes of it.
+    """Play a simulation many times, and compare what comes of it.
 
     Runs go side by side, on all cores of this machine or on many machines; the answer is the same wherever they are
     played. There is a row for each run, with its settings, its seed, and the figures of its summary.
