@@ -8,6 +8,7 @@ from podium.cluster.view import NodeView
 from podium.decide.placement import place
 from podium.decide.post_filter import ask_post_filters
 from podium.framework.cycle_state import CycleState
+from podium.framework.handle import Handle
 from podium.framework.plugin import PostFilterResult
 from podium.framework.profile import Profile
 from podium.framework.runner import Runner
@@ -25,7 +26,7 @@ class Proposes:
         self.asked = 0
 
     def post_filter(
-        self, state: CycleState, pod: PodRecord, runner: Runner, cluster: Cluster, outcome: Outcome
+        self, state: CycleState, pod: PodRecord, handle: Handle, cluster: Cluster, outcome: Outcome
     ) -> PostFilterResult:
         self.asked += 1
         return self._result

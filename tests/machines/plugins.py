@@ -11,8 +11,8 @@ from podium.cluster.view import NodeView
 from podium.framework.claims import ClaimBinding
 from podium.framework.cycle_state import CycleState
 from podium.framework.events import Action, ClusterEvent, EventToRegister, Resource
+from podium.framework.handle import Handle
 from podium.framework.plugin import PermitResult, PluginContext, PostFilterResult
-from podium.framework.runner import Runner
 from podium.framework.status import SUCCESS, Status, unschedulable
 from podium.framework.verdicts import Outcome
 
@@ -126,7 +126,7 @@ class Broken:
         return self._break("Filter", pod)
 
     def post_filter(
-        self, state: CycleState, pod: PodRecord, runner: Runner, cluster: Cluster, outcome: Outcome
+        self, state: CycleState, pod: PodRecord, handle: Handle, cluster: Cluster, outcome: Outcome
     ) -> PostFilterResult:
         return PostFilterResult(self._break("PostFilter", pod))
 

@@ -12,7 +12,7 @@ from podium.decide.fair_shares import FairShares
 from podium.decide.trials import Trials, TrialTable, VictimFilter, grouped
 from podium.decide.victims import PotentialVictims, SlotsAt, choose_victims, with_budgets
 from podium.framework.cycle_state import CycleState
-from podium.framework.runner import Runner
+from podium.framework.handle import Handle
 
 
 class FairTrials:
@@ -28,7 +28,7 @@ class FairTrials:
         self._shares = FairShares(cluster)
 
     def on(
-        self, runner: Runner, state: CycleState, pod: PodRecord, rows: Int64s, may_disrupt: VictimFilter | None
+        self, runner: Handle, state: CycleState, pod: PodRecord, rows: Int64s, may_disrupt: VictimFilter | None
     ) -> TrialTable | None:
         """The trials on ``rows``, ascending. None where nobody needs to make room: some node will have it anyway."""
         leaving = self._leaving(pod)
@@ -60,7 +60,7 @@ class FairTrials:
         here = rows[at] == of
         return at[here], slots[here]
 
-    def _fits_without(self, runner: Runner, state: CycleState, pod: PodRecord, rows: Int64s, gone: SlotsAt) -> bool:
+    def _fits_without(self, runner: Handle, state: CycleState, pod: PodRecord, rows: Int64s, gone: SlotsAt) -> bool:
         """Whether the pod will fit some node when those who leave are gone."""
         positions, starts = grouped(gone[0], len(rows))
         if not len(positions):

@@ -22,7 +22,7 @@ from podium.decide.fair_trials import FairTrials
 from podium.decide.ties import pick
 from podium.decide.trials import CRITERIA, Trials, TrialTable, VictimFilter
 from podium.framework.cycle_state import CycleState
-from podium.framework.runner import Runner
+from podium.framework.handle import Handle
 from podium.framework.status import Code, Status
 from podium.framework.verdicts import Outcome
 
@@ -104,7 +104,7 @@ def waits_for_victims(cluster: Cluster, pod: PodRecord, nominated_status: Status
 
 
 def plan_preemption(
-    runner: Runner,
+    runner: Handle,
     state: CycleState,
     pod: PodRecord,
     outcome: Outcome,
@@ -128,7 +128,7 @@ def plan_preemption(
 
 
 def plan_exchange(
-    runner: Runner,
+    runner: Handle,
     state: CycleState,
     pod: PodRecord,
     outcome: Outcome,
@@ -146,7 +146,7 @@ def plan_exchange(
 
 
 def _planned(
-    runner: Runner, pod: PodRecord, capped: CappedTable, options: PreemptionOptions, detailed: bool
+    runner: Handle, pod: PodRecord, capped: CappedTable, options: PreemptionOptions, detailed: bool
 ) -> PreemptionPlan:
     """The plan that follows from the trials."""
     nodes, table, put_off = runner.cluster.nodes, capped.table, capped.put_off

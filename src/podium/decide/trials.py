@@ -17,7 +17,7 @@ from podium.cluster.ranking import EqualPriorityOrder, Ranking
 from podium.decide.victims import PotentialVictims, Victims, choose_victims, with_budgets
 from podium.framework.class_cache import KeptByClass
 from podium.framework.cycle_state import CycleState
-from podium.framework.runner import Runner
+from podium.framework.handle import Handle
 from podium.framework.status import Code, Status, unresolvable
 from podium.framework.verdicts import Decoders, Outcome
 
@@ -127,7 +127,7 @@ class Trials:
         self._kept: KeptByClass[_Kept] = KeptByClass(_KEPT_CLASSES)
 
     def on(
-        self, runner: Runner, state: CycleState, pod: PodRecord, rows: Int64s, may_disrupt: VictimFilter | None
+        self, runner: Handle, state: CycleState, pod: PodRecord, rows: Int64s, may_disrupt: VictimFilter | None
     ) -> TrialTable:
         """The trials on ``rows``, ascending."""
         if may_disrupt is not None or not runner.is_row_local(state):
@@ -143,7 +143,7 @@ class Trials:
             table.own_slots, table.decoders = again.slots, {**kept.decoders, **again.decoders}
         return table
 
-    def _refreshed(self, runner: Runner, state: CycleState, pod: PodRecord) -> _Kept:
+    def _refreshed(self, runner: Handle, state: CycleState, pod: PodRecord) -> _Kept:
         """The kept trials of the pod's class and priority, brought up to date; its own nomination counts in them."""
         cluster = self._cluster
         kept = self._kept.get(pod.pod_class, (pod.priority, frozenset(state.skip_filter)), _Kept)
@@ -172,7 +172,7 @@ class Trials:
 
     def _try(
         self,
-        runner: Runner,
+        runner: Handle,
         state: CycleState,
         pod: PodRecord,
         rows: Int64s,

@@ -20,7 +20,7 @@ from podium.cluster.cluster import Cluster
 from podium.cluster.pods import PodRecord
 from podium.cluster.worlds import Worlds
 from podium.framework.cycle_state import CycleState
-from podium.framework.runner import Runner
+from podium.framework.handle import Handle
 from podium.framework.verdicts import Outcome
 
 SlotsAt = tuple[Int64s, Int64s]
@@ -124,7 +124,7 @@ def _beyond(taking: Bools, before: Int64s, left: int) -> Bools:
 
 
 def choose_victims(
-    runner: Runner,
+    runner: Handle,
     state: CycleState,
     pod: PodRecord,
     potential: PotentialVictims,
@@ -163,7 +163,7 @@ def _reprieve_order(potential: PotentialVictims) -> tuple[Int64s, Int64s, Int64s
 
 
 def _try_to_spare(
-    runner: Runner,
+    runner: Handle,
     state: CycleState,
     pod: PodRecord,
     worlds: Worlds,

@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
-from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
+from typing import Any, Protocol, runtime_checkable
 
 from podium.cluster.arrays import Int64s
 from podium.cluster.cluster import Cluster
@@ -21,12 +21,10 @@ from podium.cluster.view import NodeView, View
 from podium.framework.claims import ClaimBinding, ClaimRelease, DeviceReservation
 from podium.framework.cycle_state import CycleState
 from podium.framework.events import EventToRegister
+from podium.framework.handle import Handle
 from podium.framework.status import Status
 from podium.framework.verdicts import Outcome, Verdicts
 from podium.framework.waiting_pods import WaitingPods
-
-if TYPE_CHECKING:
-    from podium.framework.runner import Runner
 
 MAX_NODE_SCORE = 100
 
@@ -139,10 +137,13 @@ class PostFilterResult:
 
 @runtime_checkable
 class PostFilterPlugin(Plugin, Protocol):
-    """Looks for a way out when no node fits; it proposes, and the scheduler carries out."""
+    """Looks for a way out when no node fits; it proposes, and the scheduler carries out.
+
+    ``handle`` is what it may ask the scheduler, ``outcome`` what the Filters said of each row.
+    """
 
     def post_filter(
-        self, state: CycleState, pod: PodRecord, runner: Runner, cluster: Cluster, outcome: Outcome
+        self, state: CycleState, pod: PodRecord, handle: Handle, cluster: Cluster, outcome: Outcome
     ) -> PostFilterResult: ...
 
 

@@ -29,8 +29,8 @@ from podium.decide.trials import Trials, VictimFilter
 from podium.framework.arguments import Arguments, read_arguments
 from podium.framework.cycle_state import CycleState
 from podium.framework.events import EventToRegister
+from podium.framework.handle import Handle
 from podium.framework.plugin import PluginContext, PostFilterResult
-from podium.framework.runner import Runner
 from podium.framework.status import Code, Status, unschedulable
 from podium.framework.verdicts import Outcome
 
@@ -90,10 +90,10 @@ class DefaultPreemption:
         self._trials.ranking.refresh()
 
     def post_filter(
-        self, state: CycleState, pod: PodRecord, runner: Runner, cluster: Cluster, outcome: Outcome
+        self, state: CycleState, pod: PodRecord, handle: Handle, cluster: Cluster, outcome: Outcome
     ) -> PostFilterResult:
         """Nominate the node of the best candidate; clear the nomination where there is none."""
-        plan = self.plan(state, pod, runner, outcome)
+        plan = self.plan(state, pod, handle, outcome)
         if not plan.eligible:
             return PostFilterResult(unschedulable(f"preemption: {plan.reason}"), plan=plan)
         if plan.error:
@@ -106,23 +106,23 @@ class DefaultPreemption:
         return PostFilterResult(status, plan.chosen.node_name, plan.chosen.victims, plan)
 
     def plan(
-        self, state: CycleState, pod: PodRecord, runner: Runner, outcome: Outcome, *, detailed: bool = False
+        self, state: CycleState, pod: PodRecord, handle: Handle, outcome: Outcome, *, detailed: bool = False
     ) -> PreemptionPlan:
         """The plan behind `post_filter`; ``detailed`` lists every candidate and every rejected node."""
-        row = runner.cluster.nodes.row_of.get(pod.nominated_node_name)
+        row = handle.cluster.nodes.row_of.get(pod.nominated_node_name)
         nominated = outcome.status(row) if row is not None else None
-        reason = ineligible_reason(runner.cluster, pod, nominated)
+        reason = ineligible_reason(handle.cluster, pod, nominated)
         if reason:
             return PreemptionPlan(False, reason)
         exchanges = self._exchanges
-        if exchanges is not None and waits_for_victims(runner.cluster, pod, nominated, pod.priority):
+        if exchanges is not None and waits_for_victims(handle.cluster, pod, nominated, pod.priority):
             return PreemptionPlan(False, NOT_ELIGIBLE_TERMINATING)
         overridden = type(self).may_disrupt is not DefaultPreemption.may_disrupt
-        options = PreemptionOptions(self._minimum, self._allowed(runner.cluster) if overridden else None, self._seed)
-        plan = plan_preemption(runner, state, pod, outcome, self._trials, options, detailed=detailed)
+        options = PreemptionOptions(self._minimum, self._allowed(handle.cluster) if overridden else None, self._seed)
+        plan = plan_preemption(handle, state, pod, outcome, self._trials, options, detailed=detailed)
         if plan.chosen is not None or plan.put_off is not None or exchanges is None:
             return plan
-        return plan_exchange(runner, state, pod, outcome, exchanges, options, detailed=detailed) or plan
+        return plan_exchange(handle, state, pod, outcome, exchanges, options, detailed=detailed) or plan
 
     def may_disrupt(self, pod: PodRecord, victim: PodRecord) -> bool:
         """Whether ``pod`` may make ``victim``, which is not more important, give way. Always, unless overridden."""

@@ -13,7 +13,7 @@ from podium.machines.actions import Bind
 from podium.machines.scheduling.pods_shown import PodsShown
 from podium.machines.scheduling.queue import SchedulingQueue
 from podium.machines.scheduling.queue_in_flight import InFlight
-from podium.machines.scheduling.queue_waiting import WaitingPods
+from podium.machines.scheduling.queue_unschedulable import UnschedulablePods
 from podium.machines.scheduling.queued_pod import Place, QueuedPod, QueueSettings
 from tests.builders import node, pod
 from tests.machines.driving import SECOND, Driver, all_of, terminating, with_plugins
@@ -27,7 +27,7 @@ A = pod("a", cpu=4)
 def test_a_pod_behind_a_gate_is_left_out_when_those_that_waited_too_long_are_tried_again() -> None:
     """Symptom: a preemptor whose gate missed its event is stuck for good. Rule: the flush asks gated pods too."""
 
-    def without_gated_ones(right: Right, waiting: WaitingPods, now: int) -> list[QueuedPod]:
+    def without_gated_ones(right: Right, waiting: UnschedulablePods, now: int) -> list[QueuedPod]:
         overdue: list[QueuedPod] = right(waiting, now)
         for queued in overdue:
             if queued.gated_by:
@@ -46,7 +46,7 @@ def test_a_pod_behind_a_gate_is_left_out_when_those_that_waited_too_long_are_tri
 
         assert driver.where(HIGH) is Place.ACTIVE
 
-    caught(story, instead(WaitingPods, "take_overdue", without_gated_ones))
+    caught(story, instead(UnschedulablePods, "take_overdue", without_gated_ones))
 
 
 @pytest.mark.failure(33)

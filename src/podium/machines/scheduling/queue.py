@@ -17,7 +17,7 @@ from podium.machines.scheduling.queue_backoff import BackoffPods
 from podium.machines.scheduling.queue_heap import Item, PodHeap
 from podium.machines.scheduling.queue_hints import Registrations, Rejections, Wake
 from podium.machines.scheduling.queue_in_flight import Flight, InFlight
-from podium.machines.scheduling.queue_waiting import WaitingPods
+from podium.machines.scheduling.queue_unschedulable import UnschedulablePods
 from podium.machines.scheduling.queued_pod import Place, QueuedPod, QueueSettings
 
 # A pod's place in the active queue, from the pod and its time of entry; the smallest goes first.
@@ -61,7 +61,7 @@ class SchedulingQueue:
         self._pods: dict[str, QueuedPod] = {}
         self._active = PodHeap()
         self._backoff = BackoffPods(settings)
-        self._waiting = WaitingPods(self._rejections)
+        self._waiting = UnschedulablePods(self._rejections)
         self._in_flight = InFlight()
 
     def __len__(self) -> int:

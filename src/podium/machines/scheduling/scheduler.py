@@ -45,12 +45,12 @@ from podium.machines.observations import (
 from podium.machines.scheduling.binding_cycle import Failure, Stage
 from podium.machines.scheduling.fit_error import fit_error, rejecting_plugins
 from podium.machines.scheduling.known_failures import KnownFailure
+from podium.machines.scheduling.objects_shown import ObjectsShown
 from podium.machines.scheduling.parts import Parts
 from podium.machines.scheduling.pods_shown import PodsShown
 from podium.machines.scheduling.preemptions import Ended
 from podium.machines.scheduling.queued_pod import Place, QueuedPod
 from podium.machines.scheduling.room import ASSIGNED_POD_DELETE
-from podium.machines.scheduling.surroundings import Surroundings
 
 
 class Scheduler:
@@ -80,7 +80,7 @@ class Scheduler:
         self.known = parts.known
         self._room = parts.room
         self._pods = PodsShown(parts)
-        self._surroundings = Surroundings(self.cluster, self.queue, self.cap, self._room)
+        self._objects = ObjectsShown(self.cluster, self.queue, self.cap, self._room)
         self.seed = seed
         # Where the next sample of nodes to score starts, where profiles ask for samples; all profiles share it.
         self._cursor = 0
@@ -102,11 +102,11 @@ class Scheduler:
                 return self._pods.gone(pod.metadata.uid or pod.key, now)
             case Changed(object=changed):
                 self.known.forget()
-                self._surroundings.changed(changed, now)
+                self._objects.changed(changed, now)
                 return []
             case Gone(object=gone):
                 self.known.forget()
-                return self._surroundings.gone(gone, now)
+                return self._objects.gone(gone, now)
             case Answered(action=action, problem=problem):
                 return self._answered(action, problem, now)
             case Tick():

@@ -26,8 +26,8 @@ from podium.framework.arguments import Arguments, read_arguments
 from podium.framework.claims import ClaimRelease, DeviceReservation
 from podium.framework.cycle_state import CycleState
 from podium.framework.events import Action, ClusterEvent, EventToRegister, Resource
+from podium.framework.handle import Handle
 from podium.framework.plugin import PermitResult, PluginContext, PostFilterResult, Scope
-from podium.framework.runner import Runner
 from podium.framework.scoring import default_normalize
 from podium.framework.status import SKIP, SUCCESS, Code, Status, unresolvable, unschedulable
 from podium.framework.verdicts import Outcome, Verdicts
@@ -115,7 +115,7 @@ class DynamicResources:
         return Verdicts(codes, fitting.statuses.__getitem__, has_errors=fitting.has_errors)
 
     def post_filter(
-        self, state: CycleState, pod: PodRecord, runner: Runner, cluster: Cluster, outcome: Outcome
+        self, state: CycleState, pod: PodRecord, handle: Handle, cluster: Cluster, outcome: Outcome
     ) -> PostFilterResult:
         """Take the devices from a claim that only this pod uses, where they keep it from nodes."""
         if self.name not in state:

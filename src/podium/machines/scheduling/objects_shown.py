@@ -19,7 +19,7 @@ from podium.machines.scheduling.room import Room
 _EVERY_PRIORITY = 2**63
 
 
-class Surroundings:
+class ObjectsShown:
     """Brings the cluster up to date with changes of objects, and wakes the pods in the queue that they may help."""
 
     def __init__(self, cluster: Cluster, queue: SchedulingQueue, cap: CapWaits, room: Room) -> None:

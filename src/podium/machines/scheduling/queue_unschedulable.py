@@ -13,7 +13,7 @@ from podium.machines.scheduling.queued_pod import QueuedPod
 Group = dict[str, QueuedPod]
 
 
-class WaitingPods:
+class UnschedulablePods:
     """Waiting pods by the plugins that hold them back, so that an event costs only the pods that it may concern."""
 
     def __init__(self, rejections: Rejections) -> None:

@@ -1,0 +1,34 @@
+"""What a PostFilter plugin may ask of the scheduler that calls it.
+
+Source: staging/src/k8s.io/kube-scheduler/framework/interface.go (Handle, PluginsRunner).
+"""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+from podium.cluster.cluster import Cluster
+from podium.cluster.pods import PodRecord
+from podium.cluster.worlds import Worlds
+from podium.framework.cycle_state import CycleState
+from podium.framework.verdicts import Outcome
+
+
+class Handle(Protocol):
+    """The cluster, and the profile's Filters for clusters that might be.
+
+    Whoever looks for a way out needs no more of `podium.framework.runner.Runner`, and gets no more.
+    """
+
+    @property
+    def cluster(self) -> Cluster:
+        """The cluster as it is; not to be changed."""
+        ...
+
+    def filter_worlds(self, state: CycleState, pod: PodRecord, worlds: Worlds, own_uid: str) -> Outcome:
+        """The Filters' answer for each world, with regard to nominated pods but for the one of ``own_uid``."""
+        ...
+
+    def is_row_local(self, state: CycleState) -> bool:
+        """Whether every Filter that has something to say about the pod answers for a row from that row alone."""
+        ...

@@ -1,0 +1,53 @@
+"""What PostFilter plugins ask of the scheduler is what `Handle` lists, and no more."""
+
+import pytest
+
+from podium.api.meta import Kubernetes
+from podium.cluster.cluster import Cluster
+from podium.cluster.pods import PodRecord
+from podium.cluster.worlds import Worlds
+from podium.decide.placement import full_outcome, place
+from podium.framework.cycle_state import CycleState
+from podium.framework.handle import Handle
+from podium.framework.plugin import PostFilterPlugin
+from podium.framework.runner import Runner
+from podium.framework.verdicts import Outcome
+from tests.builders import budget, cluster_of, configuration, node, pod, runner_on
+
+OBJECTS: list[Kubernetes] = [
+    *(node(f"n{i}", cpu=1) for i in range(3)),
+    *(pod(f"q{i}", on=f"n{i}", cpu=1, priority=i, labels={"app": "q"}) for i in range(3)),
+    budget("q", "app=q", allowed=1),
+]
+
+
+class NarrowHandle:
+    """A runner of which nothing but the members of `Handle` can be reached."""
+
+    def __init__(self, runner: Runner) -> None:
+        self.cluster: Cluster = runner.cluster
+        self._runner = runner
+
+    def filter_worlds(self, state: CycleState, pod: PodRecord, worlds: Worlds, own_uid: str) -> Outcome:
+        return self._runner.filter_worlds(state, pod, worlds, own_uid)
+
+    def is_row_local(self, state: CycleState) -> bool:
+        return self._runner.is_row_local(state)
+
+
+@pytest.mark.parametrize("equals", [False, True])
+def test_every_post_filter_gets_by_with_the_handle(equals: bool) -> None:
+    cluster = cluster_of(*OBJECTS)
+    runner = runner_on(cluster, configuration({"DefaultPreemption": {"equalPriorityPreemption": equals}}))
+    record = cluster.read(pod("p", cpu=1, priority=1))
+    placement = place(runner, record)
+    outcome = full_outcome(cluster, placement)
+    handle: Handle = NarrowHandle(runner)
+
+    assert runner.profile.post_filter
+    for plugin in runner.profile.post_filter:
+        assert isinstance(plugin, PostFilterPlugin)
+        by_handle = plugin.post_filter(placement.state, record, handle, cluster, outcome)
+        by_runner = plugin.post_filter(placement.state, record, runner, cluster, outcome)
+        assert by_handle.status == by_runner.status
+        assert (by_handle.nominated_node, by_handle.victims) == (by_runner.nominated_node, by_runner.victims)
