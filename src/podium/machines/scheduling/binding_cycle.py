@@ -1,32 +1,22 @@
-"""One pod on its way to one node, how that may fail, and what its plugins are told at the end.
+"""One pod on its way to one node, and how that may fail.
 
 Source: pkg/scheduler/schedule_one.go (bindingCycle, handleBindingCycleError).
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from enum import Enum, auto
+from dataclasses import dataclass
 
 from podium.cluster.pods import PodRecord
 from podium.framework.claims import ClaimBinding, DeviceReservation
 from podium.framework.cycle_state import CycleState
-from podium.framework.errors import Calling, PluginError
 from podium.framework.runner import Runner
 from podium.framework.status import Code, Status
-from podium.machines.actions import Action, Bind, BindClaim, Record, ReserveClaim
+from podium.machines.actions import Action, Bind, BindClaim, ReserveClaim
+from podium.machines.scheduling.binding_stages import Stage
 from podium.machines.scheduling.queued_pod import QueuedPod
 
 ClaimAction = BindClaim | ReserveClaim
-
-
-class Stage(Enum):
-    """Where a binding cycle stands. Up to RESERVE it is part of the scheduling attempt; at PERMIT it waits."""
-
-    RESERVE = auto()
-    PERMIT = auto()
-    PRE_BIND = auto()
-    BIND = auto()
 
 
 @dataclass(slots=True, eq=False)
@@ -35,8 +25,7 @@ class BindingCycle:
 
     ``claims`` are the claim bindings that are still to be answered. ``reservations`` are all of devices that were asked
     for, ``unanswered`` those that may have been carried out without a word, and ``ready_by_ns`` is until when they are
-    waited for. ``may_be_bound``: a binding was left without an answer, which says neither that it was carried out nor
-    that it was not.
+    waited for. ``sent`` is the binding that was asked for, None before.
     """
 
     queued: QueuedPod
@@ -44,21 +33,15 @@ class BindingCycle:
     state: CycleState
     node_name: str
     stage: Stage = Stage.RESERVE
-    claims: set[ClaimAction] = field(default_factory=set)
-    reservations: list[ReserveClaim] = field(default_factory=list)
-    unanswered: set[ReserveClaim] = field(default_factory=set)
+    claims: frozenset[ClaimAction] = frozenset()
+    reservations: tuple[ReserveClaim, ...] = ()
+    unanswered: frozenset[ReserveClaim] = frozenset()
     ready_by_ns: int | None = None
-    may_be_bound: bool = False
-
-    @property
-    def bind(self) -> Bind:
-        """The action that ends the cycle."""
-        pod = self.queued.record
-        return Bind(pod.key, pod.uid, self.node_name)
+    sent: Bind | None = None
 
 
 @dataclass(frozen=True, slots=True)
-class Failure:
+class FailedBinding:
     """A binding cycle that came to nothing. ``status`` is a plugin's rejection, or an error.
 
     ``aftermath`` tells what went wrong while the cycle was undone, and takes the pod off claims for devices.
@@ -74,7 +57,7 @@ class Failure:
 
         Source: pkg/scheduler/schedule_one.go (bindingCycle): what fails after Permit does not make a pod unschedulable.
         """
-        is_early = self.cycle.stage in (Stage.RESERVE, Stage.PERMIT)
+        is_early = not self.cycle.stage.is_past_permit
         return (self.status.plugin,) if is_early and self.status.is_rejected and self.status.plugin else ()
 
     @property
@@ -84,19 +67,7 @@ class Failure:
 
 
 # What to do now, and the failure if the cycle came to nothing.
-StepResult = tuple[list[Action], Failure | None]
-
-
-def unreserve(cycle: BindingCycle) -> list[Record]:
-    """Let the plugins give back what they reserved; one that raises keeps neither the others from it, nor the pod."""
-    pod, records = cycle.queued.record, list[Record]()
-    for plugin in reversed(cycle.runner.profile.reserve):
-        try:
-            with Calling(plugin.name, "Unreserve", pod):
-                plugin.unreserve(cycle.state, pod, cycle.node_name)
-        except PluginError as error:
-            records.append(Record(pod.key, pod.uid, "Warning", "FailedUnreserve", str(error), cycle.node_name))
-    return records
+StepResult = tuple[list[Action], FailedBinding | None]
 
 
 def claim_action(claim: ClaimBinding | DeviceReservation, pod: PodRecord) -> ClaimAction:
@@ -104,20 +75,6 @@ def claim_action(claim: ClaimBinding | DeviceReservation, pod: PodRecord) -> Cla
     if isinstance(claim, ClaimBinding):
         return BindClaim(claim.claim, claim.uid, claim.volume, claim.node_name, pod.uid)
     return ReserveClaim(claim.claim, claim.uid, pod.key, pod.uid, claim.allocation, claim.made, claim.mappings)
-
-
-def tell_bound(cycle: BindingCycle) -> list[Action]:
-    """The pod is bound: record it, and tell the plugins. One that raises changes nothing about that."""
-    pod, node_name = cycle.queued.record, cycle.node_name
-    message = f"Successfully assigned {pod.key} to {node_name}"
-    actions: list[Action] = [Record(pod.key, pod.uid, "Normal", "Scheduled", message, node_name)]
-    for plugin in cycle.runner.profile.post_bind:
-        try:
-            with Calling(plugin.name, "PostBind", pod):
-                plugin.post_bind(cycle.state, pod, node_name)
-        except PluginError as error:
-            actions.append(Record(pod.key, pod.uid, "Warning", "FailedPostBind", str(error), node_name))
-    return actions
 
 
 def unbound_claims(cycle: BindingCycle) -> str:

@@ -1,6 +1,7 @@
 """From a chosen node to a bound pod: reserve, permit, bind claims, bind the pod; and back again where that fails.
 
-The pod is assumed on its node from the first step on, so that the next attempts see the room as taken.
+The pod is assumed on its node from the first step on, so that the next attempts see the room as taken. What comes of
+whatever happens on the way is told in a table, in `podium.machines.scheduling.binding_stages`.
 
 Source: pkg/scheduler/schedule_one.go (assume, bindingCycle, handleBindingCycleError).
 """
@@ -8,31 +9,28 @@ Source: pkg/scheduler/schedule_one.go (assume, bindingCycle, handleBindingCycleE
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import partial
 
 from podium.cluster.cluster import Cluster
 from podium.framework.cycle_state import CycleState
-from podium.framework.errors import Calling, PluginError
-from podium.framework.plugin import PermitResult
+from podium.framework.errors import PluginError
 from podium.framework.runner import Runner
-from podium.framework.status import SUCCESS, Code, Status
+from podium.framework.status import Code, Status
 from podium.framework.waiting_pods import WaitingPod, WaitingPods
 from podium.machines.actions import Action, Bind, Nominate, ReleaseClaim, ReserveClaim
 from podium.machines.answers import Answer
 from podium.machines.deadlines import Deadlines, earliest
 from podium.machines.observations import Answered, Problem
+from podium.machines.scheduling import binding_plugins as plugins
 from podium.machines.scheduling.binding_cycle import (
     BindingCycle,
     ClaimAction,
-    Failure,
-    Stage,
+    FailedBinding,
     StepResult,
     claim_action,
     error_status,
-    tell_bound,
     unbound_claims,
-    unreserve,
 )
+from podium.machines.scheduling.binding_stages import Stage
 from podium.machines.scheduling.queued_pod import SECOND_NS, QueuedPod
 
 # How long an unanswered binding is left alone before it is sent again; the server refuses what was carried out.
@@ -60,6 +58,8 @@ class BindingCycles:
         self._retries: Deadlines[str] = Deadlines()
         # When to see again whether devices are ready.
         self._preparing: Deadlines[str] = Deadlines()
+        # The cycles that have some of these times: most are through before the clock moves.
+        self._timed: set[str] = set()
         # Pods that were bound, as the API answered, but are not yet seen on their node.
         self.unseen: set[str] = set()
 
@@ -73,6 +73,13 @@ class BindingCycles:
         """The cycle of a pod, or None."""
         return self._cycles.get(uid)
 
+    def stage(self, uid: str) -> Stage | None:
+        """Where a pod stands on its way; None where it is on none."""
+        cycle = self._cycles.get(uid)
+        if cycle is not None:
+            return cycle.stage
+        return Stage.BOUND if uid in self.unseen else None
+
     def is_assumed(self, uid: str) -> bool:
         """Whether a pod counts as placed though the API does not show it yet."""
         return uid in self._cycles or uid in self.unseen
@@ -83,7 +90,7 @@ class BindingCycles:
         cycle = self._cycles[pod.uid] = BindingCycle(queued, runner, state, node_name)
         pod.node_name = node_name
         self._cluster.add_pod(pod)
-        return self._guarded(cycle, lambda: self._reserve(cycle, now))
+        return self._guarded(self._reserve, cycle, now)
 
     def resume(self, uid: str, now: int) -> StepResult:
         """Go on with a pod whose wait at Permit is over."""
@@ -93,7 +100,7 @@ class BindingCycles:
         self._waiting.remove(uid)
         if waiting.rejected_by:
             return self._fail(cycle, Status(Code.UNSCHEDULABLE, (waiting.message,), waiting.rejected_by))
-        return self._guarded(cycle, lambda: self._pre_bind(cycle, now, announced=True))
+        return self._guarded(self._pre_bind, cycle, now)
 
     def claim_answered(self, action: ClaimAction, problem: Problem | None, now: int) -> StepResult:
         """A claim was bound, or could not be; when the last one is, the pod's own binding follows.
@@ -107,28 +114,28 @@ class BindingCycles:
         if isinstance(action, ReserveClaim):
             answer = Answered(action, problem).answer
             if answer is Answer.UNKNOWN or (answer is Answer.PASSING and action in cycle.unanswered):
-                cycle.unanswered.add(action)
-                self._retries.set(action.pod_uid, now + BIND_RETRY_NS)
+                cycle.unanswered |= {action}
+                self._ask_again(cycle, now)
                 return [], None
             if problem is None:
                 self._cluster.devices.written(action.uid or action.pod_uid)
-        cycle.claims.discard(action)
+        cycle.claims -= {action}
         if problem is not None:
             return self._fail(cycle, error_status(f"binding claim {action.claim or _UNNAMED}: {problem.message}"))
         if cycle.claims:
             return [], None
         self._claim_deadlines.set(action.pod_uid, None)
-        return self._guarded(cycle, lambda: self._prepare(cycle, now))
+        return self._guarded(self._prepare, cycle, now)
 
     def look_again(self, now: int) -> list[StepResult]:
         """See whether devices are ready that pods wait for."""
         results: list[StepResult] = []
         while (uid := self._preparing.take_due(now)) is not None:
             cycle = self._cycles[uid]
-            results.append(self._guarded(cycle, partial(self._prepare, cycle, now)))
+            results.append(self._guarded(self._prepare, cycle, now))
         return results
 
-    def give_up_claims(self, now: int) -> list[Failure]:
+    def give_up_claims(self, now: int) -> list[FailedBinding]:
         """The cycles whose claims were not bound in time; an answer that comes after all says nothing any more."""
         failures = []
         while (uid := self._claim_deadlines.take_due(now)) is not None:
@@ -144,18 +151,19 @@ class BindingCycles:
         or by others, or replaced: which of these, the API will show.
         """
         cycle = self._cycles.get(action.uid)
-        if cycle is None or cycle.bind != action or cycle.stage is not Stage.BIND:
+        if cycle is None or not (cycle.sent is action or cycle.sent == action):
             return [], None
         if problem is None:
             self._drop(cycle)
             self.unseen.add(action.uid)
-            return tell_bound(cycle), None
+            return plugins.post_bind(cycle), None
         answer = Answered(action, problem).answer
-        if answer is Answer.UNKNOWN or (cycle.may_be_bound and answer not in (Answer.GONE, Answer.STALE)):
-            cycle.may_be_bound = True
-            self._retries.set(action.uid, now + BIND_RETRY_NS)
+        is_in_doubt = cycle.stage is Stage.IN_DOUBT
+        if is_in_doubt and answer is Answer.STALE:
             return [], None
-        if cycle.may_be_bound and answer is Answer.STALE:
+        if answer is Answer.UNKNOWN or (is_in_doubt and answer is not Answer.GONE):
+            cycle.stage = Stage.IN_DOUBT
+            self._ask_again(cycle, now)
             return [], None
         return self._fail(cycle, error_status(f"binding to {cycle.node_name}: {problem.message}"))
 
@@ -164,11 +172,13 @@ class BindingCycles:
         due: list[Action] = []
         while (uid := self._retries.take_due(now)) is not None:
             cycle = self._cycles[uid]
-            reservations = [one for one in cycle.reservations if one in cycle.claims]
-            due += [cycle.bind] if cycle.stage is Stage.BIND else reservations
+            if cycle.sent is not None:
+                due.append(cycle.sent)
+            else:
+                due += [reservation for reservation in cycle.reservations if reservation in cycle.claims]
         return due
 
-    def cancel(self, uid: str, status: Status) -> Failure:
+    def cancel(self, uid: str, status: Status) -> FailedBinding:
         """Undo the cycle of a pod. Raises KeyError where there is none."""
         return self._fail(self._cycles[uid], status)[1]
 
@@ -187,117 +197,93 @@ class BindingCycles:
         if cycle is None:
             return []
         self._drop(cycle)
-        if cycle.stage is Stage.BIND and cycle.node_name == node_name:
-            return tell_bound(cycle)
-        return [*unreserve(cycle)]
+        if cycle.stage.is_sent and cycle.node_name == node_name:
+            return plugins.post_bind(cycle)
+        return plugins.unreserve(cycle)
 
     def next_deadline(self) -> int | None:
         """When a wait at Permit or for claims ends, or a binding is to be sent again; None where none of that is."""
+        waiting = self._waiting.next_deadline()
+        if not self._timed:
+            return waiting
         deadlines = (self._retries, self._claim_deadlines, self._preparing)
-        return earliest([*(one.next_time() for one in deadlines), self._waiting.next_deadline()])
+        return earliest([*(times.next_time() for times in deadlines), waiting])
 
-    def _guarded(self, cycle: BindingCycle, step: Callable[[], StepResult]) -> StepResult:
+    def _guarded(self, step: Callable[[BindingCycle, int], StepResult], cycle: BindingCycle, now: int) -> StepResult:
         """Take a step; a plugin that raises fails the cycle, as one that answers with an error does."""
         try:
-            return step()
+            return step(cycle, now)
         except PluginError as error:
             return self._fail(cycle, error_status(str(error)))
 
     def _reserve(self, cycle: BindingCycle, now: int) -> StepResult:
-        pod = cycle.queued.record
-        for plugin in cycle.runner.profile.reserve:
-            with Calling(plugin.name, "Reserve", pod):
-                status = plugin.reserve(cycle.state, pod, cycle.node_name)
-            if not status.is_success:
-                return self._fail(cycle, status.by(plugin.name))
-        status = self._permit(cycle, now)
-        if status.code is Code.WAIT:
-            cycle.stage = Stage.PERMIT
-            return [Nominate(pod.key, pod.uid, cycle.node_name)], None
-        if not status.is_success:
-            return self._fail(cycle, status)
-        return self._pre_bind(cycle, now, announced=False)
+        status = plugins.reserve(cycle)
+        return self._permit(cycle, now) if status.is_success else self._fail(cycle, status)
 
-    def _permit(self, cycle: BindingCycle, now: int) -> Status:
+    def _permit(self, cycle: BindingCycle, now: int) -> StepResult:
+        answer = plugins.permit(cycle, now)
+        if isinstance(answer, Status):
+            return self._pre_bind(cycle, now) if answer.is_success else self._fail(cycle, answer)
         pod = cycle.queued.record
-        waiting = WaitingPod(pod, cycle.node_name)
-        for plugin in cycle.runner.profile.permit:
-            with Calling(plugin.name, "Permit", pod):
-                answer = plugin.permit(cycle.state, pod, cycle.node_name)
-            result = answer if isinstance(answer, PermitResult) else PermitResult(answer)
-            if result.status.code is Code.WAIT:
-                waiting.deadlines_ns[plugin.name] = now + result.timeout_ns
-            elif not result.status.is_success:
-                return result.status.by(plugin.name)
-        if not waiting.deadlines_ns:
-            return SUCCESS
-        self._waiting.add(waiting)
-        return Status(Code.WAIT)
+        self._waiting.add(WaitingPod(pod, cycle.node_name, answer))
+        cycle.stage = Stage.PERMIT
+        return [Nominate(pod.key, pod.uid, cycle.node_name)], None
 
-    def _pre_bind(self, cycle: BindingCycle, now: int, *, announced: bool) -> StepResult:
+    def _pre_bind(self, cycle: BindingCycle, now: int) -> StepResult:
+        # A pod that waited was nominated when its wait began.
+        is_announced = cycle.stage is Stage.PERMIT
         cycle.stage = Stage.PRE_BIND
-        pod = cycle.queued.record
-        actions: list[Action] = []
-        timeouts_ns: list[int] = []
-        for plugin in cycle.runner.profile.pre_bind:
-            with Calling(plugin.name, "PreBind", pod):
-                answer = plugin.pre_bind(cycle.state, pod, cycle.node_name)
-            if isinstance(answer, Status):
-                if not answer.is_success and not answer.is_skip:
-                    return self._fail(cycle, answer.by(plugin.name))
-                continue
-            for claim in answer:
-                action = claim_action(claim, pod)
-                cycle.claims.add(action)
-                actions.append(action)
-                timeouts_ns += [] if claim.timeout_ns is None else [claim.timeout_ns]
-        cycle.reservations = [action for action in actions if isinstance(action, ReserveClaim)]
-        if not cycle.claims:
+        wanted = plugins.pre_bind(cycle)
+        if isinstance(wanted, Status):
+            return self._fail(cycle, wanted)
+        if not wanted:
             return self._prepare(cycle, now)
-        self._claim_deadlines.set(pod.uid, now + min(timeouts_ns) if timeouts_ns else None)
-        nominate = Nominate(pod.key, pod.uid, cycle.node_name)
-        return (actions if announced else [nominate, *actions]), None
+        pod = cycle.queued.record
+        claims = [claim_action(claim, pod) for claim in wanted]
+        cycle.claims = frozenset(claims)
+        cycle.reservations = tuple(action for action in claims if isinstance(action, ReserveClaim))
+        timeouts_ns = [claim.timeout_ns for claim in wanted if claim.timeout_ns is not None]
+        if timeouts_ns:
+            self._timed.add(pod.uid)
+            self._claim_deadlines.set(pod.uid, now + min(timeouts_ns))
+        return [*([] if is_announced else [Nominate(pod.key, pod.uid, cycle.node_name)]), *claims], None
 
     def _prepare(self, cycle: BindingCycle, now: int) -> StepResult:
         """Bind the pod once what its claims got is ready for it; look again from time to time."""
-        pod = cycle.queued.record
-        for plugin in cycle.runner.preparing:
-            with Calling(plugin.name, "PreBind", pod):
-                wait = plugin.prepared(cycle.state, pod, cycle.node_name)
-            if wait.status.code is not Code.WAIT:
-                if not wait.status.is_success:
-                    return self._fail(cycle, wait.status.by(plugin.name))
-                continue
-            if cycle.ready_by_ns is None:
-                cycle.ready_by_ns = now + wait.timeout_ns
-            if cycle.ready_by_ns <= now:
-                plugin.give_up(cycle.state, pod, cycle.node_name)
-                return self._fail(cycle, error_status("device binding timeout"))
-            self._preparing.set(pod.uid, min(now + LOOK_AGAIN_NS, cycle.ready_by_ns))
-            return [], None
-        return self._bind(cycle)
+        cycle.stage = Stage.PREPARE
+        status = plugins.prepared(cycle, now)
+        if status.is_success:
+            return self._bind(cycle)
+        if status.code is not Code.WAIT or cycle.ready_by_ns is None:
+            return self._fail(cycle, status)
+        uid = cycle.queued.record.uid
+        self._timed.add(uid)
+        self._preparing.set(uid, min(now + LOOK_AGAIN_NS, cycle.ready_by_ns))
+        return [], None
 
     def _bind(self, cycle: BindingCycle) -> StepResult:
         cycle.stage = Stage.BIND
+        status = plugins.bind(cycle)
+        if not status.is_success:
+            return self._fail(cycle, status)
         pod = cycle.queued.record
-        for plugin in cycle.runner.profile.bind:
-            with Calling(plugin.name, "Bind", pod):
-                status = plugin.bind(cycle.state, pod, cycle.node_name)
-            if status.is_skip:
-                continue
-            if not status.is_success:
-                return self._fail(cycle, status.by(plugin.name))
-            return [cycle.bind], None
-        return self._fail(cycle, error_status("no Bind plugin took the pod"))
+        cycle.sent = Bind(pod.key, pod.uid, cycle.node_name)
+        return [cycle.sent], None
 
-    def _fail(self, cycle: BindingCycle, status: Status) -> tuple[list[Action], Failure]:
-        return [], Failure(cycle, status, tuple(self._undo(cycle)))
+    def _ask_again(self, cycle: BindingCycle, now: int) -> None:
+        """Send what had no answer once more, in a while."""
+        uid = cycle.queued.record.uid
+        self._timed.add(uid)
+        self._retries.set(uid, now + BIND_RETRY_NS)
+
+    def _fail(self, cycle: BindingCycle, status: Status) -> tuple[list[Action], FailedBinding]:
+        return [], FailedBinding(cycle, status, tuple(self._undo(cycle)))
 
     def _undo(self, cycle: BindingCycle) -> list[Action]:
         """Unreserve, and take the pod off its node and off its claims for devices."""
         pod = cycle.queued.record
-        actions: list[Action] = [*unreserve(cycle)]
-        actions += [ReleaseClaim(one.claim, one.uid, pod.key, pod.uid) for one in cycle.reservations]
+        actions = plugins.unreserve(cycle)
+        actions += [ReleaseClaim(asked.claim, asked.uid, pod.key, pod.uid) for asked in cycle.reservations]
         self._drop(cycle)
         self._cluster.remove_pod(pod.uid)
         pod.node_name = ""
@@ -307,6 +293,7 @@ class BindingCycles:
         uid = cycle.queued.record.uid
         del self._cycles[uid]
         self._waiting.remove(uid)
-        self._claim_deadlines.set(uid, None)
-        self._retries.set(uid, None)
-        self._preparing.set(uid, None)
+        if uid in self._timed:
+            self._timed.discard(uid)
+            for deadlines in (self._claim_deadlines, self._retries, self._preparing):
+                deadlines.set(uid, None)

@@ -1,28 +1,25 @@
 """The scheduling queue: which pending pod is attempted next, which back off, and what the others wait for.
 
+`podium.machines.scheduling.queue_automaton` tells in a table what comes of whatever happens to a pod.
+
 Source: pkg/scheduler/backend/queue (scheduling_queue.go, active_queue.go, backoff_queue.go).
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Mapping
 
 from podium.cluster.pods import PodRecord
-from podium.framework.errors import PluginError
 from podium.framework.events import Action, ClusterEvent, Resource
-from podium.framework.status import SUCCESS, Status, unresolvable
 from podium.machines.deadlines import earliest
 from podium.machines.scheduling.pod_changes import pod_changes
-from podium.machines.scheduling.queue_backoff import BackoffPods
-from podium.machines.scheduling.queue_heap import Item, PodHeap
+from podium.machines.scheduling.queue_automaton import landing
+from podium.machines.scheduling.queue_gate import PreEnqueue, QueueGate, SortKey
+from podium.machines.scheduling.queue_heap import Item
 from podium.machines.scheduling.queue_hints import Registrations, Rejections, Wake
-from podium.machines.scheduling.queue_in_flight import Flight, InFlight
-from podium.machines.scheduling.queue_unschedulable import UnschedulablePods
+from podium.machines.scheduling.queue_in_flight import Flight
+from podium.machines.scheduling.queue_places import QueuePlaces
 from podium.machines.scheduling.queued_pod import Place, QueuedPod, QueueSettings
-
-# A pod's place in the active queue, from the pod and its time of entry; the smallest goes first.
-SortKey = Callable[[PodRecord, int], tuple[int, ...]]
-PreEnqueue = Callable[[PodRecord], Status]
 
 DEFAULTS = QueueSettings()
 
@@ -30,12 +27,11 @@ POD_ADD = "PodAdd"
 POD_UPDATE = "PodUpdate"
 FORCE_ACTIVATE = "ForceActivate"
 GATE_OPENED = "GateOpened"
-QUEUE_SORT = "QueueSort"
 UNSCHEDULABLE_TIMEOUT = "UnschedulableTimeout"
 ATTEMPT_FAILURE = "ScheduleAttemptFailure"
 
 
-class SchedulingQueue:
+class SchedulingQueue(QueuePlaces):
     """Every pending pod that the scheduler is responsible for, in exactly one place.
 
     A pod is active (may be popped now), backs off from its last attempt, is unschedulable (waits for an event that
@@ -54,60 +50,10 @@ class SchedulingQueue:
         registrations: Registrations,
         settings: QueueSettings = DEFAULTS,
     ) -> None:
-        self._queue_sort = queue_sort
-        self._pre_enqueue = pre_enqueue
         self._settings = settings
         self._rejections = Rejections(registrations)
-        self._pods: dict[str, QueuedPod] = {}
-        self._active = PodHeap()
-        self._backoff = BackoffPods(settings)
-        self._waiting = UnschedulablePods(self._rejections)
-        self._in_flight = InFlight()
-
-    def __len__(self) -> int:
-        return len(self._pods)
-
-    def __iter__(self) -> Iterator[QueuedPod]:
-        """All pods: place by place in the order of `Place`, within a place in the order of `pods`."""
-        for place in Place:
-            yield from self.pods(place)
-
-    def find(self, uid: str) -> QueuedPod | None:
-        """A pod with its history; None if the queue does not know it."""
-        return self._pods.get(uid)
-
-    def where(self, uid: str) -> Place | None:
-        """The place of a pod; None if the queue does not know it."""
-        queued = self._pods.get(uid)
-        return None if queued is None else queued.place
-
-    def count(self, place: Place) -> int:
-        """How many pods are in a place."""
-        match place:
-            case Place.ACTIVE:
-                return len(self._active)
-            case Place.BACKOFF:
-                return len(self._backoff)
-            case Place.IN_FLIGHT:
-                return len(self._in_flight)
-            case Place.GATED | Place.UNSCHEDULABLE:
-                return self._waiting.count(gated=place is Place.GATED)
-
-    def pods(self, place: Place) -> list[QueuedPod]:
-        """The pods in a place.
-
-        Active ones and those in flight in order of pop, those that back off by its end (then as if active), waiting
-        ones by time of entry, then key, then uid.
-        """
-        match place:
-            case Place.ACTIVE:
-                return [self._pods[item[-1]] for item in self._active.items()]
-            case Place.BACKOFF:
-                return [self._pods[uid] for uid in self._backoff.uids()]
-            case Place.IN_FLIGHT:
-                return self._in_flight.pods()
-            case Place.GATED | Place.UNSCHEDULABLE:
-                return self._waiting.pods(gated=place is Place.GATED)
+        super().__init__(self._rejections, settings)
+        self._gate = QueueGate(queue_sort, pre_enqueue)
 
     def add(self, record: PodRecord, now: int) -> None:
         """Take in a new pending pod: it becomes active, or gated.
@@ -116,7 +62,7 @@ class SchedulingQueue:
         """
         if record.uid in self._pods:
             raise ValueError(f"pod {record.key} ({record.uid}) is in the scheduling queue already")
-        if record.scheduler_name not in self._queue_sort:
+        if not self._gate.knows(record):
             raise ValueError(f"pod {record.key}: no profile is named {record.scheduler_name!r}")
         queued = self._pods[record.uid] = QueuedPod(record, now)
         self._requeue(queued, Wake.AT_ONCE, POD_ADD, now)
@@ -147,21 +93,6 @@ class SchedulingQueue:
             if wake or queued.gated_by:
                 self._waiting.remove(record.uid)
                 self._requeue(queued, wake, event.label, now)
-
-    def delete(self, uid: str) -> None:
-        """Forget a pod, in flight or not, that is gone, bound or another scheduler's; unknown pods are no matter."""
-        queued = self._pods.pop(uid, None)
-        if queued is None:
-            return
-        match queued.place:
-            case Place.ACTIVE:
-                self._active.discard(uid)
-            case Place.BACKOFF:
-                self._backoff.discard(uid)
-            case Place.IN_FLIGHT:
-                self._in_flight.end(uid)
-            case Place.GATED | Place.UNSCHEDULABLE:
-                self._waiting.remove(uid)
 
     def pop(self, now: int) -> QueuedPod | None:
         """Start an attempt at the pod that goes first; None if none may be attempted now.
@@ -271,7 +202,7 @@ class SchedulingQueue:
                     continue
                 self._backoff.discard(uid)
                 queued.woken_by = FORCE_ACTIVATE
-                self._make_active(queued, now)
+                self._put(queued, Place.ACTIVE, now)
             else:
                 self._waiting.remove(uid)
                 self._requeue(queued, Wake.AT_ONCE, FORCE_ACTIVATE, now)
@@ -300,91 +231,40 @@ class SchedulingQueue:
         deadlines = (self._backoff.next_deadline(), self._waiting.next_deadline())
         return earliest(deadlines)
 
-    def check(self) -> None:
-        """Raise AssertionError if a pod is in two places or none, or if what is kept about pods in flight is wrong."""
-        self._active.check()
-        self._backoff.check(self._pods)
-        self._waiting.check()
-        self._in_flight.check()
-        if sum(map(self.count, Place)) != len(self._pods):
-            raise AssertionError("the queue's places and its pods differ in number")
-        for place in Place:
-            for queued in self.pods(place):
-                uid = queued.record.uid
-                if queued.place is not place or self._pods.get(uid) is not queued:
-                    raise AssertionError(f"pod {queued.record.key} is in place {place}, but known as {queued.place}")
-                if bool(queued.gated_by) is not (place is Place.GATED):
-                    raise AssertionError(f"pod {queued.record.key} is {place} with gate {queued.gated_by!r}")
-
     def _requeue(self, queued: QueuedPod, wake: Wake, reason: str, now: int) -> None:
         """Give a pod that is nowhere its place."""
-        if (wake or queued.gated_by) and not (status := self._gates(queued)).is_success:
-            queued.woken_by = reason if wake else queued.woken_by
-            self._gate(queued, status, now)
-            return
-        if not wake:
-            self._wait(queued, Place.UNSCHEDULABLE, now)
-            return
-        queued.woken_by = reason
-        waits = wake is Wake.AFTER_BACKOFF or self._settings.must_pause(queued, now)
-        if waits and self._settings.backoff_end_ns(queued) > now:
-            queued.place = Place.BACKOFF
-            self._backoff.put(queued, _sort_item(queued))
-        else:
-            self._make_active(queued, now)
+        is_held = bool(wake or queued.gated_by) and self._gate.holds(queued)
+        if wake:
+            queued.woken_by = reason
+        may_back_off = wake is Wake.AFTER_BACKOFF or self._settings.must_pause(queued, now)
+        backs_off = may_back_off and self._settings.backoff_end_ns(queued) > now
+        self._put(queued, landing(wake, is_held=is_held, backs_off=backs_off), now)
+
+    def _put(self, queued: QueuedPod, place: Place, now: int) -> None:
+        queued.place = place
+        match place:
+            case Place.ACTIVE:
+                if queued.first_attempt_ns is None:
+                    queued.first_attempt_ns = now
+                self._active.put(_sort_item(queued))
+            case Place.BACKOFF:
+                self._backoff.put(queued, _sort_item(queued))
+            case _:
+                deadline_ns = queued.queued_ns + self._settings.unschedulable_flush_ns
+                if deadline_ns <= now:  # The pod was looked at just now.
+                    deadline_ns = now + self._settings.unschedulable_flush_ns
+                self._waiting.put(queued, deadline_ns)
 
     def _sort_anew(self, queued: QueuedPod, now: int) -> None:
         """Bring an active pod, or one that backs off, to the place in order that its new reading gives it."""
         uid = queued.record.uid
         self._active.discard(uid)
         self._backoff.discard(uid)
-        status = self._find_order(queued)
-        if not status.is_success:
-            self._gate(queued, status, now)
-        elif queued.place is Place.ACTIVE:
-            self._active.put(_sort_item(queued))
-        else:
-            self._backoff.put(queued, _sort_item(queued))
-
-    def _find_order(self, queued: QueuedPod) -> Status:
-        """Ask QueueSort for the pod's place in order. A pod for which that fails has none, and is held out."""
-        try:
-            queued.sort_key = self._queue_sort[queued.record.scheduler_name](queued.record, queued.queued_ns)
-        except PluginError as error:
-            return unresolvable(str(error)).by(QUEUE_SORT)
-        return SUCCESS
-
-    def _gate(self, queued: QueuedPod, status: Status, now: int) -> None:
-        if not status.plugin:
-            raise ValueError(f"pod {queued.record.key} is gated by a plugin that does not name itself")
-        queued.gated_by, queued.message = status.plugin, status.message
-        self._wait(queued, Place.GATED, now)
-
-    def _gates(self, queued: QueuedPod) -> Status:
-        """Whether a PreEnqueue plugin holds the pod, or QueueSort has no place for it."""
-        status = self._pre_enqueue(queued.record)
-        if status.is_success:
-            status = self._find_order(queued)
-        if status.is_success and queued.gated_by:
-            queued.gated_by = queued.message = ""
-        return status
-
-    def _wait(self, queued: QueuedPod, place: Place, now: int) -> None:
-        queued.place = place
-        deadline = queued.queued_ns + self._settings.unschedulable_flush_ns
-        if deadline <= now:  # The pod was looked at just now.
-            deadline = now + self._settings.unschedulable_flush_ns
-        self._waiting.put(queued, deadline)
-
-    def _make_active(self, queued: QueuedPod, now: int) -> None:
-        queued.place = Place.ACTIVE
-        if queued.first_attempt_ns is None:
-            queued.first_attempt_ns = now
-        self._active.put(_sort_item(queued))
+        self._put(queued, queued.place if self._gate.sorts(queued) else Place.GATED, now)
 
     def _end_backoffs(self, now: int) -> None:
         for uid in self._backoff.take_ended(now):
-            self._make_active(self._pods[uid], now)
+            self._put(self._pods[uid], Place.ACTIVE, now)
 
     def _woken_in_flight(self, flight: Flight) -> tuple[Wake, str]:
         """What has happened during a failed attempt that makes another one worthwhile, and its label."""

@@ -42,7 +42,7 @@ from podium.machines.observations import (
     Problem,
     Tick,
 )
-from podium.machines.scheduling.binding_cycle import Failure, Stage
+from podium.machines.scheduling.binding_cycle import FailedBinding
 from podium.machines.scheduling.fit_error import fit_error, rejecting_plugins
 from podium.machines.scheduling.known_failures import KnownFailure
 from podium.machines.scheduling.objects_shown import ObjectsShown
@@ -277,14 +277,14 @@ class Scheduler:
                 actions.append(action)
         return actions
 
-    def _on_its_way(self, uid: str, result: tuple[list[Action], Failure | None], now: int) -> list[Action]:
+    def _on_its_way(self, uid: str, result: tuple[list[Action], FailedBinding | None], now: int) -> list[Action]:
         """The actions of the steps to Permit, or from there."""
         cycle = self.bindings.find(uid)
-        if cycle is not None and cycle.stage in (Stage.PRE_BIND, Stage.BIND):
+        if cycle is not None and cycle.stage.is_past_permit:
             self.queue.decide(uid)
         return self._went(result, now)
 
-    def _went(self, result: tuple[list[Action], Failure | None], now: int) -> list[Action]:
+    def _went(self, result: tuple[list[Action], FailedBinding | None], now: int) -> list[Action]:
         """The actions of a binding cycle's step; a cycle that failed puts its pod back."""
         actions, failure = result
         for action in actions:
@@ -292,7 +292,7 @@ class Scheduler:
                 self.reports.write(action.uid, action.node_name)
         return actions if failure is None else actions + self._put_back(failure, now)
 
-    def _put_back(self, failure: Failure, now: int) -> list[Action]:
+    def _put_back(self, failure: FailedBinding, now: int) -> list[Action]:
         """Put the pod of a binding cycle that came to nothing back; its room is there for others, not for itself."""
         self.known.forget()
         cycle, plugins = failure.cycle, failure.rejected_by
@@ -313,7 +313,7 @@ class Scheduler:
         actions: list[Action] = []
         for victim in victims:
             cycle = self.bindings.find(victim.uid)
-            if cycle is not None and cycle.stage is not Stage.BIND:
+            if cycle is not None and not cycle.stage.is_sent:
                 status = Status(Code.ERROR, (f"preempted by pod {preemptor.key}",))
                 actions += self._put_back(self.bindings.cancel(victim.uid, status), now)
             elif not victim.terminating:

@@ -1,0 +1,213 @@
+"""Binding cycles do what their table says: every stage, every happening."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from itertools import product
+from pathlib import Path
+
+import pytest
+
+from podium.cluster.cluster import Cluster
+from podium.cluster.pods import PodRecord
+from podium.framework.claims import DeviceReservation
+from podium.framework.cycle_state import CycleState
+from podium.framework.plugin import PermitResult
+from podium.framework.profile import Profile
+from podium.framework.runner import Runner
+from podium.framework.status import SUCCESS, Code, Status
+from podium.framework.waiting_pods import WaitingPods
+from podium.machines.actions import Action, Bind, Record, ReserveClaim
+from podium.machines.observations import Problem
+from podium.machines.scheduling.binding_cycle import FailedBinding, StepResult
+from podium.machines.scheduling.binding_cycles import BindingCycles
+from podium.machines.scheduling.binding_stages import STEPS, Happening, Stage, Step, table
+from podium.machines.scheduling.queued_pod import QueuedPod
+from tests.builders import cluster_of, node, pod
+from tests.machines.driving import CONFLICT, NO_ANSWER, NOT_FOUND, REFUSED, SECOND
+
+FOREVER = 10**6 * SECOND
+DEVICES = DeviceReservation("default/devices", "claim-uid", timeout_ns=FOREVER)
+
+
+class Way:
+    """A plugin at every point of the way; what it has the pod wait for is the test's to say."""
+
+    name = "Way"
+
+    def __init__(self) -> None:
+        self.makes_wait = self.has_claims = False
+        self.is_ready = True
+        self.reserved = 0
+
+    def reserve(self, _state: CycleState, _pod: PodRecord, _node_name: str) -> Status:
+        self.reserved += 1
+        return SUCCESS
+
+    def unreserve(self, _state: CycleState, _pod: PodRecord, _node_name: str) -> None:
+        self.reserved -= 1
+
+    def permit(self, _state: CycleState, _pod: PodRecord, _node_name: str) -> PermitResult:
+        return PermitResult(Status(Code.WAIT), FOREVER) if self.makes_wait else PermitResult(SUCCESS)
+
+    def pre_bind(
+        self, _state: CycleState, _pod: PodRecord, _node_name: str
+    ) -> Sequence[DeviceReservation | ClaimBinding]:
+        return [DEVICES] if self.has_claims else []
+
+    def prepared(self, _state: CycleState, _pod: PodRecord, _node_name: str) -> PermitResult:
+        return PermitResult(SUCCESS if self.is_ready else Status(Code.WAIT), 60 * SECOND)
+
+    def give_up(self, _state: CycleState, _pod: PodRecord, _node_name: str) -> None:
+        pass
+
+    def bind(self, _state: CycleState, _pod: PodRecord, _node_name: str) -> Status:
+        return SUCCESS
+
+
+class Scene:
+    """A pod `p` that was brought to a stage of its way to node `n`, and what is told to it there."""
+
+    def __init__(self, stage: Stage) -> None:
+        self.now = 0
+        self.way = Way()
+        self.cluster: Cluster = cluster_of(node("n", cpu=4))
+        profile = Profile("s", reserve=[self.way], permit=[self.way], pre_bind=[self.way], bind=[self.way])
+        self.waiting_pods = WaitingPods()
+        self.bindings = BindingCycles(self.cluster, self.waiting_pods)
+        self.way.makes_wait = stage is Stage.PERMIT
+        self.way.has_claims = stage is Stage.PRE_BIND
+        self.way.is_ready = stage is not Stage.PREPARE
+        started = self.bindings.start(
+            QueuedPod(self.cluster.read(pod("p", uid="p", cpu=1)), 0),
+            Runner(profile, self.cluster),
+            CycleState(),
+            "n",
+            self.now,
+        )
+        self.asked: list[Action] = started[0]
+        self.way.is_ready = True
+        if stage is Stage.IN_DOUBT:
+            self.bindings.bind_answered(self.binding, NO_ANSWER, self.now)
+        elif stage is Stage.BOUND:
+            self.bindings.bind_answered(self.binding, None, self.now)
+        assert self.bindings.stage("p") is stage
+
+    @property
+    def binding(self) -> Bind:
+        """The binding that was asked for, or one that nobody asked for."""
+        return next((action for action in self.asked if isinstance(action, Bind)), Bind("default/p", "p", "n"))
+
+    @property
+    def reservation(self) -> ReserveClaim:
+        asked = (action for action in self.asked if isinstance(action, ReserveClaim))
+        return next(asked, ReserveClaim("default/devices", "claim-uid", "default/p", "p"))
+
+    def settle(self, *, allowed: bool) -> StepResult:
+        waiting = self.waiting_pods.get("p")
+        if waiting is None:
+            return [], None
+        if allowed:
+            waiting.allow("Way")
+        else:
+            waiting.reject("Way", "no")
+        return self.bindings.resume("p", self.now)
+
+    def claim(self, problem: Problem | None) -> StepResult:
+        return self.bindings.claim_answered(self.reservation, problem, self.now)
+
+    def bound(self, problem: Problem | None) -> StepResult:
+        return self.bindings.bind_answered(self.binding, problem, self.now)
+
+    def claims_late(self) -> StepResult:
+        self.now = FOREVER
+        return [], next(iter(self.bindings.give_up_claims(self.now)), None)
+
+    def look(self, *, ready: bool, seconds: int = 5) -> StepResult:
+        self.way.is_ready = ready
+        self.now = seconds * SECOND
+        return next(iter(self.bindings.look_again(self.now)), ([], None))
+
+    def cancel(self) -> StepResult:
+        if "p" not in self.bindings:
+            return [], None
+        return [], self.bindings.cancel("p", Status(Code.ERROR, ("preempted",)))
+
+    def tell(self, happening: Happening) -> StepResult:
+        """Let it happen; what is to be done, and the failure if it comes to that."""
+        tell: dict[Happening, Callable[[], StepResult]] = {
+            Happening.ALLOWED: lambda: self.settle(allowed=True),
+            Happening.TURNED_DOWN: lambda: self.settle(allowed=False),
+            Happening.CLAIM_DONE: lambda: self.claim(None),
+            Happening.CLAIM_REFUSED: lambda: self.claim(REFUSED),
+            Happening.CLAIM_UNKNOWN: lambda: self.claim(NO_ANSWER),
+            Happening.CLAIMS_LATE: self.claims_late,
+            Happening.READY: lambda: self.look(ready=True),
+            Happening.NOT_READY: lambda: self.look(ready=False),
+            Happening.NEVER_READY: lambda: self.look(ready=False, seconds=60),
+            Happening.BOUND: lambda: self.bound(None),
+            Happening.BINDING_REFUSED: lambda: self.bound(REFUSED),
+            Happening.BINDING_CONFLICTS: lambda: self.bound(CONFLICT),
+            Happening.BINDING_GONE: lambda: self.bound(NOT_FOUND),
+            Happening.BINDING_UNKNOWN: lambda: self.bound(NO_ANSWER),
+            Happening.SEEN_THERE: lambda: (self.bindings.seen("p", "n"), None),
+            Happening.SEEN_ELSEWHERE: lambda: (self.bindings.seen("p", "m"), None),
+            Happening.WITHDRAWN: lambda: (self.bindings.withdraw("p"), None),
+            Happening.CANCELLED: self.cancel,
+        }
+        return tell[happening]()
+
+    def state(self) -> tuple[Stage | None, bool, bool]:
+        """Where the pod stands, whether it takes its room, and whether plugins hold something for it."""
+        return self.bindings.stage("p"), "p" in self.cluster.placed, self.way.reserved > 0
+
+
+def told(actions: Sequence[Action], failure: FailedBinding | None) -> tuple[list[str], bool]:
+    return [action.reason for action in actions if isinstance(action, Record)], failure is not None
+
+
+def test_the_table_has_a_cell_for_every_stage_that_waits_and_every_happening() -> None:
+    assert set(STEPS) == set(product((stage for stage in Stage if stage is not Stage.RESERVE), Happening))
+
+
+@pytest.mark.parametrize(("stage", "happening"), STEPS)
+def test_binding_cycles_do_what_their_table_says(stage: Stage, happening: Happening) -> None:
+    scene = Scene(stage)
+    step = STEPS[stage, happening]
+
+    actions, failure = scene.tell(happening)
+
+    after: dict[Step, tuple[Stage | None, bool, bool]] = {
+        Step.STAY: (stage, True, True),
+        Step.WAIT: (stage, True, True),
+        Step.AGAIN: (stage, True, True),
+        Step.GO_ON: (Stage.BIND, True, True),
+        Step.DOUBT: (Stage.IN_DOUBT, True, True),
+        Step.BIND: (Stage.BOUND, True, True),
+        Step.END: (None, True, True),
+        Step.YIELD: (None, True, False),
+        Step.UNDO: (None, False, False),
+        Step.FAIL: (None, False, False),
+    }
+    assert scene.state() == after[step]
+    assert (failure is not None) is (step is Step.FAIL)
+    assert [action for action in actions if isinstance(action, Bind)] == (
+        [Bind("default/p", "p", "n")] if step is Step.GO_ON else []
+    )
+    is_told = step is Step.BIND or (step is Step.END and stage is not Stage.BOUND)
+    assert ("Scheduled" in told(actions, failure)[0]) is is_told
+    is_asked_again = step in (Step.AGAIN, Step.DOUBT) or (step is Step.STAY and stage is Stage.IN_DOUBT)
+    assert bool(scene.bindings.retries(scene.now + SECOND)) is is_asked_again
+
+
+@pytest.mark.parametrize("stage", [stage for stage in Stage if stage is not Stage.RESERVE])
+def test_nothing_is_left_of_a_cycle_that_has_ended(stage: Stage) -> None:
+    scene = Scene(stage)
+
+    scene.bindings.seen("p", "n")
+
+    assert (len(scene.bindings), scene.bindings.next_deadline(), scene.waiting_pods.get("p")) == (0, None, None)
+
+
+def test_the_document_shows_the_table() -> None:
+    assert table() in Path("docs/scheduling-automata.md").read_text()
