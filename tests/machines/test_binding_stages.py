@@ -50,9 +50,7 @@ class Way:
     def permit(self, _state: CycleState, _pod: PodRecord, _node_name: str) -> PermitResult:
         return PermitResult(Status(Code.WAIT), FOREVER) if self.makes_wait else PermitResult(SUCCESS)
 
-    def pre_bind(
-        self, _state: CycleState, _pod: PodRecord, _node_name: str
-    ) -> Sequence[DeviceReservation | ClaimBinding]:
+    def pre_bind(self, _state: CycleState, _pod: PodRecord, _node_name: str) -> Sequence[DeviceReservation]:
         return [DEVICES] if self.has_claims else []
 
     def prepared(self, _state: CycleState, _pod: PodRecord, _node_name: str) -> PermitResult:

@@ -27,6 +27,8 @@ def effective_spec(pod: Pod) -> PodSpec:
     kubelet found infeasible leaves the spec out of it. Init containers keep their spec unless they always restart.
     """
     spec, status = pod.spec, pod.status
+    if status.resources is None and not status.container_statuses and not status.init_container_statuses:
+        return spec
     reported = {one.name: one for one in (*status.container_statuses, *status.init_container_statuses)}
     if status.resources is None and all(one.resources is None for one in reported.values()):
         return spec

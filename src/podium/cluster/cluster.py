@@ -201,8 +201,7 @@ class Cluster:
             self._astray[record.node_name][record.uid] = record
         else:
             self._on_row[record.row][record.slot] = record
-            before, now = ((one.start_ns, one.is_preemptible, one.is_mirror, one.owner_uid) for one in (old, record))
-            if before != now or (old.ready != record.ready and self.budgets.counts(record.pod_class)):
+            if not record.ranks_as(old) or (old.ready != record.ready and self.budgets.counts(record.pod_class)):
                 self.nodes.changes.touch(record.row)
 
     def pods_on(self, row: int) -> list[PodRecord]:

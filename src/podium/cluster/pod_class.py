@@ -191,6 +191,8 @@ class PodClasses:
 
     def take_ended(self) -> list[ClassRef]:
         """The classes that have ended since the last time; from now on their ids are given to others."""
+        if not self._ended:
+            return []
         ended = self._ended[:]
         del self._ended[: len(ended)]
         for one in ended:
@@ -206,21 +208,22 @@ class PodClasses:
 
     def of(self, pod: Pod) -> tuple[PodClass, bool]:
         """The class of ``pod``, compiled if it is the first of its kind; and whether it is."""
-        spec, owner = pod.spec, pod.metadata.controller
+        spec, meta = pod.spec, pod.metadata
+        owner = meta.controller if meta.owner_references else None
         shared = msgspec.structs.replace(
             spec, node_name="", priority=None, priority_class_name="", preemption_policy=None, scheduling_gates=()
         )
-        claims = _claims(pod.metadata, spec)
+        claims = _claims(meta, spec) if spec.volumes else ()
         owner_key = (group_of(owner.api_version), owner.kind, owner.name) if owner else None
         # A pod that waits for a node is counted by its spec, whatever its status says.
         counted = effective_spec(pod) if spec.node_name else spec
         resized = None if counted is spec else (counted.containers, counted.init_containers, counted.resources)
-        key = self._encoder.encode((pod.metadata.namespace, pod.metadata.labels, owner_key, claims, shared, resized))
+        key = self._encoder.encode((meta.namespace, meta.labels, owner_key, claims, shared, resized))
         known = self._by_key.get(key)
         pod_class = None if known is None else known()
         if pod_class is not None:
             return pod_class, False
-        pod_class = self._compile(pod.metadata, shared, counted, owner_key, claims)
+        pod_class = self._compile(meta, shared, counted, owner_key, claims)
         self._append(pod_class, key)
         return pod_class, True
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 
@@ -23,7 +23,7 @@ DEFAULT_POLICY = "PreemptLowerPriority"
 
 @dataclass(slots=True, eq=False)
 class PodRecord:
-    """One pod as the scheduler knows it.
+    """One pod as the scheduler knows it; its ``key`` is `namespace/name`.
 
     ``node_name`` is where it runs, is bound or assumed to run ("" while pending), ``row`` that node's row (`NO_ROW`
     while the node is unknown or there is none). ``start_ns`` is `NOT_STARTED_NS` without a start time. ``ready``: its
@@ -52,11 +52,10 @@ class PodRecord:
     made_claims: tuple[tuple[str, str | None], ...] = ()
     row: int = NO_ROW
     slot: int = -1
+    key: str = field(init=False)
 
-    @property
-    def key(self) -> str:
-        """`namespace/name`."""
-        return f"{self.namespace}/{self.name}"
+    def __post_init__(self) -> None:
+        self.key = f"{self.namespace}/{self.name}"
 
     @property
     def owner_uid(self) -> str:
@@ -85,6 +84,15 @@ class PodRecord:
         """Whether the pod's policy lets preemption remove it at all; drain and pressure on the node may in any case."""
         return self.preemption_policy not in NEVER_PREEMPTED
 
+    def ranks_as(self, other: PodRecord) -> bool:
+        """Whether nothing differs from another reading of the pod that preemption ranks it by, or spares it for."""
+        return (
+            self.start_ns == other.start_ns
+            and (self.controller is other.controller or self.owner_uid == other.owner_uid)
+            and self.is_preemptible == other.is_preemptible
+            and (self.annotations is other.annotations or self.is_mirror == other.is_mirror)
+        )
+
     @property
     def is_mirror(self) -> bool:
         """Whether the pod only mirrors one that its kubelet read from a file; deleting it changes nothing."""
@@ -97,7 +105,10 @@ def read_pod(pod: Pod, pod_class: PodClass, *, honors_policy: bool = True) -> Po
     Without ``honors_policy`` the preemption policy is read as the default, whatever the pod says.
     """
     meta, spec, status = pod.metadata, pod.spec, pod.status
-    readiness, disruption = status.condition("Ready"), status.condition("DisruptionTarget")
+    # Most pods that wait have no conditions, gates and claims, so that nothing is looked for among them.
+    readiness = status.condition("Ready") if status.conditions else None
+    disruption = status.condition("DisruptionTarget") if status.conditions else None
+    claims = status.resource_claim_statuses
     return PodRecord(
         namespace=meta.namespace,
         name=meta.name,
@@ -113,10 +124,10 @@ def read_pod(pod: Pod, pod_class: PodClass, *, honors_policy: bool = True) -> Po
         node_name=spec.node_name,
         nominated_node_name=pod.nominated_node_name,
         annotations=meta.annotations,
-        gates=tuple(gate.name for gate in spec.scheduling_gates),
+        gates=tuple(gate.name for gate in spec.scheduling_gates) if spec.scheduling_gates else (),
         scheduler_name=spec.scheduler_name,
-        controller=meta.controller,
-        made_claims=tuple((one.name, one.resource_claim_name) for one in status.resource_claim_statuses),
+        controller=meta.controller if meta.owner_references else None,
+        made_claims=tuple((claim.name, claim.resource_claim_name) for claim in claims) if claims else (),
     )
 
 

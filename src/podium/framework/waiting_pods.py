@@ -92,6 +92,8 @@ class WaitingPods:
 
     def settled(self, now: int) -> list[WaitingPod]:
         """The pods that nobody makes wait any longer, that were turned down, or whose time is up (turned down now)."""
+        if not self._pods:
+            return []
         while (first := self._first()) is not None and first[0] <= now:
             waiting = self._pods[heappop(self._deadlines)[2]][1]
             late = min(name for name, deadline_ns in waiting.deadlines_ns.items() if deadline_ns <= now)
@@ -114,7 +116,7 @@ class WaitingPods:
     def _sweep(self) -> None:
         """Drop the deadlines that no longer count, each time the list has doubled."""
         if len(self._deadlines) > self._most_kept:
-            self._deadlines = [one for one in self._deadlines if self._counts(*one)]
+            self._deadlines = [deadline for deadline in self._deadlines if self._counts(*deadline)]
             heapify(self._deadlines)
             self._most_kept = 2 * len(self._deadlines) + _SLACK
 

@@ -80,6 +80,11 @@ class BindingCycles:
             return cycle.stage
         return Stage.BOUND if uid in self.unseen else None
 
+    @property
+    def has_deadlines(self) -> bool:
+        """Whether any cycle waits for a time."""
+        return bool(self._timed)
+
     def is_assumed(self, uid: str) -> bool:
         """Whether a pod counts as placed though the API does not show it yet."""
         return uid in self._cycles or uid in self.unseen

@@ -51,6 +51,8 @@ class CapWaits:
 
     def take_due(self, now: int) -> str | None:
         """The uid of a pod whose wait is over; None when there is none."""
+        if not self._held:
+            return None
         uid = self._waiting.take_due(now)
         if uid is not None:
             self._held.pop(uid, None)
@@ -58,8 +60,9 @@ class CapWaits:
 
     def forget(self, uid: str) -> None:
         """A pod is gone, or on a node."""
-        self._waiting.set(uid, None)
-        self._held.pop(uid, None)
+        if uid in self._held:
+            del self._held[uid]
+            self._waiting.set(uid, None)
 
     @property
     def is_awaited(self) -> bool:

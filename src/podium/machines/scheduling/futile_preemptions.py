@@ -72,7 +72,7 @@ class FutilePreemptions:
 
     def knows(self, pod: PodRecord) -> bool:
         """Whether preemptions for the pod's owner are judged."""
-        return pod.owner_uid in self._histories
+        return bool(self._histories) and pod.owner_uid in self._histories
 
     def begin(self, pod: PodRecord, node_name: str, victims: Iterable[PodRecord]) -> None:
         """Victims are being deleted for a pod; whatever was begun for it before is not judged any more."""
@@ -93,7 +93,7 @@ class FutilePreemptions:
         if last is not None and self._cluster.placed.keys().isdisjoint(last.victims):
             rounds = [*rounds, last]
             history.rounds[pod.uid] = None
-        taken = [(one.node_name, takers) for one in rounds if (takers := self._takers(runner, pod, one))]
+        taken = [(ended.node_name, takers) for ended in rounds if (takers := self._takers(runner, pod, ended))]
         history.futile += len(taken)
         if not taken or history.futile < self._most:
             return []
@@ -130,6 +130,8 @@ class FutilePreemptions:
 
     def runs(self, pod: PodRecord, now: int) -> None:
         """A pod runs on its node: if it is one of those concerned, its owner begins anew."""
+        if not self._histories:
+            return
         history = self._histories.get(pod.owner_uid)
         if history is None or pod.uid not in history.rounds:
             return

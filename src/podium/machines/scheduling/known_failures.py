@@ -43,9 +43,11 @@ class KnownFailures:
 
     def find(self, pod: PodRecord, now: int) -> KnownFailure | None:
         """What is known about the attempt of a pod, None where it has to be made."""
+        if not self._found:
+            return None
         if now != self._now:
             self.forget()
-        return self._found.get(_key(pod)) if self._found and not _is_unlike_others(pod) else None
+        return None if _is_unlike_others(pod) else self._found.get(_key(pod))
 
     def keep(self, pod: PodRecord, failure: KnownFailure, now: int) -> None:
         """Remember an attempt that changed nothing."""

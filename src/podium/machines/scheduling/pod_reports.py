@@ -89,6 +89,11 @@ class PodReports:
         self.write(pod.uid, "")
         return [action]
 
+    @property
+    def has_failed(self) -> bool:
+        """Whether some writes failed and are to be sent again."""
+        return bool(self._failed)
+
     def next_deadline(self) -> int | None:
         """When the first write is to be sent again; None if none is."""
         return self._retries.next_time()
@@ -101,5 +106,5 @@ class PodReports:
         self._forget_failure(uid)
 
     def _forget_failure(self, uid: str) -> None:
-        self._failed.pop(uid, None)
-        self._retries.set(uid, None)
+        if self._failed.pop(uid, None) is not None:
+            self._retries.set(uid, None)

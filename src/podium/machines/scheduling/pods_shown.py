@@ -36,8 +36,9 @@ class PodsShown:
 
     def changed(self, pod: Pod, now: int) -> list[Action]:
         """A pod was added or changed."""
-        uid = pod.metadata.uid or pod.key
-        namesake = self._uid_of.get(pod.key)
+        key = pod.key
+        uid = pod.metadata.uid or key
+        namesake = self._uid_of.get(key)
         actions: list[Action] = []
         if namesake is not None and namesake != uid:
             actions += self.gone(namesake, now)
@@ -46,11 +47,13 @@ class PodsShown:
                 self._futile.rejected(self._pods[uid], pod.spec.node_name, now)
             return actions + self.gone(uid, now)
         record = self._pods[uid] = self._cluster.read(pod)
-        self._uid_of[record.key] = uid
+        self._uid_of[key] = uid
         if record.node_name:
             if pod.status.phase == "Running":
                 self._futile.runs(record, now)
-            return [*actions, *self._clear_stray(record), *self._assigned(record, now)]
+            actions += self._clear_stray(record)
+            actions += self._assigned(record, now)
+            return actions
         if record.scheduler_name in self._runners and not record.terminating:
             self._pending(record, now)
             return actions
@@ -78,12 +81,8 @@ class PodsShown:
             self._cluster.add_pod(record)
         else:
             self._cluster.replace_pod(record)
-        if before is None or is_new:
-            event = ClusterEvent(Resource.ASSIGNED_POD, Change.ADD, None, record, "AssignedPodAdd")
-        else:
-            changes = pod_changes(before, record)
-            event = ClusterEvent(Resource.ASSIGNED_POD, changes, before, record, "AssignedPodUpdate")
-        self._queue.move(event, now)
+        if self._queue.has_listeners:
+            self._queue.move(_assigned_event(None if is_new else before, record), now)
         if before is not None and before.node_name != record.node_name:
             self._room.opened(before, now)
         if nominated not in ("", record.node_name):
@@ -127,8 +126,7 @@ class PodsShown:
         if before.pod_class is not record.pod_class:
             changed = replace(record, node_name=before.node_name)
             self._cluster.replace_pod(changed)
-            changes = pod_changes(before, changed)
-            self._queue.move(ClusterEvent(Resource.ASSIGNED_POD, changes, before, changed, "AssignedPodUpdate"), now)
+            self._queue.move(_assigned_event(before, changed), now)
 
     def _clear_stray(self, record: PodRecord) -> list[Action]:
         """Clear the nomination of a pod of ours that is bound.
@@ -144,7 +142,7 @@ class PodsShown:
         uid, placed = record.uid, self._cluster.placed.get(record.uid)
         nominated = self._cluster.nominations.node_of(uid)
         self._known.forget()
-        actions: list[Action] = [*self._bindings.withdraw(uid)]
+        actions = self._bindings.withdraw(uid)
         self._cluster.devices.forget_in_flight(uid)
         self._forget_pending(uid)
         self._futile.forget(record)
@@ -162,3 +160,10 @@ class PodsShown:
         self._cluster.nominations.remove(uid)
         self._reports.forget(uid)
         self._cap.forget(uid)
+
+
+def _assigned_event(before: PodRecord | None, after: PodRecord) -> ClusterEvent:
+    """A pod on a node was added (``before`` None), or changed."""
+    if before is None:
+        return ClusterEvent(Resource.ASSIGNED_POD, Change.ADD, None, after, "AssignedPodAdd")
+    return ClusterEvent(Resource.ASSIGNED_POD, pod_changes(before, after), before, after, "AssignedPodUpdate")

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 
+from podium.api.times import MAX_TIME_NS
 from podium.cluster.pods import PodRecord
 from podium.framework.events import Action, ClusterEvent, Resource
 from podium.machines.deadlines import earliest
@@ -54,6 +55,8 @@ class SchedulingQueue(QueuePlaces):
         self._rejections = Rejections(registrations)
         super().__init__(self._rejections, settings)
         self._gate = QueueGate(queue_sort, pre_enqueue)
+        # `flush` has nothing to do before that time.
+        self._due_ns = MAX_TIME_NS
 
     def add(self, record: PodRecord, now: int) -> None:
         """Take in a new pending pod: it becomes active, or gated.
@@ -101,7 +104,8 @@ class SchedulingQueue(QueuePlaces):
         settings say so, the one whose backoff after a rejection ends first; a backoff after an error is kept, and one
         after too many attempts at one instant.
         """
-        self._end_backoffs(now)
+        if now >= self._due_ns:
+            self._end_backoffs(now)
         uid = self._active.pop()
         if uid is None and self._settings.pop_from_backoff:
             uid = self._backoff.pop_early()
@@ -111,6 +115,11 @@ class SchedulingQueue(QueuePlaces):
         queued.pop(now)
         self._in_flight.begin(queued)
         return queued
+
+    @property
+    def has_listeners(self) -> bool:
+        """Whether any pod could be woken by an event: where none could, none need be made up."""
+        return self._in_flight.has_listeners or self._waiting.has_any
 
     @property
     def can_pop(self) -> bool:
@@ -176,7 +185,7 @@ class SchedulingQueue(QueuePlaces):
             raise ValueError(
                 f"event {event.label or event.action} is about a pending pod: hand its reading to update()"
             )
-        if not self._rejections.concern(event):
+        if not self.has_listeners or not self._rejections.concern(event):
             return
         self._in_flight.note(event)
         for queued, wake in self._waiting.woken_by(event):
@@ -222,9 +231,13 @@ class SchedulingQueue(QueuePlaces):
 
         A gated pod is put to PreEnqueue again, so that none hangs on an event that was missed.
         """
+        if now < self._due_ns:
+            return
         self._end_backoffs(now)
         for queued in self._waiting.take_overdue(now):
             self._requeue(queued, Wake.AFTER_BACKOFF, UNSCHEDULABLE_TIMEOUT, now)
+        next_ns = self.next_deadline()
+        self._due_ns = MAX_TIME_NS if next_ns is None else next_ns
 
     def next_deadline(self) -> int | None:
         """When `flush` next has something to do; None if only a call can change anything."""
@@ -249,11 +262,13 @@ class SchedulingQueue(QueuePlaces):
                 self._active.put(_sort_item(queued))
             case Place.BACKOFF:
                 self._backoff.put(queued, _sort_item(queued))
+                self._due_ns = min(self._due_ns, self._settings.backoff_end_ns(queued))
             case _:
                 deadline_ns = queued.queued_ns + self._settings.unschedulable_flush_ns
                 if deadline_ns <= now:  # The pod was looked at just now.
                     deadline_ns = now + self._settings.unschedulable_flush_ns
                 self._waiting.put(queued, deadline_ns)
+                self._due_ns = min(self._due_ns, deadline_ns)
 
     def _sort_anew(self, queued: QueuedPod, now: int) -> None:
         """Bring an active pod, or one that backs off, to the place in order that its new reading gives it."""

@@ -50,13 +50,15 @@ class PodHeap:
 
     def pop(self) -> str | None:
         """Take out the pod that goes first and return its uid; None if there is none."""
-        item = self.first()
-        if item is None:
-            return None
-        heappop(self._heap)
-        uid: str = item[-1]
-        del self._live[uid]
-        return uid
+        heap, live = self._heap, self._live
+        while heap:
+            item = heappop(heap)
+            uid: str = item[-1]
+            if live.get(uid) is item:
+                del live[uid]
+                self._sweep()
+                return uid
+        return None
 
     def items(self) -> list[Item]:
         """All items, the first one first."""

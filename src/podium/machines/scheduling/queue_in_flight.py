@@ -45,6 +45,11 @@ class InFlight:
         """How many events are kept, those about single pods apart."""
         return len(self._events)
 
+    @property
+    def has_listeners(self) -> bool:
+        """Whether for any of the pods events still count."""
+        return bool(self._hearing)
+
     def find(self, uid: str) -> Flight | None:
         """A pod's attempt; None if none goes on."""
         return self._flights.get(uid)

@@ -26,6 +26,11 @@ class UnschedulablePods:
     def __contains__(self, uid: str) -> bool:
         return uid in self._group_of
 
+    @property
+    def has_any(self) -> bool:
+        """Whether some pod waits."""
+        return bool(self._group_of)
+
     def put(self, queued: QueuedPod, deadline_ns: int) -> None:
         """Let a pod wait for an event, until ``deadline_ns`` at most."""
         rejection = self._rejections.of(queued)

@@ -96,6 +96,10 @@ class Scheduler:
 
     def _observe(self, observation: Observation, now: int) -> list[Action]:
         match observation:
+            case Tick():
+                return self._tick(now)
+            case Answered(action=action, problem=problem):
+                return self._answered(action, problem, now)
             case Changed(object=Pod() as pod):
                 return self._pods.changed(pod, now)
             case Gone(object=Pod() as pod):
@@ -107,10 +111,6 @@ class Scheduler:
             case Gone(object=gone):
                 self.known.forget()
                 return self._objects.gone(gone, now)
-            case Answered(action=action, problem=problem):
-                return self._answered(action, problem, now)
-            case Tick():
-                return self._tick(now)
             case NodeSilent() | NodeHeard():
                 return []
 
@@ -133,10 +133,10 @@ class Scheduler:
     def _answered(self, action: Action, problem: Problem | None, now: int) -> list[Action]:
         match action:
             case Bind():
-                actions = self._went(self.bindings.bind_answered(action, problem, now), now)
+                result = self.bindings.bind_answered(action, problem, now)
                 if problem is None and action.uid in self.bindings.unseen:
                     self.queue.done(action.uid)
-                return actions
+                return self._went(result, now)
             case BindClaim() | ReserveClaim():
                 return self._went(self.bindings.claim_answered(action, problem, now), now)
             case MarkDisruption() | DeletePod():
@@ -168,12 +168,18 @@ class Scheduler:
         for waits in (self.futile, self.cap):
             while (uid := waits.take_due(now)) is not None:
                 self.queue.activate([uid], now)
+        actions = self._bind_on(now) if self.bindings.has_deadlines else []
+        actions += self._attempts(now)
+        return actions + self._write_again(now) if self.reports.has_failed else actions
+
+    def _bind_on(self, now: int) -> list[Action]:
+        """Go on with the binding cycles whose time has come."""
         actions = self.bindings.retries(now)
         for failure in self.bindings.give_up_claims(now):
             actions += self._put_back(failure, now)
         for result in self.bindings.look_again(now):
             actions += self._went(result, now)
-        return actions + self._attempts(now) + self._write_again(now)
+        return actions
 
     def _attempts(self, now: int) -> list[Action]:
         """Attempt the pod that goes first; then those behind it of which it is known that they fail as others did.
@@ -182,12 +188,12 @@ class Scheduler:
         """
         actions: list[Action] = []
         while (queued := self.queue.pop(now)) is not None:
-            known = None if self.futile.knows(queued.record) else self.known.find(queued.record, now)
-            if known is None:
+            known = self.known.find(queued.record, now)
+            if known is None or self.futile.knows(queued.record):
                 return actions + self._attempt(queued, now)
             told = self._not_scheduled(queued, known.plugins, known.message, now)
             actions += told
-            if not all(isinstance(one, Record) for one in told):
+            if not all(isinstance(action, Record) for action in told):
                 break
         return actions
 
@@ -211,7 +217,8 @@ class Scheduler:
         actions = self._on_its_way(pod.uid, started, now)
         if nominated not in ("", node_name):
             self._room.went_elsewhere(pod, nominated, now)
-        return actions + self._room.taken(node_name, pod.priority, pod.key, now)
+        actions += self._room.taken(node_name, pod.priority, pod.key, now)
+        return actions
 
     def _nowhere(self, queued: QueuedPod, runner: Runner, placement: Placement, now: int) -> list[Action]:
         """No node fits: see what PostFilter proposes, and report."""
@@ -233,7 +240,7 @@ class Scheduler:
         self.futile.begin(pod, node_name, victims)
         deletions = self.preemptions.start(pod, node_name, victims)
         actions = [*self._not_scheduled(queued, plugins, message, now), *warnings]
-        actions += [ReleaseClaim(one.claim, one.uid, pod.key, pod.uid, deallocate=True) for one in result.releases]
+        actions += [ReleaseClaim(end.claim, end.uid, pod.key, pod.uid, deallocate=True) for end in result.releases]
         if result.nominated_node:
             actions += self._room.nominated(pod, result.victims, now)
         return actions + called_back + deletions
