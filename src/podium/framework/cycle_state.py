@@ -20,6 +20,8 @@ class Cloneable(Protocol):
 class CycleState:
     """A store of values by key. Values with a ``clone`` method are copied with the state, others are shared."""
 
+    __slots__ = ("_values", "skip_filter", "skip_score")
+
     def __init__(self) -> None:
         self._values: dict[str, Any] = {}
         self.skip_filter: set[str] = set()

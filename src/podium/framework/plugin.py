@@ -184,7 +184,11 @@ class NormalizePlugin(Plugin, Protocol):
 
 @runtime_checkable
 class ReservePlugin(Plugin, Protocol):
-    """Notes that the pod takes the node, and forgets it when anything later fails. `unreserve` never fails."""
+    """Notes that the pod takes the node, and forgets it when anything later fails. `unreserve` never fails.
+
+    A plugin whose class has an attribute ``needs_state`` that is true need not be asked from here to PreBind about a
+    pod for which it has left nothing in the state under its name. What a class states does not hold for its subclasses.
+    """
 
     def reserve(self, state: CycleState, pod: PodRecord, node_name: str) -> Status: ...
 

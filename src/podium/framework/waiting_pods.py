@@ -61,6 +61,11 @@ class WaitingPods:
     def __len__(self) -> int:
         return len(self._pods)
 
+    @property
+    def has_any(self) -> bool:
+        """Whether any pod waits."""
+        return bool(self._pods)
+
     def get(self, uid: str) -> WaitingPod | None:
         """The waiting pod of that uid, or None."""
         found = self._pods.get(uid)
@@ -92,8 +97,6 @@ class WaitingPods:
 
     def settled(self, now: int) -> list[WaitingPod]:
         """The pods that nobody makes wait any longer, that were turned down, or whose time is up (turned down now)."""
-        if not self._pods:
-            return []
         while (first := self._first()) is not None and first[0] <= now:
             waiting = self._pods[heappop(self._deadlines)[2]][1]
             late = min(name for name, deadline_ns in waiting.deadlines_ns.items() if deadline_ns <= now)

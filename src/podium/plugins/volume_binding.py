@@ -86,6 +86,7 @@ class VolumeBinding:
 
     name = "VolumeBinding"
     scope = Scope.CLUSTER
+    needs_state = True
 
     def __init__(self, context: PluginContext) -> None:
         args = read_arguments(context.args, VolumeBindingArgs, self.name)

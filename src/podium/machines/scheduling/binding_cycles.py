@@ -53,6 +53,7 @@ class BindingCycles:
         self._cluster = cluster
         self._waiting = waiting_pods
         self._cycles: dict[str, BindingCycle] = {}
+        self._plugins: dict[Runner, plugins.BindingPlugins] = {}
         # By uid: when to give up claims, and when to send a binding again.
         self._claim_deadlines: Deadlines[str] = Deadlines()
         self._retries: Deadlines[str] = Deadlines()
@@ -95,7 +96,10 @@ class BindingCycles:
         cycle = self._cycles[pod.uid] = BindingCycle(queued, runner, state, node_name)
         pod.node_name = node_name
         self._cluster.add_pod(pod)
-        return self._guarded(self._reserve, cycle, now)
+        between = self._plugins.get(runner)
+        if between is None:
+            between = self._plugins[runner] = plugins.BindingPlugins(runner)
+        return self._guarded(self._reserve if between.concern(state) else self._bind, cycle, now)
 
     def resume(self, uid: str, now: int) -> StepResult:
         """Go on with a pod whose wait at Permit is over."""
@@ -258,7 +262,7 @@ class BindingCycles:
         cycle.stage = Stage.PREPARE
         status = plugins.prepared(cycle, now)
         if status.is_success:
-            return self._bind(cycle)
+            return self._bind(cycle, now)
         if status.code is not Code.WAIT or cycle.ready_by_ns is None:
             return self._fail(cycle, status)
         uid = cycle.queued.record.uid
@@ -266,7 +270,7 @@ class BindingCycles:
         self._preparing.set(uid, min(now + LOOK_AGAIN_NS, cycle.ready_by_ns))
         return [], None
 
-    def _bind(self, cycle: BindingCycle) -> StepResult:
+    def _bind(self, cycle: BindingCycle, _now: int) -> StepResult:
         cycle.stage = Stage.BIND
         status = plugins.bind(cycle)
         if not status.is_success:

@@ -9,11 +9,28 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from podium.framework.claims import ClaimBinding, DeviceReservation
+from podium.framework.cycle_state import CycleState
 from podium.framework.errors import Calling, PluginError
 from podium.framework.plugin import PermitResult
+from podium.framework.runner import Runner
 from podium.framework.status import SUCCESS, Code, Status
 from podium.machines.actions import Action, Record
 from podium.machines.scheduling.binding_cycle import BindingCycle
+
+
+class BindingPlugins:
+    """The plugins of a profile that take part between Reserve and PreBind: most have nothing to do for most pods."""
+
+    def __init__(self, runner: Runner) -> None:
+        profile = runner.profile
+        plugins = (*profile.reserve, *profile.permit, *profile.pre_bind)
+        self._names = tuple(dict.fromkeys(plugin.name for plugin in plugins))
+        self._concern_all = not all(vars(type(plugin)).get("needs_state") for plugin in plugins)
+
+    def concern(self, state: CycleState) -> bool:
+        """Whether any of them has something to do for a pod; where none has, the pod can be bound at once."""
+        return self._concern_all or any(state.get(name) is not None for name in self._names)
+
 
 # One context manager serves all plugins of a point: there are several such calls for each pod.
 

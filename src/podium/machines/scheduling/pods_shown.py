@@ -51,9 +51,9 @@ class PodsShown:
         if record.node_name:
             if pod.status.phase == "Running":
                 self._futile.runs(record, now)
-            actions += self._clear_stray(record)
-            actions += self._assigned(record, now)
-            return actions
+            if record.nominated_node_name:
+                actions += self._clear_stray(record)
+            return actions + self._assigned(record, now)
         if record.scheduler_name in self._runners and not record.terminating:
             self._pending(record, now)
             return actions
@@ -133,7 +133,7 @@ class PodsShown:
 
         The binding has cleared it, so it was written by us before we knew of the binding, or by our predecessor.
         """
-        if not record.nominated_node_name or record.scheduler_name not in self._runners:
+        if record.scheduler_name not in self._runners:
             return []
         return [ClearNomination(record.key, record.uid, record.scheduler_name)]
 

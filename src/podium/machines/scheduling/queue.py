@@ -132,7 +132,7 @@ class SchedulingQueue(QueuePlaces):
 
     def done(self, uid: str) -> None:
         """Forget a pod in flight: it is bound, or not to be attempted again. Does nothing for any other pod."""
-        if self._in_flight.find(uid) is not None:
+        if uid in self._in_flight:
             self.delete(uid)
 
     def add_unschedulable(

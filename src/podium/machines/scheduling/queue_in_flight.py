@@ -40,6 +40,9 @@ class InFlight:
     def __len__(self) -> int:
         return len(self._flights)
 
+    def __contains__(self, uid: str) -> bool:
+        return uid in self._flights
+
     @property
     def event_count(self) -> int:
         """How many events are kept, those about single pods apart."""

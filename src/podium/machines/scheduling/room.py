@@ -74,7 +74,8 @@ class Room:
         Clears the nominations that no longer fit, if those are what is cleared. ``leaving`` are pods (uids) that are
         about to go.
         """
-        if not self._only_unfit or not self._cluster.nominations.on(node_name):
+        nominations = self._cluster.nominations
+        if not self._only_unfit or not len(nominations) or not nominations.on(node_name):
             return []
         unfit = unfit_nominations(self._cluster, self._runners, node_name, priority, leaving)
         return self._clear(unfit, node_name, cause, now)

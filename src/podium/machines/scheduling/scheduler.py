@@ -88,6 +88,8 @@ class Scheduler:
     def handle(self, observation: Observation, now: int) -> list[Action]:
         """Take in an observation at ``now`` (nanoseconds) and say what to do."""
         actions = self._observe(observation, now)
+        if not self.waiting_pods.has_any:
+            return actions
         while settled := self.waiting_pods.settled(now):
             self.known.forget()
             for waiting in settled:

@@ -64,6 +64,7 @@ class DynamicResources:
     name = "DynamicResources"
     scope = Scope.CLUSTER
     after_others = True
+    needs_state = True
 
     def __init__(self, context: PluginContext) -> None:
         args = read_arguments(context.args, DynamicResourcesArgs, self.name)
