@@ -164,12 +164,11 @@ class Cluster:
         if record.uid in self.placed:
             raise ValueError(f"pod {record.key} ({record.uid}) is placed already")
         self.placed[record.uid] = record
-        row = self.nodes.row_of.get(record.node_name, NO_ROW)
-        if row == NO_ROW:
-            self.pods.put(record)
+        row = self.nodes.row_of.get(record.node_name)
+        self.pods.put(record)
+        if row is None:
             self._astray.setdefault(record.node_name, {})[record.uid] = record
         else:
-            self.pods.put(record)
             self._settle(record, row)
 
     def remove_pod(self, uid: str) -> PodRecord:

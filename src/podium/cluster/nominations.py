@@ -45,8 +45,8 @@ class Nominations:
     def remove(self, uid: str) -> str:
         """End the nomination of a pod; returns the node it was for, or ""."""
         node_name = self._node_of.pop(uid, "")
-        self._victims_of.pop(uid, None)
         if node_name:
+            self._victims_of.pop(uid, None)
             on_node = self._pods_on[node_name]
             on_node.pop(uid).nominated_node_name = ""
             if not on_node:

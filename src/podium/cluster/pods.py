@@ -177,7 +177,10 @@ class PodTable:
         self.priority[slot] = record.priority
         self.start_ns[slot] = record.start_ns
         self.terminating[slot] = record.terminating
-        self.of_class.setdefault(record.pod_class.id, {})[slot] = None
+        of_class = self.of_class.get(record.pod_class.id)
+        if of_class is None:
+            of_class = self.of_class[record.pod_class.id] = {}
+        of_class[slot] = None
         self.healthy[slot] = record.is_healthy
 
     def replace(self, record: PodRecord) -> None:

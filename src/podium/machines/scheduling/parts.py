@@ -65,14 +65,18 @@ class Parts:
 
 def _sort_key(runner: Runner) -> Callable[[PodRecord, int], tuple[int, ...]]:
     """The order that the profile's QueueSort gives. It raises PluginError where that fails, or cannot be compared."""
+    plugin = runner.profile.queue_sort
+    name = "" if plugin is None else plugin.name
 
     def sort_key(pod: PodRecord, queued_ns: int) -> tuple[int, ...]:
-        plugin = runner.profile.queue_sort
-        name = "" if plugin is None else plugin.name
         with Calling(name, "QueueSort", pod):
             key: Any = runner.sort_key(pod, queued_ns)
-        if isinstance(key, tuple) and all(isinstance(part, int) for part in key):
-            return key
+        if isinstance(key, tuple):
+            for part in key:
+                if not isinstance(part, int):
+                    break
+            else:
+                return key
         raise PluginError(f"plugin {name} answered at QueueSort for pod {pod.key} with {key!r}, not with integers")
 
     return sort_key

@@ -21,7 +21,8 @@ class PodReports:
     """
 
     def __init__(self) -> None:
-        # By uid: the nomination that was last read, the one that was written and not read since, the message.
+        # By uid: the nomination that was last read where there is one, the one that was written and not read since, the
+        # message.
         self._shown: dict[str, str] = {}
         self._written: dict[str, str] = {}
         self._messages: dict[str, str] = {}
@@ -31,8 +32,9 @@ class PodReports:
 
     def read(self, uid: str, nominated: str) -> bool:
         """Take in the nomination that a reading shows ("" for none); whether somebody else has changed it."""
-        before = self._shown.get(uid, "")
-        self._shown[uid] = nominated
+        before = self._shown.pop(uid, "")
+        if nominated:
+            self._shown[uid] = nominated
         written = self._written.get(uid)
         if written is None:
             return nominated != before

@@ -75,7 +75,9 @@ class PodsShown:
         is_new = before is None or self._bindings.is_assumed(uid)
         actions = self._bindings.seen(uid, record.node_name)
         nominated = self._cluster.nominations.node_of(uid)
-        self._forget_pending(uid)
+        # A pod that was seen on its node before is not pending any more, unless an old reading said so since.
+        if is_new or nominated or self._queue.find(uid) is not None:
+            self._forget_pending(uid)
         record.nominated_node_name = ""
         if before is None:
             self._cluster.add_pod(record)

@@ -87,34 +87,34 @@ class Scheduler:
 
     def handle(self, observation: Observation, now: int) -> list[Action]:
         """Take in an observation at ``now`` (nanoseconds) and say what to do."""
-        actions = self._observe(observation, now)
-        if not self.waiting_pods.has_any:
-            return actions
+        actions: list[Action] = []
+        match observation:
+            case Tick():
+                actions = self._tick(now)
+            case Answered(action=action, problem=problem):
+                actions = self._answered(action, problem, now)
+            case Changed(object=Pod() as pod):
+                actions = self._pods.changed(pod, now)
+            case Gone(object=Pod() as pod):
+                actions = self._pods.gone(pod.metadata.uid or pod.key, now)
+            case Changed(object=changed):
+                self.known.forget()
+                self._objects.changed(changed, now)
+            case Gone(object=gone):
+                self.known.forget()
+                actions = self._objects.gone(gone, now)
+            case NodeSilent() | NodeHeard():
+                pass
+        return actions + self._go_on(now) if self.waiting_pods.has_any else actions
+
+    def _go_on(self, now: int) -> list[Action]:
+        """Go on with the pods whose wait at Permit is over."""
+        actions: list[Action] = []
         while settled := self.waiting_pods.settled(now):
             self.known.forget()
             for waiting in settled:
                 actions += self._on_its_way(waiting.pod.uid, self.bindings.resume(waiting.pod.uid, now), now)
         return actions
-
-    def _observe(self, observation: Observation, now: int) -> list[Action]:
-        match observation:
-            case Tick():
-                return self._tick(now)
-            case Answered(action=action, problem=problem):
-                return self._answered(action, problem, now)
-            case Changed(object=Pod() as pod):
-                return self._pods.changed(pod, now)
-            case Gone(object=Pod() as pod):
-                return self._pods.gone(pod.metadata.uid or pod.key, now)
-            case Changed(object=changed):
-                self.known.forget()
-                self._objects.changed(changed, now)
-                return []
-            case Gone(object=gone):
-                self.known.forget()
-                return self._objects.gone(gone, now)
-            case NodeSilent() | NodeHeard():
-                return []
 
     def next_deadline(self) -> int | None:
         """When the scheduler next wants a `Tick`; 0 means at once."""
@@ -139,6 +139,8 @@ class Scheduler:
                 if problem is None and action.uid in self.bindings.unseen:
                     self.queue.done(action.uid)
                 return self._went(result, now)
+            case Record():
+                return []
             case BindClaim() | ReserveClaim():
                 return self._went(self.bindings.claim_answered(action, problem, now), now)
             case MarkDisruption() | DeletePod():
