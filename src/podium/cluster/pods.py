@@ -89,7 +89,7 @@ class PodRecord:
         return (
             self.start_ns == other.start_ns
             and (self.controller is other.controller or self.owner_uid == other.owner_uid)
-            and self.is_preemptible == other.is_preemptible
+            and (self.preemption_policy == other.preemption_policy or self.is_preemptible == other.is_preemptible)
             and (self.annotations is other.annotations or self.is_mirror == other.is_mirror)
         )
 

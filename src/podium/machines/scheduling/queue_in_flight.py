@@ -81,7 +81,7 @@ class InFlight:
 
     def decide(self, uid: str) -> None:
         """No plugin turns the pod down any more, so that no event counts for it."""
-        if self._hearing.pop(uid, None) is None:
+        if self._hearing.pop(uid, None) is None or not self._events:
             return
         if not self._hearing:
             self._events.clear()
