@@ -29,7 +29,7 @@ _NOT_EPHEMERAL = ("ports", "resources", "resizePolicy", *_PROBES_AND_LIFECYCLE)
 
 
 @dataclass(frozen=True, slots=True)
-class Surroundings:
+class PodContext:
     """What containers share in their pod: volumes, resource claims, the time to end, and how the pod restarts."""
 
     volumes: Volumes
@@ -39,23 +39,23 @@ class Surroundings:
     is_template: bool
 
 
-def check_containers(spec: Place, surroundings: Surroundings) -> None:
+def check_containers(spec: Place, context: PodContext) -> None:
     """All containers of a pod: those that run side by side, those before them, and those that debug them."""
     containers, before = spec.objects("containers"), spec.objects("initContainers")
     if not spec.value.get("containers"):
         spec.required("containers")
     names: set[str] = set()
     for container in containers:
-        _check_container(container, surroundings, names)
-        _check_running(container, surroundings)
+        _check_container(container, context, names)
+        _check_running(container, context)
     _check_host_ports(containers)
     for container in before:
-        _check_container(container, surroundings, names)
-        _check_before(container, surroundings)
+        _check_container(container, context, names)
+        _check_before(container, context)
         _check_host_ports([container])
     running = frozenset(names)
     for container in spec.objects("ephemeralContainers"):
-        _check_container(container, surroundings, names)
+        _check_container(container, context, names)
         _check_ephemeral(container, running)
 
 
@@ -68,17 +68,17 @@ def check_host_network_ports(spec: Place) -> None:
                 port.invalid("hostPort", on_host, "must match `containerPort` when `hostNetwork` is true")
 
 
-def _check_container(container: Place, surroundings: Surroundings, names: set[str]) -> None:
+def _check_container(container: Place, context: PodContext, names: set[str]) -> None:
     """What holds for containers of every sort; `names` are those of the pod's containers before it."""
     check_own_name(container, names)
-    _check_image(container, surroundings.is_template)
+    _check_image(container, context.is_template)
     container.check_one_of("terminationMessagePolicy", _MESSAGE_POLICIES)
     container.check_one_of("imagePullPolicy", _PULL_POLICIES)
     _check_ports(container)
     check_environment(container)
-    check_mounts(container, surroundings.volumes)
-    check_requirements(container, "resources", container_resource_problem, surroundings.claims)
-    _check_resize_policy(container, surroundings.restart_policy)
+    check_mounts(container, context.volumes)
+    check_requirements(container, "resources", container_resource_problem, context.claims)
+    _check_resize_policy(container, context.restart_policy)
     check_container_security(container)
 
 
@@ -90,17 +90,17 @@ def _check_image(container: Place, is_template: bool) -> None:
         container.invalid("image", image, "must not have leading or trailing whitespace")
 
 
-def _check_running(container: Place, surroundings: Surroundings) -> None:
+def _check_running(container: Place, context: PodContext) -> None:
     """A container that runs as long as the pod."""
-    check_probes(container, surroundings.grace_seconds)
-    check_lifecycle(container, surroundings.grace_seconds)
+    check_probes(container, context.grace_seconds)
+    check_lifecycle(container, context.grace_seconds)
     _check_restarts(container)
 
 
-def _check_before(container: Place, surroundings: Surroundings) -> None:
+def _check_before(container: Place, context: PodContext) -> None:
     """An init container: only one that restarts always runs on."""
     if container.text("restartPolicy") == "Always":
-        _check_running(container, surroundings)
+        _check_running(container, context)
         return
     for name in _PROBES_AND_LIFECYCLE:
         if container.has(name):

@@ -17,7 +17,7 @@ from podium.api.requests import container_requests
 from podium.api.resources import CPU, is_pod_level
 from podium.api.validation.affinity import check_affinity
 from podium.api.validation.amounts import amount, check_overhead, check_requirements, pod_resource_problem
-from podium.api.validation.containers import Surroundings, check_containers, check_host_network_ports
+from podium.api.validation.containers import PodContext, check_containers, check_host_network_ports
 from podium.api.validation.finding import Finding
 from podium.api.validation.formats import ip_problem, search_domain_problem
 from podium.api.validation.metadata import check_annotations, check_own_name, check_pod_annotations
@@ -85,14 +85,14 @@ def check_pod_spec(spec: Place, owner: Owner) -> None:
     volumes.update(check_volumes(spec, owner.name))
     claims = _check_claims(spec)
     grace_seconds = spec.number("terminationGracePeriodSeconds")
-    surroundings = Surroundings(
+    context = PodContext(
         volumes,
         claims,
         _GRACE_SECONDS if grace_seconds is None else grace_seconds,
         spec.text("restartPolicy", "Always"),
         owner.is_template,
     )
-    check_containers(spec, surroundings)
+    check_containers(spec, context)
     if owner.is_new and spec.objects("ephemeralContainers"):
         detail = "ephemeral containers not allowed in pod template" if owner.is_template else "cannot be set on create"
         spec.forbidden("ephemeralContainers", detail)
