@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from itertools import product
-from pathlib import Path
 
 import pytest
 
@@ -17,15 +16,17 @@ from podium.framework.profile import Profile
 from podium.framework.runner import Runner
 from podium.framework.status import SUCCESS, Code, Status
 from podium.framework.waiting_pods import WaitingPods
-from podium.machines.actions import Action, Bind, Record, ReserveClaim
+from podium.machines.actions import Action, Bind, ReserveClaim
 from podium.machines.observations import Problem
-from podium.machines.scheduling.binding_cycle import FailedBinding, StepResult
+from podium.machines.scheduling.binding_cycle import StepResult
 from podium.machines.scheduling.binding_cycles import BindingCycles
 from podium.machines.scheduling.binding_stages import STEPS, Happening, Stage, Step, table
 from podium.machines.scheduling.queued_pod import QueuedPod
 from tests.builders import cluster_of, node, pod
-from tests.machines.driving import CONFLICT, NO_ANSWER, NOT_FOUND, REFUSED, SECOND
+from tests.docs.blocks import ROOT
+from tests.machines.driving import CONFLICT, NO_ANSWER, NOT_FOUND, REFUSED, SECOND, events
 
+DOCUMENT = ROOT / "docs/scheduling-automata.md"
 FOREVER = 10**6 * SECOND
 DEVICES = DeviceReservation("default/devices", "claim-uid", timeout_ns=FOREVER)
 
@@ -160,10 +161,6 @@ class Scene:
         return self.bindings.stage("p"), "p" in self.cluster.placed, self.way.reserved > 0
 
 
-def told(actions: Sequence[Action], failure: FailedBinding | None) -> tuple[list[str], bool]:
-    return [action.reason for action in actions if isinstance(action, Record)], failure is not None
-
-
 def test_the_table_has_a_cell_for_every_stage_that_waits_and_every_happening() -> None:
     assert set(STEPS) == set(product((stage for stage in Stage if stage is not Stage.RESERVE), Happening))
 
@@ -193,7 +190,7 @@ def test_binding_cycles_do_what_their_table_says(stage: Stage, happening: Happen
         [Bind("default/p", "p", "n")] if step is Step.GO_ON else []
     )
     is_told = step is Step.BIND or (step is Step.END and stage is not Stage.BOUND)
-    assert ("Scheduled" in told(actions, failure)[0]) is is_told
+    assert ("Scheduled" in [reason for reason, _ in events(actions)]) is is_told
     is_asked_again = step in (Step.AGAIN, Step.DOUBT) or (step is Step.STAY and stage is Stage.IN_DOUBT)
     assert bool(scene.bindings.retries(scene.now + SECOND)) is is_asked_again
 
@@ -208,4 +205,4 @@ def test_nothing_is_left_of_a_cycle_that_has_ended(stage: Stage) -> None:
 
 
 def test_the_document_shows_the_table() -> None:
-    assert table() in Path("docs/scheduling-automata.md").read_text()
+    assert table() in DOCUMENT.read_text(encoding="utf-8")

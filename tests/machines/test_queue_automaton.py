@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import product
-from pathlib import Path
 
 import pytest
 
@@ -16,8 +15,10 @@ from podium.machines.scheduling.queue import SchedulingQueue
 from podium.machines.scheduling.queue_automaton import STEPS, Happening, Step, landing, table
 from podium.machines.scheduling.queue_hints import Wake
 from podium.machines.scheduling.queued_pod import Place, QueuedPod, QueueSettings
+from tests.docs.blocks import ROOT
 from tests.machines.pending import pending
 
+DOCUMENT = ROOT / "docs/scheduling-automata.md"
 SECOND = 1_000_000_000
 BEFORE, AFTER, TOO_LATE = SECOND // 2, 20 * SECOND, 400 * SECOND
 NODE_ADDED = ClusterEvent(Resource.NODE, Action.ADD, label="NodeAdd")
@@ -241,4 +242,4 @@ def test_a_pod_lands_by_its_gate_then_by_what_woke_it_then_by_its_backoff() -> N
 
 
 def test_the_document_shows_the_table() -> None:
-    assert table() in Path("docs/scheduling-automata.md").read_text()
+    assert table() in DOCUMENT.read_text(encoding="utf-8")

@@ -53,10 +53,10 @@ class SchedulingQueue(QueuePlaces):
     ) -> None:
         self._settings = settings
         self._rejections = Rejections(registrations)
-        super().__init__(self._rejections, settings)
         self._gate = QueueGate(queue_sort, pre_enqueue)
         # `flush` has nothing to do before that time.
         self._due_ns = MAX_TIME_NS
+        super().__init__(self._rejections, settings)
 
     def add(self, record: PodRecord, now: int) -> None:
         """Take in a new pending pod: it becomes active, or gated.
