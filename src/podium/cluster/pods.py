@@ -6,9 +6,10 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 import numpy as np
+from msgspec.structs import replace
 
 from podium.api.meta import OwnerReference
-from podium.api.pod import Pod, PodSpec
+from podium.api.pod import Pod, PodSpec, PodStatus
 from podium.api.policy import NEVER_PREEMPTED, preemption_policy
 from podium.api.times import parse_time
 from podium.cluster.arrays import Bools, Int32s, Int64s, grown
@@ -18,6 +19,8 @@ NO_ROW = -1
 # A pod without a start time counts as started last (pkg/scheduler/util GetPodStartTime: now).
 NOT_STARTED_NS = np.iinfo(np.int64).max
 PREEMPTED = "PreemptionByScheduler"
+# The conditions that a record is read from.
+_CONDITIONS = ("Ready", "DisruptionTarget")
 DEFAULT_POLICY = "PreemptLowerPriority"
 
 
@@ -128,6 +131,37 @@ def read_pod(pod: Pod, pod_class: PodClass, *, honors_policy: bool = True) -> Po
         scheduler_name=spec.scheduler_name,
         controller=meta.controller if meta.owner_references else None,
         made_claims=tuple((claim.name, claim.resource_claim_name) for claim in claims) if claims else (),
+    )
+
+
+def differs_by_node_alone(before: Pod, after: Pod) -> bool:
+    """Whether records of two readings of a pod would be the same but for the node; only the second one has a node.
+
+    Neither is then nominated. A pod on a node is counted by its status too, where that tells of resources: such a
+    reading is never called the same.
+    """
+    meta, was, status = after.metadata, before.metadata, after.status
+    if meta is not was and (
+        meta.labels != was.labels
+        or meta.annotations != was.annotations
+        or meta.owner_references != was.owner_references
+        or meta.deletion_timestamp != was.deletion_timestamp
+        or meta.creation_timestamp != was.creation_timestamp
+    ):
+        return False
+    if status is not before.status and not _reads_the_same(before.status, status):
+        return False
+    if status.container_statuses or status.init_container_statuses or status.resources is not None:
+        return False
+    return not after.nominated_node_name and replace(after.spec, node_name="") == before.spec
+
+
+def _reads_the_same(before: PodStatus, after: PodStatus) -> bool:
+    """Whether the status of a pod says the same to its record."""
+    return (
+        before.start_time == after.start_time
+        and before.resource_claim_statuses == after.resource_claim_statuses
+        and all(before.condition(type_) == after.condition(type_) for type_ in _CONDITIONS)
     )
 
 

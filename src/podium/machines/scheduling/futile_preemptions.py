@@ -66,6 +66,8 @@ class FutilePreemptions:
         self._waiting: Deadlines[str] = Deadlines()
         # By owner, when rounds that were lost are forgotten if none of its pods has come to judge them.
         self._expiries: Deadlines[str] = Deadlines()
+        # Whether any preemption was ever begun: without, nobody waits.
+        self._has_begun = False
 
     def __len__(self) -> int:
         return len(self._histories)
@@ -80,6 +82,7 @@ class FutilePreemptions:
         row = self._cluster.nodes.row_of.get(node_name)
         if self._most and uids and row is not None:
             present = self._cluster.pods_on(row)
+            self._has_begun = True
             history = self._histories.setdefault(pod.owner_uid, _History())
             history.rounds[pod.uid] = _Round(node_name, uids, frozenset(other.uid for other in present))
 
@@ -117,6 +120,8 @@ class FutilePreemptions:
 
     def take_due(self, now: int) -> str | None:
         """The uid of a pod whose wait is over; None when there is none."""
+        if not self._has_begun:
+            return None
         while (owner := self._expiries.take_due(now)) is not None:
             history = self._histories.get(owner)
             if history is not None:

@@ -12,6 +12,7 @@ from podium.cluster.pods import PodRecord
 from podium.framework.events import Action as Change
 from podium.framework.events import ClusterEvent, Resource
 from podium.machines.actions import Action, ClearNomination
+from podium.machines.scheduling.binding_echoes import BindingEchoes
 from podium.machines.scheduling.parts import Parts
 from podium.machines.scheduling.pod_changes import pod_changes
 
@@ -30,6 +31,7 @@ class PodsShown:
         self._reports = parts.reports
         self._known = parts.known
         self._room = parts.room
+        self._echoes = BindingEchoes(parts.cluster)
         # Every pod that the API shows, by uid, and the uid of each key.
         self._pods: dict[str, PodRecord] = {}
         self._uid_of: dict[str, str] = {}
@@ -46,6 +48,10 @@ class PodsShown:
             if pod.status.phase == "Failed" and uid in self._pods:
                 self._futile.rejected(self._pods[uid], pod.spec.node_name, now)
             return actions + self.gone(uid, now)
+        if pod.spec.node_name and (assumed := self._echoes.take(uid, pod)) is not None:
+            if pod.status.phase == "Running":
+                self._futile.runs(assumed, now)
+            return actions + self._assigned(assumed, now)
         record = self._pods[uid] = self._cluster.read(pod)
         self._uid_of[key] = uid
         if record.node_name:
@@ -56,6 +62,7 @@ class PodsShown:
             return actions + self._assigned(record, now)
         if record.scheduler_name in self._runners and not record.terminating:
             self._pending(record, now)
+            self._echoes.expect(pod, record)
             return actions
         return actions + self._withdraw(record, now)
 
@@ -81,7 +88,7 @@ class PodsShown:
         record.nominated_node_name = ""
         if before is None:
             self._cluster.add_pod(record)
-        else:
+        elif before is not record:
             self._cluster.replace_pod(record)
         if self._queue.has_listeners:
             self._queue.move(_assigned_event(None if is_new else before, record), now)
@@ -162,6 +169,7 @@ class PodsShown:
         self._cluster.nominations.remove(uid)
         self._reports.forget(uid)
         self._cap.forget(uid)
+        self._echoes.forget(uid)
 
 
 def _assigned_event(before: PodRecord | None, after: PodRecord) -> ClusterEvent:

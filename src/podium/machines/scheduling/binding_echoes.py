@@ -1,0 +1,32 @@
+"""The echo of a scheduler's own bindings: the API shows a pod where it is assumed already, and nothing else is new."""
+
+from __future__ import annotations
+
+from podium.api.pod import Pod
+from podium.cluster.cluster import Cluster
+from podium.cluster.pods import PodRecord, differs_by_node_alone
+
+
+class BindingEchoes:
+    """What the API last showed of pending pods, so that the echo of a binding is told without reading the pod anew."""
+
+    def __init__(self, cluster: Cluster) -> None:
+        self._cluster = cluster
+        self._shown: dict[str, tuple[Pod, PodRecord]] = {}
+
+    def expect(self, pod: Pod, record: PodRecord) -> None:
+        """A pending pod was shown, and read as ``record``."""
+        self._shown[record.uid] = (pod, record)
+
+    def take(self, uid: str, pod: Pod) -> PodRecord | None:
+        """The record that is assumed on the node on which a pod is shown; None where it has to be read anew."""
+        shown = self._shown.pop(uid, None)
+        if shown is None:
+            return None
+        before, record = shown
+        is_assumed_there = self._cluster.placed.get(uid) is record and record.node_name == pod.spec.node_name
+        return record if is_assumed_there and differs_by_node_alone(before, pod) else None
+
+    def forget(self, uid: str) -> None:
+        """A pod is pending no more."""
+        self._shown.pop(uid, None)

@@ -1,0 +1,112 @@
+"""A reading of a bound pod is told from the one before it without making a record of it."""
+
+from __future__ import annotations
+
+from dataclasses import fields
+
+from hypothesis import given
+from hypothesis import strategies as st
+from msgspec.structs import replace
+
+from podium.api.meta import OwnerReference
+from podium.api.pod import (
+    Container,
+    ContainerStatus,
+    Pod,
+    PodCondition,
+    PodResourceClaimStatus,
+    PodSchedulingGate,
+    ResourceRequirements,
+    Toleration,
+)
+from podium.api.policy import POLICY_ANNOTATION
+from podium.cluster.cluster import Cluster
+from podium.cluster.pods import differs_by_node_alone
+from tests.builders import at, pod
+
+BIGGER = ResourceRequirements(requests={"cpu": "2"})
+OWNER = OwnerReference(api_version="apps/v1", kind="ReplicaSet", name="r", uid="r", controller=True)
+METADATA = st.fixed_dictionaries(
+    {},
+    optional={
+        "resource_version": st.just("2"),
+        "labels": st.just({"app": "other"}),
+        "annotations": st.sampled_from([{}, {POLICY_ANNOTATION: "Never"}]),
+        "deletion_timestamp": st.just(at(9)),
+        "creation_timestamp": st.just(at(1)),
+        "owner_references": st.sampled_from([(), (OWNER,)]),
+    },
+)
+SPEC = st.fixed_dictionaries(
+    {},
+    optional={
+        "priority": st.sampled_from([0, 7]),
+        "preemption_policy": st.just("Never"),
+        "scheduling_gates": st.just((PodSchedulingGate(name="g"),)),
+        "tolerations": st.sampled_from([(), (Toleration(key="k", operator="Exists"),)]),
+        "containers": st.just((Container(name="c", resources=BIGGER),)),
+    },
+)
+CONDITIONS = st.lists(
+    st.sampled_from(
+        [
+            PodCondition(type="PodScheduled", status="True"),
+            PodCondition(type="Ready", status="True"),
+            PodCondition(type="DisruptionTarget", status="True", reason="PreemptionByScheduler"),
+        ]
+    ),
+    unique_by=lambda condition: condition.type,
+).map(tuple)
+STATUS = st.fixed_dictionaries(
+    {},
+    optional={
+        "phase": st.just("Running"),
+        "conditions": CONDITIONS,
+        "start_time": st.just(at(3)),
+        "nominated_node_name": st.just("n"),
+        "resource_claim_statuses": st.just((PodResourceClaimStatus(name="x", resource_claim_name="y"),)),
+        "container_statuses": st.just((ContainerStatus(name="c", resources=BIGGER),)),
+        "resources": st.just(BIGGER),
+    },
+)
+
+
+def changed(item: Pod, metadata: dict[str, object], spec: dict[str, object], status: dict[str, object]) -> Pod:
+    return replace(
+        item,
+        metadata=replace(item.metadata, **metadata),
+        spec=replace(item.spec, **spec),
+        status=replace(item.status, **status),
+    )
+
+
+@given(METADATA, SPEC, STATUS, METADATA, SPEC, STATUS)
+def test_readings_that_differ_by_the_node_alone_make_records_that_do(
+    metadata: dict[str, object],
+    spec: dict[str, object],
+    status: dict[str, object],
+    new_metadata: dict[str, object],
+    new_spec: dict[str, object],
+    new_status: dict[str, object],
+) -> None:
+    before = changed(pod("p", cpu=1, labels={"app": "a"}), metadata, spec, status)
+    after = changed(before, new_metadata, {**new_spec, "node_name": "n"}, new_status)
+    cluster = Cluster()
+    old, new = cluster.read(before), cluster.read(after)
+
+    if differs_by_node_alone(before, after):
+        for field in fields(old):
+            if field.name not in ("node_name", "nominated_node_name"):
+                assert getattr(old, field.name) == getattr(new, field.name), field.name
+        assert not new.nominated_node_name
+
+
+def test_a_plain_binding_is_told_from_all_else_that_the_api_server_writes_with_it() -> None:
+    before = pod("p", cpu=1, labels={"app": "a"})
+    scheduled = (PodCondition(type="PodScheduled", status="True"),)
+
+    assert differs_by_node_alone(before, changed(before, {}, {"node_name": "n"}, {}))
+    assert differs_by_node_alone(
+        before, changed(before, {"resource_version": "8"}, {"node_name": "n"}, {"conditions": scheduled})
+    )
+    assert not differs_by_node_alone(before, changed(before, {"labels": {}}, {"node_name": "n"}, {}))
