@@ -105,7 +105,8 @@ class PodReports:
         self._shown.pop(uid, None)
         self._written.pop(uid, None)
         self._messages.pop(uid, None)
-        self._forget_failure(uid)
+        if self._failed:
+            self._forget_failure(uid)
 
     def _forget_failure(self, uid: str) -> None:
         if self._failed.pop(uid, None) is not None:

@@ -132,7 +132,8 @@ class SchedulingQueue(QueuePlaces):
 
     def done(self, uid: str) -> None:
         """Forget a pod in flight: it is bound, or not to be attempted again. Does nothing for any other pod."""
-        if uid in self._in_flight:
+        queued = self._pods.get(uid)
+        if queued is not None and queued.place is Place.IN_FLIGHT:
             self.delete(uid)
 
     def add_unschedulable(

@@ -40,9 +40,6 @@ class InFlight:
     def __len__(self) -> int:
         return len(self._flights)
 
-    def __contains__(self, uid: str) -> bool:
-        return uid in self._flights
-
     @property
     def event_count(self) -> int:
         """How many events are kept, those about single pods apart."""
@@ -77,7 +74,8 @@ class InFlight:
     def end(self, uid: str) -> None:
         """End a pod's attempt, and forget the events that only it had to know. Raises KeyError if none goes on."""
         del self._flights[uid]
-        self.decide(uid)
+        if uid in self._hearing:
+            self.decide(uid)
 
     def decide(self, uid: str) -> None:
         """No plugin turns the pod down any more, so that no event counts for it."""

@@ -74,12 +74,12 @@ class QueuePlaces:
         if queued is None:
             return
         match queued.place:
+            case Place.IN_FLIGHT:
+                self._in_flight.end(uid)
             case Place.ACTIVE:
                 self._active.discard(uid)
             case Place.BACKOFF:
                 self._backoff.discard(uid)
-            case Place.IN_FLIGHT:
-                self._in_flight.end(uid)
             case Place.GATED | Place.UNSCHEDULABLE:
                 self._waiting.remove(uid)
 
