@@ -22,12 +22,11 @@ from podium.machines.actions import (
     Action,
     Bind,
     BindClaim,
-    ClearNomination,
-    DeletePod,
-    MarkDisruption,
+    DeleteObject,
     Nominate,
     Record,
     ReleaseClaim,
+    ReportStatus,
     ReportUnschedulable,
     ReserveClaim,
 )
@@ -139,12 +138,12 @@ class Scheduler:
                 return actions
             case BindClaim() | ReserveClaim():
                 return self._went(self.bindings.claim_answered(action, problem, now), now)
-            case MarkDisruption() | DeletePod():
+            case ReportStatus() | DeleteObject():
                 actions, ended = self.preemptions.answered(action, problem)
                 if ended is not None:
                     self._preemption_ended(ended, now)
                 return actions
-            case ReportUnschedulable() | Nominate() | ClearNomination() if problem is not None:
+            case ReportUnschedulable() | Nominate() if problem is not None:
                 self.reports.failed(action, problem, now)
         return []
 
@@ -273,7 +272,7 @@ class Scheduler:
             queued = self.queue.find(action.uid)
             if queued is not None and queued.place is not Place.IN_FLIGHT:
                 actions += self.reports.again(action, queued.record)
-            elif isinstance(action, ClearNomination) and action.uid in self.cluster.placed:
+            elif isinstance(action, Nominate) and action.uid in self.cluster.placed:
                 actions.append(action)
         return actions
 
