@@ -57,9 +57,11 @@ class Nominate:
 
 @dataclass(frozen=True, slots=True)
 class BindClaim:
-    """Bind a claim to a volume, or (``volume`` "") have one provisioned that ``node_name`` can reach.
+    """Say to which volume a claim is to be bound, or (``volume`` "") for which node one is to be provisioned.
 
-    Answered when the claim is bound. ``pod_uid`` is the pod that waits for it.
+    The volume names the claim then (`spec.claimRef`), or the claim the node (annotation selected-node). The persistent
+    volume controller does the rest, which the API will show. ``pod_uid`` is the pod that waits for it. Refused with
+    Conflict where the claim is bound to another volume, or the volume is kept for another claim.
     """
 
     claim: str

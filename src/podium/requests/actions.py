@@ -14,6 +14,7 @@ from podium.api.meta import Raw
 from podium.machines.actions import (
     Action,
     Bind,
+    BindClaim,
     CreateObject,
     DeleteObject,
     Evict,
@@ -33,6 +34,7 @@ from podium.requests.events import event_body
 from podium.requests.options import binding_body, delete_options_body, eviction_body
 from podium.requests.request import Request
 from podium.requests.status_reports import nominate, report_status, report_unschedulable
+from podium.requests.volume_claims import bind_claim
 from podium.store.errors import StoreError
 from podium.store.resources import BUILT_IN
 
@@ -78,6 +80,7 @@ _REQUESTS: Mapping[type[Action], Callable[[Any], Request]] = {
     ReplaceStatus: _replace_status,
 }
 _CONVERSATIONS: Mapping[type[Action], Callable[[Any, int], Conversation]] = {
+    BindClaim: bind_claim,
     Nominate: nominate,
     ReleaseClaim: release_claim,
     ReportStatus: report_status,

@@ -5,14 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from podium.api.pod import Pod
-from podium.machines.actions import Action, BindClaim, DeleteObject, PatchObject, Record, ReportStatus
+from podium.machines.actions import Action, DeleteObject, PatchObject, Record, ReportStatus
 from podium.machines.observations import Problem
 from podium.requests.actions import carry_out
-from podium.requests.conversation import problem_of
 from podium.requests.router import Router
 from podium.sim.history import History
-from podium.sim.volumes import bind_claim
-from podium.store.errors import StoreError
 from podium.store.garbage import GarbageCollector
 from podium.store.namespace_contents import NamespaceCleaner
 from podium.store.store import Store
@@ -81,12 +78,6 @@ class APIServer:
     def _act(self, action: Action, by: str, now: int) -> Problem | None:
         if isinstance(action, Record):
             self._history.record(action, by, now)
-            return None
-        if isinstance(action, BindClaim):
-            try:
-                bind_claim(self.store, action, now)
-            except StoreError as error:
-                return problem_of(error)
             return None
         return carry_out(self._router.answer, action, now)
 

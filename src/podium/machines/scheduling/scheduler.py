@@ -8,7 +8,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
+from podium.api.meta import Kubernetes
 from podium.api.pod import Pod
+from podium.api.storage import PersistentVolume, PersistentVolumeClaim
 from podium.cluster.pods import PodRecord
 from podium.decide.placement import Placement, place
 from podium.decide.post_filter import ask_post_filters
@@ -102,7 +104,7 @@ class Scheduler:
             case Changed(object=changed):
                 self.known.forget()
                 self._surroundings.changed(changed, now)
-                return []
+                return self._look_at_claims(changed, now)
             case Gone(object=gone):
                 self.known.forget()
                 return self._surroundings.gone(gone, now)
@@ -126,6 +128,12 @@ class Scheduler:
         if self.queue.can_pop or self.cap.is_awaited or self.bindings.next_deadline() is not None:
             return False
         return all(pod.error_count > 1 for pod in self.queue.pods(Place.BACKOFF))
+
+    def _look_at_claims(self, changed: Kubernetes, now: int) -> list[Action]:
+        """Where a volume or claim has changed, pods may have waited for that to be bound."""
+        if not isinstance(changed, PersistentVolume | PersistentVolumeClaim):
+            return []
+        return [action for result in self.bindings.look_at_once(now) for action in self._went(result, now)]
 
     # How actions ended
 
