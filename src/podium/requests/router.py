@@ -217,7 +217,10 @@ _HANDLERS: Mapping[tuple[str, str], _Handle] = {
     ("delete", ""): Router._delete,
     ("deletecollection", ""): Router._delete_collection,
 }
-_SUBRESOURCES = frozenset(subresource for _, subresource in _HANDLERS)
+SERVED = frozenset(_HANDLERS)
+"""The verbs that are served, each with the subresource it is for; which kinds have these is another question."""
+
+_SUBRESOURCES = frozenset(subresource for _, subresource in SERVED)
 
 
 def _success(code: int, deleted: Stored) -> Raw:
