@@ -11,7 +11,7 @@ from podium.machines.actions import BindClaim, CreateObject, PatchObject
 from podium.machines.observations import Answered, Problem, Tick
 from podium.machines.volumes.persistent_volumes import PersistentVolumes
 from podium.requests.actions import carry_out
-from podium.requests.observations import listed
+from podium.requests.observations import first_seen
 from podium.requests.router import Router
 from podium.store.stored import Stored
 from tests.machines.store_rig import CONFLICT, NO_ANSWER, UNAVAILABLE, Rig
@@ -253,10 +253,10 @@ def test_nothing_is_asked_for_a_claim_while_an_answer_is_awaited() -> None:
     machine = PersistentVolumes()
     for resource in rig.store.resources.all():
         for one in rig.store.objects(resource.name):
-            machine.handle(listed(one), rig.now)
+            machine.handle(first_seen(one), rig.now)
 
     (create,) = machine.handle(Tick(), rig.now)
-    machine.handle(listed(rig.claim()), rig.now)
+    machine.handle(first_seen(rig.claim()), rig.now)
 
     assert isinstance(create, CreateObject)
     assert machine.handle(Tick(), rig.now) == []
