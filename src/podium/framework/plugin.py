@@ -218,12 +218,13 @@ class PreBindPlugin(Plugin, Protocol):
 class PreparingPlugin(Plugin, Protocol):
     """Says whether what its PreBind had done is ready for the pod: SUCCESS, WAIT for at most the timeout, or an error.
 
-    It is asked once all of that has been done, and again from time to time; `give_up` tells it that the time is over.
+    It is asked once all of that has been done, and again when volumes or their claims change, and from time to time;
+    `give_up` tells it that the time is over, and says what that is to the pod.
     """
 
     def prepared(self, state: CycleState, pod: PodRecord, node_name: str) -> PermitResult: ...
 
-    def give_up(self, state: CycleState, pod: PodRecord, node_name: str) -> None: ...
+    def give_up(self, state: CycleState, pod: PodRecord, node_name: str) -> Status: ...
 
 
 @runtime_checkable

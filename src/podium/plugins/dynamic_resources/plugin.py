@@ -190,11 +190,12 @@ class DynamicResources:
                 return PermitResult(Status(Code.WAIT), self._binding_timeout_ns)
         return PermitResult(SUCCESS)
 
-    def give_up(self, state: CycleState, pod: PodRecord, node_name: str) -> None:
+    def give_up(self, state: CycleState, pod: PodRecord, node_name: str) -> Status:
         """Devices that were not ready in time do not count as the pod's any more: PostFilter takes them away."""
         fitting: Fitting | None = state.get(self.name)
         late = (claim for claim in self._reserved(pod, fitting) if not is_ready(claim))
         self._late.update(dict.fromkeys(claim.metadata.uid for claim in late))
+        return Status(Code.ERROR, ("device binding timeout",))
 
     def _reserved(self, pod: PodRecord, fitting: Fitting | None) -> list[ResourceClaim]:
         """The pod's claims as they are now, as far as they have devices."""
