@@ -28,7 +28,10 @@ from podium.framework.events import Action, ClusterEvent, EventToRegister, Resou
 from podium.framework.plugin import MAX_NODE_SCORE, PluginContext, Scope
 from podium.framework.status import SKIP, SUCCESS, Status, unresolvable, unschedulable
 from podium.framework.verdicts import Verdicts
+from podium.plugins.spread_cells import SpreadFilterCells, SpreadScoreCells
 from podium.plugins.spread_constraints import (
+    HOSTNAME,
+    NO_DOMAIN,
     Constraint,
     ConstraintSet,
     Domains,
@@ -37,14 +40,12 @@ from podium.plugins.spread_constraints import (
     own_constraints,
 )
 
-HOSTNAME = "kubernetes.io/hostname"
 ZONE = "topology.kubernetes.io/zone"
 _STATUSES = (
     SUCCESS,
     unschedulable("node(s) didn't match pod topology spread constraints"),
     unresolvable("node(s) didn't match pod topology spread constraints (missing required label)"),
 )
-_NO_DOMAIN = 2**31 - 1
 _SYSTEM_DEFAULTS = (
     TopologySpreadConstraint(max_skew=3, topology_key=HOSTNAME, when_unsatisfiable="ScheduleAnyway"),
     TopologySpreadConstraint(max_skew=5, topology_key=ZONE, when_unsatisfiable="ScheduleAnyway"),
@@ -97,6 +98,22 @@ class PodTopologySpread:
         domains = constraints.domains(cluster, pod.pod_class)
         state[self.name] = [_spread(cluster, c, d) for c, d in zip(constraints.constraints, domains, strict=True)]
         return SUCCESS
+
+    def never_filters(self, pod_class: PodClass) -> bool:
+        """Those without hard constraints of their own, where there are no such default ones."""
+        if pod_class.spec.topology_spread_constraints:
+            return not own_constraints(pod_class, "DoNotSchedule")
+        return not any(constraint.when_unsatisfiable == "DoNotSchedule" for constraint in self._defaults)
+
+    def filter_cells(self, pod: PodRecord) -> SpreadFilterCells | None:
+        """By the domains of the hard constraints."""
+        cells = SpreadFilterCells(self._cluster, pod.pod_class, self._hard)
+        return cells if cells.tell_apart else None
+
+    def score_cells(self, pod: PodRecord) -> SpreadScoreCells | None:
+        """By the domains of the soft constraints."""
+        cells = SpreadScoreCells(self._cluster, pod.pod_class, self._soft)
+        return cells if cells.tell_apart else None
 
     def filter_rows(self, state: CycleState, pod: PodRecord, view: View) -> Verdicts:
         """Refuse nodes without the label, and nodes whose domain would lead the emptiest one by more than maxSkew."""
@@ -160,6 +177,12 @@ class PodTopologySpread:
             ),
         )
 
+    def _hard(self, pod_class: PodClass) -> ConstraintSet:
+        return self._constraints(pod_class, "DoNotSchedule")
+
+    def _soft(self, pod_class: PodClass) -> ConstraintSet:
+        return self._constraints(pod_class, "ScheduleAnyway")
+
     def _constraints(self, pod_class: PodClass, when_unsatisfiable: str) -> ConstraintSet:
         """The pod's own constraints of that sort, or the default ones where it carries none at all."""
         if pod_class.spec.topology_spread_constraints:
@@ -217,10 +240,10 @@ def _spread(cluster: Cluster, constraint: Constraint, domains: Domains) -> _Spre
     matching = matching_in_domains(cluster, constraint, domains)
     codes = np.flatnonzero(domains.exists)
     if not len(codes):
-        return _Spread(constraint, domains, matching, _NO_DOMAIN, 0, _NO_DOMAIN)
+        return _Spread(constraint, domains, matching, NO_DOMAIN, 0, NO_DOMAIN)
     at = int(np.argmin(matching[codes]))
     rest = np.delete(matching[codes], at)
-    second = int(rest.min()) if len(rest) else _NO_DOMAIN
+    second = int(rest.min()) if len(rest) else NO_DOMAIN
     return _Spread(constraint, domains, matching, int(matching[codes[at]]), int(codes[at]), second)
 
 
@@ -238,7 +261,7 @@ def _in_worlds(spread: _Spread, view: View, domain: Int32s) -> tuple[Int64s, Int
         return matching, 0 if few else spread.lowest
     matching = matching + np.where(view.take(spread.domains.counted), change, 0)
     others = np.where(domain == spread.lowest_code, spread.second, spread.lowest)
-    own = np.where(spread.domains.exists[domain], matching, _NO_DOMAIN)
+    own = np.where(spread.domains.exists[domain], matching, NO_DOMAIN)
     return matching, 0 if few else np.minimum(others, own)
 
 
