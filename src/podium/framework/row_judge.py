@@ -87,12 +87,18 @@ class RowJudge:
             (self._score_cells(rater, state, pod), rater.weight) for rater in raters if not rater.kept
         ]
         self._cells: list[Cells] = [*self.filters, *(cells for cells, _ in self.scores)]
+        self._conditions = [cells.is_current for cells in self._cells if not isinstance(cells, KeptRaw)]
         self._refused_nodes = runner.kept_refusals(state, pod)[0].values
         self._fits_row, self._score_row = self._by_row(state)
 
     def is_current(self, state: CycleState, pod: PodRecord) -> bool:
         """Whether the same plugins have something to say, and tell rows apart as they did."""
-        return state.skip_filter == self._skipped and all(cells.is_current(pod) for cells in self._cells)
+        if state.skip_filter != self._skipped:
+            return False
+        for is_current in self._conditions:  # noqa: SIM110 - a loop, since this is asked for every pod
+            if not is_current(pod):
+                return False
+        return True
 
     def all_rows(self, state: CycleState, pod: PodRecord) -> Judged:
         """All feasible rows."""

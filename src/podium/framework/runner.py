@@ -16,9 +16,9 @@ from podium.cluster.pod_class import PodClass
 from podium.cluster.pods import PodRecord
 from podium.cluster.view import View
 from podium.cluster.worlds import Worlds
-from podium.framework.class_cache import ClassCache, KeptByClass, KeptRows
+from podium.framework.class_cache import ClassCache, KeptRows
 from podium.framework.cycle_state import CycleState
-from podium.framework.errors import Calling, PluginError
+from podium.framework.errors import Calling, PluginError, failure, is_failure
 from podium.framework.plugin import (
     ArrayFilterPlugin,
     ClassFilterPlugin,
@@ -47,7 +47,10 @@ class PreFiltered:
     plugins: tuple[str, ...] = ()
 
 
-@dataclass(slots=True, weakref_slot=True)
+_EVERY_NODE = PreFiltered(SUCCESS)
+
+
+@dataclass(frozen=True, slots=True)
 class _Asked:
     """The PreFilter plugins that may have something to say to the pods of a class, and the names of the others."""
 
@@ -98,7 +101,8 @@ class Runner:
         self.preparing = [plugin for plugin in profile.pre_bind if isinstance(plugin, PreparingPlugin)]
         self._filters = [_Filter(index, plugin) for index, plugin in enumerate(profile.filter, 1)]
         self._simple = [one for one in self._filters if one.array is None]
-        self._asked: KeptByClass[_Asked] = KeptByClass(KEPT_CLASSES)
+        # Tells this runner's own from another's in a class's memo.
+        self._asked_key = object()
         self.rankings = Rankings(self)
 
     def pre_enqueue(self, pod: PodRecord) -> Status:
@@ -133,11 +137,12 @@ class Runner:
         names: frozenset[str] | None = None
         narrowing: list[str] = []
         rejected: Status | None = None
-        asked = self._asked.get(pod.pod_class, "", lambda: self._asked_about(pod.pod_class))
+        asked = self._asked_about(pod.pod_class)
         state.skip_filter.update(asked.skipping)
         for plugin in asked.plugins:
-            with Calling(plugin.name, "PreFilter", pod):
-                answer = plugin.pre_filter(state, pod, self.cluster)
+            answer = self._ask_pre_filter(plugin, state, pod)
+            if answer is SUCCESS:
+                continue
             status, named = (
                 (answer.status, answer.node_names) if isinstance(answer, PreFilterResult) else (answer, None)
             )
@@ -152,18 +157,33 @@ class Runner:
                 names = named if names is None else names & named
                 if not names:
                     return PreFiltered(_nothing_left(narrowing))
-        if rejected is not None:
-            return PreFiltered(rejected)
+        return PreFiltered(rejected) if rejected is not None else self._narrowed(names, narrowing)
+
+    def _narrowed(self, names: frozenset[str] | None, plugins: list[str]) -> PreFiltered:
+        """The rows of the nodes that some plugins named; None means every node."""
         if names is None:
-            return PreFiltered(SUCCESS)
+            return _EVERY_NODE
         row_of = self.cluster.nodes.row_of
         rows = np.array(sorted(row_of[name] for name in names if name in row_of), dtype=np.int64)
-        return PreFiltered(SUCCESS, rows, tuple(sorted(narrowing)))
+        return PreFiltered(SUCCESS, rows, tuple(sorted(plugins)))
 
     def _asked_about(self, pod_class: PodClass) -> _Asked:
-        plugins = self.profile.pre_filter
-        skipping = [p.name for p in plugins if isinstance(p, ClassFilterPlugin) and p.never_filters(pod_class)]
-        return _Asked([plugin for plugin in plugins if plugin.name not in skipping], skipping)
+        known: _Asked | None = pod_class.memo.get(self._asked_key)
+        if known is None:
+            plugins = self.profile.pre_filter
+            skipping = [p.name for p in plugins if isinstance(p, ClassFilterPlugin) and p.never_filters(pod_class)]
+            asked = [plugin for plugin in plugins if plugin.name not in skipping]
+            known = pod_class.memo[self._asked_key] = _Asked(asked, skipping)
+        return known
+
+    def _ask_pre_filter(self, plugin: PreFilterPlugin, state: CycleState, pod: PodRecord) -> PreFilterResult | Status:
+        # As `Calling` does it, which would cost as much as most plugins take to answer.
+        try:
+            return plugin.pre_filter(state, pod, self.cluster)
+        except BaseException as error:
+            if is_failure(error) and not isinstance(error, PluginError):
+                raise failure(error, plugin.name, "PreFilter", pod) from error
+            raise
 
     def filters_of(self, state: CycleState) -> list[_Filter]:
         """The filters that have something to say about the pod of this attempt."""

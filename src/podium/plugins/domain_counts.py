@@ -57,6 +57,13 @@ class DomainCount:
         """How many pods match on a row."""
         return self._matcher.count.item(row)
 
+    def lowest(self, codes: Int64s) -> int:
+        """How many pods match in the emptiest of some domains, which are at least one."""
+        counts = self._matcher.domains[self.key]
+        if len(codes) > FEW_DOMAINS:
+            return int(counts[codes].min())
+        return min([counts.item(code) for code in codes.tolist()])
+
     def labelled(self) -> int:
         """How many pods match on all nodes with the label."""
         return int(self.domains()[1:].sum())

@@ -60,28 +60,20 @@ class NodeResourcesBalancedAllocation:
     def score_row(self, pod: PodRecord, row: int) -> int:
         """The same for one row."""
         used = self._watch.usage_in(self._cluster.nodes, pod, row)
-        before = _evenness_of([(one.before, one.allocatable) for one in used])
-        after = _evenness_of([(one.after, one.allocatable) for one in used])
-        return MAX_NODE_SCORE // 2 + (MAX_NODE_SCORE // 2 + after - before) // 2
-
-
-def _evenness_of(used: list[tuple[int, int]]) -> int:
-    """As `_evenness` for one node: what is taken, and what there is of each resource."""
-    exists = [allocatable > 0 for _, allocatable in used]
-    fractions = [min(float(taken) / float(max(allocatable, 1)), 1.0) for taken, allocatable in used]
-    if len(used) != 2:
-        fractions = [fraction for fraction, there in zip(fractions, exists, strict=True) if there]
-    elif not (exists[0] and exists[1]):
-        fractions = []
-    return int((1 - _deviation_of(fractions)) * MAX_NODE_SCORE)
+        existing = [one for one in used if one[1] > 0]
+        if len(existing) < 2:
+            gain = 0
+        else:
+            before = _deviation_of([min(float(taken) / allocatable, 1.0) for _, allocatable, taken, _ in existing])
+            after = _deviation_of([min(float(taken) / allocatable, 1.0) for _, allocatable, _, taken in existing])
+            gain = int((1 - after) * MAX_NODE_SCORE) - int((1 - before) * MAX_NODE_SCORE)
+        return MAX_NODE_SCORE // 2 + (MAX_NODE_SCORE // 2 + gain) // 2
 
 
 def _deviation_of(fractions: list[float]) -> float:
-    """The standard deviation; of two it is half their distance."""
+    """The standard deviation of two or more; of two it is half their distance."""
     if len(fractions) == 2:
         return abs((fractions[0] - fractions[1]) / 2)
-    if len(fractions) < 2:
-        return 0.0
     mean = sum(fractions) / len(fractions)
     return math.sqrt(sum((fraction - mean) ** 2 for fraction in fractions) / len(fractions))
 

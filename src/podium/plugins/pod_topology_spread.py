@@ -91,13 +91,8 @@ class PodTopologySpread:
         self._defaults_key = object()
 
     def pre_filter(self, state: CycleState, pod: PodRecord, cluster: Cluster) -> Status:
-        """Count the pods of each domain; skip pods without hard constraints."""
-        constraints = self._constraints(pod.pod_class, "DoNotSchedule")
-        if not constraints:
-            return SKIP
-        domains = constraints.domains(cluster, pod.pod_class)
-        state[self.name] = [_spread(cluster, c, d) for c, d in zip(constraints.constraints, domains, strict=True)]
-        return SUCCESS
+        """Skip pods without hard constraints."""
+        return SUCCESS if self._hard(pod.pod_class) else SKIP
 
     def never_filters(self, pod_class: PodClass) -> bool:
         """Those without hard constraints of their own, where there are no such default ones."""
@@ -118,14 +113,23 @@ class PodTopologySpread:
     def filter_rows(self, state: CycleState, pod: PodRecord, view: View) -> Verdicts:
         """Refuse nodes without the label, and nodes whose domain would lead the emptiest one by more than maxSkew."""
         codes = np.zeros(len(view), dtype=np.int64)
-        spreads: list[_Spread] = state[self.name]
-        for spread in spreads:
+        for spread in self._spreads(state, pod):
             constraint = spread.constraint
             domain = view.codes(constraint.key)
             matching, lowest = _in_worlds(spread, view, domain)
             skewed = matching + int(constraint.matches_self) - lowest > constraint.max_skew
             np.copyto(codes, np.where(domain == 0, 2, skewed), where=codes == 0)
         return Verdicts.choose(codes, _STATUSES)
+
+    def _spreads(self, state: CycleState, pod: PodRecord) -> list[_Spread]:
+        """The pods of each domain, counted when they are first asked for in an attempt."""
+        known: list[_Spread] | None = state.get(self.name)
+        if known is None:
+            constraints = self._hard(pod.pod_class)
+            domains = constraints.domains(self._cluster, pod.pod_class)
+            counted = zip(constraints.constraints, domains, strict=True)
+            known = state[self.name] = [_spread(self._cluster, constraint, where) for constraint, where in counted]
+        return known
 
     def pre_score(self, state: CycleState, pod: PodRecord, feasible: View) -> Status:
         """Skip pods without soft constraints."""

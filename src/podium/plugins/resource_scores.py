@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import pairwise
-from typing import Literal, NamedTuple
+from typing import Literal
 
 import msgspec
 import numpy as np
@@ -72,13 +72,8 @@ class Usage:
     after: Int64s
 
 
-class UsageOf(NamedTuple):
-    """What one node has of a resource, and what is taken without and with the pod."""
-
-    weight: int
-    allocatable: int
-    before: int
-    after: int
+UsageOf = tuple[int, int, int, int]
+"""Of a resource: its weight, what a node has of it, and what is taken there without and with the pod."""
 
 
 class ResourceWatch:
@@ -106,11 +101,11 @@ class ResourceWatch:
     def usage_in(self, nodes: NodeColumns, pod: PodRecord, row: int) -> list[UsageOf]:
         """The use of the resources in one row."""
         allocatable, requested, with_defaults = nodes.allocatable, nodes.requested, self._with_defaults
-        used = []
+        used: list[UsageOf] = []
         for index, weight, wanted in self._watched(nodes, pod.pod_class).each:
             table = nodes.nonzero_requested if with_defaults and index <= MEMORY else requested
             before = table.item(index, row)
-            used.append(UsageOf(weight, allocatable.item(index, row), before, before + wanted))
+            used.append((weight, allocatable.item(index, row), before, before + wanted))
         return used
 
     def _watched(self, nodes: NodeColumns, pod_class: PodClass) -> _Watched:

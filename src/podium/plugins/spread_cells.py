@@ -8,8 +8,6 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 
-import numpy as np
-
 from podium.cluster.cluster import Cluster
 from podium.cluster.pod_class import PodClass
 from podium.cluster.pods import PodRecord
@@ -96,14 +94,11 @@ class SpreadScoreCells(SpreadCells):
 
 def _lowest(constraint: Constraint, domains: Domains, count: DomainCount) -> int:
     """How many pods match in the emptiest domain."""
-    codes = domains.codes
-    if len(codes) < constraint.min_domains:
+    if len(domains.codes) < constraint.min_domains:
         return 0
-    if not len(codes):
+    if not len(domains.codes):
         return NO_DOMAIN
-    if not constraint.predicate.selector.requirements:
-        return 0
-    return int(np.min(count.domains()[codes]))
+    return count.lowest(domains.codes) if constraint.predicate.selector.requirements else 0
 
 
 def _size(count: DomainCount, cells: Sequence[tuple[int, int]]) -> int:
