@@ -10,9 +10,8 @@ from podium.cluster.arrays import Int64s, UInt64s
 class NameOrder:
     """All nodes in the order of their names' hashes: ``rows[rank]``, and ``rank_of[row]`` the other way round.
 
-    It holds for as long as no node comes or goes. Ranks lie in blocks of about the square root of their number, so that
-    who keeps some of them by blocks finds the one in any place by looking at few. ``block_of`` a rank is
-    ``rank >> shift``.
+    It holds for as long as no node comes or goes. Ranks lie in blocks, that of a rank being ``rank >> shift``. A block
+    has more ranks than there are blocks: who keeps some ranks by blocks looks at each block to find the one in a place.
     """
 
     def __init__(self, rows: Int64s, name_hash: UInt64s) -> None:
@@ -22,5 +21,5 @@ class NameOrder:
         self.ranks: Int64s = ranks
         self.rows: list[int] = in_order.tolist()
         self.rank_of: list[int] = ranks.tolist()
-        self.shift = max(len(in_order).bit_length() // 2, 1)
+        self.shift = len(in_order).bit_length() // 2 + 1
         self.blocks = (len(in_order) >> self.shift) + 1

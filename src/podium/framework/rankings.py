@@ -21,6 +21,8 @@ RANKED_CLASSES = 16
 MOST_CHANGES = 48
 """If more rows than these have changed since a class was asked about, looking at all nodes costs less."""
 MOST_CELLS = 64
+WORTH_MAKING = 32
+"""A ranking that has served for so many decisions has saved what it cost to make."""
 PATIENCE = 4
 LONGEST_PATIENCE = 1024
 
@@ -29,10 +31,11 @@ LONGEST_PATIENCE = 1024
 class _Standing:
     """What is kept of a class. Its ranking is made after ``patience`` decisions without one, since that costs some.
 
-    The patience doubles when a ranking ends before it has served as many decisions.
+    The patience doubles when a ranking ends before it was worth making.
     """
 
     patience: int
+    least: int
     waited: int = 0
     served: int = 0
     position: int = -1
@@ -42,8 +45,10 @@ class _Standing:
 
     def drop(self) -> None:
         """Do without a ranking for a while."""
-        if self.ranking is not None and self.served < self.patience:
+        if self.ranking is not None and self.served < WORTH_MAKING:
             self.patience = min(2 * self.patience, LONGEST_PATIENCE)
+        elif self.ranking is not None:
+            self.patience = max(self.patience // 2, self.least)
         self.judge = self.ranking = None
         self.waited = self.served = 0
 
@@ -87,7 +92,7 @@ class Rankings:
         return nth(shelves, lot % sum([shelf.size for shelf in shelves]))
 
     def _standing(self) -> _Standing:
-        return _Standing(self.patience)
+        return _Standing(self.patience, self.patience)
 
     def _is_current(self, standing: _Standing, state: CycleState, pod: PodRecord) -> bool:
         """Bring a class's ranking up to date, or make it if it is time for that."""

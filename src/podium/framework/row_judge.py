@@ -13,7 +13,7 @@ import numpy as np
 from podium.cluster.arrays import Int64s
 from podium.cluster.pods import PodRecord
 from podium.cluster.view import View
-from podium.framework.cells import CellFilter, Cells, CellScore
+from podium.framework.cells import CellFilter, Cells, CellScore, OneCell
 from podium.framework.cycle_state import CycleState
 from podium.framework.plugin import (
     CellFilterPlugin,
@@ -83,10 +83,9 @@ class RowJudge:
         self._node_raters = [rater for rater in raters if rater.kept and rater.scope is Scope.NODE]
         self._row_raters = [rater for rater in raters if rater.kept and rater.scope is Scope.ROW]
         self._nodes_total = runner.scoring.sum_of(self._node_raters, state, pod)(None)
-        self.scores: list[tuple[CellScore, int]] = [
-            (self._score_cells(rater, state, pod), rater.weight) for rater in raters if not rater.kept
-        ]
-        self._cells: list[Cells] = [*self.filters, *(cells for cells, _ in self.scores)]
+        scores = [(self._score_cells(rater, state, pod), rater.weight) for rater in raters if not rater.kept]
+        self._cells: list[Cells] = [*self.filters, *(cells for cells, _ in scores)]
+        self.scores = [(cells, weight) for cells, weight in scores if not isinstance(cells, OneCell)]
         self._conditions = [cells.is_current for cells in self._cells if not isinstance(cells, KeptRaw)]
         self._refused_nodes = runner.kept_refusals(state, pod)[0].values
         self._fits_row, self._score_row = self._by_row(state)

@@ -73,6 +73,8 @@ class AffinityScoreCells(DomainCounts):
 
     def score(self, pod: PodRecord, rows: Sequence[int], sizes: Sequence[int]) -> list[int]:
         """The sums of weights around some rows, spread from 0 to 100."""
+        if not self._weights:
+            return [0] * len(rows)
         weighted = list(zip(self._weights, self._counts, strict=True))
         raw = [sum([weight * count.around(row) for weight, count in weighted]) for row in rows]
         lowest, highest = min(raw), max(raw)

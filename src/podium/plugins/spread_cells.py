@@ -29,6 +29,7 @@ class SpreadCells(DomainCounts):
         self._set = constraints_of(pod_class)
         self._domains = self._set.domains(cluster, pod_class)
         super().__init__(tuple(DomainCount(cluster, one.predicate, one.key) for one in self._set.constraints))
+        self._each = list(zip(self._set.constraints, self._domains, self._counts, strict=True))
 
     @property
     def tell_apart(self) -> bool:
@@ -42,9 +43,6 @@ class SpreadCells(DomainCounts):
         """Whether the class has the same constraints."""
         return self._constraints_of(pod.pod_class) is self._set and self.are_current
 
-    def _each(self) -> list[tuple[Constraint, Domains, DomainCount]]:
-        return list(zip(self._set.constraints, self._domains, self._counts, strict=True))
-
 
 class SpreadFilterCells(SpreadCells):
     """The hard constraints."""
@@ -52,7 +50,7 @@ class SpreadFilterCells(SpreadCells):
     def fits(self, pod: PodRecord, rows: Sequence[int]) -> list[bool]:
         """Whether the pod fits, for some rows."""
         found = [True] * len(rows)
-        for constraint, domains, count in self._each():
+        for constraint, domains, count in self._each:
             is_counted = bool(constraint.predicate.selector.requirements)
             most = constraint.max_skew + _lowest(constraint, domains, count) - int(constraint.matches_self)
             for number, row in enumerate(rows):
@@ -67,7 +65,9 @@ class SpreadScoreCells(SpreadCells):
 
     def score(self, pod: PodRecord, rows: Sequence[int], sizes: Sequence[int]) -> list[int]:
         """The fewer matching pods around a row the better; rows without the labels get 0."""
-        each = self._each()
+        if not self._set:
+            return [0] * len(rows)
+        each = self._each
         counted = [
             number
             for number, row in enumerate(rows)
