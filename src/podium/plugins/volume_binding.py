@@ -19,6 +19,7 @@ from msgspec import Meta
 from podium.api.node import CSINode
 from podium.api.storage import PersistentVolumeClaim
 from podium.cluster.cluster import Cluster
+from podium.cluster.pod_class import PodClass
 from podium.cluster.pods import PodRecord
 from podium.cluster.view import View
 from podium.framework.arguments import Arguments, read_arguments
@@ -121,6 +122,10 @@ class VolumeBinding:
                 volumes.waiting.append(WaitingClaim(claim, self._assumed.node_of(claim), matching))
         state[self.name] = volumes
         return SUCCESS
+
+    def never_filters(self, pod_class: PodClass) -> bool:
+        """Those without claims."""
+        return not pod_class.claims
 
     def filter_rows(self, state: CycleState, pod: PodRecord, view: View) -> Verdicts:
         """Refuse nodes that do not reach a bound volume, or where some claim finds none."""

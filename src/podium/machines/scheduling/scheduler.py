@@ -203,7 +203,7 @@ class Scheduler:
         runner = self.runners[pod.scheduler_name]
         self.cluster.pass_time(now)
         try:
-            placement = place(runner, pod, self.seed, cursor=self._cursor)
+            placement = place(runner, pod, self.seed, cursor=self._cursor, detailed=False)
             self._cursor = placement.cursor
             if placement.error:
                 return self._not_scheduled(queued, [], placement.error, now, error=True)

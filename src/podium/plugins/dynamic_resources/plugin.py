@@ -23,6 +23,7 @@ from podium.cluster.cluster import Cluster
 from podium.cluster.pods import PodRecord
 from podium.cluster.view import View
 from podium.framework.arguments import Arguments, read_arguments
+from podium.framework.cells import OneCell
 from podium.framework.claims import ClaimRelease, DeviceReservation
 from podium.framework.cycle_state import CycleState
 from podium.framework.events import Action, ClusterEvent, EventToRegister, Resource
@@ -139,6 +140,13 @@ class DynamicResources:
         """Only alternatives make one node better than another."""
         fitting: Fitting | None = state.get(self.name)
         return SUCCESS if fitting is not None and fitting.asked.has_alternatives else SKIP
+
+    def score_cells(self, pod: PodRecord) -> OneCell | None:
+        """One for all nodes, where the pod wants no devices."""
+        return OneCell.of(pod, self._wants_none)
+
+    def _wants_none(self, pod: PodRecord) -> bool:
+        return not pod.spec.resource_claims and not backed_resources(pod, self._cluster)
 
     def score_rows(self, state: CycleState, pod: PodRecord, view: View) -> Int64s:
         """Rate by the alternatives that the requests get."""
