@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import cache
-from typing import Any, TypeVar
+from typing import Any, Final, TypeVar
 
 import msgspec
 
 from podium.api.meta import Kubernetes, Raw
+from podium.store.encoding import encoded
 from podium.store.resource import Resource
 
 Reading = TypeVar("Reading", bound=Kubernetes)
@@ -16,14 +16,37 @@ Reading = TypeVar("Reading", bound=Kubernetes)
 _SECTIONS = frozenset(("metadata", "spec", "status"))
 
 
-@dataclass(frozen=True, slots=True)
 class Stored:
-    """An object as the store holds it from `version` on; both forms say the same and neither is ever changed."""
+    """An object as the store holds it from `version` on; both forms say the same and neither is ever changed.
 
-    raw: Raw
-    object: Kubernetes
-    version: int
-    resource: Resource
+    `key` is `namespace/name`, or the name alone for kinds without namespaces.
+    """
+
+    __slots__ = ("_encoded", "_keeps_bytes", "key", "object", "raw", "resource", "version")
+
+    def __init__(self, raw: Raw, object_: Kubernetes, version: int, resource: Resource, key: str = "") -> None:
+        """`key` is the object's, for those who know it."""
+        self.raw: Final = raw
+        self.object: Final = object_
+        self.version: Final = version
+        self.resource: Final = resource
+        self.key: Final = key or object_.key
+        self._encoded: bytes | None = None
+        self._keeps_bytes = True
+
+    def __eq__(self, other: object) -> bool:
+        """Whether both are the same object at the same version."""
+        if self is other:
+            return True
+        if not isinstance(other, Stored):
+            return NotImplemented
+        return (self.version, self.resource, self.raw) == (other.version, other.resource, other.raw)
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __repr__(self) -> str:
+        """The kind, the key and the version."""
+        return f"<{self.kind} {self.key} at {self.version}>"
 
     @property
     def kind(self) -> str:
@@ -31,14 +54,28 @@ class Stored:
         return self.resource.name
 
     @property
-    def key(self) -> str:
-        """`namespace/name`, or the name alone for kinds without namespaces."""
-        return self.object.key
-
-    @property
     def uid(self) -> str:
         """The object's identity; a namesake that comes later has another."""
         return self.object.metadata.uid
+
+    @property
+    def encoded(self) -> bytes:
+        """The wire form as JSON, made when it is first asked for and kept for lists, watches and reads to share.
+
+        It takes about as many bytes as the object has in a file, and is kept for as long as this is the newest version,
+        and then until some more have left (`podium.store.kind_log`).
+        """
+        if self._encoded is not None:
+            return self._encoded
+        found = encoded(self.raw)
+        if self._keeps_bytes:
+            self._encoded = found
+        return found
+
+    def let_bytes_go(self) -> None:
+        """Keep no bytes from here on: who still asks for them has them made."""
+        self._encoded = None
+        self._keeps_bytes = False
 
 
 def reread(object_: Reading, old: Raw, new: Raw) -> Reading:

@@ -9,7 +9,7 @@ from podium.store.revisions import Revisions
 from podium.store.scope import Scope, read_scope
 from podium.store.stored import Stored
 from podium.store.watch import Watch, open_watch
-from podium.store.watch_log import WatchEvent
+from podium.store.watch_event import WatchEvent
 
 EVERYTHING = ListOptions()
 
@@ -45,7 +45,7 @@ class StoredObjects:
     def objects(self, kind: str) -> list[Stored]:
         """All objects of a kind, by key. Raises StoreError 404 for an unknown kind."""
         self.resources.named(kind)
-        return [stored for _, stored in sorted(self._revisions.of(kind).items())]
+        return self._revisions.in_order(kind)
 
     def count(self) -> int:
         """How many objects there are, of all kinds."""
