@@ -2,6 +2,9 @@
 
 import json
 
+import pytest
+
+from podium.store import kind_log
 from podium.store.listing import ListOptions
 from podium.store.store import Store
 from tests.store.objects import pod
@@ -48,16 +51,22 @@ def test_the_bytes_of_an_object_are_made_once_for_everyone() -> None:
     assert store.page("Pod").items[0].encoded is stored.encoded
 
 
-def test_the_bytes_of_old_versions_are_kept_for_the_last_of_them_alone() -> None:
-    store = Store(log_capacity=3)
+def test_the_bytes_of_old_versions_are_kept_for_the_last_of_them_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(kind_log, "LEFT_ENCODED", 3)
+    store = Store()
     versions = [store.create(pod("web"), now=0)]
-    assert versions[0].encoded is versions[0].encoded
     for number in range(4):
+        assert versions[-1].encoded is versions[-1].encoded
         versions.append(store.patch("Pod", "default/web", {"metadata": {"labels": {"n": str(number)}}}, "merge"))
 
-    assert versions[0].encoded is not versions[0].encoded
-    assert all(one.encoded is one.encoded for one in versions[1:])
-    assert all(json.loads(one.encoded) == one.raw for one in versions)
+    def kept() -> list[bool]:
+        return [one._encoded is not None for one in versions]
+
+    assert kept() == [False, True, True, True, False]
+    # One that is asked for again takes the place of the one that has kept its bytes longest; the newest keeps its own.
+    assert json.loads(versions[0].encoded) == versions[0].raw
+    assert json.loads(versions[4].encoded) == versions[4].raw
+    assert kept() == [True, False, True, True, True]
 
 
 def test_half_a_surrogate_pair_is_written_as_an_escape() -> None:

@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from podium.store.element_order import _sorted_in, in_order
 from podium.store.errors import StoreError
 from podium.store.merge_keys import Schema, schema_of
 from podium.store.strategic_patch import strategic_patch
@@ -237,3 +238,16 @@ def test_merging_keeps_both_orders_and_merges_by_key(before: Any, patch: Any) ->
     for item in before:
         if item["name"] in server_only:
             assert by_name[item["name"]] == item
+
+
+ITEMS = st.lists(st.sampled_from("abcd"), max_size=5)
+
+
+@given(before=ITEMS, asked=st.lists(st.sampled_from("abcd"), unique=True), gone=st.sets(st.sampled_from("abcd")))
+def test_items_that_stand_in_order_already_stay_as_sorting_them_in_would_have_it(
+    before: list[str], asked: list[str], gone: set[str]
+) -> None:
+    items = list(dict.fromkeys(one for one in [*before, *asked] if one not in gone or one in asked))
+    wanted, was = ({one: listed.index(one) for one in listed} for listed in (asked, before))
+
+    assert in_order(items, asked, before, "") == _sorted_in(items, wanted, was, "")

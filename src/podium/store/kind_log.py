@@ -5,21 +5,20 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable
 
-from podium.store.stored import Stored
+from podium.store.stored import LeftVersions
 from podium.store.watch_event import WatchEvent
 
 LEAST_KEPT = 100
 """So many of a kind's last events are known whatever happens to others (kube-apiserver's smallest watch cache)."""
 
 LEFT_ENCODED = 1_000
-"""So many of the versions that objects left last keep their encoded bytes, for watchers that have yet to see them."""
+"""So many versions that are the newest no longer keep their encoded bytes."""
 
 
 class KindLog:
     """The last events of a kind: all of them after version `begin`.
 
-    They go as those of all kinds do, but for the last `LEAST_KEPT`. Of the versions that are the newest no longer, the
-    last `LEFT_ENCODED` keep their encoded bytes.
+    They go as those of all kinds do, but for the last `LEAST_KEPT`.
     """
 
     __slots__ = ("_events", "_least", "_left", "_waiting", "begin")
@@ -28,7 +27,7 @@ class KindLog:
         self.begin = begin
         self._least = min(LEAST_KEPT, capacity)
         self._events: deque[WatchEvent] = deque(maxlen=capacity)
-        self._left: deque[Stored] = deque(maxlen=min(LEFT_ENCODED, capacity))
+        self._left = LeftVersions(LEFT_ENCODED)
         self._waiting: dict[object, Callable[[], None]] = {}
 
     @property
@@ -43,9 +42,9 @@ class KindLog:
             self.begin = events[0].stored.version
         events.append(event)
         if event.previous is not None:
-            self._leave(event.previous)
+            event.previous.leave(self._left)
         if event.type == "DELETED":
-            self._leave(event.stored)
+            event.stored.leave(self._left)
 
     def trim(self, version: int) -> None:
         """Let go of the events up to `version`, but for as many as are kept in any case."""
@@ -61,6 +60,8 @@ class KindLog:
 
     def since(self, version: int) -> list[WatchEvent]:
         """The events after `version`, which is `begin` or a later one, oldest first."""
+        if version >= self.last:
+            return []
         found = []
         for event in reversed(self._events):
             if event.stored.version <= version:
@@ -77,16 +78,13 @@ class KindLog:
         """Forget somebody who waits, or does not."""
         self._waiting.pop(who, None)
 
+    @property
+    def is_awaited(self) -> bool:
+        """Whether somebody waits for an event."""
+        return bool(self._waiting)
+
     def woken(self) -> list[Callable[[], None]]:
         """Those who wait, in the order in which they came; they wait no longer."""
-        if not self._waiting:
-            return []
         woken = list(self._waiting.values())
         self._waiting.clear()
         return woken
-
-    def _leave(self, stored: Stored) -> None:
-        left = self._left
-        if left and len(left) == left.maxlen:
-            left[0].let_bytes_go()
-        left.append(stored)

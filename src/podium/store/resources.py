@@ -67,6 +67,8 @@ class Resources:
     def __init__(self, custom: Iterable[Resource] = ()) -> None:
         self._by_kind = dict(BUILT_IN)
         self._by_name = {resource.name: resource for resource in BUILT_IN.values()}
+        # By `apiVersion` and kind as most objects have them.
+        self._by_written = {(resource.api_version, resource.kind): resource for resource in BUILT_IN.values()}
         for resource in custom:
             self.add(resource)
 
@@ -76,6 +78,7 @@ class Resources:
             raise ValueError(f"there is a kind {resource.kind} in {resource.group or 'the core'} already")
         self._by_kind[resource.group, resource.kind] = resource
         self._by_name[resource.name] = resource
+        self._by_written[resource.api_version, resource.kind] = resource
 
     def all(self) -> list[Resource]:
         """All kinds, by name."""
@@ -92,7 +95,7 @@ class Resources:
         """The kind of an object. Raises StoreError 404."""
         version, kind = raw.get("apiVersion"), raw.get("kind")
         if isinstance(version, str) and isinstance(kind, str):
-            resource = self._by_kind.get((group_of(version), kind))
-            if resource is not None:
-                return resource
+            found = self._by_written.get((version, kind)) or self._by_kind.get((group_of(version), kind))
+            if found is not None:
+                return found
         raise unknown_kind(f"{version} {kind}")

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping, Sequence
 from typing import Literal, Protocol
 
 import msgspec
@@ -25,6 +24,22 @@ class Record(Protocol):
     def append(self, events: Sequence[WatchEvent], identities: Identities) -> None:
         """Keep the writes of one transaction. What this raises undoes the transaction."""
         ...
+
+
+class Transaction:
+    """Writes that take place together (`Revisions.transaction`)."""
+
+    __slots__ = ("_begun", "_dry_run", "_revisions")
+
+    def __init__(self, revisions: Revisions, *, dry_run: bool) -> None:
+        self._revisions = revisions
+        self._dry_run = dry_run
+
+    def __enter__(self) -> None:
+        self._begun = self._revisions.begin()
+
+    def __exit__(self, type_: type[BaseException] | None, error: BaseException | None, trace: object) -> None:
+        self._revisions.end(self._begun, keeps=error is None and not self._dry_run)
 
 
 class Revisions:
@@ -87,7 +102,7 @@ class Revisions:
 
     def replay(self, event: WatchEvent) -> None:
         """Take in a write that was recorded before."""
-        self._apply(event)
+        self._set(event.stored.resource.name, event.stored.key, None if event.type == "DELETED" else event.stored)
         self.log.extend((event,))
         self.version = event.version
 
@@ -98,9 +113,8 @@ class Revisions:
         key = "" if previous is None else previous.key
         stored = at_version(self.version + 1, resource, raw, object_, key)
         type_: Literal["ADDED", "MODIFIED", "DELETED"] = "ADDED" if previous is None else "MODIFIED"
-        event = WatchEvent("DELETED" if is_gone else type_, stored, previous)
-        self._apply(event)
-        self._staged.append(event)
+        self._set(resource.name, stored.key, None if is_gone else stored)
+        self._staged.append(WatchEvent("DELETED" if is_gone else type_, stored, previous))
         self.version += 1
         if not self._depth:
             try:
@@ -108,27 +122,35 @@ class Revisions:
             except BaseException:
                 self._undo(0)
                 raise
-            self._wake()
+            if self._woken:
+                self._wake()
         return stored
 
-    @contextmanager
-    def transaction(self, *, dry_run: bool = False) -> Iterator[None]:
+    def transaction(self, *, dry_run: bool = False) -> Transaction:
         """Let the writes within take place together; those of a dry run, or before an error, leave no trace."""
-        mark, identities = len(self._staged), self.identities.mark()
+        return Transaction(self, dry_run=dry_run)
+
+    def begin(self) -> tuple[int, tuple[int, int]]:
+        """Begin a transaction, perhaps within another; returns where it began."""
         self._depth += 1
+        return len(self._staged), self.identities.mark()
+
+    def end(self, begun: tuple[int, tuple[int, int]], *, keeps: bool) -> None:
+        """End the transaction that began there; its writes become known with the outermost one, or were never made."""
+        mark, identities = begun
         try:
-            yield
-            if not dry_run and self._depth == 1:
+            if keeps and self._depth == 1:
                 self._publish()
         except BaseException:
-            dry_run = True
+            keeps = False
             raise
         finally:
             self._depth -= 1
-            if dry_run:
+            if not keeps:
                 self._undo(mark)
                 self.identities.rewind(identities)
-        self._wake()
+        if self._woken:
+            self._wake()
 
     def _publish(self) -> None:
         if not self._staged:
@@ -149,10 +171,6 @@ class Revisions:
             event = self._staged.pop()
             self.version -= 1
             self._set(event.stored.resource.name, event.stored.key, event.previous)
-
-    def _apply(self, event: WatchEvent) -> None:
-        stored = event.stored
-        self._set(stored.resource.name, stored.key, None if event.type == "DELETED" else stored)
 
     def _set(self, resource: str, key: str, stored: Stored | None) -> None:
         objects = self._objects.get(resource)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import deque
 from functools import cache
 from typing import Any, Final, TypeVar
 
@@ -22,7 +23,7 @@ class Stored:
     `key` is `namespace/name`, or the name alone for kinds without namespaces.
     """
 
-    __slots__ = ("_encoded", "_keeps_bytes", "key", "object", "raw", "resource", "version")
+    __slots__ = ("_encoded", "_left", "key", "object", "raw", "resource", "version")
 
     def __init__(self, raw: Raw, object_: Kubernetes, version: int, resource: Resource, key: str = "") -> None:
         """`key` is the object's, for those who know it."""
@@ -32,7 +33,7 @@ class Stored:
         self.resource: Final = resource
         self.key: Final = key or object_.key
         self._encoded: bytes | None = None
-        self._keeps_bytes = True
+        self._left: LeftVersions | None = None
 
     def __eq__(self, other: object) -> bool:
         """Whether both are the same object at the same version."""
@@ -62,20 +63,40 @@ class Stored:
     def encoded(self) -> bytes:
         """The wire form as JSON, made when it is first asked for and kept for lists, watches and reads to share.
 
-        It takes about as many bytes as the object has in a file, and is kept for as long as this is the newest version,
-        and then until some more have left (`podium.store.kind_log`).
+        It takes about as many bytes as the object has in a file. The newest version keeps it; those that have left,
+        for watchers that have yet to see them, as long as `LeftVersions` says.
         """
+        if self._encoded is None:
+            self._encoded = encoded(self.raw)
+            if self._left is not None:
+                self._left.keep(self)
+        return self._encoded
+
+    def leave(self, left: LeftVersions) -> None:
+        """Be the newest version no longer."""
+        self._left = left
         if self._encoded is not None:
-            return self._encoded
-        found = encoded(self.raw)
-        if self._keeps_bytes:
-            self._encoded = found
-        return found
+            left.keep(self)
 
     def let_bytes_go(self) -> None:
-        """Keep no bytes from here on: who still asks for them has them made."""
+        """Keep no bytes; who asks for them again has them made."""
         self._encoded = None
-        self._keeps_bytes = False
+
+
+class LeftVersions:
+    """Those of the versions that are the newest no longer which have encoded bytes: at most `most` keep them."""
+
+    __slots__ = ("_kept",)
+
+    def __init__(self, most: int) -> None:
+        self._kept: deque[Stored] = deque(maxlen=most)
+
+    def keep(self, stored: Stored) -> None:
+        """Let a version keep its bytes, in the place of the one that has kept them longest."""
+        kept = self._kept
+        if len(kept) == kept.maxlen:
+            kept[0].let_bytes_go()
+        kept.append(stored)
 
 
 def reread(object_: Reading, old: Raw, new: Raw) -> Reading:
@@ -89,6 +110,12 @@ def reread(object_: Reading, old: Raw, new: Raw) -> Reading:
         if new.get(name) is not old.get(name)
     }
     return msgspec.structs.replace(object_, **changed) if changed else object_
+
+
+@cache
+def status_type(type_: type[Kubernetes]) -> Any:
+    """What reads the status of such objects; None where it is not read."""
+    return dict(_sections(type_)).get("status")
 
 
 @cache

@@ -27,6 +27,14 @@ def strategic_patch(target: Raw, patch: Any, schema: Schema) -> Raw:
 
 
 def _merged(target: Raw, patch: Raw, schema: Schema) -> Raw:
+    for field in patch:
+        if field[:1] == "$":
+            return _directed(target, patch, schema)
+    return _with_values(dict(target), patch, schema)
+
+
+def _directed(target: Raw, patch: Raw, schema: Schema) -> Raw:
+    """What becomes of an object by a patch with directives."""
     directive = patch.get(_PATCH)
     if directive == "delete":
         return {}
@@ -41,6 +49,11 @@ def _merged(target: Raw, patch: Raw, schema: Schema) -> Raw:
         values.pop(field, None)
         if changed is not None:
             result[field] = changed
+    return _with_values(result, values, schema)
+
+
+def _with_values(result: Raw, values: Raw, schema: Schema) -> Raw:
+    """The object, which nobody else has yet, with the values of a patch."""
     for field, value in values.items():
         if value is None:
             result.pop(field, None)

@@ -50,7 +50,8 @@ class WatchLog:
             self.version += 1
             kind = self.of(event.stored.resource.name)
             kind.append(event)
-            woken += kind.woken()
+            if kind.is_awaited:
+                woken += kind.woken()
             if known and len(known) == capacity:
                 oldest = known[0].stored
                 self._kinds[oldest.resource.name].trim(oldest.version)
@@ -81,6 +82,8 @@ class WatchLog:
         self.check(version, kind)
         if kind:
             return self.of(kind).since(version)
+        if version == self.version - 1:
+            return [self._events[-1]]
         newest_first = list(islice(reversed(self._events), self.version - version))
         newest_first.reverse()
         return newest_first
