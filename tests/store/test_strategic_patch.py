@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from podium.store.element_order import _sorted_in, in_order
+from podium.store.element_order import _positions, _sorted_in, in_order
 from podium.store.errors import StoreError
 from podium.store.merge_keys import Schema, schema_of
 from podium.store.strategic_patch import strategic_patch
@@ -248,6 +248,6 @@ def test_items_that_stand_in_order_already_stay_as_sorting_them_in_would_have_it
     before: list[str], asked: list[str], gone: set[str]
 ) -> None:
     items = list(dict.fromkeys(one for one in [*before, *asked] if one not in gone or one in asked))
-    wanted, was = ({one: listed.index(one) for one in listed} for listed in (asked, before))
+    wanted, was = _positions(asked), _positions(before)
 
     assert in_order(items, asked, before, "") == _sorted_in(items, wanted, was, "")

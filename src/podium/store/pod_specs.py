@@ -24,7 +24,7 @@ def shared_spec(raw: object) -> tuple[Raw, PodSpec] | None:
     What is wrong with such a one is found by reading and judging it (`podium.store.readings`).
     """
     try:
-        # What is packed alike is equal, as far as it can be JSON: unlike in that, what is null is not what is no number.
+        # What is packed alike is equal, as far as it can be JSON; unlike JSON, this tells null from what is no number.
         found = _known(_ENCODER.encode(raw))
         return found if found[0] == raw else None
     except (InputError, msgspec.ValidationError, OverflowError, RecursionError, TypeError, UnicodeEncodeError):

@@ -91,6 +91,7 @@ class Store(StoredObjects):
         resource = self.resources.of(raw)
         with self.transaction():
             named = with_metadata(as_new(raw, resource) if is_new else raw, resource, now, self._free_name)
+            named = self.resources.defaulted(resource, named)
             if reading is None or is_new:
                 object_ = decoded(resource, named, is_new=is_new)
             else:
@@ -121,7 +122,7 @@ class Store(StoredObjects):
 
     def _replace(self, previous: Stored, raw: Raw) -> Stored:
         """Write `raw` but for its status and what the server alone writes."""
-        updated = replaced(previous, raw)
+        updated = replaced(previous, self.resources.defaulted(previous.resource, raw))
         object_ = decoded(previous.resource, updated, previous.raw)
         check_update(previous, updated, object_)
         self._admission.check_update(previous, object_)
