@@ -5,7 +5,7 @@ from __future__ import annotations
 import codecs
 import gc
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -18,7 +18,7 @@ from podium.api.dumped_pods import DumpedPods
 from podium.api.errors import InputError, shown
 from podium.api.exact_json import UncertainError
 from podium.api.exact_json import decode as decode_json
-from podium.api.files import FileName, read_bytes, shown_name
+from podium.api.files import FileName, read_bytes, shown_name, size_of
 from podium.api.folders import files_of
 from podium.api.generated_names import generated_names
 from podium.api.helm import HELM_ADVICE, looks_like_template
@@ -27,13 +27,30 @@ from podium.api.meta import Kubernetes, Raw
 from podium.api.objects import ReadObject, label_of, metadata_of, read_object
 from podium.api.warnings import InputWarning, Validation
 
-__all__ = ["Document", "Input", "Reader", "decode", "load_files", "load_text", "read_input", "refuse_empty_pods"]
+__all__ = [
+    "Document",
+    "Input",
+    "Progress",
+    "Reader",
+    "decode",
+    "load_files",
+    "load_text",
+    "read_input",
+    "refuse_empty_pods",
+]
 
 _ONLY_DOCUMENT = 1
+_TOLD_EVERY = 256
 _LOOKS_LIKE_JSON = re.compile(r"\s*[{\[]")
 
 
-def read_input(paths: Sequence[FileName], validation: Validation | None = None) -> Input:
+Progress = Callable[[float], None]
+"""Is told the share of the files that has been read, from 0 to 1."""
+
+
+def read_input(
+    paths: Sequence[FileName], validation: Validation | None = None, progress: Progress | None = None
+) -> Input:
     """The objects of the files, in order, and what there is to say about them.
 
     "-" is standard input; a directory gives the files in it and in its folders (`podium.api.folders`). `validation`
@@ -41,8 +58,7 @@ def read_input(paths: Sequence[FileName], validation: Validation | None = None) 
     cannot be read, for anything wrong in one, and for an object that is given twice.
     """
     with Reader(validation) as reader:
-        for path in paths:
-            reader.read_files(path)
+        reader.read_files(paths, progress)
         return reader.input()
 
 
@@ -90,20 +106,34 @@ class Reader:
     def __exit__(self, *error: object) -> None:
         self._pause.__exit__(None, None, None)
 
-    def read_files(self, path: FileName) -> None:
-        """Read a file, or those of a directory. Raises InputError."""
-        files, left_out = files_of(path)
-        self._left_out.extend(left_out)
-        for file in files:
-            self.read_text(read_bytes(file), shown_name(file))
+    def read_files(self, paths: Iterable[FileName], progress: Progress | None = None) -> None:
+        """Read files, and those of directories. Raises InputError."""
+        files: list[FileName] = []
+        failure: InputError | None = None
+        for path in paths:
+            try:
+                found, left_out = files_of(path)
+            except InputError as error:
+                # What is wrong in files before it is told first.
+                failure = error
+                break
+            files += found
+            self._left_out.extend(left_out)
+        sizes = [size_of(file) for file in files]
+        for place, file in enumerate(files):
+            part = None if progress is None else _part_of(progress, sizes, place)
+            self.read_text(read_bytes(file), shown_name(file), part)
+        if failure is not None:
+            raise failure
 
-    def read_text(self, text: str | bytes, source: str) -> None:
+    def read_text(self, text: str | bytes, source: str, progress: Progress | None = None) -> None:
         """Read the objects of a text. Raises InputError."""
+        told = progress or _untold
         try:
             found = _listed_in(text)
-            documents = None if found is None else self._listed(found, source)
+            documents = None if found is None else self._listed(found, source, told)
             if documents is None:
-                documents = self._read_whole(text, source)
+                documents = self._read_whole(text, source, told)
         except InputError as error:
             if _is_template(text):
                 error.problem = f"{error.problem}; {HELM_ADVICE}"
@@ -118,12 +148,12 @@ class Reader:
         """All that was read. Raises InputError for an object that was given twice."""
         return Input(without_repeats(self._documents), tuple(self._left_out))
 
-    def _read_whole(self, text: str | bytes, source: str) -> list[Document]:
+    def _read_whole(self, text: str | bytes, source: str, progress: Progress) -> list[Document]:
         """The objects of a text that is held in memory as plain values first."""
-        roots = _roots(_text(text))
+        roots = _roots(_text(text), progress)
         return [one for index, root in roots for one in self._document(_objects(root, ""), source, index)]
 
-    def _listed(self, found: JSONList, source: str) -> list[Document] | None:
+    def _listed(self, found: JSONList, source: str, progress: Progress) -> list[Document] | None:
         """The objects of a List, read one by one; None where that takes the text around them.
 
         Raises InputError for what is wrong with an object.
@@ -136,6 +166,8 @@ class Reader:
         try:
             for place, item in enumerate(found.items):
                 documents.extend(self._list_item(item, common, source, place))
+                if place % _TOLD_EVERY == 0:
+                    progress(place / len(found.items))
         except UncertainError:
             return None
         except InputError:
@@ -202,10 +234,20 @@ def _collector_paused() -> Iterator[None]:
             gc.enable()
 
 
-def _roots(content: str) -> Iterable[tuple[int, Any]]:
+def _untold(_share: float) -> None:
+    """Nobody wants to know."""
+
+
+def _part_of(progress: Progress, sizes: Sequence[int], place: int) -> Progress:
+    """The progress within one of the files, told as progress with all of them."""
+    before, total = sum(sizes[:place]), max(sum(sizes), 1)
+    return lambda share: progress((before + share * sizes[place]) / total)
+
+
+def _roots(content: str, progress: Progress) -> Iterable[tuple[int, Any]]:
     """What the documents hold, each with its number; a text in brackets that is not JSON may be YAML in flow style."""
     if not _LOOKS_LIKE_JSON.match(content):
-        return yaml.parse_documents(content)
+        return yaml.parse_documents(content, progress)
     try:
         return list(json.parse_documents(content))
     except json.NotJSONError as error:
