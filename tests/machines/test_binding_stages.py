@@ -57,8 +57,8 @@ class Way:
     def prepared(self, _state: CycleState, _pod: PodRecord, _node_name: str) -> PermitResult:
         return PermitResult(SUCCESS if self.is_ready else Status(Code.WAIT), 60 * SECOND)
 
-    def give_up(self, _state: CycleState, _pod: PodRecord, _node_name: str) -> None:
-        pass
+    def give_up(self, _state: CycleState, _pod: PodRecord, _node_name: str) -> Status:
+        return Status(Code.ERROR, ("too late",))
 
     def bind(self, _state: CycleState, _pod: PodRecord, _node_name: str) -> Status:
         return SUCCESS

@@ -211,7 +211,14 @@ class PodClasses:
         spec, meta = pod.spec, pod.metadata
         owner = meta.controller if meta.owner_references else None
         shared = msgspec.structs.replace(
-            spec, node_name="", priority=None, priority_class_name="", preemption_policy=None, scheduling_gates=()
+            spec,
+            node_name="",
+            priority=None,
+            priority_class_name="",
+            preemption_policy=None,
+            scheduling_gates=(),
+            # A volume of which nothing but its name is read may be named for each pod anew.
+            volumes=tuple(one for one in spec.volumes if one != Volume(name=one.name)),
         )
         claims = _claims(meta, spec) if spec.volumes else ()
         owner_key = (group_of(owner.api_version), owner.kind, owner.name) if owner else None

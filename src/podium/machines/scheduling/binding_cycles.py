@@ -144,6 +144,12 @@ class BindingCycles:
             results.append(self._guarded(self._prepare, cycle, now))
         return results
 
+    def look_at_once(self, now: int) -> list[StepResult]:
+        """Volumes or their claims have changed: see whether those are ready that pods wait for."""
+        for uid in self._preparing.all_keys():
+            self._preparing.set(uid, now)
+        return self.look_again(now)
+
     def give_up_claims(self, now: int) -> list[FailedBinding]:
         """The cycles whose claims were not bound in time; an answer that comes after all says nothing any more."""
         failures = []

@@ -100,8 +100,7 @@ def prepared(cycle: BindingCycle, now: int) -> Status:
                 cycle.ready_by_ns = now + wait.timeout_ns
             if now < cycle.ready_by_ns:
                 return wait.status
-            plugin.give_up(state, pod, node_name)
-            return Status(Code.ERROR, ("device binding timeout",))
+            return plugin.give_up(state, pod, node_name)
         if not wait.status.is_success:
             return wait.status.by(plugin.name)
     return SUCCESS

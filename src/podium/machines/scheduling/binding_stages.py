@@ -16,9 +16,9 @@ class Stage(Enum):
     """Where a binding cycle stands.
 
     It passes them in this order, as far as it can without waiting: RESERVE is part of the scheduling attempt, at PERMIT
-    plugins make the pod wait, at PRE_BIND claims are asked for, at PREPARE devices are awaited, at BIND the binding is
-    asked for. IN_DOUBT is BIND after an answer that says neither that it was carried out nor that it was not. BOUND is
-    a pod whose cycle has ended well, but which the API does not show on its node yet.
+    plugins make the pod wait, at PRE_BIND claims are written, at PREPARE volumes and devices are awaited, at BIND the
+    binding is asked for. IN_DOUBT is BIND after an answer that says neither that it was carried out nor that it was
+    not. BOUND is a pod whose cycle has ended well, but which the API does not show on its node yet.
     """
 
     RESERVE = "reserve"
@@ -43,13 +43,13 @@ class Happening(Enum):
 
     ALLOWED = "all plugins let it go"
     TURNED_DOWN = "a plugin turns it down, or its wait is over"
-    CLAIM_DONE = "the last claim is bound"
+    CLAIM_DONE = "the last claim is written"
     CLAIM_REFUSED = "a claim is refused"
     CLAIM_UNKNOWN = "a claim has no answer"
     CLAIMS_LATE = "the time for claims is over"
-    READY = "the devices are ready"
-    NOT_READY = "the devices are not ready"
-    NEVER_READY = "the time for devices is over"
+    READY = "its volumes and devices are ready"
+    NOT_READY = "its volumes or devices are not ready"
+    NEVER_READY = "the time for that is over"
     BOUND = "the binding is carried out"
     BINDING_REFUSED = "the binding is refused"
     BINDING_CONFLICTS = "the binding conflicts"
