@@ -32,8 +32,8 @@ from podium.machines.observations import (
 from podium.requests.actions import carry_out
 from podium.requests.observations import observation_of
 from podium.requests.router import Router
+from podium.store.log.watch_event import WatchEvent
 from podium.store.store import Store
-from podium.store.watch_log import WatchEvent
 from tests.store.objects import SECOND, Raw
 
 START_NS = parse_time("2026-01-01T12:00:00Z")

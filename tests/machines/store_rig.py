@@ -18,11 +18,11 @@ from podium.machines.observations import Answered, Changed, Problem, Tick
 from podium.requests.actions import carry_out
 from podium.requests.observations import observation_of
 from podium.requests.router import Router
+from podium.store.api_resource import APIResource
+from podium.store.api_resources import APIResources
 from podium.store.errors import StoreError
-from podium.store.resource import Resource
-from podium.store.resources import Resources
+from podium.store.log.watch_event import WatchEvent
 from podium.store.store import Store
-from podium.store.watch_log import WatchEvent
 from tests.sim.objects import owned, workload
 from tests.store.objects import SECOND, Raw
 from tests.store.objects import pod as plain_pod
@@ -56,9 +56,9 @@ class Rig:
     carried out all the same. ``before_write`` is called before each of them.
     """
 
-    def __init__(self, make: Callable[[], Machine], *objects: Raw, custom: Iterable[Resource] = ()) -> None:
+    def __init__(self, make: Callable[[], Machine], *objects: Raw, custom: Iterable[APIResource] = ()) -> None:
         self.make = make
-        self.store = Store(resources=Resources(custom))
+        self.store = Store(resources=APIResources(custom))
         self.now = START_NS
         self.held: set[str] = set()
         self.problems: list[Problem | None] = []

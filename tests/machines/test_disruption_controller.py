@@ -10,8 +10,8 @@ from podium.machines.actions import Record
 from podium.machines.disruption.budget import Budget
 from podium.machines.disruption.disruption_controller import DisruptionController
 from podium.machines.observations import Changed, Gone, Tick
+from podium.store.api_resource import APIResource
 from podium.store.errors import StoreError
-from podium.store.resource import Resource
 from tests.machines.store_rig import UNREADY, WEB, Rig, pod, replica_set
 from tests.sim.objects import budget, job, owned, workload
 from tests.store.objects import SECOND, Raw, disruption_policy
@@ -157,7 +157,7 @@ def test_pods_may_get_another_controller() -> None:
 
 @pytest.mark.upstream(57)
 def test_custom_resources_scale_by_their_replicas() -> None:
-    kind = Resource(group="example.com", kind="Crd", plural="crds", namespaced=True, is_custom=True)
+    kind = APIResource(group="example.com", kind="Crd", plural="crds", namespaced=True, is_custom=True)
     raw = {**workload("Crd", "resource", 4, uid="crd"), "apiVersion": "example.com/v1"}
     pods = (pod(f"web-{number}", owner=raw) for number in range(4))
     rig = rig_of(budget("pdb", maxUnavailable=2), raw, *pods, custom=[kind])
@@ -169,7 +169,7 @@ def test_custom_resources_scale_by_their_replicas() -> None:
 
 @pytest.mark.parametrize("replicas", [None, "4", True])
 def test_custom_resources_without_a_number_of_replicas_have_no_scale(replicas: Any) -> None:
-    kind = Resource(group="example.com", kind="Crd", plural="crds", namespaced=True, is_custom=True)
+    kind = APIResource(group="example.com", kind="Crd", plural="crds", namespaced=True, is_custom=True)
     raw = {**workload("Crd", "resource", 4, uid="crd"), "apiVersion": "example.com/v1"}
     rig = rig_of(budget("pdb", maxUnavailable=2), raw, pod("a", owner=raw), custom=[kind])
 

@@ -14,9 +14,9 @@ from podium.machines.observations import Answered, Changed, Gone, Problem, Tick
 from podium.requests.actions import carry_out
 from podium.requests.observations import observation_of
 from podium.requests.router import Router
-from podium.store.garbage import GarbageCollector
+from podium.store.controllers.garbage import GarbageCollector
+from podium.store.log.watch_event import WatchEvent
 from podium.store.store import Store
-from podium.store.watch_log import WatchEvent
 
 SECOND = 10**9
 # 2026-01-01T00:00:00Z

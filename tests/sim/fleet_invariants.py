@@ -13,7 +13,7 @@ from podium.machines.kubelets.pod_annotations import TERMINATION
 from podium.machines.scheduling.queued_pod import Place
 from podium.sim.component import Component
 from podium.sim.simulation import Simulation
-from podium.store.watch_log import WatchEvent
+from podium.store.log.watch_event import WatchEvent
 from tests.sim.api_invariants import Replay, check_requests
 from tests.sim.budget_invariants import DISRUPTIONS_COUNT_NS, BudgetChecker
 from tests.sim.device_invariants import check_devices, check_devices_at_rest

@@ -5,8 +5,8 @@ from hypothesis import given
 from msgspec import convert
 
 from podium.api.pod import PodSpec
-from podium.store.pod_specs import shared_spec
 from podium.store.store import Store
+from podium.store.verbs.pod_specs import shared_spec
 from tests.store.json_values import OBJECTS
 from tests.store.objects import Raw, pod
 from tests.store.refusals import refusal

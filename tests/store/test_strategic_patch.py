@@ -7,10 +7,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from podium.store.element_order import _positions, _sorted_in, in_order
 from podium.store.errors import StoreError
-from podium.store.merge_keys import Schema, schema_of
-from podium.store.strategic_patch import _merged_list, _merged_simply, strategic_patch
+from podium.store.patches.element_order import _positions, _sorted_in, in_order
+from podium.store.patches.merge_keys import Schema, schema_of
+from podium.store.patches.strategic_patch import _merged_list, _merged_simply, strategic_patch
 
 POD = schema_of("Pod")
 

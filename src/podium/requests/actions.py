@@ -35,8 +35,8 @@ from podium.requests.options import binding_body, delete_options_body, eviction_
 from podium.requests.request import Request
 from podium.requests.status_reports import nominate, report_status, report_unschedulable
 from podium.requests.volume_claims import bind_claim
+from podium.store.api_resources import BUILT_IN
 from podium.store.errors import StoreError
-from podium.store.resources import BUILT_IN
 
 
 def _bind(action: Bind) -> Request:

@@ -13,7 +13,7 @@ from podium.api.times import parse_time
 from podium.cluster.pods import PREEMPTED
 from podium.machines.actions import Record
 from podium.machines.kubelets.container_statuses import read_restarts
-from podium.store.watch_log import WatchEvent
+from podium.store.log.watch_event import WatchEvent
 
 # What the store's own log tells better: it also knows of bindings whose answer was lost.
 _TOLD_BY_THE_STORE = frozenset(("Scheduled",))

@@ -10,9 +10,9 @@ from dataclasses import dataclass
 
 from podium.requests.observations import Seen, arrived, differences, first_seen
 from podium.sim.faults import Faults
+from podium.store.log.watch_event import WatchEvent
 from podium.store.store import Store
 from podium.store.stored import Stored
-from podium.store.watch_log import WatchEvent
 
 
 @dataclass(slots=True)

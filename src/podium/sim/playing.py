@@ -33,7 +33,7 @@ from podium.sim.steps import (
     Step,
     UseMemory,
 )
-from podium.store.budget_bounds import TOO_STRICT
+from podium.store.admission.budget_bounds import TOO_STRICT
 from podium.store.errors import StoreError
 from podium.store.store import Store
 from podium.store.stored import Stored

@@ -30,8 +30,8 @@ from podium.sim.scenario import Scenario
 from podium.sim.standstill import Standstill
 from podium.sim.steps import Step
 from podium.sim.usage import Usage
+from podium.store.log.watch_event import WatchEvent
 from podium.store.store import Store
-from podium.store.watch_log import WatchEvent
 
 # At one time, the scenario's steps go before what is on its way to or from the API server.
 _STEP, _ON_ITS_WAY = range(2)

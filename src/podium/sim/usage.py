@@ -9,7 +9,7 @@ from podium.api.pod import Pod
 from podium.api.requests import node_allocatable
 from podium.api.resources import PODS
 from podium.sim.ledger import Ledger, held_by
-from podium.store.watch_log import WatchEvent
+from podium.store.log.watch_event import WatchEvent
 
 _HOUR = 3600 * 10**9
 

@@ -8,18 +8,18 @@ from typing import Literal, Protocol
 import msgspec
 
 from podium.api.meta import Kubernetes, Raw
+from podium.store.api_resource import APIResource
 from podium.store.identity import Identities
-from podium.store.resource import Resource
+from podium.store.log.watch_event import WatchEvent
+from podium.store.log.watch_log import WatchLog
 from podium.store.sorted_keys import SortedKeys
 from podium.store.stored import Stored
-from podium.store.watch_event import WatchEvent
-from podium.store.watch_log import WatchLog
 
 _NOTHING: Mapping[str, Stored] = {}
 
 
-class Record(Protocol):
-    """Keeps the writes beyond the process (`podium.store.journal`)."""
+class Recorder(Protocol):
+    """Keeps the writes beyond the process (`podium.store.journal.journal`)."""
 
     def append(self, events: Sequence[WatchEvent], identities: Identities) -> None:
         """Keep the writes of one transaction. What this raises undoes the transaction."""
@@ -48,10 +48,10 @@ class Revisions:
     Each write makes one version, the next number. Those of a transaction become known together, or not at all.
     """
 
-    def __init__(self, log: WatchLog, identities: Identities, record: Record | None = None) -> None:
+    def __init__(self, log: WatchLog, identities: Identities, recorder: Recorder | None = None) -> None:
         self.log = log
         self.identities = identities
-        self._record = record
+        self._recorder = recorder
         self._objects: dict[str, dict[str, Stored]] = {}
         self._keys: dict[str, SortedKeys] = {}
         # The last version, that of the transaction under way if there is one.
@@ -107,7 +107,7 @@ class Revisions:
         self.version = event.version
 
     def write(
-        self, resource: Resource, previous: Stored | None, raw: Raw, object_: Kubernetes, *, is_gone: bool
+        self, resource: APIResource, previous: Stored | None, raw: Raw, object_: Kubernetes, *, is_gone: bool
     ) -> Stored:
         """Make the next version: the object as `raw` and `object_` say, or its removal where it `is_gone`."""
         key = "" if previous is None else previous.key
@@ -155,8 +155,8 @@ class Revisions:
     def _publish(self) -> None:
         if not self._staged:
             return
-        if self._record is not None:
-            self._record.append(self._staged, self.identities)
+        if self._recorder is not None:
+            self._recorder.append(self._staged, self.identities)
         self._woken += self.log.extend(self._staged)
         self._staged.clear()
 
@@ -185,7 +185,7 @@ class Revisions:
         objects[key] = stored
 
 
-def at_version(version: int, resource: Resource, raw: Raw, object_: Kubernetes, key: str = "") -> Stored:
+def at_version(version: int, resource: APIResource, raw: Raw, object_: Kubernetes, key: str = "") -> Stored:
     """The object with that version in both of its forms; `key` is the object's where it is known."""
     text = str(version)
     metadata = msgspec.structs.replace(object_.metadata, resource_version=text)

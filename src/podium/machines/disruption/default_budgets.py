@@ -18,7 +18,7 @@ from podium.machines.actions import Action, CreateObject, DeleteObject, PatchObj
 from podium.machines.disruption.protection import DEFAULT_BUDGET, Keeper, KeptPods, Protection, WorkloadKey
 from podium.machines.observations import Answered, Changed, Gone, Observation, Tick
 from podium.machines.work_queue import WorkQueue
-from podium.store.priority_classes import SYSTEM_CLASSES, default_class
+from podium.store.admission.priority_classes import SYSTEM_CLASSES, default_class
 
 _CAUSE = "default-budget-controller"
 _KIND = "PodDisruptionBudget"
