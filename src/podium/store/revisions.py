@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Literal, Protocol
 
 import msgspec
@@ -54,17 +54,20 @@ class Revisions:
         self._recorder = recorder
         self._objects: dict[str, dict[str, Stored]] = {}
         self._keys: dict[str, SortedKeys] = {}
+        self._changes: dict[str, int] = {}
         # The last version, that of the transaction under way if there is one.
         self.version = log.version
         # The writes of the transaction under way.
         self._staged: list[WatchEvent] = []
         self._depth = 0
-        # Those who wait for what was published, until they are called.
-        self._woken: list[Callable[[], None]] = []
 
     def of(self, resource: str) -> Mapping[str, Stored]:
         """The objects of a kind by key, in no order that means anything."""
         return self._objects.get(resource, _NOTHING)
+
+    def changes(self, resource: str) -> int:
+        """How often an object of a kind has come, changed or gone, what was taken back counted twice."""
+        return self._changes.get(resource, 0)
 
     def keys(self, resource: str) -> SortedKeys:
         """The keys of the objects of a kind, in order."""
@@ -103,7 +106,7 @@ class Revisions:
     def replay(self, event: WatchEvent) -> None:
         """Take in a write that was recorded before."""
         self._set(event.stored.resource.name, event.stored.key, None if event.type == "DELETED" else event.stored)
-        self.log.extend((event,))
+        self.log.append(event)
         self.version = event.version
 
     def write(
@@ -122,7 +125,7 @@ class Revisions:
             except BaseException:
                 self._undo(0)
                 raise
-            if self._woken:
+            if self.log.woken:
                 self._wake()
         return stored
 
@@ -149,7 +152,7 @@ class Revisions:
             if not keeps:
                 self._undo(mark)
                 self.identities.rewind(identities)
-        if self._woken:
+        if self.log.woken:
             self._wake()
 
     def _publish(self) -> None:
@@ -157,12 +160,13 @@ class Revisions:
             return
         if self._recorder is not None:
             self._recorder.append(self._staged, self.identities)
-        self._woken += self.log.extend(self._staged)
+        for event in self._staged:
+            self.log.append(event)
         self._staged.clear()
 
     def _wake(self) -> None:
         """Call those who wait for what was published; they may come back with the next thing to wait for."""
-        woken, self._woken = self._woken, []
+        woken, self.log.woken = self.log.woken, []
         for wake in woken:
             wake()
 
@@ -173,6 +177,7 @@ class Revisions:
             self._set(event.stored.resource.name, event.stored.key, event.previous)
 
     def _set(self, resource: str, key: str, stored: Stored | None) -> None:
+        self._changes[resource] = self._changes.get(resource, 0) + 1
         objects = self._objects.get(resource)
         if objects is None:
             objects, self._keys[resource] = self._objects.setdefault(resource, {}), SortedKeys()

@@ -30,7 +30,7 @@ from podium.store.verbs.disruptions import Disruptions
 from podium.store.verbs.eviction import marked
 from podium.store.verbs.immutable import check_update
 from podium.store.verbs.namespaces import check_mortal, check_namespace, is_held, terminating
-from podium.store.verbs.readings import check_status, decoded, filled_in, rereading, with_status
+from podium.store.verbs.readings import check_status, decoded, rereading, shared_spec_of, with_status
 from podium.store.verbs.replacement import identity, key_of, replaced
 from podium.store.verbs.scale import SCALE, scale_of, scaled
 
@@ -92,8 +92,9 @@ class Store(StoredObjects):
         with self.transaction():
             named = with_metadata(as_new(raw, resource) if is_new else raw, resource, now, self._free_name)
             named = self.resources.defaulted(resource, named)
+            shared = shared_spec_of(resource, named)
             if reading is None or is_new:
-                object_ = decoded(resource, named, is_new=is_new)
+                object_ = decoded(resource, named, shared, is_new=is_new)
             else:
                 object_ = rereading(resource, reading, raw, named)
             key, uid = object_.key, object_.metadata.uid
@@ -101,10 +102,9 @@ class Store(StoredObjects):
             check_namespace(self._revisions, resource, namespace, key, must_exist=must_exist)
             if self.find(resource.name, key) is not None:
                 raise already_exists(resource, key)
-            admitted = self._admission.admit(resource, named, object_, was_there=was_there)
+            raw, object_ = self._admission.admit(resource, named, object_, shared, was_there=was_there)
             if uid and not self._revisions.identities.give(uid):
                 raise invalid(resource, key, f"the uid {uid} was used before", "metadata.uid")
-            raw, object_ = filled_in(resource, object_, named, admitted)
             if not uid:
                 raw, object_ = with_uid(raw, object_, self._revisions.identities.uid())
             stored = self._commit(resource, None, raw, object_)
@@ -123,7 +123,7 @@ class Store(StoredObjects):
     def _replace(self, previous: Stored, raw: Raw) -> Stored:
         """Write `raw` but for its status and what the server alone writes."""
         updated = replaced(previous, self.resources.defaulted(previous.resource, raw))
-        object_ = decoded(previous.resource, updated, previous.raw)
+        object_ = decoded(previous.resource, updated, shared_spec_of(previous.resource, updated), previous.raw)
         check_update(previous, updated, object_)
         self._admission.check_update(previous, object_)
         if isinstance(object_, DisruptionPolicy) and isinstance(previous.object, DisruptionPolicy):

@@ -21,14 +21,14 @@ class KindLog:
     They go as those of all kinds do, but for the last `LEAST_KEPT`.
     """
 
-    __slots__ = ("_events", "_least", "_left", "_waiting", "begin")
+    __slots__ = ("_events", "_least", "_left", "begin", "waiting")
 
     def __init__(self, begin: int, capacity: int) -> None:
         self.begin = begin
         self._least = min(LEAST_KEPT, capacity)
         self._events: deque[WatchEvent] = deque(maxlen=capacity)
         self._left = LeftVersions(LEFT_ENCODED)
-        self._waiting: dict[object, Callable[[], None]] = {}
+        self.waiting: dict[object, Callable[[], None]] = {}
 
     @property
     def last(self) -> int:
@@ -41,8 +41,9 @@ class KindLog:
         if events and len(events) == events.maxlen:
             self.begin = events[0].stored.version
         events.append(event)
-        if event.previous is not None:
-            event.previous.leave(self._left)
+        previous = event.previous
+        if previous is not None:
+            previous.leave(self._left)
         if event.type == "DELETED":
             event.stored.leave(self._left)
 
@@ -72,19 +73,14 @@ class KindLog:
 
     def wait(self, who: object, wake: Callable[[], None]) -> None:
         """Have `wake` called once, with the next event."""
-        self._waiting[who] = wake
+        self.waiting[who] = wake
 
     def wait_no_longer(self, who: object) -> None:
         """Forget somebody who waits, or does not."""
-        self._waiting.pop(who, None)
+        self.waiting.pop(who, None)
 
-    @property
-    def is_awaited(self) -> bool:
-        """Whether somebody waits for an event."""
-        return bool(self._waiting)
-
-    def woken(self) -> list[Callable[[], None]]:
+    def take_waiting(self) -> list[Callable[[], None]]:
         """Those who wait, in the order in which they came; they wait no longer."""
-        woken = list(self._waiting.values())
-        self._waiting.clear()
+        woken = list(self.waiting.values())
+        self.waiting.clear()
         return woken

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from itertools import islice
 
 from podium.store.errors import expired, too_large
@@ -25,6 +25,8 @@ class WatchLog:
         # Up to here nothing is known of any kind.
         self._floor = begin
         self.version = begin
+        # Those whom the events woke, until somebody calls them.
+        self.woken: list[Callable[[], None]] = []
 
     @property
     def oldest(self) -> int:
@@ -38,23 +40,22 @@ class WatchLog:
             found = self._kinds[kind] = KindLog(self._floor, self._capacity)
         return found
 
-    def extend(self, events: Iterable[WatchEvent]) -> list[Callable[[], None]]:
-        """Add the events of the next versions; returns whom to wake. Raises ValueError for any other version."""
-        woken: list[Callable[[], None]] = []
-        known, capacity = self._events, self._capacity
-        for event in events:
-            if event.stored.version != self.version + 1:
-                raise ValueError(f"version {event.version} does not follow {self.version}")
-            self.version += 1
-            kind = self.of(event.stored.resource.name)
-            kind.append(event)
-            if kind.is_awaited:
-                woken += kind.woken()
-            if known and len(known) == capacity:
-                oldest = known[0].stored
-                self._kinds[oldest.resource.name].trim(oldest.version)
-            known.append(event)
-        return woken
+    def append(self, event: WatchEvent) -> None:
+        """Add the event of the next version. Raises ValueError for any other."""
+        stored, known = event.stored, self._events
+        if stored.version != self.version + 1:
+            raise ValueError(f"version {stored.version} does not follow {self.version}")
+        self.version = stored.version
+        kind = self._kinds.get(stored.resource.name)
+        if kind is None:
+            kind = self.of(stored.resource.name)
+        kind.append(event)
+        if kind.waiting:
+            self.woken += kind.take_waiting()
+        if known and len(known) == self._capacity:
+            oldest = known[0].stored
+            self._kinds[oldest.resource.name].trim(oldest.version)
+        known.append(event)
 
     def compact(self, version: int) -> None:
         """Forget the events up to `version`."""

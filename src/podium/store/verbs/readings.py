@@ -18,22 +18,33 @@ from podium.api.validation.objects import find_problems
 from podium.store.api_resource import APIResource
 from podium.store.errors import invalid, invalid_fields, unreadable
 from podium.store.stored import Stored, reread, status_type
-from podium.store.verbs.pod_specs import shared_spec
+from podium.store.verbs.pod_specs import SharedSpec, shared_spec
 
 Reading = TypeVar("Reading", bound=Kubernetes)
 
 
-def decoded(resource: APIResource, raw: Raw, previous: Raw | None = None, *, is_new: bool = False) -> Kubernetes:
-    """The reading of an object, validated.
+def shared_spec_of(resource: APIResource, raw: Raw) -> SharedSpec | None:
+    """The specification of a pod that is right; None for any other, and for other objects."""
+    return shared_spec(raw["spec"]) if resource.type is Pod and "spec" in raw else None
+
+
+def decoded(
+    resource: APIResource,
+    raw: Raw,
+    shared: SharedSpec | None,
+    previous: Raw | None = None,
+    *,
+    is_new: bool = False,
+) -> Kubernetes:
+    """The reading of an object, validated, which has the `shared` specification where it is a pod with one.
 
     Of one that `is_new`, all is refused that kube-apiserver refuses; of one that takes the place of `previous`, what
     was not wrong with that one; of any other, such as from a dump, only what nothing can be done with.
 
     Raises StoreError: 400 where a value cannot be read as what its field holds, 422 where the object breaks a rule.
     """
-    shared = shared_spec(raw["spec"]) if resource.type is Pod and "spec" in raw else None
     try:
-        object_ = read(raw, resource.type) if shared is None else _read_pod(raw, shared[1])
+        object_ = read(raw, resource.type) if shared is None else _read_pod(raw, shared.spec)
         custom = resource.namespaced if resource.is_custom else None
         findings = _findings(raw, previous, is_new, custom)
         if findings:
@@ -55,11 +66,11 @@ def filled_in(resource: APIResource, object_: Kubernetes, old: Raw, new: Raw) ->
 
     Raises StoreError as `decoded` does for what cannot be read.
     """
-    shared = shared_spec(new["spec"]) if isinstance(object_, Pod) else None
+    shared = shared_spec_of(resource, new)
     if shared is None:
         return new, rereading(resource, object_, old, new)
-    new = {**new, "spec": shared[0]}
-    return new, rereading(resource, msgspec.structs.replace(object_, spec=shared[1]), {**old, "spec": shared[0]}, new)
+    new, old = {**new, "spec": shared.raw}, {**old, "spec": shared.raw}
+    return new, rereading(resource, msgspec.structs.replace(object_, spec=shared.spec), old, new)
 
 
 def rereading(resource: APIResource, object_: Reading, old: Raw, new: Raw) -> Reading:
