@@ -133,6 +133,9 @@ def _changed_list(target: Raw, patch: Raw, field: str, schema: Schema) -> list[A
     key = schema.lists.get(field)
     if key is None:
         raise bad_request(f"{field} is replaced as a whole, and takes no directives")
+    simple = _merged_as_ordered(old, new or [], order, key, schema.of(field)) if key and order and not deleted else None
+    if simple is not None:
+        return simple
     merged, given = _merged_list(old, new or [], key, schema.of(field))
     if deleted:
         gone = set(identities(deleted, ""))
@@ -141,6 +144,30 @@ def _changed_list(target: Raw, patch: Raw, field: str, schema: Schema) -> list[A
         return in_order(merged, given, old, key)
     _check_order(given, order, key)
     return in_order(merged, order, old, key)
+
+
+def _merged_as_ordered(old: list[Any], new: list[Any], order: list[Any], key: str, schema: Schema) -> list[Any] | None:
+    """The merged list where the order that is asked for names each of its items, and there are no directives.
+
+    None where that is not so, or something is wrong.
+    """
+    try:
+        names = [item[key] for item in order]
+        merged = {item[key]: item for item in old}
+        given = [item[key] for item in new]
+        wanted = iter(names)
+        is_ordered = all(name in wanted for name in given)
+        if not is_ordered or len(merged) != len(old) or len(set(names)) != len(names):
+            return None
+    except (KeyError, TypeError):
+        return None
+    for name, item in zip(given, new, strict=True):
+        if _PATCH in item:
+            return None
+        merged[name] = _merged(merged.get(name, {}), item, schema)
+    if len(merged) != len(names) or any(name not in merged for name in names):
+        return None
+    return [merged[name] for name in names]
 
 
 def _merged_list(old: list[Any], new: list[Any], key: str, schema: Schema) -> tuple[list[Any], list[Any]]:
