@@ -11,11 +11,13 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any
+from types import NoneType
+from typing import Annotated, Any
 
 import msgspec
 from msgspec.structs import replace
 
+from podium.api.checks import check, check_time
 from podium.api.errors import InputError
 from podium.api.exact_json import Text, UncertainError, decode, decode_with_nulls
 from podium.api.meta import ObjectMeta, Raw
@@ -25,6 +27,7 @@ from podium.api.reading import read
 from podium.api.schema import Object
 from podium.api.slips import slips
 from podium.api.structure import fits, fits_with_nulls
+from podium.api.times import PLAIN_TIME
 from podium.api.validate import check_metadata
 from podium.api.validate_pod import check_pod_spec, check_pod_status
 from podium.api.validation import pods
@@ -41,6 +44,7 @@ _ACCESS = "kube-api-access-"
 _ANY = "any"
 _ANY_ACCESS = f'"{_ACCESS}{_ANY}"'.encode()
 _OWN_NAMES = (("nodeName", subdomain_problem), ("hostname", label_name_problem))
+_OWN_METADATA = ("name", "uid", "resourceVersion")
 _PARTS = ("metadata", "spec", "status")
 _NONE = msgspec.Raw()
 
@@ -55,10 +59,16 @@ class _Parts(msgspec.Struct, forbid_unknown_fields=True, rename="camel"):
     status: msgspec.Raw = _NONE
 
 
-class _Manager(msgspec.Struct, rename="camel"):
-    """Who set fields, and which."""
+class _Manager(msgspec.Struct, forbid_unknown_fields=True, rename="camel"):
+    """Who set fields, and which (ManagedFieldsEntry)."""
 
+    manager: str = ""
+    operation: str = ""
+    api_version: str = ""
+    time: Annotated[str, msgspec.Meta(pattern=PLAIN_TIME)] = ""
+    fields_type: str = ""
     fields: msgspec.Raw = msgspec.field(name="fieldsV1", default=_NONE)
+    subresource: str = ""
 
 
 class _Managed(msgspec.Struct, rename="camel"):
@@ -103,10 +113,11 @@ class DumpedPods:
         self._item = msgspec.json.Decoder(_Parts)
         self._managed = msgspec.json.Decoder(_Managed)
         self._own_names = msgspec.json.Decoder(_OwnNames)
+        self._typed_status = msgspec.json.Decoder(PodStatus)
         self._shape = lru_cache(maxsize=_SHAPES)(_read_shape)
         self._is_frame = lru_cache(maxsize=_SMALL)(_is_frame)
         self._are_fields = lru_cache(maxsize=_SHAPES)(_are_fields)
-        self._labels: dict[bytes, dict[str, str]] = {}
+        self._shared_metadata = lru_cache(maxsize=_SHAPES)(_read_metadata)
 
     def read(self, text: msgspec.Raw, common: Raw) -> Pod | None:
         """The pod, which is right in every respect; None for one of which that is not certain, and for what is none.
@@ -128,22 +139,15 @@ class DumpedPods:
         if not self._is_frame(_without(text, parts)):
             return None
         status = _status(item.status)
-        raw, metadata = self._metadata(item.metadata, str(status.get("podIP", "")))
         own_names = self._own_names.decode(item.spec)
-        findings: list[Finding] = []
-        place = Place(raw, findings)
-        find_in_metadata(place, namespaced=True)
-        check_pod_annotations(place, Place({"nodeName": own_names.node_name}, findings))
+        metadata = self._metadata(item.metadata, str(status.get("podIP", "")), bool(own_names.node_name))
         spec = self._spec(bytes(item.spec), own_names, metadata)
-        if findings or spec is None or not metadata.namespace or not metadata.name:
-            return None
-        pod = Pod(api_version="v1", kind="Pod", metadata=metadata, spec=spec, status=read(status, PodStatus))
-        check_metadata(pod, namespaced=True)
-        check_pod_status(pod.status)
-        return pod
+        typed_status = self._typed_status.decode(item.status) if len(item.status) else PodStatus()
+        check_pod_status(typed_status)
+        return Pod(api_version="v1", kind="Pod", metadata=metadata, spec=spec, status=typed_status)
 
-    def _metadata(self, text: Text, address: str) -> tuple[Raw, ObjectMeta]:
-        """The metadata, raw without the fields that were set, and typed."""
+    def _metadata(self, text: Text, address: str, has_node: bool) -> ObjectMeta:
+        """The metadata of a pod with that address. Raises UncertainError."""
         managers = [one.fields for one in self._managed.decode(text).managed_fields if len(one.fields)]
         for fields in managers:
             written = bytes(fields)
@@ -153,31 +157,42 @@ class DumpedPods:
             if not self._are_fields(written):
                 raise UncertainError
         raw = decode(_without(bytes(text), [("fieldsV1", fields) for fields in managers]))
-        if not fits(raw, Object("ObjectMeta")):
+        if not isinstance(raw, dict):
             raise UncertainError
-        metadata = read(raw, ObjectMeta)
-        return raw, replace(metadata, labels=self._shared(metadata.labels))
+        raw.pop("managedFields", None)
+        created = raw.pop("creationTimestamp", None)
+        own = {name: raw.pop(name, "") for name in _OWN_METADATA}
+        if not own["name"] or {*map(type, own.values())} != {str} or type(created) not in (str, NoneType):
+            raise UncertainError
+        check(subdomain_problem(own["name"]), "")
+        check_time(created, "")
+        shared = self._shared_metadata(msgspec.json.encode(raw), not own["uid"], has_node)
+        if shared is None:
+            raise UncertainError
+        return replace(
+            shared,
+            name=own["name"],
+            uid=own["uid"],
+            resource_version=own["resourceVersion"],
+            creation_timestamp=created,
+        )
 
-    def _shared(self, labels: dict[str, str]) -> dict[str, str]:
-        """The labels as the pods before had them, if they did: of many equal ones, one is kept."""
-        if len(self._labels) >= _SHAPES:
-            self._labels.clear()
-        return self._labels.setdefault(msgspec.json.encode(labels), labels)
-
-    def _spec(self, text: bytes, own_names: _OwnNames, metadata: ObjectMeta) -> PodSpec | None:
+    def _spec(self, text: bytes, own_names: _OwnNames, metadata: ObjectMeta) -> PodSpec:
+        """The specification of a pod with such metadata. Raises UncertainError."""
         for name, problem in _OWN_NAMES:
             own = own_names.node_name if name == "nodeName" else own_names.hostname
             if own:
-                if problem(own) is not None:
-                    return None
+                check(problem(own), "")
                 text = _with_any(text, name, own)
         volume = next((one.name for one in own_names.volumes if one.name.startswith(_ACCESS)), "")
         if volume:
             if label_name_problem(volume) is not None or _ANY_ACCESS in text:
-                return None
+                raise UncertainError
             text = text.replace(f'"{volume}"'.encode(), _ANY_ACCESS)
         shape = self._shape(text, msgspec.json.encode(metadata.labels), not metadata.uid)
-        return None if shape is None else shape.with_names(own_names.node_name, volume)
+        if shape is None:
+            raise UncertainError
+        return shape.with_names(own_names.node_name, volume)
 
 
 def _without(text: bytes, parts: Iterable[tuple[str, msgspec.Raw]]) -> bytes:
@@ -211,6 +226,23 @@ def _are_fields(text: bytes) -> bool:
         return isinstance(decode_with_nulls(text)[0], dict)
     except UncertainError:
         return False
+
+
+def _read_metadata(text: bytes, is_new: bool, has_node: bool) -> ObjectMeta | None:
+    """The metadata that pods have in common, of any name; None where there is something to say about them."""
+    raw = {**msgspec.json.decode(text), "name": _ANY, **({} if is_new else {"uid": _ANY})}
+    if not raw.get("namespace") or not fits(raw, Object("ObjectMeta")):
+        return None
+    findings: list[Finding] = []
+    place = Place(raw, findings)
+    find_in_metadata(place, namespaced=True)
+    check_pod_annotations(place, Place({"nodeName": _ANY if has_node else ""}, findings))
+    try:
+        metadata = read(raw, ObjectMeta)
+        check_metadata(Pod(metadata=metadata), namespaced=True)
+    except InputError:
+        return None
+    return None if findings else metadata
 
 
 def _status(text: Text) -> dict[str, Any]:
