@@ -10,7 +10,7 @@ import msgspec
 from podium.api.times import PLAIN_TIME
 
 _ADDRESS = re.compile(r"[0-9a-f]+(?:[.:]+[0-9a-f]+){2,}", re.ASCII)
-_CONTAINER_ID = re.compile(r"[a-z-]+://[0-9a-f]{64}", re.ASCII)
+_CONTAINER_ID = re.compile(r"[a-z-]+://[-_.0-9A-Za-z]+", re.ASCII)
 _TIME = re.compile(PLAIN_TIME)
 _NONE = msgspec.Raw()
 
