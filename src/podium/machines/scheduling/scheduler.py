@@ -81,7 +81,7 @@ class Scheduler:
         self.known = parts.known
         self._room = parts.room
         self._pods = PodsShown(parts)
-        self._surroundings = Surroundings(self.cluster, self.queue, self.cap, self._room)
+        self._surroundings = Surroundings(parts.feed, self.queue, self.cap, self._room)
         self.seed = seed
         # Where the next sample of nodes to score starts, where profiles ask for samples; all profiles share it.
         self._cursor = 0
@@ -100,7 +100,7 @@ class Scheduler:
             case Changed(object=Pod() as pod):
                 return self._pods.changed(pod, now)
             case Gone(object=Pod() as pod):
-                return self._pods.gone(pod.metadata.uid or pod.key, now)
+                return self._pods.gone(pod, now)
             case Changed(object=changed):
                 self.known.forget()
                 self._surroundings.changed(changed, now)
