@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from podium.cluster.pods import PodRecord
 from podium.framework.class_cache import KeptByClass
 from podium.framework.cycle_state import CycleState
-from podium.framework.plugin import CellScorePlugin, ClassScorePlugin
+from podium.framework.plugin import CellScorePlugin, ClassScorePlugin, is_own
 from podium.framework.ranking import Cell, Ranking
 from podium.framework.row_judge import CannotRankError, RowJudge
 from podium.framework.shelf import Shelf, nth
@@ -68,7 +68,9 @@ class Rankings:
         percentage = runner.profile.percentage_of_nodes_to_score
         self._is_possible = (
             (percentage is None or percentage >= 100)
-            and all(isinstance(one, ClassScorePlugin | CellScorePlugin) for one in runner.profile.pre_score)
+            and all(
+                is_own(one) and isinstance(one, ClassScorePlugin | CellScorePlugin) for one in runner.profile.pre_score
+            )
             and not runner.scoring.unprepared
         )
 

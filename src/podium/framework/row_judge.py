@@ -21,6 +21,7 @@ from podium.framework.plugin import (
     RangeNormalizePlugin,
     RowFilterPlugin,
     Scope,
+    is_own,
 )
 from podium.framework.scoring import Rater
 
@@ -146,7 +147,9 @@ class RowJudge:
     def _by_row(self, state: CycleState) -> tuple[list[FitsRow] | None, list[tuple[ScoreRow, int]]]:
         """The methods that answer for one row; no filters where some plugin does not have one."""
         filters: list[object] = [f.plugin for f in self._runner.filters_of(state) if f.scope is Scope.ROW]
-        fits: list[FitsRow] = [plugin.fits_row for plugin in filters if isinstance(plugin, RowFilterPlugin)]
+        fits: list[FitsRow] = [
+            plugin.fits_row for plugin in filters if isinstance(plugin, RowFilterPlugin) and is_own(plugin)
+        ]
         raters = self._row_raters
         scores: list[tuple[ScoreRow, int]] = [
             (one.by_row.score_row, one.weight) for one in raters if one.by_row is not None
@@ -157,7 +160,9 @@ class RowJudge:
 
     def _score_cells(self, rater: Rater, state: CycleState, pod: PodRecord) -> CellScore:
         plugin: object = rater.array
-        if rater.scope is Scope.NODE and isinstance(plugin, RangeNormalizePlugin) and not rater.checked:
+        if rater.checked:
+            raise CannotRankError
+        if rater.scope is Scope.NODE and isinstance(plugin, RangeNormalizePlugin):
             return KeptRaw(plugin, self._runner.scoring.raw(rater, state, pod, View(self._runner.cluster)))
         if isinstance(plugin, CellScorePlugin) and (cells := plugin.score_cells(pod)) is not None:
             return cells
@@ -165,6 +170,6 @@ class RowJudge:
 
 
 def _filter_cells(plugin: object, pod: PodRecord) -> CellFilter:
-    if isinstance(plugin, CellFilterPlugin) and (cells := plugin.filter_cells(pod)) is not None:
+    if is_own(plugin) and isinstance(plugin, CellFilterPlugin) and (cells := plugin.filter_cells(pod)) is not None:
         return cells
     raise CannotRankError

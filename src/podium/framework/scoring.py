@@ -25,6 +25,7 @@ from podium.framework.plugin import (
     RowScorePlugin,
     Scope,
     ScorePlugin,
+    is_own,
 )
 from podium.framework.profile import Profile
 
@@ -44,11 +45,11 @@ class Rater:
         self.normalizing = plugin if isinstance(plugin, NormalizePlugin) else None
         self.scope = Scope.CLUSTER if self.array is None else self.array.scope
         # Our own plugins keep to the range; those of others are checked.
-        self.checked = not type(plugin).__module__.startswith("podium.")
+        self.checked = not is_own(plugin)
         # Whether the final score of a row depends on that row alone.
         self.kept = self.scope is not Scope.CLUSTER and self.normalizing is None
-        self.by_row = plugin if isinstance(plugin, RowScorePlugin) else None
-        self._by_class = plugin if isinstance(plugin, ClassScorePlugin) else None
+        self.by_row = plugin if isinstance(plugin, RowScorePlugin) and not self.checked else None
+        self._by_class = plugin if isinstance(plugin, ClassScorePlugin) and not self.checked else None
 
     def never_scores(self, pod_class: PodClass) -> bool:
         """Whether it is known of the whole class that the plugin does not rate its pods."""
