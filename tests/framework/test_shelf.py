@@ -18,7 +18,7 @@ RANKS = st.integers(0, COUNT - 1)
 
 
 def shelf(*ranks: int) -> Shelf:
-    return Shelf(ORDER, (), 0, ranks)
+    return Shelf(ORDER, (), 0, np.array(sorted(ranks), dtype=np.int64))
 
 
 def rows(shelves: list[Shelf]) -> list[int]:

@@ -81,9 +81,9 @@ class RowJudge:
         self._skipped = frozenset(state.skip_filter)
         self.filters = [_filter_cells(f.plugin, pod) for f in runner.filters_of(state) if f.scope is Scope.CLUSTER]
         raters = [rater for rater in runner.scoring.raters if not rater.never_scores(pod.pod_class)]
-        self._node_raters = [rater for rater in raters if rater.kept and rater.scope is Scope.NODE]
+        node_raters = [rater for rater in raters if rater.kept and rater.scope is Scope.NODE]
         self._row_raters = [rater for rater in raters if rater.kept and rater.scope is Scope.ROW]
-        self._nodes_total = runner.scoring.sum_of(self._node_raters, state, pod)(None)
+        self._nodes_total = runner.scoring.kept_sum(node_raters, Scope.NODE, state, pod)
         scores = [(self._score_cells(rater, state, pod), rater.weight) for rater in raters if not rater.kept]
         self._cells: list[Cells] = [*self.filters, *(cells for cells, _ in scores)]
         self.scores = [(cells, weight) for cells, weight in scores if not isinstance(cells, OneCell)]
@@ -103,7 +103,9 @@ class RowJudge:
     def all_rows(self, state: CycleState, pod: PodRecord) -> Judged:
         """All feasible rows."""
         by_row = self._runner.kept_refusals(state, pod)[1]
-        return self._judged(state, pod, np.flatnonzero(by_row.values == 0))
+        rows = np.flatnonzero(by_row.values == 0)
+        of_rows = self._runner.scoring.kept_sum(self._row_raters, Scope.ROW, state, pod)
+        return self._judged(rows, of_rows[rows])
 
     def some_rows(self, state: CycleState, pod: PodRecord, rows: Sequence[int]) -> list[tuple[int, int | None]]:
         """Some rows, each with its total, None where it is not feasible."""
@@ -132,13 +134,13 @@ class RowJudge:
         outcome = self._runner.filter_rows_of(state, pod, rows, Scope.ROW)
         fitting = rows[(outcome.refused == 0) & (self._refused_nodes[rows] == 0)]
         totals: dict[int, int | None] = dict.fromkeys(rows.tolist())
-        judged = self._judged(state, pod, fitting)
+        judged = self._judged(fitting, self._runner.scoring.sum_of(self._row_raters, state, pod)(fitting))
         totals.update(zip(fitting.tolist(), judged.totals.tolist(), strict=True))
         return list(totals.items())
 
-    def _judged(self, state: CycleState, pod: PodRecord, rows: Int64s) -> Judged:
+    def _judged(self, rows: Int64s, of_rows: Int64s) -> Judged:
+        """The rows, with what those plugins score whose answers the pods on a row can change."""
         view = View(self._runner.cluster, rows)
-        of_rows = self._runner.scoring.sum_of(self._row_raters, state, pod)(rows)
         if min(of_rows.min(initial=0), self._nodes_total[rows].min(initial=0)) < 0:
             raise CannotRankError
         columns = [column for cells in self._cells for column in cells.columns(view)]

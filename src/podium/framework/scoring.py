@@ -99,14 +99,11 @@ class Scoring:
     def totals(self, state: CycleState, pod: PodRecord, feasible: View) -> Int64s:
         """The sum of all weighted scores, ``[n]``; equal to adding up `scores`, but keeps what it can."""
         total = np.zeros(len(feasible), dtype=np.int64)
-        nodes, raters = self._cluster.nodes, self._rating(state)
-        for scope, log in ((Scope.NODE, nodes.node_changes), (Scope.ROW, nodes.changes)):
+        raters = self._rating(state)
+        for scope in (Scope.NODE, Scope.ROW):
             kept_raters = [rater for rater in raters if rater.kept and rater.scope is scope]
             if kept_raters:
-                key = ("score", tuple([rater.name for rater in kept_raters]))
-                kept = self._cache.rows(pod.pod_class, key, whole=scope is Scope.NODE)
-                kept.refresh(log, nodes.count, self.sum_of(kept_raters, state, pod))
-                part = feasible.take(kept.values)
+                part = feasible.take(self.kept_sum(kept_raters, scope, state, pod))
                 if part.min(initial=0) < 0:
                     self.scores(state, pod, feasible)
                 total += part
@@ -118,6 +115,13 @@ class Scoring:
 
     def _rating(self, state: CycleState) -> list[Rater]:
         return [rater for rater in self.raters if rater.name not in state.skip_score]
+
+    def kept_sum(self, raters: list[Rater], scope: Scope, state: CycleState, pod: PodRecord) -> Int64s:
+        """``[rows]``: the sum of the scores of some raters of one scope, kept for the pod's class (see `sum_of`)."""
+        nodes, is_node = self._cluster.nodes, scope is Scope.NODE
+        kept = self._cache.rows(pod.pod_class, ("score", scope, tuple([rater.name for rater in raters])), whole=is_node)
+        kept.refresh(nodes.node_changes if is_node else nodes.changes, nodes.count, self.sum_of(raters, state, pod))
+        return kept.values
 
     def sum_of(self, raters: list[Rater], state: CycleState, pod: PodRecord) -> Callable[[Int64s | None], Int64s]:
         """The sum of the raters' scores for some rows; negative where one of them left the range that is allowed.
