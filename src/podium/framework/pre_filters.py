@@ -45,6 +45,7 @@ class PreFilters:
 
     def __init__(self, plugins: Sequence[PreFilterPlugin], cluster: Cluster) -> None:
         self._plugins = plugins
+        self._knowing = [plugin for plugin in plugins if isinstance(plugin, ClassFilterPlugin) and is_own(plugin)]
         self._cluster = cluster
         # Tells what is known here of a class from what another profile knows of it, in the class's memo.
         self._asked_key = object()
@@ -91,10 +92,8 @@ class PreFilters:
     def _asked_about(self, pod_class: PodClass) -> _Asked:
         known: _Asked | None = pod_class.memo.get(self._asked_key)
         if known is None:
-            plugins = self._plugins
-            knowing = [plugin for plugin in plugins if isinstance(plugin, ClassFilterPlugin) and is_own(plugin)]
-            skipping = [plugin.name for plugin in knowing if plugin.never_filters(pod_class)]
-            asked = [plugin for plugin in plugins if plugin.name not in skipping]
+            skipping = [plugin.name for plugin in self._knowing if plugin.never_filters(pod_class)]
+            asked = [plugin for plugin in self._plugins if plugin.name not in skipping]
             known = pod_class.memo[self._asked_key] = _Asked(asked, skipping)
         return known
 

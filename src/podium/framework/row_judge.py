@@ -17,11 +17,8 @@ from podium.framework.cells import CellFilter, Cells, CellScore, OneCell
 from podium.framework.cycle_state import CycleState
 from podium.framework.plugin import (
     CellFilterPlugin,
-    CellScorePlugin,
     RangeNormalizePlugin,
-    RowFilterPlugin,
     Scope,
-    is_own,
 )
 from podium.framework.scoring import Rater
 
@@ -79,7 +76,7 @@ class RowJudge:
     def __init__(self, runner: Runner, state: CycleState, pod: PodRecord) -> None:
         self._runner = runner
         self._skipped = frozenset(state.skip_filter)
-        self.filters = [_filter_cells(f.plugin, pod) for f in runner.filters_of(state) if f.scope is Scope.CLUSTER]
+        self.filters = [_filter_cells(f.cells, pod) for f in runner.filters_of(state) if f.scope is Scope.CLUSTER]
         raters = [rater for rater in runner.scoring.raters if not rater.never_scores(pod.pod_class)]
         node_raters = [rater for rater in raters if rater.kept and rater.scope is Scope.NODE]
         self._row_raters = [rater for rater in raters if rater.kept and rater.scope is Scope.ROW]
@@ -148,30 +145,30 @@ class RowJudge:
 
     def _by_row(self, state: CycleState) -> tuple[list[FitsRow] | None, list[tuple[ScoreRow, int]]]:
         """The methods that answer for one row; no filters where some plugin does not have one."""
-        filters: list[object] = [f.plugin for f in self._runner.filters_of(state) if f.scope is Scope.ROW]
-        fits: list[FitsRow] = [
-            plugin.fits_row for plugin in filters if isinstance(plugin, RowFilterPlugin) and is_own(plugin)
-        ]
-        raters = self._row_raters
-        scores: list[tuple[ScoreRow, int]] = [
-            (one.by_row.score_row, one.weight) for one in raters if one.by_row is not None
-        ]
-        if len(fits) < len(filters) or len(scores) < len(raters):
-            return None, []
+        fits: list[FitsRow] = []
+        for one in self._runner.filters_of(state):
+            if one.scope is Scope.ROW:
+                if one.by_row is None:
+                    return None, []
+                fits.append(one.by_row.fits_row)
+        scores: list[tuple[ScoreRow, int]] = []
+        for rater in self._row_raters:
+            if rater.by_row is None:
+                return None, []
+            scores.append((rater.by_row.score_row, rater.weight))
         return fits, scores
 
     def _score_cells(self, rater: Rater, state: CycleState, pod: PodRecord) -> CellScore:
-        plugin: object = rater.array
-        if rater.checked:
+        if rater.scope is Scope.NODE and rater.ranged is not None:
+            return KeptRaw(rater.ranged, self._runner.scoring.raw(rater, state, pod, View(self._runner.cluster)))
+        cells = None if rater.cells is None else rater.cells.score_cells(pod)
+        if cells is None:
             raise CannotRankError
-        if rater.scope is Scope.NODE and isinstance(plugin, RangeNormalizePlugin):
-            return KeptRaw(plugin, self._runner.scoring.raw(rater, state, pod, View(self._runner.cluster)))
-        if isinstance(plugin, CellScorePlugin) and (cells := plugin.score_cells(pod)) is not None:
-            return cells
-        raise CannotRankError
-
-
-def _filter_cells(plugin: object, pod: PodRecord) -> CellFilter:
-    if is_own(plugin) and isinstance(plugin, CellFilterPlugin) and (cells := plugin.filter_cells(pod)) is not None:
         return cells
-    raise CannotRankError
+
+
+def _filter_cells(plugin: CellFilterPlugin | None, pod: PodRecord) -> CellFilter:
+    cells = None if plugin is None else plugin.filter_cells(pod)
+    if cells is None:
+        raise CannotRankError
+    return cells

@@ -20,10 +20,13 @@ from podium.framework.cycle_state import CycleState
 from podium.framework.errors import Calling, PluginError
 from podium.framework.plugin import (
     ArrayFilterPlugin,
+    CellFilterPlugin,
     FilterPlugin,
     PodChangePlugin,
     PreparingPlugin,
+    RowFilterPlugin,
     Scope,
+    is_own,
 )
 from podium.framework.pre_filters import PreFiltered, PreFilters, rejection, says
 from podium.framework.profile import Profile
@@ -36,19 +39,21 @@ KEPT_CLASSES = 64
 
 
 class _Filter:
-    """A Filter plugin with its place in the profile; ``array`` is None for a plugin in the simple form.
+    """A Filter plugin with its place in the profile; None for the forms that it does not have, or is not asked in.
 
     ``statuses`` are the answers that a plugin in the simple form has given since the attempt began, by their codes: one
     status always has the same code, so that outcomes of several calls can be put together.
     """
 
-    __slots__ = ("_code_of", "after_others", "array", "index", "plugin", "scope", "statuses")
+    __slots__ = ("_code_of", "after_others", "array", "by_row", "cells", "index", "plugin", "scope", "statuses")
 
     def __init__(self, index: int, plugin: ArrayFilterPlugin | FilterPlugin) -> None:
         self.index = index
         self.plugin = plugin
         self.array = plugin if isinstance(plugin, ArrayFilterPlugin) else None
         self.scope = Scope.CLUSTER if self.array is None else self.array.scope
+        self.by_row = plugin if isinstance(plugin, RowFilterPlugin) and is_own(plugin) else None
+        self.cells = plugin if isinstance(plugin, CellFilterPlugin) and is_own(plugin) else None
         self.after_others = bool(getattr(plugin, "after_others", False))
         self.statuses: list[Status] = [SUCCESS]
         self._code_of: dict[Status, int] = {}

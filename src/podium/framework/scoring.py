@@ -20,8 +20,10 @@ from podium.framework.errors import Calling, PluginError
 from podium.framework.plugin import (
     MAX_NODE_SCORE,
     ArrayScorePlugin,
+    CellScorePlugin,
     ClassScorePlugin,
     NormalizePlugin,
+    RangeNormalizePlugin,
     RowScorePlugin,
     Scope,
     ScorePlugin,
@@ -35,7 +37,20 @@ AnyScorePlugin = ArrayScorePlugin | ScorePlugin
 class Rater:
     """A Score plugin with what the runner must know of it; None for the forms and points that it does not have."""
 
-    __slots__ = ("_by_class", "array", "by_row", "checked", "kept", "name", "normalizing", "scope", "simple", "weight")
+    __slots__ = (
+        "_by_class",
+        "array",
+        "by_row",
+        "cells",
+        "checked",
+        "kept",
+        "name",
+        "normalizing",
+        "ranged",
+        "scope",
+        "simple",
+        "weight",
+    )
 
     def __init__(self, plugin: AnyScorePlugin, weight: int) -> None:
         self.name = plugin.name
@@ -49,6 +64,8 @@ class Rater:
         # Whether the final score of a row depends on that row alone.
         self.kept = self.scope is not Scope.CLUSTER and self.normalizing is None
         self.by_row = plugin if isinstance(plugin, RowScorePlugin) and not self.checked else None
+        self.ranged = plugin if isinstance(plugin, RangeNormalizePlugin) and not self.checked else None
+        self.cells = plugin if isinstance(plugin, CellScorePlugin) and not self.checked else None
         self._by_class = plugin if isinstance(plugin, ClassScorePlugin) and not self.checked else None
 
     def never_scores(self, pod_class: PodClass) -> bool:
