@@ -31,8 +31,8 @@ from tests.cluster.changing_cluster import NAMES, ChangingCluster
 from tests.fuzzing import long_runs
 from tests.generators import EVERYTHING, Traits, targets
 
-UNNOMINATED = replace(EVERYTHING, nominated=False)
 PLAIN = Traits(ports=True, terminating=True, tolerations=True, images=True)
+NOMINATED = Traits(ports=True, heavy_target=True, nominated=True)
 NEAR = Traits(affinity=True, preferences=True, terminating=True)
 SPREAD = Traits(spread=True, soft_spread=True, terminating=True)
 
@@ -56,7 +56,7 @@ def same_row(runner: Runner, record: PodRecord) -> bool:
         found = runner.rankings.best(state, record, lot(record.uid, 0))
     expected = place(runner, record, nominated_first=False).row
     assert found in (None, expected)
-    assert place(runner, record, detailed=False).row == expected
+    assert place(runner, record, nominated_first=False, detailed=False).row == expected
     return found is not None
 
 
@@ -91,9 +91,9 @@ def test_the_second_pod_of_a_class_is_placed_by_what_the_first_left(target: Pod)
         assert same_row(runner, record)
 
 
-def test_all_nodes_are_looked_at_where_nominated_pods_disks_or_a_percentage_count() -> None:
+def test_all_nodes_are_looked_at_where_disks_or_a_percentage_count() -> None:
     cluster = cluster_of(*(node(f"n{n}") for n in range(3)))
-    waiting, mounting, plain = (cluster.read(one) for one in (pod("w"), pod("m", spec={"volumes": (DISK,)}), pod("p")))
+    mounting, plain = (cluster.read(one) for one in (pod("m", spec={"volumes": (DISK,)}), pod("p")))
 
     assert ranked(ranking_runner(cluster), plain, mounting) == [True, False]
     sampling = ranking_runner(cluster)
@@ -101,8 +101,22 @@ def test_all_nodes_are_looked_at_where_nominated_pods_disks_or_a_percentage_coun
     sampling = Runner(profile, cluster)
     sampling.rankings.patience = 0
     assert ranked(sampling, plain) == [False]
-    cluster.nominations.put(waiting, "n1")
-    assert ranked(ranking_runner(cluster), plain) == [False]
+
+
+def test_room_of_nominated_pods_is_seen_by_pods_of_no_higher_priority() -> None:
+    cluster = cluster_of(node("n", cpu=2), node("full", cpu=2), pod("q", on="full", cpu=2))
+    waiting = cluster.read(pod("w", cpu=2, priority=1))
+    runner = ranking_runner(cluster)
+    higher, equal = (cluster.read(pod("p", cpu=1, priority=priority)) for priority in (2, 1))
+    apart = cluster.read(pod("p", cpu=1, labels={"app": "a"}, apart=[term("app=a", HOSTNAME)]))
+    assert ranked(runner, higher, equal, apart) == [True, True, True]
+
+    cluster.nominations.put(waiting, "n")
+
+    assert ranked(runner, higher, equal, apart, waiting) == [True, False, False, False]
+    assert [place(runner, one, detailed=False).row for one in (higher, equal)] == [cluster.nodes.row_of["n"], None]
+    cluster.nominations.remove(waiting.uid)
+    assert ranked(runner, equal, apart) == [True, True]
 
 
 class OddRows:
@@ -184,7 +198,7 @@ def test_many_cells_are_not_kept() -> None:
 class RankedCluster(ChangingCluster):
     """The same pods are decided about after every change, and some of them are placed where they were decided to go."""
 
-    traits = UNNOMINATED
+    traits = EVERYTHING
 
     def __init__(self) -> None:
         super().__init__()
@@ -228,6 +242,12 @@ class RankedPlainly(RankedCluster):
     traits = PLAIN
 
 
+class RankedBesideOthers(RankedCluster):
+    """Pods that others are nominated beside."""
+
+    traits = NOMINATED
+
+
 class RankedNear(RankedCluster):
     """Pods with affinity to others."""
 
@@ -240,11 +260,12 @@ class RankedApart(RankedCluster):
     traits = SPREAD
 
 
-MACHINES = [RankedCluster, RankedPlainly, RankedNear, RankedApart]
+MACHINES = [RankedCluster, RankedPlainly, RankedBesideOthers, RankedNear, RankedApart]
 for machine in MACHINES:
     machine.TestCase.settings = settings(max_examples=8, stateful_step_count=20)
 TestAllPods = RankedCluster.TestCase
 TestPlainPods = RankedPlainly.TestCase
+TestPodsBesideNominatedOnes = RankedBesideOthers.TestCase
 TestPodsNearOthers = RankedNear.TestCase
 TestSpreadPods = RankedApart.TestCase
 

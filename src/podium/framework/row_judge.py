@@ -101,14 +101,22 @@ class RowJudge:
         """All feasible rows."""
         by_row = self._runner.kept_refusals(state, pod)[1]
         rows = np.flatnonzero(by_row.values == 0)
+        if self._runner.cluster.nominations:
+            rows = np.setdiff1d(rows, self._runner.refused_beside(state, pod, rows), assume_unique=True)
         of_rows = self._runner.scoring.kept_sum(self._row_raters, Scope.ROW, state, pod)
         return self._judged(rows, of_rows[rows])
 
     def some_rows(self, state: CycleState, pod: PodRecord, rows: Sequence[int]) -> list[tuple[int, int | None]]:
-        """Some rows, each with its total, None where it is not feasible."""
+        """Some rows, ascending, each with its total, None where it is not feasible."""
         if self._fits_row is None:
-            return self._in_arrays(state, pod, np.array(rows, dtype=np.int64))
-        return [(row, self._total(pod, row)) for row in rows]
+            judged = self._in_arrays(state, pod, np.array(rows, dtype=np.int64))
+        else:
+            judged = [(row, self._total(pod, row)) for row in rows]
+        if self._runner.cluster.nominations:
+            fitting = np.array([row for row, total in judged if total is not None], dtype=np.int64)
+            refused = set(self._runner.refused_beside(state, pod, fitting).tolist())
+            judged = [(row, None if row in refused else total) for row, total in judged]
+        return judged
 
     def key(self, row: int) -> tuple[int, ...]:
         """The cell of a row."""

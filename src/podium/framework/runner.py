@@ -177,6 +177,11 @@ class Runner:
         np.copyto(outcome.refused, refused, where=(refused != 0) & (outcome.refused != Outcome.ABSENT))
         outcome.decoders.update(kept.decoders)
 
+    def refused_beside(self, state: CycleState, pod: PodRecord, rows: Int64s) -> Int64s:
+        """Those of some rows, ascending, where ``pod`` does not fit beside the nominated pods that count for it."""
+        positions, beside = self._beside(state, pod, View(self.cluster, rows), pod.uid)
+        return rows[positions[beside.refused != 0]] if len(beside.refused) else rows[:0]
+
     def _beside(self, state: CycleState, pod: PodRecord, view: View, own_uid: str) -> tuple[Int64s, Outcome]:
         """The positions with nominated pods that count for ``pod``, and whether it fits beside them there."""
         positions, nominated = self._nominated(pod.priority, own_uid, view)
