@@ -106,8 +106,10 @@ def carry_out(ask: Ask, action: Action, now: int, component: str = "") -> Proble
     if make is not None:
         error = ask(make(action), now).error
         return None if error is None else problem_of(error)
+    begin = _CONVERSATIONS.get(type(action))
+    conversation = begin(action, now) if begin is not None else conversation_of(action, component, now)
     try:
-        hold(conversation_of(action, component, now), ask, now)
+        hold(conversation, ask, now)
     except StoreError as error:
         return problem_of(error)
     return None

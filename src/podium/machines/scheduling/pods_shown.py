@@ -136,7 +136,7 @@ class PodsShown:
         nominated = self._cluster.nominations.node_of(uid)
         self._known.forget()
         actions: list[Action] = [*self._bindings.withdraw(uid)]
-        self._cluster.devices.forget_in_flight(uid)
+        self._cluster.devices.forget_pod(uid)
         self._forget_pending(uid)
         self._futile.forget(record)
         if uid in self._cluster.placed:
