@@ -4,13 +4,39 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from heapq import heapify, heappop, heappush
-from typing import Generic, TypeVar
+from typing import Generic, NamedTuple, TypeVar
 
 from podium.api.times import MAX_TIME_NS
 
 Key = TypeVar("Key")
 
 SLACK = 32
+
+
+class Deadline(NamedTuple):
+    """When something is next due, and whether news is to be expected.
+
+    ``time_ns`` 0 means at once, None that nothing is due. ``is_news``: something is likely to happen, then or later,
+    that has not happened before. What will only be tried once more, and what is done from time to time whatever
+    happens, is no news; what somebody else is known to be about to do is some, though nothing is due.
+    """
+
+    time_ns: int | None
+    is_news: bool
+
+
+NEVER = Deadline(None, False)
+AT_ONCE = Deadline(0, True)
+
+
+def soonest(*deadlines: Deadline) -> Deadline:
+    """When the first of several is due, and whether news is to be expected of any."""
+    time_ns, is_news = None, False
+    for one_ns, one_is_news in deadlines:
+        if one_ns is not None and (time_ns is None or one_ns < time_ns):
+            time_ns = one_ns
+        is_news |= one_is_news
+    return Deadline(time_ns, is_news) if is_news or time_ns is not None else NEVER
 
 
 def earliest(times: Iterable[int | None]) -> int | None:
@@ -47,6 +73,11 @@ class Deadlines(Generic[Key]):
         while self._heap and self._times.get(self._heap[0][2]) != self._heap[0][0]:
             heappop(self._heap)
         return self._heap[0][0] if self._heap else None
+
+    def deadline(self, *, is_news: bool = True) -> Deadline:
+        """When the first is due; ``is_news``: what is due here is news."""
+        time_ns = self.next_time()
+        return NEVER if time_ns is None else Deadline(time_ns, is_news)
 
     def take_due(self, now: int) -> Key | None:
         """Remove and return the first key if its time has come, else None."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from podium.machines.deadlines import earliest
+from podium.machines.deadlines import NEVER, Deadline, soonest
 from podium.machines.machine import Machine
 from podium.sim.informer import Informer
 
@@ -32,15 +32,10 @@ class Component:
         self.machine = self.make()
         self.life += 1
 
-    def next_deadline(self) -> int | None:
-        """When it has something to take in or to do; None while it is down, or for never."""
+    def deadline(self) -> Deadline:
+        """When it has something to take in or to do; never while it is down, though it will have news."""
         if self.machine is None:
-            return None
-        arrival = self.informer.next_time() if self.informer else None
-        return earliest((arrival, self.machine.next_deadline()))
-
-    def is_settled(self) -> bool:
-        """Whether nothing is on its way to it, and its machine is settled."""
-        if self.machine is None or (self.informer and self.informer.next_time() is not None):
-            return False
-        return self.machine.is_settled()
+            return Deadline(None, True)
+        arrival_ns = self.informer.next_time() if self.informer else None
+        arrival = NEVER if arrival_ns is None else Deadline(arrival_ns, True)
+        return soonest(arrival, self.machine.deadline())

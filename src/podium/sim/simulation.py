@@ -184,8 +184,8 @@ class Simulation:
         return next((one for one in self.components if one.waits is waits and self._is_due(one)), None)
 
     def _is_due(self, component: Component) -> bool:
-        deadline = component.next_deadline()
-        return deadline is not None and deadline <= self.now
+        time_ns = component.deadline().time_ns
+        return time_ns is not None and time_ns <= self.now
 
     def _wake(self, component: Component) -> None:
         """Let a component do what is due."""
@@ -202,8 +202,9 @@ class Simulation:
         # What is put down for after the last time that there is never happens.
         times = [None if planned is None or planned > MAX_TIME_NS else planned]
         is_over = until_ns is None and times == [None]
-        if not (is_over and all(component.is_settled() for component in self.components)):
-            times += [component.next_deadline() for component in self.components]
+        deadlines = [component.deadline() for component in self.components]
+        if not is_over or any(one.is_news for one in deadlines):
+            times += [one.time_ns for one in deadlines]
         end = None if until_ns is None else self.settings.start_ns + until_ns
         next_ns = earliest(times)
         if next_ns is None or next_ns > (MAX_TIME_NS if end is None else end):
