@@ -9,9 +9,9 @@ from collections.abc import Sequence
 from podium.api.meta import Raw
 from podium.api.pod import Pod
 from podium.api.times import parse_time
+from podium.driver.component import Component
 from podium.machines.kubelets.pod_annotations import TERMINATION
 from podium.machines.scheduling.queued_pod import Place
-from podium.sim.component import Component
 from podium.sim.simulation import Simulation
 from podium.store.watch_log import WatchEvent
 from tests.sim.api_invariants import Replay, check_requests

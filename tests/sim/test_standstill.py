@@ -48,7 +48,8 @@ def names_of_components() -> list[str]:
 def test_whichever_component_goes_on_for_ever_at_one_instant_is_named(name: str, actions: list[Action]) -> None:
     simulation = simulation_of(node("n1"))
     spinning = next(one for one in simulation.components if one.name == name)
-    spinning.machine = _Spinning(actions)
+    spinning.make = lambda: _Spinning(actions)
+    simulation.start(spinning)
 
     with pytest.raises(PodiumError, match=f"^{name} goes on for ever at one instant: it acted"):
         run(simulation)

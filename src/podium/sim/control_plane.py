@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from podium.api.node import Node
 from podium.api.node_health import READY, condition_status
 from podium.api.pod import Pod
+from podium.driver.component import Component
 from podium.machines.disruption.avoid_lists import AvoidLists
 from podium.machines.disruption.default_budgets import DefaultBudgets
 from podium.machines.disruption.disruption_controller import DisruptionController
@@ -23,7 +24,6 @@ from podium.machines.workloads.jobs import Jobs
 from podium.machines.workloads.replica_sets import ReplicaSets
 from podium.machines.workloads.resource_claims import ResourceClaims
 from podium.machines.workloads.stateful_sets import StatefulSets
-from podium.sim.component import Component
 from podium.sim.scenario import Scenario
 
 News = list[tuple[Component, Observation]]

@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 from podium.api.meta import Raw
 from podium.api.pod import Pod
+from podium.driver.component import Component
 from podium.machines.actions import (
     Action,
     CreateObject,
@@ -17,7 +18,6 @@ from podium.machines.disruption import drain
 from podium.machines.kubelets.pod_annotations import MEMORY_USAGE
 from podium.machines.observations import ContainersExited
 from podium.sim.api_server import APIServer
-from podium.sim.component import Component
 from podium.sim.control_plane import ControlPlane, News
 from podium.sim.history import History
 from podium.sim.steps import (
