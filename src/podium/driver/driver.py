@@ -12,6 +12,7 @@ from podium.driver.component import Component
 from podium.driver.transport import Asked, Transport
 from podium.driver.wakeups import Wakeups
 from podium.machines.actions import Action
+from podium.machines.deadlines import Deadline
 from podium.machines.machine import does_watch
 from podium.machines.observations import Answered, Observation, Problem, Tick
 
@@ -41,6 +42,8 @@ class Driver:
         # By kind, those who watch it; made when it is first asked for, and anew when somebody comes or goes.
         self._watchers: dict[str, Sequence[Component]] = {}
         self._called: dict[Component, None] = {}
+        # What each said when it was last asked; many say the same again, which concerns nobody.
+        self._deadlines: dict[Component, Deadline] = {}
         self._acting = Wakeups()
         self._waiting = Wakeups()
         # Those of whom news is to be expected.
@@ -87,6 +90,7 @@ class Driver:
         """A component is down: it is told nothing, not even what is on its way, until it begins anew."""
         component.machine = None
         self._called.pop(component, None)
+        self._deadlines.pop(component, None)
         self._wakeups(component).set(self._places[component], None, 0)
         self._expecting.add(component)
 
@@ -172,9 +176,12 @@ class Driver:
         for component in called:
             if component.machine is None:
                 raise AssertionError(f"{component.name} was called though it is down")
-            time_ns, is_news = component.machine.deadline()
-            self._wakeups(component).set(self._places[component], time_ns, now)
-            if is_news:
+            deadline = component.machine.deadline()
+            if deadline is self._deadlines.get(component):
+                continue
+            self._deadlines[component] = deadline
+            self._wakeups(component).set(self._places[component], deadline.time_ns, now)
+            if deadline.is_news:
                 self._expecting.add(component)
             else:
                 self._expecting.discard(component)

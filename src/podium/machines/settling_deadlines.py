@@ -27,7 +27,7 @@ class SettlingDeadlines(Generic[Key]):
 
     def deadline(self) -> Deadline:
         """When the first is due; what recurs is no news."""
-        return Deadline(self._deadlines.next_time(), bool(self._once))
+        return self._deadlines.deadline(is_news=bool(self._once))
 
     def take_due(self, now: int) -> Key | None:
         """Remove and return the first key if its time has come, else None."""

@@ -89,7 +89,7 @@ class WorkQueue(Generic[Key]):
         """When `take` next has something. That what was refused, and refused again, is tried once more is no news."""
         if self._ready:
             return AT_ONCE
-        later_ns, retry_ns = self._later.next_time(), self._retries.next_time()
-        if later_ns is None and retry_ns is None and not self._passing:
+        if not self._retries.times and not self._passing and not len(self._later):
             return NEVER
+        later_ns, retry_ns = self._later.next_time(), self._retries.next_time()
         return Deadline(earliest((later_ns, retry_ns)), later_ns is not None or bool(self._passing))

@@ -206,7 +206,7 @@ class History:
             reason = "NominationCleared" if cleared else "Nominated"
             self.add(now, reason, pod.key, pod.nominated_node_name or old.nominated_node_name, by)
         restarts = read_restarts(event.stored.raw).count
-        if event.previous is not None and restarts > read_restarts(event.previous.raw).count:
+        if restarts and event.previous is not None and restarts > read_restarts(event.previous.raw).count:
             self.add(now, "Restarted", pod.key, node, by, f"restart {restarts}")
         grace = pod.metadata.deletion_grace_period_seconds
         if pod.is_terminating and grace != old.metadata.deletion_grace_period_seconds:

@@ -277,14 +277,14 @@ class Simulation:
     def _carry_out(self, asked: Asked) -> None:
         """Carry out an action, as often as the faults have it, and answer it."""
         component, action = asked.component, asked.action
-        fate = self._faults.fate(component.name, action) if self._faults else CARRIED_OUT
         self.bind_attempts += isinstance(action, Bind)
         # A scheduler goes by the name that its pods give it.
         by = "" if component.waits else component.name
+        fate = CARRIED_OUT if self._faults is None else self._faults.fate(component.name, action)
         version = self.store.version
         problems = [self.server.carry_out(action, self.now, by) for _ in range(fate.times)]
         self._standstill.write(component.name, self.store.version - version)
-        problem = fate.problem or next(iter(problems), None)
+        problem = fate.problem or (problems[0] if problems else None)
         if fate.delay_ns:
             self._agenda.add(self.now + fate.delay_ns, _Hear(asked, problem), _ON_ITS_WAY)
         else:

@@ -73,12 +73,8 @@ class WorkloadController(ABC, Generic[Kind]):
 
     def deadline(self) -> Deadline:
         """When there is something to look at; that what was refused, or ended at once, is tried again is no news."""
-        return soonest(
-            self._queue.deadline(),
-            self._timers.deadline(),
-            self._retries.deadline(is_news=False),
-            self._expectations.deadline(),
-        )
+        timers, retries = self._timers.deadline(), self._retries.deadline(is_news=False)
+        return soonest(self._queue.deadline(), timers, retries, self._expectations.deadline())
 
     @abstractmethod
     def _sync(self, workload: Workload[Kind], now: int) -> list[Action]:
