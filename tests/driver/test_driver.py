@@ -103,7 +103,7 @@ def test_what_nobody_watches_is_told_to_nobody() -> None:
 
 def test_an_answer_comes_after_what_happened_before_it() -> None:
     rig = Rig("Pod")
-    asked = Asked(rig.components[0], rig.components[0].life, deletion("p"))
+    asked = Asked(rig.components[0], rig.components[0].began, deletion("p"))
 
     rig.driver.show("Pod", Changed(THING))
     rig.driver.answer(asked)
@@ -127,7 +127,7 @@ def test_actions_are_sent_in_their_order_in_the_name_of_who_asked() -> None:
 def test_who_is_down_is_told_nothing_not_even_what_was_on_its_way() -> None:
     rig = Rig("Pod", "Pod")
     first = rig.components[0]
-    asked = Asked(first, first.life, deletion("p"))
+    asked = Asked(first, first.began, deletion("p"))
     rig.driver.show("Pod", Changed(THING))
     rig.driver.answer(asked)
 
@@ -212,3 +212,23 @@ def test_nobody_tells_anything_to_who_has_left() -> None:
     assert rig.driver.first_due(0) is None
     assert not rig.driver.expects_news(0)
     assert [one.name for one in rig.driver.components] == ["b"]
+
+
+def test_lives_are_counted_for_each_component() -> None:
+    rig = Rig("Pod", "Pod")
+
+    rig.driver.stop(rig.components[0])
+    rig.driver.begin(rig.components[0])
+
+    assert [one.life for one in rig.components] == [2, 1]
+
+
+def test_a_machine_whose_deadline_changes_by_itself_is_found() -> None:
+    rig = Rig("Pod")
+    rig.driver.first_due(0)
+    rig.driver.check()
+
+    rig.machine(0).next = Deadline(5, True)
+
+    with pytest.raises(AssertionError, match="and was not called since"):
+        rig.driver.check()

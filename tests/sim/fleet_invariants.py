@@ -48,6 +48,7 @@ class FleetChecker:
             if isinstance(event.stored.object, Pod):
                 self._check_kubelet(event)
         self.replay.check()
+        self.simulation.driver.check()
         check_room(self.store, filter(is_running, self.pods()))
         self._check_ordinals()
         check_devices(self.store, may_be_given_twice=any(one.life > 1 for one in self.schedulers))

@@ -48,6 +48,7 @@ class InvariantChecker:
     def after_step(self) -> None:
         """What holds at any time."""
         self.writes.check()
+        self.simulation.driver.check()
         self._check_nodes()
 
     def at_rest(self, *, is_flushed: bool) -> None:

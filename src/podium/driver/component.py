@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from podium.machines.machine import Machine
 
@@ -14,12 +14,14 @@ MakeMachine = Callable[[], Machine]
 class Component:
     """``make`` makes its machine, and makes it anew after a crash; ``machine`` is None while it is down.
 
-    ``life`` is the number of its present life among those of all components of a driver: what was meant for an earlier
-    one is not for it. A component that `waits` acts when all else is quiet: a scheduler.
+    ``life`` counts its lives. ``began`` is the number of its present one among those of all components of a driver:
+    what happened or was asked before that is not for it. A component that `waits` acts when all else is quiet: a
+    scheduler.
     """
 
     name: str
     make: MakeMachine
     waits: bool = False
     machine: Machine | None = None
-    life: int = field(default=0)
+    life: int = 0
+    began: int = 0

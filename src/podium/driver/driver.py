@@ -37,7 +37,7 @@ class Driver:
         self._places: dict[Component, int] = {}
         self._joined = 0
         self._lives = 0
-        # For whom an entry is, the newest life that it is for, and what it says.
+        # For whom an entry is, the newest of the lives that it is for, and what it says.
         self._inbox: deque[tuple[Sequence[Component], int, Observation]] = deque()
         # By kind, those who watch it; made when it is first asked for, and anew when somebody comes or goes.
         self._watchers: dict[str, Sequence[Component]] = {}
@@ -81,10 +81,11 @@ class Driver:
         """Begin a component's life, with what it is to be told first."""
         component.machine = component.make()
         self._lives += 1
-        component.life = self._lives
+        component.life += 1
+        component.began = self._lives
         self._watchers.clear()
         self._called[component] = None
-        self._inbox.extend(((component,), component.life, one) for one in observations)
+        self._inbox.extend(((component,), component.began, one) for one in observations)
 
     def stop(self, component: Component) -> None:
         """A component is down: it is told nothing, not even what is on its way, until it begins anew."""
@@ -106,11 +107,11 @@ class Driver:
 
     def tell(self, component: Component, observation: Observation) -> None:
         """Tell one component, in its present life."""
-        self._inbox.append(((component,), component.life, observation))
+        self._inbox.append(((component,), component.began, observation))
 
     def answer(self, asked: Asked, problem: Problem | None = None) -> None:
         """An action has ended: tell who asked for it, unless it has begun another life since."""
-        self._inbox.append(((asked.component,), asked.life, Answered(asked.action, problem)))
+        self._inbox.append(((asked.component,), asked.began, Answered(asked.action, problem)))
 
     @property
     def has_mail(self) -> bool:
@@ -123,12 +124,12 @@ class Driver:
         """Tell what has happened, and what comes of it at once, until there is nothing left to tell."""
         inbox, called = self._inbox, self._called
         while inbox:
-            targets, life, observation = inbox.popleft()
+            targets, newest, observation = inbox.popleft()
             if self._on_call is not None:
                 self._on_call(targets)
             for component in targets:
                 machine = component.machine
-                if machine is not None and component.life <= life:
+                if machine is not None and component.began <= newest:
                     called[component] = None
                     actions = machine.handle(observation, now)
                     if actions:
@@ -160,13 +161,21 @@ class Driver:
         self._ask(now)
         return bool(self._expecting)
 
+    def check(self) -> None:
+        """Raise AssertionError where a machine has another deadline than it had when it was last called."""
+        for component, said in self._deadlines.items():
+            if component.machine is not None and component not in self._called:
+                deadline = component.machine.deadline()
+                if deadline != said:
+                    raise AssertionError(f"{component.name} said {said} and was not called since: {deadline}")
+
     def _perform(self, component: Component, actions: Sequence[Action], now: int) -> None:
         """Send actions in their order, until the component is down."""
-        life = component.life
+        began = component.began
         for action in actions:
             if component.machine is None:
                 return
-            self._transport.send(Asked(component, life, action), now)
+            self._transport.send(Asked(component, began, action), now)
 
     def _ask(self, now: int) -> None:
         """Ask those who were called for their deadlines."""

@@ -11,10 +11,10 @@ from podium.machines.actions import Action
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """An action of a component in one of its lives."""
+    """An action of a component, in the life that ``began`` then."""
 
     component: Component
-    life: int
+    began: int
     action: Action
 
 
