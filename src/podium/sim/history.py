@@ -255,7 +255,8 @@ def _is_mere_report(event: WatchEvent) -> bool:
         now.annotations,
         now.deletion_timestamp,
     )
-    return is_same and before.spec == pod.spec and before.nominated_node_name == pod.nominated_node_name
+    is_same = is_same and (before.spec is pod.spec or before.spec == pod.spec)
+    return is_same and before.nominated_node_name == pod.nominated_node_name
 
 
 def is_repeated(before: SimEvent, event: SimEvent) -> bool:

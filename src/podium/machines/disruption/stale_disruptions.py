@@ -46,7 +46,8 @@ class StaleDisruptions:
     def put(self, pod: Pod, raw: Raw) -> None:
         """Take in a pod as it is now."""
         if not _is_target(pod):
-            self._forget(pod.key)
+            if pod.key in self._targets:
+                self._forget(pod.key)
             return
         known = self._targets.get(pod.key)
         if known is None:

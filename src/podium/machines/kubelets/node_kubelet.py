@@ -192,9 +192,10 @@ class NodeKubelet:
             arrival = self._arrivals.setdefault(uid, _Arrival(pod, raw, is_lost=self._is_down))
             arrival.pod, arrival.raw = pod, raw
             arrival.has_run |= pod.status.phase == "Running"
+            self._has_news = True
         else:
+            self._has_news |= _concerns_the_node(run.pod, pod)
             self._pod_changed(run, pod, raw, now)
-        self._has_news = True
 
     def hide_pod(self, uid: str) -> None:
         """A pod is gone from the API."""
@@ -297,3 +298,11 @@ class NodeKubelet:
         action = ReportNodeCondition(node.metadata.name, node.metadata.uid, condition, reports.KUBELET)
         self._conditions[condition.type] = action
         self._actions.append(action)
+
+
+def _concerns_the_node(before: Pod, pod: Pod) -> bool:
+    """Whether others on the node may fare otherwise by a change of a pod: not if its status is told, while it lives."""
+    if pod.is_terminal or pod.is_terminating:
+        return True
+    was, meta = before.metadata, pod.metadata
+    return was.annotations != meta.annotations or was.labels != meta.labels or before.spec != pod.spec
