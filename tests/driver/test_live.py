@@ -9,7 +9,7 @@ from podium.api.meta import Raw
 from podium.driver.clock import SystemClock
 from podium.driver.component import Component
 from podium.driver.live import LiveDriver
-from podium.machines.actions import DeletePod, MarkDisruption
+from podium.machines.actions import DeleteObject, ReportStatus
 from podium.machines.nodes.taint_eviction import TaintEviction
 from podium.machines.observations import Changed, Problem
 from tests.driver.fakes import FakeClock, FakeTransport
@@ -71,7 +71,7 @@ def test_a_turn_says_when_something_is_due_and_does_it_when_the_time_has_come() 
     rig.clock.time_ns = due_ns
     rig.live.turn()
 
-    assert rig.sent() == ["30 MarkDisruption"]
+    assert rig.sent() == ["30 ReportStatus"]
 
 
 def test_answers_come_when_they_come_and_what_follows_from_them_follows_then() -> None:
@@ -88,8 +88,8 @@ def test_answers_come_when_they_come_and_what_follows_from_them_follows_then() -
     rig.clock.on_wait = answer
     rig.live.run()
 
-    assert [type(one.action) for one in rig.transport.asked] == [MarkDisruption, DeletePod]
-    assert rig.sent() == ["30 MarkDisruption", "32 DeletePod"]
+    assert [type(one.action) for one in rig.transport.asked] == [ReportStatus, DeleteObject]
+    assert rig.sent() == ["30 ReportStatus", "32 DeleteObject"]
     assert rig.clock.waits[0] == START_NS + 30 * SECOND
 
 

@@ -8,8 +8,9 @@ from podium.driver.component import Component
 from podium.driver.driver import Driver
 from podium.driver.wakeups import Wakeups
 from podium.machines.machine import does_watch
+from podium.requests.observations import Seen
 from podium.sim.faults import Faults
-from podium.sim.informer import Informer, Seen
+from podium.sim.informer import Informer
 from podium.store.store import Store
 from podium.store.watch_log import WatchEvent
 

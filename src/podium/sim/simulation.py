@@ -18,6 +18,7 @@ from podium.machines.deadlines import earliest
 from podium.machines.kubelets.kubelet import KubeletSettings
 from podium.machines.machine import does_watch
 from podium.machines.observations import Changed, Observation, Problem
+from podium.requests.observations import observation_of
 from podium.sim.api_server import APIServer
 from podium.sim.control_plane import ControlPlane
 from podium.sim.disruption_counts import DisruptionCounts
@@ -27,7 +28,6 @@ from podium.sim.informers import Informers
 from podium.sim.initial import check_objects, create_objects
 from podium.sim.limits import Limits, Meter
 from podium.sim.playing import Player
-from podium.sim.requests import observation_of
 from podium.sim.scenario import Scenario
 from podium.sim.standstill import Standstill
 from podium.sim.steps import Step
