@@ -11,8 +11,8 @@ from podium.machines.machine import does_watch
 from podium.requests.observations import Seen
 from podium.sim.faults import Faults
 from podium.sim.informer import Informer
+from podium.store.log.watch_event import WatchEvent
 from podium.store.store import Store
-from podium.store.watch_log import WatchEvent
 
 
 class Informers:
