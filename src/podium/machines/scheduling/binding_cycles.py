@@ -128,6 +128,7 @@ class BindingCycles:
                 return [], None
             if problem is None:
                 self._cluster.devices.written(action.uid or action.pod_uid)
+                self._cluster.devices.reserved(action.uid, action.pod_uid)
         cycle.claims -= {action}
         if problem is not None:
             return self._fail(cycle, error_status(f"binding claim {action.claim or _UNNAMED}: {problem.message}"))
@@ -298,7 +299,9 @@ class BindingCycles:
         """Unreserve, and take the pod off its node and off its claims for devices."""
         pod = cycle.queued.record
         actions = plugins.unreserve(cycle)
-        actions += [ReleaseClaim(asked.claim, asked.uid, pod.key, pod.uid) for asked in cycle.reservations]
+        for reservation in cycle.reservations:
+            self._cluster.devices.let_go(reservation.uid, pod.uid)
+            actions.append(ReleaseClaim(reservation.claim, reservation.uid, pod.key, pod.uid))
         self._drop(cycle)
         self._cluster.remove_pod(pod.uid)
         pod.node_name = ""

@@ -18,8 +18,11 @@ class BindingEchoes:
         """A pending pod was shown, and read as ``record``."""
         self._shown[record.uid] = (pod, record)
 
-    def take(self, uid: str, pod: Pod) -> PodRecord | None:
+    def take(self, pod: Pod) -> PodRecord | None:
         """The record that is assumed on the node on which a pod is shown; None where it has to be read anew."""
+        if not pod.spec.node_name or pod.status.phase != "Pending":
+            return None
+        uid = pod.metadata.uid or pod.key
         shown = self._shown.pop(uid, None)
         if shown is None:
             return None
