@@ -149,6 +149,8 @@ class Runner:
         view = View(self.cluster, rows)
         outcome = self._filter_kept(state, pod, view) if rows is None else self._filter(state, pod, view)
         self._respect_nominations(state, pod, view, outcome)
+        if rows is None and self.is_row_local(state):
+            outcome.position = self.cluster.nodes.changes.position
         return outcome
 
     def filter_worlds(self, state: CycleState, pod: PodRecord, worlds: Worlds, own_uid: str) -> Outcome:

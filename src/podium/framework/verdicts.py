@@ -50,10 +50,12 @@ class Outcome:
 
     ``refused`` is ``[n]``: 0 where the pod fits, otherwise a number that `status_of` understands. The plugin's place in
     the profile (from 1) is its upper half, so the smallest number belongs to the first plugin that refused. `ABSENT`
-    marks rows without a node.
+    marks rows without a node. ``position`` is a place in the log of changes to rows: where two outcomes for one pod
+    class, priority and set of filters have one, an entry differs only if its row changed between them, or if one of the
+    pods is nominated to it. It is -1 where that does not hold.
     """
 
-    __slots__ = ("_tally", "decoders", "has_errors", "refused")
+    __slots__ = ("_tally", "decoders", "has_errors", "position", "refused")
 
     SHIFT = 32
     ABSENT = -1
@@ -62,6 +64,7 @@ class Outcome:
         self.refused: Int64s = np.zeros(size, dtype=np.int64)
         self.decoders: Decoders = {}
         self.has_errors = False
+        self.position = -1
         self._tally: list[tuple[int, int]] | None = None
 
     @classmethod
@@ -114,6 +117,19 @@ class Outcome:
         positions = np.flatnonzero(self.refused > 0).tolist()
         found = (self.status(position) for position in positions)
         return next((status for status in found if status.code is Code.ERROR), None)
+
+    def resolvable(self) -> Int64s:
+        """The positions whose refusal preemption might lift, ascending: Unschedulable, and not Unresolvable."""
+        hopeful = np.zeros(len(self.refused), dtype=np.bool_)
+        for refused, _ in self.tally():
+            if self.status_of(refused).code is Code.UNSCHEDULABLE:
+                hopeful |= self.refused == refused
+        return np.flatnonzero(hopeful)
+
+    def is_resolvable(self, position: int) -> bool:
+        """Whether preemption might lift the refusal at a position."""
+        refused = int(self.refused[position])
+        return refused > 0 and self.status_of(refused).code is Code.UNSCHEDULABLE
 
     @property
     def feasible(self) -> Int64s:
