@@ -15,9 +15,10 @@ from podium.cluster.cluster import Cluster
 from podium.cluster.pods import PodRecord
 from podium.cluster.view import View
 from podium.cluster.worlds import Worlds
-from podium.framework.class_cache import ClassCache
+from podium.framework.class_cache import ClassCache, KeptByClass, KeptRows
 from podium.framework.cycle_state import CycleState
 from podium.framework.errors import Calling, PluginError
+from podium.framework.kept_outcome import KeptOutcome
 from podium.framework.plugin import (
     ArrayFilterPlugin,
     FilterPlugin,
@@ -85,6 +86,7 @@ class Runner:
         # Those of PreBind that make something ready.
         self.preparing = [plugin for plugin in profile.pre_bind if isinstance(plugin, PreparingPlugin)]
         self._filters = [_Filter(index, plugin) for index, plugin in enumerate(profile.filter, 1)]
+        self._outcomes: KeptByClass[KeptOutcome] = KeptByClass(KEPT_CLASSES)
         self._simple = [one for one in self._filters if one.array is None]
 
     def pre_enqueue(self, pod: PodRecord) -> Status:
@@ -146,11 +148,13 @@ class Runner:
 
     def filter(self, state: CycleState, pod: PodRecord, rows: Int64s | None = None) -> Outcome:
         """Filter the live cluster, or some rows of it, with regard to nominated pods."""
+        if rows is None and self.is_row_local(state):
+            return self._filter_row_local(state, pod)
         view = View(self.cluster, rows)
         outcome = self._filter_kept(state, pod, view) if rows is None else self._filter(state, pod, view)
-        self._respect_nominations(state, pod, view, outcome)
-        if rows is None and self.is_row_local(state):
-            outcome.position = self.cluster.nodes.changes.position
+        if self.cluster.nominations:
+            positions, beside = self._beside(state, pod, view, pod.uid)
+            outcome.override(positions, beside)
         return outcome
 
     def filter_worlds(self, state: CycleState, pod: PodRecord, worlds: Worlds, own_uid: str) -> Outcome:
@@ -165,46 +169,32 @@ class Runner:
         """Whether every filter that has something to say answers for a row from that row alone."""
         return not any(f.scope is Scope.CLUSTER and f.plugin.name not in state.skip_filter for f in self._filters)
 
-    def _respect_nominations(self, state: CycleState, pod: PodRecord, view: View, outcome: Outcome) -> None:
-        """Where pods of equal or higher priority are nominated, ``pod`` must also fit beside them.
+    def _filter_row_local(self, state: CycleState, pod: PodRecord) -> Outcome:
+        """Filter all rows, keeping for the pod's class and priority what did not change.
 
-        A refusal beside the nominated pods is the answer for that node, whatever the plain one was
-        (RunFilterPluginsWithNominatedPods tries that first).
-        """
-        if not self.cluster.nominations:
-            return
-        if view.is_whole and self.is_row_local(state):
-            self._respect_kept(state, pod, view, outcome)
-            return
-        positions, beside = self._beside(state, pod, view, pod.uid)
-        outcome.override(positions, beside)
-
-    def _respect_kept(self, state: CycleState, pod: PodRecord, view: View, outcome: Outcome) -> None:
-        """As `_respect_nominations` for all rows, keeping for the pod's class and priority what did not change.
+        Where pods of equal or higher priority are nominated, ``pod`` must also fit beside them. A refusal beside them
+        is the answer for that node, whatever the plain one was (RunFilterPluginsWithNominatedPods tries that first).
 
         What is kept counts the pod's own nomination too; that row is looked at again without it.
         """
         nodes = self.cluster.nodes
-        kept = self.cache.rows(pod.pod_class, ("beside", frozenset(state.skip_filter), pod.priority))
+        kept = self._outcomes.get(pod.pod_class, (frozenset(state.skip_filter), pod.priority), KeptOutcome)
+        _, by_row = self.kept_refusals(state, pod)
 
-        def compute(rows: Int64s | None) -> Int64s:
-            part = View(self.cluster, rows)
-            refused = np.zeros(len(part), dtype=np.int64)
-            positions, beside = self._beside(state, pod, part, "")
-            refused[positions] = beside.refused
-            kept.decoders.update(beside.decoders)
+        kept.decoders.update(by_row.decoders)
+
+        def compute(rows: Int64s, own_uid: str = "") -> Int64s:
+            refused: Int64s = by_row.values[rows]
+            if self.cluster.nominations:
+                positions, beside = self._beside(state, pod, View(self.cluster, rows), own_uid)
+                outcome = Outcome.of(refused, {})
+                outcome.override(positions, beside)
+                kept.decoders.update(beside.decoders)
             return refused
 
-        kept.refresh(nodes.changes, nodes.count, compute)
+        kept.refresh(nodes.changes, nodes.all_rows(), compute)
         own = nodes.row_of.get(pod.nominated_node_name, -1)
-        refused = kept.values
-        if own >= 0:
-            refused = refused.copy()
-            refused[own] = 0
-            _, beside = self._beside(state, pod, View(self.cluster, np.array([own])), pod.uid)
-            refused[own : own + 1][: len(beside.refused)] = beside.refused
-        np.copyto(outcome.refused, refused, where=(refused != 0) & (outcome.refused != Outcome.ABSENT))
-        outcome.decoders.update(kept.decoders)
+        return kept.outcome() if own < 0 else kept.outcome_but(own, int(compute(np.array([own]), pod.uid)[0]))
 
     def _beside(self, state: CycleState, pod: PodRecord, view: View, own_uid: str) -> tuple[Int64s, Outcome]:
         """The positions with nominated pods that count for ``pod``, and whether it fits beside them there."""
@@ -235,6 +225,13 @@ class Runner:
 
     def _filter_kept(self, state: CycleState, pod: PodRecord, view: View) -> Outcome:
         """Filter all rows, keeping for the pod's class what only a changed row can change."""
+        _, by_row = self.kept_refusals(state, pod)
+        outcome = Outcome.of(by_row.values.copy(), dict(by_row.decoders))
+        self._filter_into(outcome, state, pod, view, Scope.CLUSTER)
+        return outcome
+
+    def kept_refusals(self, state: CycleState, pod: PodRecord) -> tuple[KeptRows, KeptRows]:
+        """What is kept for the pod's class: the refusals that hang on the node object, and with those of its pods."""
         nodes, skipped = self.cluster.nodes, frozenset(state.skip_filter)
         by_node = self.cache.rows(pod.pod_class, (Scope.NODE, skipped))
         by_row = self.cache.rows(pod.pod_class, (Scope.ROW, skipped))
@@ -253,9 +250,7 @@ class Runner:
 
         by_node.refresh(nodes.node_changes, nodes.count, from_nodes)
         by_row.refresh(nodes.changes, nodes.count, from_rows)
-        outcome = Outcome.of(by_row.values.copy(), dict(by_row.decoders))
-        self._filter_into(outcome, state, pod, view, Scope.CLUSTER)
-        return outcome
+        return by_node, by_row
 
     def _filter(self, state: CycleState, pod: PodRecord, view: View, scope: Scope | None = None) -> Outcome:
         outcome = Outcome(len(view))
