@@ -61,6 +61,11 @@ class Ranking:
         for row in range(nodes.count) if changed is None else changed:
             self._rank(int(row))
 
+    def on(self, row: int) -> list[tuple[int, int]]:
+        """The slots of the pods on a row with their priorities, the most important first."""
+        slots, priorities = self.slots[row].tolist(), self.priorities[row].tolist()
+        return [(slot, priority) for slot, priority in zip(slots, priorities, strict=True) if slot != NO_ROW]
+
     def key(self, pod: PodRecord) -> tuple[int, int, int, NaturalName, str]:
         """What pods are ranked by; the smallest is the most important.
 

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
 
 import numpy as np
 
 from podium.cluster.arrays import Int64s, UInt64s, grown
 from podium.decide.candidate_order import CandidateOrder
-from podium.decide.trial_table import CRITERIA, TrialTable, VictimLists, explained
+from podium.decide.trial_table import CRITERIA, RowTrial, TrialTable, VictimLists, explained
 from podium.framework.status import Status
 from podium.framework.verdicts import Decoders
 
@@ -34,6 +33,11 @@ class KeptTrials:
         self.decoders: Decoders = {}
         self.standing: Standing | None = None
 
+    def trial(self, row: int) -> RowTrial:
+        """The trial on a row."""
+        refused, key = self.refused.item(row), tuple(self.criteria[:, row].tolist())
+        return RowTrial(refused, key, () if refused else tuple(self.lists.on(row).tolist()))
+
     def replace(self, table: TrialTable) -> None:
         """Keep these trials on all rows, and nothing else."""
         self.refused, self.criteria = table.refused, table.criteria
@@ -42,13 +46,25 @@ class KeptTrials:
 
     def update(self, table: TrialTable, count: int) -> None:
         """Keep trials on some rows, of ``count`` that there are."""
-        if count > len(self.refused):
-            self.refused, self.criteria = grown(self.refused, count), grown(self.criteria, count)
+        self._grow(count)
         self.refused[table.rows], self.criteria[:, table.rows] = table.refused, table.criteria
         self.lists.update(table.lists)
         self.decoders.update(table.decoders)
         if self.standing is not None:
             self.standing.missed.update(table.rows.tolist())
+
+    def update_row(self, row: int, trial: RowTrial, count: int) -> None:
+        """Keep the trial on a row, of ``count`` that there are."""
+        self._grow(count)
+        self.refused[row], self.criteria[:, row] = trial.refused, trial.key
+        if trial.victims:
+            self.lists.put(row, np.array(trial.victims, dtype=np.int64))
+        if self.standing is not None:
+            self.standing.missed.add(row)
+
+    def _grow(self, count: int) -> None:
+        if count > len(self.refused):
+            self.refused, self.criteria = grown(self.refused, count), grown(self.criteria, count)
 
 
 class Standing:
@@ -69,13 +85,13 @@ class Standing:
         self._order = CandidateOrder(candidates, kept.criteria[:, candidates], name_hashes[candidates])
         self.missed: set[int] = set()
 
-    def put(self, row: int, refused: int, key: Iterable[int], name_hash: int) -> None:
+    def put(self, row: int, refused: int, key: tuple[int, ...], name_hash: int) -> None:
         """The trial on a row, which counts from now on."""
         self.leave(row)
         self._refused[row] = refused
         self._counts[refused] += 1
         if refused == 0:
-            self._order.put(row, tuple(key), name_hash)
+            self._order.put(row, key, name_hash)
 
     def leave(self, row: int) -> None:
         """Let the trial on a row, if there was one, count no more."""

@@ -6,6 +6,7 @@ Source: pkg/scheduler/framework/preemption/preemption.go (DryRunPreemption, pick
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
+from typing import NamedTuple
 
 import numpy as np
 
@@ -73,11 +74,23 @@ class VictimLists:
             self._again[row] = other._slots[other._starts[at] : other._starts[at + 1]]
         self._again |= other._again
 
+    def put(self, row: int, slots: Int64s) -> None:
+        """Take over the victims on one row."""
+        self._again[row] = slots
+
     def copy(self) -> VictimLists:
         """The lists as they are now."""
         copy = VictimLists(self._rows, self._starts, self._slots)
         copy._again = dict(self._again)
         return copy
+
+
+class RowTrial(NamedTuple):
+    """The trial on one row, as in a `TrialTable`; ``key`` and ``victims`` (slots) are those of a candidate."""
+
+    refused: int
+    key: tuple[int, ...] = (0,) * len(CRITERIA)
+    victims: tuple[int, ...] = ()
 
 
 @dataclass(slots=True, eq=False)
@@ -121,6 +134,11 @@ class TrialTable:
         row = int(self.rows[position])
         slots: list[int] = (self.own_list if row == self.own_row else self.lists).on(row).tolist()
         return slots
+
+    def trial(self, position: int) -> RowTrial:
+        """The trial at a position by itself."""
+        refused, key = int(self.refused[position]), tuple(self.criteria[:, position].tolist())
+        return RowTrial(refused, key, () if refused else tuple(self.victims(position)))
 
     def status(self, position: int) -> Status:
         """Why a position is no candidate."""

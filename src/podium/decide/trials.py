@@ -5,7 +5,7 @@ Source: pkg/scheduler/framework/preemption/preemption.go (DryRunPreemption).
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -15,13 +15,21 @@ from podium.cluster.cluster import Cluster
 from podium.cluster.pods import PodRecord
 from podium.cluster.ranking import EqualPriorityOrder, Ranking
 from podium.decide.kept_trials import KeptTrials, Standing
-from podium.decide.trial_table import CRITERIA, NOBODY_IN_THE_WAY, WITHOUT_VICTIMS, TrialTable, VictimLists
-from podium.decide.victims import PotentialVictims, Victims, choose_victims, with_budgets
+from podium.decide.trial_table import (
+    CRITERIA,
+    NOBODY_IN_THE_WAY,
+    WITHOUT_VICTIMS,
+    RowTrial,
+    TrialTable,
+    VictimLists,
+)
+from podium.decide.victims import PotentialVictims, Victims, choose_victims, choose_victims_on, with_budgets
 from podium.framework.class_cache import KeptByClass
 from podium.framework.cycle_state import CycleState
+from podium.framework.row_filters import FEW_ROWS, RowFilters
 from podium.framework.runner import Runner
 from podium.framework.status import Status
-from podium.framework.verdicts import Outcome
+from podium.framework.verdicts import Decoders, Outcome
 
 _VICTIMS = CRITERIA.index("fewest victims")
 # Shifts priorities, which may be negative, so that fewer victims always weigh less than more of them.
@@ -90,22 +98,19 @@ class Trials:
         standing = self._standing(kept, outcome)
         own = nodes.row_of.get(pod.nominated_node_name, -1)
         for row in sorted(standing.missed - {own}):
-            self._place(standing, kept, row, row, outcome)
+            self._place(standing, row, kept.trial(row), outcome)
         standing.missed = set()
-        tried: KeptTrials | TrialTable = kept
-        decoders, at = kept.decoders, -1
+        decoders, trial = kept.decoders, None
         if own >= 0:
             # What is tried here is right for this pod alone.
             standing.missed.add(own)
-            tried = self._try(runner, state, pod, np.array([own]), None)
-            self._place(standing, tried, own, 0, outcome)
-            decoders, at = {**decoders, **tried.decoders}, 0
+            trial, decoders = self._try_own(runner, state, pod, own, decoders)
+            self._place(standing, own, trial, outcome)
         best = standing.draw(lot)
         if best is None:
             return BestTrial(None, tally=tuple(standing.tally(decoders)))
-        if best != own:
-            tried, at = kept, best
-        return BestTrial(best, tuple(tried.lists.on(best).tolist()), int(tried.criteria[0, at]))
+        found = trial if trial is not None and best == own else kept.trial(best)
+        return BestTrial(best, found.victims, found.key[0])
 
     def _standing(self, kept: KeptTrials, outcome: Outcome) -> Standing:
         """The trials that count, as they were when this was asked for last."""
@@ -114,13 +119,22 @@ class Trials:
             found = kept.standing = Standing(kept, outcome.resolvable(), self._cluster.nodes.name_hash)
         return found
 
-    def _place(self, standing: Standing, trials: KeptTrials | TrialTable, row: int, at: int, outcome: Outcome) -> None:
-        """Let the trial on a row, at position ``at`` of ``trials``, count if it may lift the refusal there."""
+    def _place(self, standing: Standing, row: int, trial: RowTrial, outcome: Outcome) -> None:
+        """Let the trial on a row count if it may lift the refusal there."""
         if outcome.is_resolvable(row):
-            key = trials.criteria[:, at].tolist()
-            standing.put(row, int(trials.refused[at]), key, int(self._cluster.nodes.name_hash[row]))
+            standing.put(row, trial.refused, trial.key, self._cluster.nodes.name_hash.item(row))
         else:
             standing.leave(row)
+
+    def _try_own(
+        self, runner: Runner, state: CycleState, pod: PodRecord, row: int, decoders: Decoders
+    ) -> tuple[RowTrial, Decoders]:
+        """The trial on the row that a pod is nominated to, without that nomination; and what entries stand for then."""
+        filters = runner.row_filters(state, pod)
+        if filters is not None:
+            return self._try_row(filters, pod, row, pod.uid), decoders
+        table = self._try(runner, state, pod, np.array([row]), None)
+        return table.trial(0), {**decoders, **table.decoders}
 
     def _refreshed(self, runner: Runner, state: CycleState, pod: PodRecord) -> KeptTrials:
         """The kept trials of the pod's class and priority, brought up to date; its own nomination counts in them."""
@@ -132,7 +146,13 @@ class Trials:
         if rows is None:
             kept.replace(self._try(runner, state, pod, nodes.all_rows(), None, own_uid=""))
         elif len(rows):
-            kept.update(self._try(runner, state, pod, rows, None, own_uid=""), nodes.count)
+            one_by_one = runner.row_filters(state, pod) if len(rows) <= FEW_ROWS else None
+            if one_by_one is None:
+                kept.update(self._try(runner, state, pod, rows, None, own_uid=""), nodes.count)
+            else:
+                one_by_one.explain(pod, kept.decoders)
+                for row in rows.tolist():
+                    kept.update_row(row, self._try_row(one_by_one, pod, row, ""), nodes.count)
         # Only now: a plugin that failed must be asked again.
         kept.position, kept.budgets = nodes.changes.position, budgets.position
         return kept
@@ -160,6 +180,22 @@ class Trials:
             return self.tabulated(rows, None)
         victims = choose_victims(runner, state, pod, potential, pod.uid if own_uid is None else own_uid)
         return self.tabulated(rows, victims)
+
+    def _try_row(self, filters: RowFilters, pod: PodRecord, row: int, own_uid: str) -> RowTrial:
+        """The same for one row, without arrays."""
+        self.ranking.refresh()
+        found = [slot for slot, priority in self.ranking.on(row) if priority < pod.priority]
+        if not found:
+            return RowTrial(WITHOUT_VICTIMS)
+        violating = [False] * len(found)
+        if len(self._cluster.budgets):
+            starts, slots = np.array([0, len(found)]), np.array(found, dtype=np.int64)
+            violating = with_budgets(self._cluster, np.array([row]), starts, slots).violating.tolist()
+        records = list(map(self._cluster.pods.record, found))
+        refused, chosen = choose_victims_on(filters, pod, row, records, violating, own_uid)
+        if refused:
+            return RowTrial(refused)
+        return _row_trial(records, violating, chosen) if chosen else RowTrial(NOBODY_IN_THE_WAY)
 
     def _potential_victims(self, pod: PodRecord, rows: Int64s, may_disrupt: VictimFilter | None) -> PotentialVictims:
         """The lower-priority pods on ``rows``; rows that have none are left out."""
@@ -207,6 +243,20 @@ class Trials:
         criteria[3, at] = lengths
         criteria[4, at] = -np.minimum.reduceat(start_ns, firsts)
         return VictimLists(found, starts, chosen)
+
+
+def _row_trial(records: Sequence[PodRecord], violating: Sequence[bool], chosen: Sequence[int]) -> RowTrial:
+    """The trial on a row, by the places of its victims in ``records``, ascending."""
+    victims = [records[place] for place in chosen]
+    highest = victims[0].priority
+    key = (
+        sum(violating[place] for place in chosen),
+        highest,
+        sum(victim.priority + _PRIORITY_SHIFT for victim in victims),
+        len(victims),
+        -min(victim.start_ns for victim in victims if victim.priority == highest),
+    )
+    return RowTrial(0, key, tuple(victim.slot for victim in victims))
 
 
 def grouped(positions: Int64s, count: int) -> tuple[Int64s, Int64s]:

@@ -22,12 +22,14 @@ from podium.framework.kept_outcome import KeptOutcome
 from podium.framework.plugin import (
     ArrayFilterPlugin,
     FilterPlugin,
+    OneRowFilterPlugin,
     PodChangePlugin,
     PreFilterResult,
     PreparingPlugin,
     Scope,
 )
 from podium.framework.profile import Profile
+from podium.framework.row_filters import FEW_ROWS, RowFilters, has_one_row_form
 from podium.framework.scoring import Scoring
 from podium.framework.status import SUCCESS, Code, Status, unresolvable
 from podium.framework.verdicts import Outcome, Verdicts
@@ -87,6 +89,8 @@ class Runner:
         self.preparing = [plugin for plugin in profile.pre_bind if isinstance(plugin, PreparingPlugin)]
         self._filters = [_Filter(index, plugin) for index, plugin in enumerate(profile.filter, 1)]
         self._outcomes: KeptByClass[KeptOutcome] = KeptByClass(KEPT_CLASSES)
+        # By the plugins that are skipped.
+        self._one_by_one: dict[frozenset[str], list[tuple[int, OneRowFilterPlugin]] | None] = {}
         self._simple = [one for one in self._filters if one.array is None]
 
     def pre_enqueue(self, pod: PodRecord) -> Status:
@@ -150,6 +154,12 @@ class Runner:
         """Filter the live cluster, or some rows of it, with regard to nominated pods."""
         if rows is None and self.is_row_local(state):
             return self._filter_row_local(state, pod)
+        by_row = self.row_filters(state, pod) if rows is not None and len(rows) <= FEW_ROWS else None
+        if rows is not None and by_row is not None:
+            entries = [by_row.refused_at_last(pod, row, (), pod.uid) for row in rows.tolist()]
+            outcome = Outcome.of(np.array(entries, dtype=np.int64), {})
+            by_row.explain(pod, outcome.decoders)
+            return outcome
         view = View(self.cluster, rows)
         outcome = self._filter_kept(state, pod, view) if rows is None else self._filter(state, pod, view)
         if self.cluster.nominations:
@@ -169,6 +179,20 @@ class Runner:
         """Whether every filter that has something to say answers for a row from that row alone."""
         return not any(f.scope is Scope.CLUSTER and f.plugin.name not in state.skip_filter for f in self._filters)
 
+    def row_filters(self, state: CycleState, pod: PodRecord) -> RowFilters | None:
+        """The filters for one row at a time; None where some that has something to say has no such form."""
+        skipped = frozenset(state.skip_filter)
+        if skipped not in self._one_by_one:
+            if len(self._one_by_one) > KEPT_CLASSES:
+                self._one_by_one.clear()
+            asked = [f for f in self._filters if f.plugin.name not in skipped and f.scope is not Scope.NODE]
+            able = [(f.index, cast(OneRowFilterPlugin, f.plugin)) for f in asked if has_one_row_form(f.plugin)]
+            self._one_by_one[skipped] = able if len(able) == len(asked) and self.is_row_local(state) else None
+        filters = self._one_by_one[skipped]
+        if filters is None:
+            return None
+        return RowFilters(self.cluster.nominations, self._kept_of_nodes(state, pod), filters)
+
     def _filter_row_local(self, state: CycleState, pod: PodRecord) -> Outcome:
         """Filter all rows, keeping for the pod's class and priority what did not change.
 
@@ -185,6 +209,10 @@ class Runner:
 
         def compute(rows: Int64s, own_uid: str = "") -> Int64s:
             refused: Int64s = by_row.values[rows]
+            one_by_one = self.row_filters(state, pod) if len(rows) <= FEW_ROWS else None
+            if one_by_one is not None:
+                beside_each = [one_by_one.beside(pod, row, (), own_uid) for row in rows.tolist()]
+                return np.where(beside_each, beside_each, refused)
             if self.cluster.nominations:
                 positions, beside = self._beside(state, pod, View(self.cluster, rows), own_uid)
                 outcome = Outcome.of(refused, {})
@@ -232,25 +260,36 @@ class Runner:
 
     def kept_refusals(self, state: CycleState, pod: PodRecord) -> tuple[KeptRows, KeptRows]:
         """What is kept for the pod's class: the refusals that hang on the node object, and with those of its pods."""
-        nodes, skipped = self.cluster.nodes, frozenset(state.skip_filter)
-        by_node = self.cache.rows(pod.pod_class, (Scope.NODE, skipped))
-        by_row = self.cache.rows(pod.pod_class, (Scope.ROW, skipped))
-
-        def from_nodes(rows: Int64s | None) -> Int64s:
-            part = self._filter(state, pod, View(self.cluster, rows), Scope.NODE)
-            part.refused[~View(self.cluster, rows).take(nodes.present)] = Outcome.ABSENT
-            by_row.decoders.update(part.decoders)
-            return part.refused
+        nodes, by_node = self.cluster.nodes, self._kept_of_nodes(state, pod)
+        by_row = self.cache.rows(pod.pod_class, (Scope.ROW, frozenset(state.skip_filter)))
 
         def from_rows(rows: Int64s | None) -> Int64s:
+            by_row.decoders.update(by_node.decoders)
+            one_by_one = self.row_filters(state, pod) if rows is not None and len(rows) <= FEW_ROWS else None
+            if rows is not None and one_by_one is not None:
+                one_by_one.explain(pod, by_row.decoders)
+                return np.array([one_by_one.refused(pod, row) for row in rows.tolist()], dtype=np.int64)
             part = self._filter(state, pod, View(self.cluster, rows), Scope.ROW)
             part.merge(by_node.values if rows is None else by_node.values[rows])
             by_row.decoders.update(part.decoders)
             return part.refused
 
-        by_node.refresh(nodes.node_changes, nodes.count, from_nodes)
         by_row.refresh(nodes.changes, nodes.count, from_rows)
         return by_node, by_row
+
+    def _kept_of_nodes(self, state: CycleState, pod: PodRecord) -> KeptRows:
+        """What is kept for the pod's class: the refusals that hang on the node object."""
+        nodes = self.cluster.nodes
+        by_node = self.cache.rows(pod.pod_class, (Scope.NODE, frozenset(state.skip_filter)))
+
+        def from_nodes(rows: Int64s | None) -> Int64s:
+            part = self._filter(state, pod, View(self.cluster, rows), Scope.NODE)
+            part.refused[~View(self.cluster, rows).take(nodes.present)] = Outcome.ABSENT
+            by_node.decoders.update(part.decoders)
+            return part.refused
+
+        by_node.refresh(nodes.node_changes, nodes.count, from_nodes)
+        return by_node
 
     def _filter(self, state: CycleState, pod: PodRecord, view: View, scope: Scope | None = None) -> Outcome:
         outcome = Outcome(len(view))
