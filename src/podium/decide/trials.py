@@ -132,6 +132,7 @@ class Trials:
         """The trial on the row that a pod is nominated to, without that nomination; and what entries stand for then."""
         filters = runner.row_filters(state, pod)
         if filters is not None:
+            filters.explain(pod, decoders)
             return self._try_row(filters, pod, row, pod.uid), decoders
         table = self._try(runner, state, pod, np.array([row]), None)
         return table.trial(0), {**decoders, **table.decoders}

@@ -211,6 +211,7 @@ class Runner:
             refused: Int64s = by_row.values[rows]
             one_by_one = self.row_filters(state, pod) if len(rows) <= FEW_ROWS else None
             if one_by_one is not None:
+                one_by_one.explain(pod, kept.decoders)
                 beside_each = [one_by_one.beside(pod, row, (), own_uid) for row in rows.tolist()]
                 return np.where(beside_each, beside_each, refused)
             if self.cluster.nominations:
