@@ -26,7 +26,7 @@ from podium.decide.trial_table import (
 from podium.decide.victims import PotentialVictims, Victims, choose_victims, choose_victims_on, with_budgets
 from podium.framework.class_cache import KeptByClass
 from podium.framework.cycle_state import CycleState
-from podium.framework.row_filters import FEW_ROWS, RowFilters
+from podium.framework.row_filters import RowFilters
 from podium.framework.runner import Runner
 from podium.framework.status import Status
 from podium.framework.verdicts import Decoders, Outcome
@@ -147,7 +147,7 @@ class Trials:
         if rows is None:
             kept.replace(self._try(runner, state, pod, nodes.all_rows(), None, own_uid=""))
         elif len(rows):
-            one_by_one = runner.row_filters(state, pod) if len(rows) <= FEW_ROWS else None
+            one_by_one = runner.row_filters(state, pod, len(rows))
             if one_by_one is None:
                 kept.update(self._try(runner, state, pod, rows, None, own_uid=""), nodes.count)
             else:

@@ -89,6 +89,7 @@ class Runner:
         self.preparing = [plugin for plugin in profile.pre_bind if isinstance(plugin, PreparingPlugin)]
         self._filters = [_Filter(index, plugin) for index, plugin in enumerate(profile.filter, 1)]
         self._outcomes: KeptByClass[KeptOutcome] = KeptByClass(KEPT_CLASSES)
+        self.few_rows = FEW_ROWS
         # By the plugins that are skipped.
         self._one_by_one: dict[frozenset[str], list[tuple[int, OneRowFilterPlugin]] | None] = {}
         self._simple = [one for one in self._filters if one.array is None]
@@ -154,11 +155,11 @@ class Runner:
         """Filter the live cluster, or some rows of it, with regard to nominated pods."""
         if rows is None and self.is_row_local(state):
             return self._filter_row_local(state, pod)
-        by_row = self.row_filters(state, pod) if rows is not None and len(rows) <= FEW_ROWS else None
-        if rows is not None and by_row is not None:
-            entries = [by_row.refused_at_last(pod, row, (), pod.uid) for row in rows.tolist()]
+        one_by_one = None if rows is None else self._known_row_filters(state, pod, len(rows))
+        if rows is not None and one_by_one is not None:
+            entries = [one_by_one.refused_at_last(pod, row, (), pod.uid) for row in rows.tolist()]
             outcome = Outcome.of(np.array(entries, dtype=np.int64), {})
-            by_row.explain(pod, outcome.decoders)
+            one_by_one.explain(pod, outcome.decoders)
             return outcome
         view = View(self.cluster, rows)
         outcome = self._filter_kept(state, pod, view) if rows is None else self._filter(state, pod, view)
@@ -179,8 +180,14 @@ class Runner:
         """Whether every filter that has something to say answers for a row from that row alone."""
         return not any(f.scope is Scope.CLUSTER and f.plugin.name not in state.skip_filter for f in self._filters)
 
-    def row_filters(self, state: CycleState, pod: PodRecord) -> RowFilters | None:
-        """The filters for one row at a time; None where some that has something to say has no such form."""
+    def row_filters(self, state: CycleState, pod: PodRecord, rows: int = 1) -> RowFilters | None:
+        """The filters for one row at a time, to be asked about so many.
+
+        None where some filter that has something to say has no such form, or there are so many rows that arrays are
+        quicker.
+        """
+        if rows > self.few_rows:
+            return None
         skipped = frozenset(state.skip_filter)
         if skipped not in self._one_by_one:
             if len(self._one_by_one) > KEPT_CLASSES:
@@ -193,6 +200,11 @@ class Runner:
             return None
         return RowFilters(self.cluster.nominations, self._kept_of_nodes(state, pod), filters)
 
+    def _known_row_filters(self, state: CycleState, pod: PodRecord, rows: int) -> RowFilters | None:
+        """The same for a class of which something is kept already: few rows are no reason to look at all nodes."""
+        by_node = self.cache.rows(pod.pod_class, (Scope.NODE, frozenset(state.skip_filter)))
+        return None if by_node.position < 0 else self.row_filters(state, pod, rows)
+
     def _filter_row_local(self, state: CycleState, pod: PodRecord) -> Outcome:
         """Filter all rows, keeping for the pod's class and priority what did not change.
 
@@ -204,12 +216,11 @@ class Runner:
         nodes = self.cluster.nodes
         kept = self._outcomes.get(pod.pod_class, (frozenset(state.skip_filter), pod.priority), KeptOutcome)
         _, by_row = self.kept_refusals(state, pod)
-
         kept.decoders.update(by_row.decoders)
 
         def compute(rows: Int64s, own_uid: str = "") -> Int64s:
             refused: Int64s = by_row.values[rows]
-            one_by_one = self.row_filters(state, pod) if len(rows) <= FEW_ROWS else None
+            one_by_one = self.row_filters(state, pod, len(rows))
             if one_by_one is not None:
                 one_by_one.explain(pod, kept.decoders)
                 beside_each = [one_by_one.beside(pod, row, (), own_uid) for row in rows.tolist()]
@@ -266,7 +277,7 @@ class Runner:
 
         def from_rows(rows: Int64s | None) -> Int64s:
             by_row.decoders.update(by_node.decoders)
-            one_by_one = self.row_filters(state, pod) if rows is not None and len(rows) <= FEW_ROWS else None
+            one_by_one = None if rows is None else self.row_filters(state, pod, len(rows))
             if rows is not None and one_by_one is not None:
                 one_by_one.explain(pod, by_row.decoders)
                 return np.array([one_by_one.refused(pod, row) for row in rows.tolist()], dtype=np.int64)
