@@ -147,6 +147,19 @@ def test_equal_pods_share_their_trials_except_for_their_own_nominations() -> Non
     assert victims == {"p1": ["default/s"], "p2": ["default/r", "default/s"]}
 
 
+def test_what_is_tried_for_a_pod_on_its_nominated_node_is_not_what_others_of_its_class_are_told() -> None:
+    """They would have to fit beside it there."""
+    lesser = pod("q", on="n", cpu=1, priority=1), pod("r", on="m", cpu=1, priority=2)
+    cluster = cluster_of(node("n", cpu=1), node("m", cpu=1), *lesser)
+    runner = plain_runner(cluster)
+    first, second = cluster.read(pod("p1", priority=5, cpu=1)), cluster.read(pod("p2", priority=5, cpu=1))
+    cluster.nominations.put(first, "n")
+
+    chosen = [answers(runner, one)["chosen"] for one in (first, second, first, second)]
+
+    assert chosen == ["n", "m", "n", "m"]
+
+
 def test_pods_of_one_class_and_different_priorities_do_not_share_trials() -> None:
     cluster = cluster_of(node("n", cpu=1), pod("q", on="n", priority=3, cpu=1))
     runner = plain_runner(cluster)

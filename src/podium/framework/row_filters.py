@@ -47,6 +47,10 @@ class RowFilters:
         self._of_nodes = of_nodes
         self._filters = filters
 
+    def is_right_at(self, position: int) -> bool:
+        """Whether no node has changed up to a position of the log of changes to node objects."""
+        return self._of_nodes.position == position
+
     def refused(
         self, pod: PodRecord, row: int, gone: Sequence[PodRecord] = (), joined: Sequence[PodRecord] = ()
     ) -> int:

@@ -35,6 +35,7 @@ from podium.framework.status import SUCCESS, Code, Status, unresolvable
 from podium.framework.verdicts import Outcome, Verdicts
 
 KEPT_CLASSES = 64
+_ROW_FILTERS = "podium/row-filters"
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,6 +93,7 @@ class Runner:
         self.few_rows = FEW_ROWS
         # By the plugins that are skipped.
         self._one_by_one: dict[frozenset[str], list[tuple[int, OneRowFilterPlugin]] | None] = {}
+        self._wide_filters = {one.plugin.name for one in self._filters if one.scope is Scope.CLUSTER}
         self._simple = [one for one in self._filters if one.array is None]
 
     def pre_enqueue(self, pod: PodRecord) -> Status:
@@ -178,7 +180,7 @@ class Runner:
 
     def is_row_local(self, state: CycleState) -> bool:
         """Whether every filter that has something to say answers for a row from that row alone."""
-        return not any(f.scope is Scope.CLUSTER and f.plugin.name not in state.skip_filter for f in self._filters)
+        return self._wide_filters <= state.skip_filter
 
     def row_filters(self, state: CycleState, pod: PodRecord, rows: int = 1) -> RowFilters | None:
         """The filters for one row at a time, to be asked about so many.
@@ -188,6 +190,10 @@ class Runner:
         """
         if rows > self.few_rows:
             return None
+        # Kept for the attempt.
+        known: RowFilters | None = state.get(_ROW_FILTERS)
+        if known is not None and known.is_right_at(self.cluster.nodes.node_changes.position):
+            return known
         skipped = frozenset(state.skip_filter)
         if skipped not in self._one_by_one:
             if len(self._one_by_one) > KEPT_CLASSES:
@@ -198,7 +204,8 @@ class Runner:
         filters = self._one_by_one[skipped]
         if filters is None:
             return None
-        return RowFilters(self.cluster.nominations, self._kept_of_nodes(state, pod), filters)
+        found = state[_ROW_FILTERS] = RowFilters(self.cluster.nominations, self._kept_of_nodes(state, pod), filters)
+        return found
 
     def _known_row_filters(self, state: CycleState, pod: PodRecord, rows: int) -> RowFilters | None:
         """The same for a class of which something is kept already: few rows are no reason to look at all nodes."""
