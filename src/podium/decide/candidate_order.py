@@ -25,8 +25,8 @@ _SPARE_KEYS = 64
 class CandidateOrder:
     """Rows by their keys; equals by the hashes of their nodes' names, then by row.
 
-    It holds a few numbers for each candidate it began with, and a bucket entry for each that changed or whose turn
-    came. A row has one key at a time.
+    It holds at most eight numbers for each candidate that it began with, and an entry in a bucket for each that came
+    later or whose turn came. A row has one key at a time.
     """
 
     def __init__(self, rows: Int64s, criteria: Int64s, name_hashes: UInt64s) -> None:
@@ -36,12 +36,13 @@ class CandidateOrder:
         """
         order = np.lexsort((name_hashes, *criteria[::-1]))
         self._rows = rows[order]
-        self._criteria = criteria[:, order]
         self._hashes = name_hashes[order]
+        criteria = criteria[:, order]
         fresh = np.ones(len(rows), dtype=np.bool_)
-        fresh[1:] = (self._criteria[:, 1:] != self._criteria[:, :-1]).any(axis=0)
-        # Where each group of equals begins, and the end.
-        self._starts = [*np.flatnonzero(fresh).tolist(), len(rows)]
+        fresh[1:] = (criteria[:, 1:] != criteria[:, :-1]).any(axis=0)
+        # Where each group of equals begins, and the end; and their keys.
+        self._starts: Int64s = np.concatenate([np.flatnonzero(fresh), [len(rows)]])
+        self._criteria = criteria[:, fresh]
         self._next = 0
         self._next_key: Key | None = None
         self._is_sorted: Bools = np.zeros(int(rows[-1]) + 1 if len(rows) else 0, dtype=np.bool_)
@@ -96,7 +97,7 @@ class CandidateOrder:
 
     def _make_up(self, key: Key) -> None:
         """Put those of the next group that are still in their sorted place into a bucket."""
-        some = slice(self._starts[self._next], self._starts[self._next + 1])
+        some = slice(*self._starts[self._next : self._next + 2].tolist())
         left = self._is_sorted[self._rows[some]]
         rows, hashes = self._rows[some][left].tolist(), self._hashes[some][left].tolist()
         self._is_sorted[rows] = False
@@ -112,7 +113,7 @@ class CandidateOrder:
     def _advance(self) -> None:
         """Find the next group, if there is one."""
         is_over = self._next + 1 == len(self._starts)
-        self._next_key = None if is_over else tuple(self._criteria[:, self._starts[self._next]].tolist())
+        self._next_key = None if is_over else tuple(self._criteria[:, self._next].tolist())
 
     def _sweep(self) -> None:
         """Forget keys without candidates."""
