@@ -15,27 +15,23 @@ from podium.cluster.cluster import Cluster
 from podium.cluster.pods import PodRecord
 from podium.cluster.view import View
 from podium.cluster.worlds import Worlds
-from podium.framework.class_cache import ClassCache, KeptByClass, KeptRows
+from podium.framework.class_cache import ClassCache
 from podium.framework.cycle_state import CycleState
 from podium.framework.errors import Calling, PluginError
-from podium.framework.kept_outcome import KeptOutcome
+from podium.framework.kept_filters import KEPT_CLASSES, KeptFilters
 from podium.framework.plugin import (
     ArrayFilterPlugin,
     FilterPlugin,
-    OneRowFilterPlugin,
     PodChangePlugin,
     PreFilterResult,
     PreparingPlugin,
     Scope,
 )
 from podium.framework.profile import Profile
-from podium.framework.row_filters import FEW_ROWS, RowFilters, has_one_row_form
+from podium.framework.row_filters import RowFilters
 from podium.framework.scoring import Scoring
 from podium.framework.status import SUCCESS, Code, Status, unresolvable
 from podium.framework.verdicts import Outcome, Verdicts
-
-KEPT_CLASSES = 64
-_ROW_FILTERS = "podium/row-filters"
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,11 +85,8 @@ class Runner:
         # Those of PreBind that make something ready.
         self.preparing = [plugin for plugin in profile.pre_bind if isinstance(plugin, PreparingPlugin)]
         self._filters = [_Filter(index, plugin) for index, plugin in enumerate(profile.filter, 1)]
-        self._outcomes: KeptByClass[KeptOutcome] = KeptByClass(KEPT_CLASSES)
-        self.few_rows = FEW_ROWS
-        # By the plugins that are skipped.
-        self._one_by_one: dict[frozenset[str], list[tuple[int, OneRowFilterPlugin]] | None] = {}
         self._wide_filters = {one.plugin.name for one in self._filters if one.scope is Scope.CLUSTER}
+        self.kept = KeptFilters(self, self.cache, self._filters)
         self._simple = [one for one in self._filters if one.array is None]
 
     def pre_enqueue(self, pod: PodRecord) -> Status:
@@ -155,27 +148,27 @@ class Runner:
 
     def filter(self, state: CycleState, pod: PodRecord, rows: Int64s | None = None) -> Outcome:
         """Filter the live cluster, or some rows of it, with regard to nominated pods."""
-        if rows is None and self.is_row_local(state):
-            return self._filter_row_local(state, pod)
-        one_by_one = None if rows is None else self._known_row_filters(state, pod, len(rows))
-        if rows is not None and one_by_one is not None:
-            entries = [one_by_one.refused_at_last(pod, row, (), pod.uid) for row in rows.tolist()]
-            outcome = Outcome.of(np.array(entries, dtype=np.int64), {})
-            one_by_one.explain(pod, outcome.decoders)
-            return outcome
         view = View(self.cluster, rows)
-        outcome = self._filter_kept(state, pod, view) if rows is None else self._filter(state, pod, view)
+        if rows is not None:
+            outcome = self.kept.filter_few(state, pod, rows)
+            if outcome is not None:
+                return outcome
+            outcome = self.filter_view(state, pod, view)
+        elif self.is_row_local(state):
+            return self.kept.filter_all(state, pod)
+        else:
+            _, by_row = self.kept.refusals(state, pod)
+            outcome = Outcome.of(by_row.values.copy(), dict(by_row.decoders))
+            self._filter_into(outcome, state, pod, view, Scope.CLUSTER)
         if self.cluster.nominations:
-            positions, beside = self._beside(state, pod, view, pod.uid)
-            outcome.override(positions, beside)
+            outcome.override(*self.beside(state, pod, view, pod.uid))
         return outcome
 
     def filter_worlds(self, state: CycleState, pod: PodRecord, worlds: Worlds, own_uid: str) -> Outcome:
         """Filter worlds, with regard to nominated pods; the nomination of ``own_uid`` does not count."""
-        outcome = self._filter(state, pod, worlds)
+        outcome = self.filter_view(state, pod, worlds)
         if self.cluster.nominations:
-            positions, beside = self._beside(state, pod, worlds, own_uid)
-            outcome.override(positions, beside)
+            outcome.override(*self.beside(state, pod, worlds, own_uid))
         return outcome
 
     def is_row_local(self, state: CycleState) -> bool:
@@ -188,62 +181,9 @@ class Runner:
         None where some filter that has something to say has no such form, or there are so many rows that arrays are
         quicker.
         """
-        if rows > self.few_rows:
-            return None
-        # Kept for the attempt.
-        known: RowFilters | None = state.get(_ROW_FILTERS)
-        if known is not None and known.is_right_at(self.cluster.nodes.node_changes.position):
-            return known
-        skipped = frozenset(state.skip_filter)
-        if skipped not in self._one_by_one:
-            if len(self._one_by_one) > KEPT_CLASSES:
-                self._one_by_one.clear()
-            asked = [f for f in self._filters if f.plugin.name not in skipped and f.scope is not Scope.NODE]
-            able = [(f.index, cast(OneRowFilterPlugin, f.plugin)) for f in asked if has_one_row_form(f.plugin)]
-            self._one_by_one[skipped] = able if len(able) == len(asked) and self.is_row_local(state) else None
-        filters = self._one_by_one[skipped]
-        if filters is None:
-            return None
-        found = state[_ROW_FILTERS] = RowFilters(self.cluster.nominations, self._kept_of_nodes(state, pod), filters)
-        return found
+        return self.kept.row_filters(state, pod, rows)
 
-    def _known_row_filters(self, state: CycleState, pod: PodRecord, rows: int) -> RowFilters | None:
-        """The same for a class of which something is kept already: few rows are no reason to look at all nodes."""
-        by_node = self.cache.rows(pod.pod_class, (Scope.NODE, frozenset(state.skip_filter)))
-        return None if by_node.position < 0 else self.row_filters(state, pod, rows)
-
-    def _filter_row_local(self, state: CycleState, pod: PodRecord) -> Outcome:
-        """Filter all rows, keeping for the pod's class and priority what did not change.
-
-        Where pods of equal or higher priority are nominated, ``pod`` must also fit beside them. A refusal beside them
-        is the answer for that node, whatever the plain one was (RunFilterPluginsWithNominatedPods tries that first).
-
-        What is kept counts the pod's own nomination too; that row is looked at again without it.
-        """
-        nodes = self.cluster.nodes
-        kept = self._outcomes.get(pod.pod_class, (frozenset(state.skip_filter), pod.priority), KeptOutcome)
-        _, by_row = self.kept_refusals(state, pod)
-        kept.decoders.update(by_row.decoders)
-
-        def compute(rows: Int64s, own_uid: str = "") -> Int64s:
-            refused: Int64s = by_row.values[rows]
-            one_by_one = self.row_filters(state, pod, len(rows))
-            if one_by_one is not None:
-                one_by_one.explain(pod, kept.decoders)
-                beside_each = [one_by_one.beside(pod, row, (), own_uid) for row in rows.tolist()]
-                return np.where(beside_each, beside_each, refused)
-            if self.cluster.nominations:
-                positions, beside = self._beside(state, pod, View(self.cluster, rows), own_uid)
-                outcome = Outcome.of(refused, {})
-                outcome.override(positions, beside)
-                kept.decoders.update(beside.decoders)
-            return refused
-
-        kept.refresh(nodes.changes, nodes.all_rows(), compute)
-        own = nodes.row_of.get(pod.nominated_node_name, -1)
-        return kept.outcome() if own < 0 else kept.outcome_but(own, int(compute(np.array([own]), pod.uid)[0]))
-
-    def _beside(self, state: CycleState, pod: PodRecord, view: View, own_uid: str) -> tuple[Int64s, Outcome]:
+    def beside(self, state: CycleState, pod: PodRecord, view: View, own_uid: str) -> tuple[Int64s, Outcome]:
         """The positions with nominated pods that count for ``pod``, and whether it fits beside them there."""
         positions, nominated = self._nominated(pod.priority, own_uid, view)
         beside = np.array(sorted(set(positions)), dtype=np.int64)
@@ -251,7 +191,7 @@ class Runner:
             return beside, Outcome(0)
         worlds = view.at(beside) if isinstance(view, Worlds) else Worlds(self.cluster, view.rows[beside])
         worlds.join(np.searchsorted(beside, positions), nominated)
-        return beside, self._filter(state, pod, worlds)
+        return beside, self.filter_view(state, pod, worlds)
 
     def _nominated(self, priority: int, own_uid: str, view: View) -> tuple[list[int], list[PodRecord]]:
         """Nominated pods of at least ``priority``, all but one's own, with their positions in the view, ascending."""
@@ -270,47 +210,8 @@ class Runner:
         ]
         return [position for position, _ in found], [pod for _, pod in found]
 
-    def _filter_kept(self, state: CycleState, pod: PodRecord, view: View) -> Outcome:
-        """Filter all rows, keeping for the pod's class what only a changed row can change."""
-        _, by_row = self.kept_refusals(state, pod)
-        outcome = Outcome.of(by_row.values.copy(), dict(by_row.decoders))
-        self._filter_into(outcome, state, pod, view, Scope.CLUSTER)
-        return outcome
-
-    def kept_refusals(self, state: CycleState, pod: PodRecord) -> tuple[KeptRows, KeptRows]:
-        """What is kept for the pod's class: the refusals that hang on the node object, and with those of its pods."""
-        nodes, by_node = self.cluster.nodes, self._kept_of_nodes(state, pod)
-        by_row = self.cache.rows(pod.pod_class, (Scope.ROW, frozenset(state.skip_filter)))
-
-        def from_rows(rows: Int64s | None) -> Int64s:
-            by_row.decoders.update(by_node.decoders)
-            one_by_one = None if rows is None else self.row_filters(state, pod, len(rows))
-            if rows is not None and one_by_one is not None:
-                one_by_one.explain(pod, by_row.decoders)
-                return np.array([one_by_one.refused(pod, row) for row in rows.tolist()], dtype=np.int64)
-            part = self._filter(state, pod, View(self.cluster, rows), Scope.ROW)
-            part.merge(by_node.values if rows is None else by_node.values[rows])
-            by_row.decoders.update(part.decoders)
-            return part.refused
-
-        by_row.refresh(nodes.changes, nodes.count, from_rows)
-        return by_node, by_row
-
-    def _kept_of_nodes(self, state: CycleState, pod: PodRecord) -> KeptRows:
-        """What is kept for the pod's class: the refusals that hang on the node object."""
-        nodes = self.cluster.nodes
-        by_node = self.cache.rows(pod.pod_class, (Scope.NODE, frozenset(state.skip_filter)))
-
-        def from_nodes(rows: Int64s | None) -> Int64s:
-            part = self._filter(state, pod, View(self.cluster, rows), Scope.NODE)
-            part.refused[~View(self.cluster, rows).take(nodes.present)] = Outcome.ABSENT
-            by_node.decoders.update(part.decoders)
-            return part.refused
-
-        by_node.refresh(nodes.node_changes, nodes.count, from_nodes)
-        return by_node
-
-    def _filter(self, state: CycleState, pod: PodRecord, view: View, scope: Scope | None = None) -> Outcome:
+    def filter_view(self, state: CycleState, pod: PodRecord, view: View, scope: Scope | None = None) -> Outcome:
+        """Run the filters of one scope (None: all) that have something to say; nominated pods are not regarded."""
         outcome = Outcome(len(view))
         self._filter_into(outcome, state, pod, view, scope)
         return outcome
