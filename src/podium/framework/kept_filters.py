@@ -6,8 +6,9 @@ Source of the rule for nominated pods: pkg/scheduler/framework/runtime/framework
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Protocol, cast
+from weakref import ref
 
 import numpy as np
 
@@ -25,7 +26,6 @@ if TYPE_CHECKING:
     from podium.framework.runner import Runner
 
 KEPT_CLASSES = 64
-_ROW_FILTERS = "podium/row-filters"
 
 
 class PlacedFilter(Protocol):
@@ -51,6 +51,8 @@ class KeptFilters:
         # By the plugins that are skipped.
         self._one_by_one: dict[frozenset[str], list[tuple[int, OneRowFilterPlugin]] | None] = {}
         self.few_rows = FEW_ROWS
+        # Those of the attempt that was made last.
+        self._newest: tuple[Callable[[], CycleState | None], RowFilters | None] = (_nobody, None)
 
     def filter_all(self, state: CycleState, pod: PodRecord) -> Outcome:
         """Filter all rows with regard to nominated pods, where every filter answers for a row from that row alone.
@@ -99,14 +101,14 @@ class KeptFilters:
         """The filters for one row at a time, to be asked about so many; None where arrays are needed, or quicker."""
         if rows > self.few_rows:
             return None
-        # Kept for the attempt.
-        known: RowFilters | None = state.get(_ROW_FILTERS)
-        if known is not None and known.is_right_at(self._cluster.nodes.node_changes.position):
+        attempt, known = self._newest
+        if attempt() is state and known is not None and known.is_right_at(self._cluster.nodes.node_changes.position):
             return known
         filters = self._with_one_row_form(state)
         if filters is None:
             return None
-        found = state[_ROW_FILTERS] = RowFilters(self._cluster.nominations, self._of_nodes(state, pod), filters)
+        found = RowFilters(self._cluster.nominations, self._of_nodes(state, pod), filters)
+        self._newest = ref(state), found
         return found
 
     def refusals(self, state: CycleState, pod: PodRecord) -> tuple[KeptRows, KeptRows]:
@@ -154,3 +156,7 @@ class KeptFilters:
             is_possible = len(able) == len(asked) and all(one.scope is Scope.ROW for one in asked)
             self._one_by_one[skipped] = able if is_possible else None
         return self._one_by_one[skipped]
+
+
+def _nobody() -> None:
+    return None
