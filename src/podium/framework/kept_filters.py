@@ -13,6 +13,7 @@ from weakref import ref
 import numpy as np
 
 from podium.cluster.arrays import Int64s
+from podium.cluster.pod_class import PodClass
 from podium.cluster.pods import PodRecord
 from podium.cluster.view import View
 from podium.framework.class_cache import ClassCache, KeptByClass, KeptRows
@@ -51,8 +52,12 @@ class KeptFilters:
         # By the plugins that are skipped.
         self._one_by_one: dict[frozenset[str], list[tuple[int, OneRowFilterPlugin]] | None] = {}
         self.few_rows = FEW_ROWS
-        # Those of the attempt that was made last.
-        self._newest: tuple[Callable[[], CycleState | None], RowFilters | None] = (_nobody, None)
+        # Those asked for last, with the class and the plugins that are skipped.
+        self._newest: tuple[Callable[[], PodClass | None], frozenset[str], RowFilters | None] = (
+            _nobody,
+            frozenset(),
+            None,
+        )
 
     def filter_all(self, state: CycleState, pod: PodRecord) -> Outcome:
         """Filter all rows with regard to nominated pods, where every filter answers for a row from that row alone.
@@ -101,14 +106,19 @@ class KeptFilters:
         """The filters for one row at a time, to be asked about so many; None where arrays are needed, or quicker."""
         if rows > self.few_rows:
             return None
-        attempt, known = self._newest
-        if attempt() is state and known is not None and known.is_right_at(self._cluster.nodes.node_changes.position):
+        pod_class, skipped, known = self._newest
+        if (
+            known is not None
+            and pod_class() is pod.pod_class
+            and skipped == state.skip_filter
+            and known.is_right_at(self._cluster.nodes.node_changes.position)
+        ):
             return known
         filters = self._with_one_row_form(state)
         if filters is None:
             return None
         found = RowFilters(self._cluster.nominations, self._of_nodes(state, pod), filters)
-        self._newest = ref(state), found
+        self._newest = ref(pod.pod_class), frozenset(state.skip_filter), found
         return found
 
     def refusals(self, state: CycleState, pod: PodRecord) -> tuple[KeptRows, KeptRows]:
