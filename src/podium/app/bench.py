@@ -20,7 +20,7 @@ from podium.api.pod import Pod
 from podium.app.bench_workloads import WORKLOADS, Workload
 from podium.app.explain import Explainer
 from podium.framework.feature_gates import FeatureGates
-from podium.machines.actions import Action, Bind, DeletePod, ReportUnschedulable
+from podium.machines.actions import Action, Bind, DeleteObject, ReportUnschedulable
 from podium.machines.observations import Answered, Changed, Gone, Tick
 from podium.machines.scheduling.scheduler import Scheduler
 
@@ -99,7 +99,7 @@ class BenchDriver:
                 case Bind(uid=uid, node_name=node_name):
                     self.bound.append(uid)
                     self._change(uid, spec=msgspec.structs.replace(self.pods[uid].spec, node_name=node_name))
-                case DeletePod(uid=uid):
+                case DeleteObject(kind="Pod", uid=uid):
                     self.preempted += 1
                     self.end(uid)
                 case ReportUnschedulable(uid=uid, nominated_node_name=str() as name):

@@ -12,22 +12,26 @@ import numpy as np
 
 from podium.cluster.arrays import Int64s
 from podium.cluster.cluster import Cluster
+from podium.cluster.pod_class import PodClass
 from podium.cluster.pods import PodRecord
 from podium.cluster.view import View
 from podium.cluster.worlds import Worlds
 from podium.framework.class_cache import ClassCache
 from podium.framework.cycle_state import CycleState
-from podium.framework.errors import Calling, PluginError
+from podium.framework.errors import Calling, PluginError, failure, is_failure
 from podium.framework.kept_filters import KEPT_CLASSES, KeptFilters
 from podium.framework.plugin import (
     ArrayFilterPlugin,
+    ClassFilterPlugin,
     FilterPlugin,
     PodChangePlugin,
+    PreFilterPlugin,
     PreFilterResult,
     PreparingPlugin,
     Scope,
 )
 from podium.framework.profile import Profile
+from podium.framework.rankings import Rankings
 from podium.framework.row_filters import RowFilters
 from podium.framework.scoring import Scoring
 from podium.framework.status import SUCCESS, Code, Status, unresolvable
@@ -41,6 +45,17 @@ class PreFiltered:
     status: Status
     rows: Int64s | None = None
     plugins: tuple[str, ...] = ()
+
+
+_EVERY_NODE = PreFiltered(SUCCESS)
+
+
+@dataclass(frozen=True, slots=True)
+class _Asked:
+    """The PreFilter plugins that may have something to say to the pods of a class, and the names of the others."""
+
+    plugins: list[PreFilterPlugin]
+    skipping: list[str]
 
 
 class _Filter:
@@ -88,6 +103,9 @@ class Runner:
         self._wide_filters = {one.plugin.name for one in self._filters if one.scope is Scope.CLUSTER}
         self.kept = KeptFilters(self, self.cache, self._filters)
         self._simple = [one for one in self._filters if one.array is None]
+        # Tells this runner's own from another's in a class's memo.
+        self._asked_key = object()
+        self.rankings = Rankings(self)
 
     def pre_enqueue(self, pod: PodRecord) -> Status:
         """Whether the pod may be attempted at all: success, or the answer of the first PreEnqueue that holds it back.
@@ -121,9 +139,12 @@ class Runner:
         names: frozenset[str] | None = None
         narrowing: list[str] = []
         rejected: Status | None = None
-        for plugin in self.profile.pre_filter:
-            with Calling(plugin.name, "PreFilter", pod):
-                answer = plugin.pre_filter(state, pod, self.cluster)
+        asked = self._asked_about(pod.pod_class)
+        state.skip_filter.update(asked.skipping)
+        for plugin in asked.plugins:
+            answer = self._ask_pre_filter(plugin, state, pod)
+            if answer is SUCCESS:
+                continue
             status, named = (
                 (answer.status, answer.node_names) if isinstance(answer, PreFilterResult) else (answer, None)
             )
@@ -138,13 +159,37 @@ class Runner:
                 names = named if names is None else names & named
                 if not names:
                     return PreFiltered(_nothing_left(narrowing))
-        if rejected is not None:
-            return PreFiltered(rejected)
+        return PreFiltered(rejected) if rejected is not None else self._narrowed(names, narrowing)
+
+    def _narrowed(self, names: frozenset[str] | None, plugins: list[str]) -> PreFiltered:
+        """The rows of the nodes that some plugins named; None means every node."""
         if names is None:
-            return PreFiltered(SUCCESS)
+            return _EVERY_NODE
         row_of = self.cluster.nodes.row_of
         rows = np.array(sorted(row_of[name] for name in names if name in row_of), dtype=np.int64)
-        return PreFiltered(SUCCESS, rows, tuple(sorted(narrowing)))
+        return PreFiltered(SUCCESS, rows, tuple(sorted(plugins)))
+
+    def _asked_about(self, pod_class: PodClass) -> _Asked:
+        known: _Asked | None = pod_class.memo.get(self._asked_key)
+        if known is None:
+            plugins = self.profile.pre_filter
+            skipping = [p.name for p in plugins if isinstance(p, ClassFilterPlugin) and p.never_filters(pod_class)]
+            asked = [plugin for plugin in plugins if plugin.name not in skipping]
+            known = pod_class.memo[self._asked_key] = _Asked(asked, skipping)
+        return known
+
+    def _ask_pre_filter(self, plugin: PreFilterPlugin, state: CycleState, pod: PodRecord) -> PreFilterResult | Status:
+        # As `Calling` does it, which would cost as much as most plugins take to answer.
+        try:
+            return plugin.pre_filter(state, pod, self.cluster)
+        except BaseException as error:
+            if is_failure(error) and not isinstance(error, PluginError):
+                raise failure(error, plugin.name, "PreFilter", pod) from error
+            raise
+
+    def filters_of(self, state: CycleState) -> list[_Filter]:
+        """The filters that have something to say about the pod of this attempt."""
+        return [one for one in self._filters if one.plugin.name not in state.skip_filter]
 
     def filter(self, state: CycleState, pod: PodRecord, rows: Int64s | None = None) -> Outcome:
         """Filter the live cluster, or some rows of it, with regard to nominated pods."""
@@ -209,6 +254,10 @@ class Runner:
             if pod.priority >= priority and pod.uid != own_uid
         ]
         return [position for position, _ in found], [pod for _, pod in found]
+
+    def filter_rows_of(self, state: CycleState, pod: PodRecord, rows: Int64s, scope: Scope) -> Outcome:
+        """What the filters of one scope say of some rows, without regard to nominated pods."""
+        return self.filter_view(state, pod, View(self.cluster, rows), scope)
 
     def filter_view(self, state: CycleState, pod: PodRecord, view: View, scope: Scope | None = None) -> Outcome:
         """Run the filters of one scope (None: all) that have something to say; nominated pods are not regarded."""
