@@ -35,6 +35,8 @@ _VICTIMS = CRITERIA.index("fewest victims")
 # Shifts priorities, which may be negative, so that fewer victims always weigh less than more of them.
 _PRIORITY_SHIFT = 2**31
 _KEPT_CLASSES = 64
+# Up to how many pods on some rows these are tried one by one. For each pod that is given back the others are added up.
+_FEW_PODS = 128
 
 # Which of the lower-priority pods in some slots the preemptor may disrupt: ``[slots]``.
 VictimFilter = Callable[[PodRecord, Int64s], Bools]
@@ -147,7 +149,8 @@ class Trials:
         if rows is None:
             kept.replace(self._try(runner, state, pod, nodes.all_rows(), None, own_uid=""))
         elif len(rows):
-            one_by_one = runner.row_filters(state, pod, len(rows))
+            has_few_pods = int(nodes.pod_count[rows].sum()) <= _FEW_PODS
+            one_by_one = runner.row_filters(state, pod, len(rows)) if has_few_pods else None
             if one_by_one is None:
                 kept.update(self._try(runner, state, pod, rows, None, own_uid=""), nodes.count)
             else:
