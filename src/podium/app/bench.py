@@ -82,7 +82,7 @@ class BenchDriver:
 
     def attempt(self) -> bool:
         """Let the scheduler make one attempt; False if it has nothing to attempt now."""
-        if self.scheduler.next_deadline() != 0:
+        if self.scheduler.deadline().time_ns != 0:
             return False
         self.now += _STEP_NS
         start = perf_counter_ns()

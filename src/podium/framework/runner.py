@@ -5,31 +5,31 @@ Source: pkg/scheduler/framework/runtime/framework.go.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import cast
 
 import numpy as np
 
 from podium.cluster.arrays import Int64s
 from podium.cluster.cluster import Cluster
-from podium.cluster.pod_class import PodClass
 from podium.cluster.pods import PodRecord
 from podium.cluster.view import View
 from podium.cluster.worlds import Worlds
 from podium.framework.class_cache import ClassCache
 from podium.framework.cycle_state import CycleState
-from podium.framework.errors import Calling, PluginError, failure, is_failure
+from podium.framework.errors import Calling, PluginError
 from podium.framework.kept_filters import KEPT_CLASSES, KeptFilters
 from podium.framework.plugin import (
     ArrayFilterPlugin,
-    ClassFilterPlugin,
+    CellFilterPlugin,
     FilterPlugin,
     PodChangePlugin,
-    PreFilterPlugin,
-    PreFilterResult,
     PreparingPlugin,
+    RowFilterPlugin,
     Scope,
+    is_own,
 )
+from podium.framework.pre_filters import PreFiltered, PreFilters, rejection, says
 from podium.framework.profile import Profile
 from podium.framework.rankings import Rankings
 from podium.framework.row_filters import RowFilters
@@ -38,40 +38,22 @@ from podium.framework.status import SUCCESS, Code, Status, unresolvable
 from podium.framework.verdicts import Outcome, Verdicts
 
 
-@dataclass(frozen=True, slots=True)
-class PreFiltered:
-    """The result of all PreFilters. ``rows`` None means every node; ``plugins`` are those that named nodes."""
-
-    status: Status
-    rows: Int64s | None = None
-    plugins: tuple[str, ...] = ()
-
-
-_EVERY_NODE = PreFiltered(SUCCESS)
-
-
-@dataclass(frozen=True, slots=True)
-class _Asked:
-    """The PreFilter plugins that may have something to say to the pods of a class, and the names of the others."""
-
-    plugins: list[PreFilterPlugin]
-    skipping: list[str]
-
-
 class _Filter:
-    """A Filter plugin with its place in the profile; ``array`` is None for a plugin in the simple form.
+    """A Filter plugin with its place in the profile; None for the forms that it does not have, or is not asked in.
 
     ``statuses`` are the answers that a plugin in the simple form has given since the attempt began, by their codes: one
     status always has the same code, so that outcomes of several calls can be put together.
     """
 
-    __slots__ = ("_code_of", "after_others", "array", "index", "plugin", "scope", "statuses")
+    __slots__ = ("_code_of", "after_others", "array", "by_row", "cells", "index", "plugin", "scope", "statuses")
 
     def __init__(self, index: int, plugin: ArrayFilterPlugin | FilterPlugin) -> None:
         self.index = index
         self.plugin = plugin
         self.array = plugin if isinstance(plugin, ArrayFilterPlugin) else None
         self.scope = Scope.CLUSTER if self.array is None else self.array.scope
+        self.by_row = plugin if isinstance(plugin, RowFilterPlugin) and is_own(plugin) else None
+        self.cells = plugin if isinstance(plugin, CellFilterPlugin) and is_own(plugin) else None
         self.after_others = bool(getattr(plugin, "after_others", False))
         self.statuses: list[Status] = [SUCCESS]
         self._code_of: dict[Status, int] = {}
@@ -103,8 +85,7 @@ class Runner:
         self._wide_filters = {one.plugin.name for one in self._filters if one.scope is Scope.CLUSTER}
         self.kept = KeptFilters(self, self.cache, self._filters)
         self._simple = [one for one in self._filters if one.array is None]
-        # Tells this runner's own from another's in a class's memo.
-        self._asked_key = object()
+        self._pre_filters = PreFilters(profile.pre_filter, cluster)
         self.rankings = Rankings(self)
 
     def pre_enqueue(self, pod: PodRecord) -> Status:
@@ -129,63 +110,10 @@ class Runner:
         return self.profile.queue_sort.sort_key(pod, queued_ns)
 
     def pre_filter(self, state: CycleState, pod: PodRecord) -> PreFiltered:
-        """Run every PreFilter.
-
-        A rejection that preemption might lift lets the others prepare their Filters all the same, for preemption needs
-        them; any other rejection ends it. Raises PluginError for an answer that is neither success, skip nor rejection.
-        """
+        """Run every PreFilter (see `PreFilters.run`)."""
         for one in self._simple:
             one.forget()
-        names: frozenset[str] | None = None
-        narrowing: list[str] = []
-        rejected: Status | None = None
-        asked = self._asked_about(pod.pod_class)
-        state.skip_filter.update(asked.skipping)
-        for plugin in asked.plugins:
-            answer = self._ask_pre_filter(plugin, state, pod)
-            if answer is SUCCESS:
-                continue
-            status, named = (
-                (answer.status, answer.node_names) if isinstance(answer, PreFilterResult) else (answer, None)
-            )
-            if _says(status, Code.SKIP):
-                state.skip_filter.add(plugin.name)
-            elif not _says(status, Code.SUCCESS):
-                rejected = _rejection(status, plugin.name, "PreFilter", pod)
-                if rejected.code is not Code.UNSCHEDULABLE:
-                    return PreFiltered(rejected)
-            elif named is not None:
-                narrowing.append(plugin.name)
-                names = named if names is None else names & named
-                if not names:
-                    return PreFiltered(_nothing_left(narrowing))
-        return PreFiltered(rejected) if rejected is not None else self._narrowed(names, narrowing)
-
-    def _narrowed(self, names: frozenset[str] | None, plugins: list[str]) -> PreFiltered:
-        """The rows of the nodes that some plugins named; None means every node."""
-        if names is None:
-            return _EVERY_NODE
-        row_of = self.cluster.nodes.row_of
-        rows = np.array(sorted(row_of[name] for name in names if name in row_of), dtype=np.int64)
-        return PreFiltered(SUCCESS, rows, tuple(sorted(plugins)))
-
-    def _asked_about(self, pod_class: PodClass) -> _Asked:
-        known: _Asked | None = pod_class.memo.get(self._asked_key)
-        if known is None:
-            plugins = self.profile.pre_filter
-            skipping = [p.name for p in plugins if isinstance(p, ClassFilterPlugin) and p.never_filters(pod_class)]
-            asked = [plugin for plugin in plugins if plugin.name not in skipping]
-            known = pod_class.memo[self._asked_key] = _Asked(asked, skipping)
-        return known
-
-    def _ask_pre_filter(self, plugin: PreFilterPlugin, state: CycleState, pod: PodRecord) -> PreFilterResult | Status:
-        # As `Calling` does it, which would cost as much as most plugins take to answer.
-        try:
-            return plugin.pre_filter(state, pod, self.cluster)
-        except BaseException as error:
-            if is_failure(error) and not isinstance(error, PluginError):
-                raise failure(error, plugin.name, "PreFilter", pod) from error
-            raise
+        return self._pre_filters.run(state, pod)
 
     def filters_of(self, state: CycleState) -> list[_Filter]:
         """The filters that have something to say about the pod of this attempt."""
@@ -227,6 +155,11 @@ class Runner:
         quicker.
         """
         return self.kept.row_filters(state, pod, rows)
+
+    def refused_beside(self, state: CycleState, pod: PodRecord, rows: Int64s) -> Int64s:
+        """Those of some rows, ascending, where ``pod`` does not fit beside the nominated pods that count for it."""
+        positions, beside = self.beside(state, pod, View(self.cluster, rows), pod.uid)
+        return rows[positions[beside.refused != 0]] if len(beside.refused) else rows[:0]
 
     def beside(self, state: CycleState, pod: PodRecord, view: View, own_uid: str) -> tuple[Int64s, Outcome]:
         """The positions with nominated pods that count for ``pod``, and whether it fits beside them there."""
@@ -302,8 +235,8 @@ class Runner:
                 continue
             own = self._world_state(state, pod, view, int(position)) if isinstance(view, Worlds) else state
             status = plugin.filter(own, pod, view.node(int(position)))
-            if not _says(status, Code.SUCCESS):
-                codes[position] = one.code(_rejection(status, plugin.name, "Filter", pod))
+            if not says(status, Code.SUCCESS):
+                codes[position] = one.code(rejection(status, plugin.name, "Filter", pod))
         outcome.add(index, plugin.name, Verdicts(codes, one.statuses.__getitem__))
 
     def _world_state(self, state: CycleState, pod: PodRecord, worlds: Worlds, position: int) -> CycleState:
@@ -320,23 +253,3 @@ class Runner:
                     tell = plugin.add_pod if sign > 0 else plugin.remove_pod
                     tell(own, pod, changed, node)
         return own
-
-
-def _says(answer: object, code: Code) -> bool:
-    return isinstance(answer, Status) and answer.code is code
-
-
-def _rejection(answer: object, plugin: str, point: str, pod: PodRecord) -> Status:
-    """A plugin's no. Raises PluginError for an answer that is none."""
-    if isinstance(answer, Status) and answer.is_rejected:
-        return answer.by(plugin)
-    found = (
-        f"{answer.code.value} ({answer.message})" if isinstance(answer, Status) else f"{answer!r}, which is no Status"
-    )
-    raise PluginError(f"plugin {plugin} answered {found} at {point} for pod {pod.key}")
-
-
-def _nothing_left(plugins: list[str]) -> Status:
-    if len(plugins) == 1:
-        return unresolvable(f"node(s) didn't satisfy plugin {plugins[0]}")
-    return unresolvable(f"node(s) didn't satisfy plugin(s) [{' '.join(sorted(plugins))}] simultaneously")
