@@ -158,6 +158,10 @@ class Runner:
 
     def refused_beside(self, state: CycleState, pod: PodRecord, rows: Int64s) -> Int64s:
         """Those of some rows, ascending, where ``pod`` does not fit beside the nominated pods that count for it."""
+        filters = self.kept.row_filters(state, pod, len(rows))
+        if filters is not None:
+            refused = [filters.beside(pod, row, (), pod.uid) != 0 for row in rows.tolist()]
+            return rows[np.array(refused, dtype=np.bool_)]
         positions, beside = self.beside(state, pod, View(self.cluster, rows), pod.uid)
         return rows[positions[beside.refused != 0]] if len(beside.refused) else rows[:0]
 
