@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
 from podium.api.pod import Pod
 from podium.cluster.cluster import Cluster
 from podium.cluster.ranking import EqualPriorityOrder, Ranking, natural
@@ -79,3 +82,31 @@ def test_only_rows_that_changed_are_ranked_again_and_there_may_be_more_rows_and_
 
     assert names(cluster, ranking) == [f"q{number}" for number in range(30)]
     assert [names(cluster, ranking, f"n{number}") for number in range(1, 30)] == [[f"r{n}"] for n in range(1, 30)]
+
+
+PODS = st.builds(
+    pod,
+    st.sampled_from([*(f"web-{number}" for number in (1, 2, 10, 20)), "web", "db-1-a", "db-10-a", "db-2-a"]),
+    namespace=st.sampled_from(["default", "shop"]),
+    on=st.sampled_from(["n1", "n2", "n3"]),
+    priority=st.integers(-1, 1),
+    started=st.sampled_from([None, 1, 2]),
+    cpu=st.sampled_from([None, 1]),
+    policy=st.sampled_from([None, None, None, "NonPreemptible"]),
+)
+
+
+@settings(max_examples=80)
+@given(st.lists(PODS, max_size=12, unique_by=lambda one: one.metadata.uid), st.sampled_from(["StartTime", "QoS"]))
+def test_ranking_all_nodes_at_once_comes_to_ranking_each(pods: list[Pod], order: EqualPriorityOrder) -> None:
+    cluster = cluster_of(node("n1"), node("n2"), *pods)
+    ranking = Ranking(cluster, order)
+    ranking.refresh()
+
+    for row in cluster.nodes.row_of.values():
+        expected = sorted((one for one in cluster.pods_on(row) if one.is_preemptible), key=ranking.key)
+
+        assert ranking.on(row) == [(one.slot, one.priority) for one in expected]
+        cluster.nodes.changes.touch(row)
+        ranking.refresh()
+        assert ranking.on(row) == [(one.slot, one.priority) for one in expected]

@@ -8,6 +8,10 @@ from __future__ import annotations
 
 import pytest
 
+from podium.app.explanation import Explanation
+from podium.decide.placement import full_outcome, place
+from podium.decide.preemption import Candidate
+from podium.plugins.default_preemption import DefaultPreemption
 from tests.conformance.measured import Case, all_cases, disagreement, explained, may_take, ranked_node
 
 THEMES = (
@@ -84,6 +88,34 @@ def test_every_decision_is_kube_schedulers(suffix: str, theme: str, number: int)
 
     assert len(cases) == number
     assert not wrong, f"{len(wrong)} of {number} cases of {theme} differ:\n" + "\n".join(wrong)
+
+
+def chosen(explanation: Explanation) -> Candidate | None:
+    """What preemption decides when nothing more is asked for, if it comes to that."""
+    runner, record = explanation.runner, explanation.record
+    placement = place(runner, record, nominated_first=False)
+    if placement.row is not None or placement.error or not len(runner.cluster.nodes):
+        return None
+    plugin = next(one for one in runner.profile.post_filter if isinstance(one, DefaultPreemption))
+    return plugin.plan(placement.state, record, runner, full_outcome(runner.cluster, placement)).chosen
+
+
+@pytest.mark.parametrize(("suffix", "theme", "number"), ALL, ids=[theme for _, theme, _ in ALL])
+def test_what_preemption_keeps_comes_to_the_same_decisions(suffix: str, theme: str, number: int) -> None:
+    """The pods of each case come one after another, and the scheduler is asked each time."""
+    for case in cases_of(suffix, theme):
+        if not case.expected.get("preemption", {}).get("candidates"):
+            continue
+        explanation = explained(case)
+        cluster, plan = explanation.runner.cluster, explanation.plan
+        assert plan is not None
+        pods = [cluster.remove_pod(uid) for uid in list(cluster.placed)]
+        for pod in pods:
+            chosen(explanation)
+            cluster.add_pod(pod)
+        found = chosen(explanation)
+
+        assert found == plan.chosen, case.name
 
 
 @pytest.mark.parametrize(("suffix", "total"), [("", 800), ("-2", 760)])

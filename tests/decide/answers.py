@@ -45,5 +45,10 @@ def answers(runner: Runner, record: PodRecord) -> dict[str, Any]:
             "rejected": dict(plan.rejected),
             "chosen": plan.chosen and plan.chosen.node_name,
         }
-        assert (brief.chosen and brief.chosen.node_name) == found["chosen"]
+        assert (brief.chosen, brief.reason, brief.message, brief.error) == (
+            plan.chosen,
+            plan.reason,
+            plan.message,
+            plan.error,
+        )
     return found

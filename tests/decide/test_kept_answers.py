@@ -25,7 +25,10 @@ FAIR = configuration({"DefaultPreemption": {"equalPriorityPreemption": True}})
 
 
 class DecidingCluster(ChangingCluster):
-    """The same pods are decided about after every change, by a scheduler that has been there all the time."""
+    """The same pods are decided about after every change, by a scheduler that has been there all the time.
+
+    It asks about few rows one by one and about more in arrays; one that has just started asks in arrays.
+    """
 
     traits = ROW_LOCAL
     idle = 8
@@ -41,12 +44,14 @@ class DecidingCluster(ChangingCluster):
     @initialize(data=st.data())
     def choose_targets(self, data: st.DataObject) -> None:
         self.targets = [data.draw(targets(NAMES, self.traits)) for _ in range(2)]
+        self.runner.kept.few_rows = data.draw(st.sampled_from([0, 1, 16]))
 
     @invariant()
     def a_new_scheduler_would_decide_the_same(self) -> None:
         cluster = cluster_of(*self.objects)
         cluster.pass_time(self.now)
         runner = self.runner_on(cluster)
+        runner.kept.few_rows = 0
         for target in self.targets:
             assert answers(self.runner, self.cluster.read(target)) == answers(runner, cluster.read(target))
         fresh = {pod.uid: pod for pod, _ in cluster.nominations.all()}

@@ -15,7 +15,7 @@ from podium.api.meta import Kubernetes
 from podium.api.node import Node
 from podium.api.pod import Pod
 from podium.decide.preemption import PreemptionPlan
-from podium.decide.trials import CRITERIA
+from podium.decide.trial_table import CRITERIA
 from podium.framework.configuration import Configuration
 from podium.framework.status import Code
 from tests.builders import HOSTNAME, ZONE, budget, configuration, explain, node, pod, spread_over, term

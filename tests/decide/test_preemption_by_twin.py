@@ -10,7 +10,7 @@ from hypothesis import event, given, settings
 from podium.api.pod import Pod
 from podium.cluster.cluster import Cluster
 from podium.decide.placement import full_outcome, place
-from podium.decide.preemption import PreemptionPlan, resolvable_rows
+from podium.decide.preemption import PreemptionPlan
 from podium.framework.runner import Runner
 from podium.plugins.default_preemption import DefaultPreemption
 from tests.builders import cluster_of, plain_runner
@@ -52,7 +52,7 @@ def planned(cluster: Cluster, runner: Runner, target: Pod) -> Planned | None:
     plan = plugin.plan(placement.state, record, runner, outcome, detailed=True)
     if not plan.eligible:
         return None
-    tried = [cluster.nodes.name(int(row)) for row in resolvable_rows(outcome)]
+    tried = [cluster.nodes.name(int(row)) for row in outcome.resolvable()]
     return Planned(plan, tried, placement.state.skip_filter)
 
 

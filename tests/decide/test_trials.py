@@ -11,7 +11,7 @@ from podium.api.meta import Kubernetes
 from podium.api.pod import Pod
 from podium.cluster.cluster import Cluster
 from podium.decide import trials
-from podium.decide.victims import choose_victims
+from podium.decide.victims import choose_victims, choose_victims_on
 from podium.framework.runner import Runner
 from tests.builders import budget, cluster_of, node, pending_in, plain_runner, pod
 from tests.decide.answers import answers
@@ -87,7 +87,12 @@ def rows_tried(monkeypatch: pytest.MonkeyPatch, cluster: Cluster, *changes: Call
         tried[-1] += len(args[3].rows)
         return choose_victims(*args)
 
+    def counted_one(*args: Any) -> Any:
+        tried[-1] += 1
+        return choose_victims_on(*args)
+
     monkeypatch.setattr("podium.decide.trials.choose_victims", counted)
+    monkeypatch.setattr("podium.decide.trials.choose_victims_on", counted_one)
     runner = plain_runner(cluster)
     # What is kept of a class of pods lives as long as one of them.
     waiting = cluster.read(TARGET)
@@ -140,6 +145,19 @@ def test_equal_pods_share_their_trials_except_for_their_own_nominations() -> Non
     victims = {one.name: answers(runner, one)["candidates"]["n"][0] for one in (first, second, first)}
 
     assert victims == {"p1": ["default/s"], "p2": ["default/r", "default/s"]}
+
+
+def test_what_is_tried_for_a_pod_on_its_nominated_node_is_not_what_others_of_its_class_are_told() -> None:
+    """They would have to fit beside it there."""
+    lesser = pod("q", on="n", cpu=1, priority=1), pod("r", on="m", cpu=1, priority=2)
+    cluster = cluster_of(node("n", cpu=1), node("m", cpu=1), *lesser)
+    runner = plain_runner(cluster)
+    first, second = cluster.read(pod("p1", priority=5, cpu=1)), cluster.read(pod("p2", priority=5, cpu=1))
+    cluster.nominations.put(first, "n")
+
+    chosen = [answers(runner, one)["chosen"] for one in (first, second, first, second)]
+
+    assert chosen == ["n", "m", "n", "m"]
 
 
 def test_pods_of_one_class_and_different_priorities_do_not_share_trials() -> None:

@@ -10,6 +10,7 @@ from podium.decide.placement import full_outcome, place
 from podium.framework.cycle_state import CycleState
 from podium.framework.handle import Handle
 from podium.framework.plugin import PostFilterPlugin
+from podium.framework.row_filters import RowFilters
 from podium.framework.runner import Runner
 from podium.framework.verdicts import Outcome
 from tests.builders import budget, cluster_of, configuration, node, pod, runner_on
@@ -33,6 +34,9 @@ class NarrowHandle:
 
     def is_row_local(self, state: CycleState) -> bool:
         return self._runner.is_row_local(state)
+
+    def row_filters(self, state: CycleState, pod: PodRecord, rows: int = 1) -> RowFilters | None:
+        return self._runner.row_filters(state, pod, rows)
 
 
 @pytest.mark.parametrize("equals", [False, True])

@@ -140,3 +140,29 @@ def test_an_event_costs_what_it_concerns(event: Callable[[Surrounded], None]) ->
     few, many = (operations(lambda there=there: event(there)) for there in map(Surrounded, (FEW, MANY)))  # type: ignore[misc]
 
     assert many.total() <= few.total() + SLACK, (few.total(), (many - few).most_common(12))
+
+
+class Full:
+    """A scheduler whose nodes are full of less important pods, and that has preempted before."""
+
+    def __init__(self, nodes: int) -> None:
+        self.driver = BenchDriver(Scheduler())
+        for one in range(nodes):
+            self.driver.scheduler.handle(Changed(build.node(f"node-{one}", cpu=2)), self.driver.now)
+            for number in range(2):
+                low = build.pod(f"low-{one}-{number}", on=f"node-{one}", cpu=1, priority=one % 3, started=one)
+                self.driver.show(low)
+        for name in ("first", "second"):
+            self.preempt(name)
+
+    def preempt(self, name: str) -> None:
+        self.driver.show(build.pod(name, cpu=2, priority=10))
+        while self.driver.attempt():
+            pass
+
+
+def test_a_preemption_costs_what_it_changes() -> None:
+    """Not what there is of nodes that might be preempted on."""
+    few, many = (operations(lambda there=there: there.preempt("third")) for there in map(Full, (FEW, MANY)))  # type: ignore[misc]
+
+    assert many.total() <= few.total() + SLACK, (few.total(), (many - few).most_common(12))

@@ -6,6 +6,7 @@ Source: pkg/scheduler/util/utils.go (MoreImportantPod); pod-preemption.md, "Pree
 from __future__ import annotations
 
 import re
+from itertools import pairwise
 from typing import Literal
 
 import numpy as np
@@ -15,6 +16,7 @@ from podium.cluster.cluster import Cluster
 from podium.cluster.pods import NO_ROW, PodRecord
 
 EqualPriorityOrder = Literal["StartTime", "QoS"]
+_TEN = "0123456789"
 _DIGITS = re.compile(r"(\d+)", re.ASCII)
 _QOS_RANK = {"Guaranteed": 0, "Burstable": 1, "BestEffort": 2}
 # What an empty place in the matrix has for a priority: above every pod's, so that it is never a lower-priority pod.
@@ -58,8 +60,16 @@ class Ranking:
         self._position = nodes.changes.position
         if nodes.count > len(self.slots):
             self._resize(max(nodes.count, 2 * len(self.slots)), self.slots.shape[1])
-        for row in range(nodes.count) if changed is None else changed:
-            self._rank(int(row))
+        if changed is None:
+            self._rank_all()
+        else:
+            for row in changed.tolist():
+                self._rank(row)
+
+    def on(self, row: int) -> list[tuple[int, int]]:
+        """The slots of the pods on a row with their priorities, the most important first."""
+        slots, priorities = self.slots[row].tolist(), self.priorities[row].tolist()
+        return [(slot, priority) for slot, priority in zip(slots, priorities, strict=True) if slot != NO_ROW]
 
     def key(self, pod: PodRecord) -> tuple[int, int, int, NaturalName, str]:
         """What pods are ranked by; the smallest is the most important.
@@ -67,17 +77,64 @@ class Ranking:
         kube-scheduler leaves pods that agree in priority and start in the order in which it saw them. Names in natural
         order (web-2 before web-10) come close for numbered pods, and do not depend on the order of the input.
         """
-        qos = _QOS_RANK[pod.pod_class.qos] if self._by_qos else 0
-        return (-pod.priority, qos, pod.start_ns, natural(pod.name), pod.namespace)
+        return (*self._rough_key(pod), natural(pod.name), pod.namespace)
+
+    def _rough_key(self, pod: PodRecord) -> tuple[int, int, int]:
+        """The key without the name."""
+        return (-pod.priority, _QOS_RANK[pod.pod_class.qos] if self._by_qos else 0, pod.start_ns)
 
     def _rank(self, row: int) -> None:
-        pods = sorted((pod for pod in self._cluster.pods_on(row) if self._may_go(pod)), key=self.key)
+        pods = [pod for pod in self._cluster.pods_on(row) if self._may_go(pod)]
+        if len(pods) > 1:
+            pods.sort(key=self._rough_key)
+            if any(self._rough_key(one) == self._rough_key(other) for one, other in pairwise(pods)):
+                pods.sort(key=self.key)
         if len(pods) > self.slots.shape[1]:
             self._resize(len(self.slots), 2 * len(pods))
         self.slots[row] = NO_ROW
         self.priorities[row] = _NOBODY
-        self.slots[row, : len(pods)] = [pod.slot for pod in pods]
-        self.priorities[row, : len(pods)] = [pod.priority for pod in pods]
+        if pods:
+            self.slots[row, : len(pods)] = [pod.slot for pod in pods]
+            self.priorities[row, : len(pods)] = [pod.priority for pod in pods]
+
+    def _rank_all(self) -> None:
+        """The same for all rows at once; only pods that their names alone tell apart are looked at one by one."""
+        table = self._cluster.pods
+        placed = np.flatnonzero(table.row[: table.count] != NO_ROW)
+        may_go = np.fromiter((self._may_go(table.record(slot)) for slot in placed.tolist()), np.bool_, len(placed))
+        slots = placed[may_go]
+        columns = (table.start_ns[slots], self._qos_ranks(slots), -table.priority[slots], table.row[slots])
+        order = np.lexsort(columns)
+        slots, rows = slots[order], columns[-1][order]
+        fresh = np.ones(len(slots) + 1, dtype=np.bool_)
+        fresh[1:-1] = np.any([column[order][1:] != column[order][:-1] for column in columns], axis=0)
+        bounds = np.flatnonzero(fresh)
+        equals = np.flatnonzero(np.diff(bounds) > 1)
+        for start, end in zip(bounds[equals].tolist(), bounds[equals + 1].tolist(), strict=True):
+            slots[start:end] = self._by_name(slots[start:end].tolist())
+        numbers = np.bincount(rows, minlength=len(self.slots))
+        self._resize(len(self.slots), max(self.slots.shape[1], int(numbers.max(initial=0))))
+        places = np.arange(len(slots)) - (np.cumsum(numbers) - numbers)[rows]
+        self.slots[:] = NO_ROW
+        self.priorities[:] = _NOBODY
+        self.slots[rows, places], self.priorities[rows, places] = slots, table.priority[slots]
+
+    def _qos_ranks(self, slots: Int64s) -> Int64s:
+        if not self._by_qos:
+            return np.zeros(len(slots), dtype=np.int64)
+        records = map(self._cluster.pods.record, slots.tolist())
+        return np.fromiter((_QOS_RANK[pod.pod_class.qos] for pod in records), np.int64, len(slots))
+
+    def _by_name(self, slots: list[int]) -> list[int]:
+        """The slots of pods on a node that agree in all but their names, in order."""
+        pods = list(map(self._cluster.pods.record, slots))
+        stem = pods[0].name.rstrip(_TEN)
+        namespace = pods[0].namespace
+        if all(pod.name.rstrip(_TEN) == stem and pod.namespace == namespace for pod in pods):
+            # Nothing but the last number tells them apart.
+            numbers = [int(pod.name[len(stem) :] or -1) for pod in pods]
+            return [slot for _, slot in sorted(zip(numbers, slots, strict=True))]
+        return [pod.slot for pod in sorted(pods, key=self.key)]
 
     def _may_go(self, pod: PodRecord) -> bool:
         return pod.is_preemptible and not (self._spare_mirrors and pod.is_mirror)

@@ -19,7 +19,8 @@ from podium.api.times import format_time
 from podium.cluster.arrays import Bools, Int64s
 from podium.cluster.cluster import Cluster
 from podium.cluster.pods import PodRecord
-from podium.decide.trials import TrialTable, VictimFilter
+from podium.decide.trial_table import TrialTable
+from podium.decide.trials import VictimFilter
 from podium.decide.victims import budgeted
 from podium.framework.status import Status, unschedulable
 
@@ -73,10 +74,16 @@ class CappedTable:
         }
 
 
+def is_capped(cluster: Cluster) -> bool:
+    """Whether some candidates may need more of the cap than is left."""
+    cap = cluster.cap
+    return cap.rate is not None and not cap.allows(cap.rate.count)
+
+
 def within_cap(cluster: Cluster, table: TrialTable) -> CappedTable:
     """The trials with those candidates alone that need no more of the cap than is left."""
     cap = cluster.cap
-    if cap.rate is None or cap.allows(cap.rate.count):
+    if cap.rate is None or not is_capped(cluster):
         return CappedTable(table)
     candidates, numbers = table.candidates, _budgeted_victims(cluster, table)
     allowed = np.minimum(numbers, cap.rate.count) <= (cap.left or 0)

@@ -9,7 +9,8 @@ from podium.cluster.cluster import Cluster
 from podium.cluster.pods import NO_ROW, PodRecord
 from podium.cluster.worlds import Worlds
 from podium.decide.fair_shares import FairShares
-from podium.decide.trials import Trials, TrialTable, VictimFilter, grouped
+from podium.decide.trial_table import TrialTable
+from podium.decide.trials import Trials, VictimFilter, grouped
 from podium.decide.victims import PotentialVictims, SlotsAt, choose_victims, with_budgets
 from podium.framework.cycle_state import CycleState
 from podium.framework.handle import Handle

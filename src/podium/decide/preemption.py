@@ -6,7 +6,7 @@ Source: pkg/scheduler/framework/preemption/preemption.go; pkg/scheduler/framewor
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -16,11 +16,12 @@ from podium.cluster.arrays import Int64s, stable_hash
 from podium.cluster.cluster import Cluster
 from podium.cluster.nodes import NodeColumns
 from podium.cluster.pods import PodRecord
-from podium.decide.cap import CappedTable, PutOff, within_cap, without_budgets
+from podium.decide.cap import CappedTable, PutOff, is_capped, within_cap, without_budgets
 from podium.decide.deferred import Deferred
 from podium.decide.fair_trials import FairTrials
-from podium.decide.ties import pick
-from podium.decide.trials import CRITERIA, Trials, TrialTable, VictimFilter
+from podium.decide.ties import lot, pick
+from podium.decide.trial_table import CRITERIA, TrialTable
+from podium.decide.trials import BestTrial, Trials, VictimFilter
 from podium.framework.cycle_state import CycleState
 from podium.framework.handle import Handle
 from podium.framework.status import Code, Status
@@ -60,8 +61,8 @@ class PreemptionPlan:
     ``reason`` says why the pod is not eligible. ``chosen`` is None where no candidate was found. ``selected`` names
     every node that the criteria leave tied with the chosen one, and ``criterion`` the last of `CRITERIA` that told
     nodes apart ("" with a single candidate, or none; the number of victims where the sum of their priorities does so
-    only because they are fewer). ``candidates`` and ``rejected`` are by node name; they are
-    filled in only where the plan was asked for in detail. ``is_exchange``: among the victims are pods of the
+    only because they are fewer). ``candidates`` and ``rejected`` are by node name. These four are filled in only where
+    the plan was asked for in detail. ``is_exchange``: among the victims are pods of the
     preemptor's own priority, for the sake of fairer shares. ``put_off`` says that preemption would work, and which cap
     it has to wait for; ``error`` what failed while nodes were tried, where no candidate was found among the others.
     """
@@ -113,8 +114,17 @@ def plan_preemption(
     *,
     detailed: bool = False,
 ) -> PreemptionPlan:
-    """Plan preemption for an eligible pod; ``outcome`` is the filters' answer for every row of the cluster."""
-    rows = resolvable_rows(outcome)
+    """Plan preemption for an eligible pod; ``outcome`` is the filters' answer for every row of the cluster.
+
+    Where a candidate is all that is asked for, and any of them may be, the best is taken from those that are kept in
+    order; otherwise all of them are looked at.
+    """
+    any_may_be = options.minimum_candidates is None and options.may_disrupt is None and not is_capped(runner.cluster)
+    if any_may_be and not detailed:
+        best = trials.best(runner, state, pod, outcome, lot(pod.uid, options.seed))
+        if best is not None:
+            return _brief(runner.cluster, best)
+    rows = outcome.resolvable()
     if not len(rows):
         return PreemptionPlan(True, message=_message(len(runner.cluster.nodes), []))
     table = trials.on(runner, state, pod, rows, options.may_disrupt)
@@ -138,11 +148,20 @@ def plan_exchange(
     detailed: bool = False,
 ) -> PreemptionPlan | None:
     """Plan to take room from pods of equal priority too; None where that is unfair, useless or not needed."""
-    rows = resolvable_rows(outcome)
+    rows = outcome.resolvable()
     table = trials.on(runner, state, pod, rows, options.may_disrupt) if len(rows) else None
     if table is None or not len(table.candidates):
         return None
     return replace(_planned(runner, pod, within_cap(runner.cluster, table), options, detailed), is_exchange=True)
+
+
+def _brief(cluster: Cluster, best: BestTrial) -> PreemptionPlan:
+    """The plan that follows from the best trial."""
+    if best.row is None:
+        message = _message(len(cluster.nodes), best.tally)
+        return PreemptionPlan(True, message=message, error=_errors(best.tally))
+    victims = tuple(map(cluster.pods.record, best.victims))
+    return PreemptionPlan(True, chosen=Candidate(cluster.nodes.name(best.row), victims, best.budget_violations))
 
 
 def _planned(
@@ -166,19 +185,10 @@ def _planned(
         eligible=True,
         chosen=_candidate(runner.cluster, table, int(np.searchsorted(table.rows, row))),
         selected=_names(nodes, table.rows[tied]) if detailed else (),
-        criterion=criterion,
+        criterion=criterion if detailed else "",
         candidates=candidates,
         rejected=rejected,
     )
-
-
-def resolvable_rows(outcome: Outcome) -> Int64s:
-    """The rows whose refusal preemption might lift: Unschedulable, and not Unresolvable."""
-    hopeful = np.zeros(len(outcome.refused), dtype=np.bool_)
-    for refused, _ in outcome.tally():
-        if outcome.status_of(refused).code is Code.UNSCHEDULABLE:
-            hopeful |= outcome.refused == refused
-    return np.flatnonzero(hopeful)
 
 
 def _best(table: TrialTable) -> tuple[Int64s, str]:
@@ -253,13 +263,13 @@ def _names(nodes: NodeColumns, rows: Int64s) -> tuple[str, ...]:
     return tuple(sorted(names[row] for row in rows.tolist()))
 
 
-def _errors(tally: list[tuple[Status, int]]) -> str:
+def _errors(tally: Sequence[tuple[Status, int]]) -> str:
     """What filters failed with on the nodes that were tried, each text once; "" where none did (NewAggregate)."""
     texts = list(dict.fromkeys(status.message for status, _ in tally if status.code is Code.ERROR))
     return texts[0] if len(texts) == 1 else f"[{', '.join(texts)}]" if texts else ""
 
 
-def _message(nodes: int, tally: list[tuple[Status, int]]) -> str:
+def _message(nodes: int, tally: Sequence[tuple[Status, int]]) -> str:
     """What preemption has to say when it found nothing, as kube-scheduler words it: each reason with its nodes."""
     reasons = Counter[str]()
     for status, number in tally:

@@ -21,6 +21,7 @@ from podium.cluster.pods import PodRecord
 from podium.cluster.worlds import Worlds
 from podium.framework.cycle_state import CycleState
 from podium.framework.handle import Handle
+from podium.framework.row_filters import RowFilters
 from podium.framework.verdicts import Outcome
 
 SlotsAt = tuple[Int64s, Int64s]
@@ -152,6 +153,30 @@ def choose_victims(
         spared = _try_to_spare(runner, state, pod, worlds, playing, potential.slots[pods], own_uid)
         chosen[pods[~spared]] = True
     return Victims(potential, outcome, chosen)
+
+
+def choose_victims_on(
+    filters: RowFilters,
+    pod: PodRecord,
+    row: int,
+    potential: Sequence[PodRecord],
+    violating: Sequence[bool],
+    own_uid: str,
+) -> tuple[int, list[int]]:
+    """The same on one row, without arrays.
+
+    Returns why the preemptor does not fit with all of ``potential`` gone, 0 where it does; and the places of the
+    victims among them, ascending.
+    """
+    gone = dict(enumerate(potential))
+    refused = filters.refused_at_last(pod, row, list(gone.values()), own_uid)
+    if refused:
+        return refused, []
+    for place in sorted(gone, key=lambda place: not violating[place]):
+        spared = gone.pop(place)
+        if filters.refused_at_last(pod, row, list(gone.values()), own_uid):
+            gone[place] = spared
+    return 0, sorted(gone)
 
 
 def _reprieve_order(potential: PotentialVictims) -> tuple[Int64s, Int64s, Int64s]:

@@ -5,13 +5,16 @@ Source: staging/src/k8s.io/kube-scheduler/framework/interface.go (Handle, Plugin
 
 from __future__ import annotations
 
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from podium.cluster.cluster import Cluster
 from podium.cluster.pods import PodRecord
 from podium.cluster.worlds import Worlds
 from podium.framework.cycle_state import CycleState
 from podium.framework.verdicts import Outcome
+
+if TYPE_CHECKING:
+    from podium.framework.row_filters import RowFilters
 
 
 class Handle(Protocol):
@@ -31,4 +34,8 @@ class Handle(Protocol):
 
     def is_row_local(self, state: CycleState) -> bool:
         """Whether every Filter that has something to say about the pod answers for a row from that row alone."""
+        ...
+
+    def row_filters(self, state: CycleState, pod: PodRecord, rows: int = 1) -> RowFilters | None:
+        """The Filters for one row at a time, to be asked about so many; None where arrays are needed, or quicker."""
         ...

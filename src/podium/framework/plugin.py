@@ -9,7 +9,7 @@ Source: staging/src/k8s.io/kube-scheduler/framework/interface.go.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
 from typing import Any, Protocol, runtime_checkable
@@ -120,6 +120,19 @@ class ArrayFilterPlugin(Plugin, Protocol):
     def scope(self) -> Scope: ...
 
     def filter_rows(self, state: CycleState, pod: PodRecord, view: View) -> Verdicts: ...
+
+
+@runtime_checkable
+class OneRowFilterPlugin(ArrayFilterPlugin, Protocol):
+    """An array filter of scope ROW that also answers for one row, with the code that `filter_rows` has for it.
+
+    ``gone`` are pods on the row, ``joined`` others: it answers as if these were there and those were not. `explain`
+    turns codes into reasons, as `Verdicts.status` does. So single rows that change are asked without arrays.
+    """
+
+    def filter_row(self, pod: PodRecord, row: int, gone: Sequence[PodRecord], joined: Sequence[PodRecord]) -> int: ...
+
+    def explain(self, pod: PodRecord) -> Callable[[int], Status]: ...
 
 
 @runtime_checkable

@@ -85,7 +85,7 @@ class RowJudge:
         self._cells: list[Cells] = [*self.filters, *(cells for cells, _ in scores)]
         self.scores = [(cells, weight) for cells, weight in scores if not isinstance(cells, OneCell)]
         self._conditions = [cells.is_current for cells in self._cells if not isinstance(cells, KeptRaw)]
-        self._refused_nodes = runner.kept_refusals(state, pod)[0].values
+        self._refused_nodes = runner.kept.refusals(state, pod)[0].values
         self._fits_row, self._score_row = self._by_row(state)
 
     def is_current(self, state: CycleState, pod: PodRecord) -> bool:
@@ -99,7 +99,7 @@ class RowJudge:
 
     def all_rows(self, state: CycleState, pod: PodRecord) -> Judged:
         """All feasible rows."""
-        by_row = self._runner.kept_refusals(state, pod)[1]
+        by_row = self._runner.kept.refusals(state, pod)[1]
         rows = np.flatnonzero(by_row.values == 0)
         if self._runner.cluster.nominations:
             rows = np.setdiff1d(rows, self._runner.refused_beside(state, pod, rows), assume_unique=True)

@@ -15,9 +15,10 @@ from podium.cluster.cluster import Cluster
 from podium.cluster.pods import PodRecord
 from podium.cluster.view import View
 from podium.cluster.worlds import Worlds
-from podium.framework.class_cache import ClassCache, KeptRows
+from podium.framework.class_cache import ClassCache
 from podium.framework.cycle_state import CycleState
 from podium.framework.errors import Calling, PluginError
+from podium.framework.kept_filters import KEPT_CLASSES, KeptFilters
 from podium.framework.plugin import (
     ArrayFilterPlugin,
     CellFilterPlugin,
@@ -31,11 +32,10 @@ from podium.framework.plugin import (
 from podium.framework.pre_filters import PreFiltered, PreFilters, rejection, says
 from podium.framework.profile import Profile
 from podium.framework.rankings import Rankings
+from podium.framework.row_filters import RowFilters
 from podium.framework.scoring import Scoring
 from podium.framework.status import SUCCESS, Code, Status, unresolvable
 from podium.framework.verdicts import Outcome, Verdicts
-
-KEPT_CLASSES = 64
 
 
 class _Filter:
@@ -82,6 +82,8 @@ class Runner:
         # Those of PreBind that make something ready.
         self.preparing = [plugin for plugin in profile.pre_bind if isinstance(plugin, PreparingPlugin)]
         self._filters = [_Filter(index, plugin) for index, plugin in enumerate(profile.filter, 1)]
+        self._wide_filters = {one.plugin.name for one in self._filters if one.scope is Scope.CLUSTER}
+        self.kept = KeptFilters(self, self.cache, self._filters)
         self._simple = [one for one in self._filters if one.array is None]
         self._pre_filters = PreFilters(profile.pre_filter, cluster)
         self.rankings = Rankings(self)
@@ -120,69 +122,50 @@ class Runner:
     def filter(self, state: CycleState, pod: PodRecord, rows: Int64s | None = None) -> Outcome:
         """Filter the live cluster, or some rows of it, with regard to nominated pods."""
         view = View(self.cluster, rows)
-        outcome = self._filter_kept(state, pod, view) if rows is None else self._filter(state, pod, view)
-        self._respect_nominations(state, pod, view, outcome)
+        if rows is not None:
+            outcome = self.kept.filter_few(state, pod, rows)
+            if outcome is not None:
+                return outcome
+            outcome = self.filter_view(state, pod, view)
+        elif self.is_row_local(state):
+            return self.kept.filter_all(state, pod)
+        else:
+            _, by_row = self.kept.refusals(state, pod)
+            outcome = Outcome.of(by_row.values.copy(), dict(by_row.decoders))
+            self._filter_into(outcome, state, pod, view, Scope.CLUSTER)
+        if self.cluster.nominations:
+            outcome.override(*self.beside(state, pod, view, pod.uid))
         return outcome
 
     def filter_worlds(self, state: CycleState, pod: PodRecord, worlds: Worlds, own_uid: str) -> Outcome:
         """Filter worlds, with regard to nominated pods; the nomination of ``own_uid`` does not count."""
-        outcome = self._filter(state, pod, worlds)
+        outcome = self.filter_view(state, pod, worlds)
         if self.cluster.nominations:
-            positions, beside = self._beside(state, pod, worlds, own_uid)
-            outcome.override(positions, beside)
+            outcome.override(*self.beside(state, pod, worlds, own_uid))
         return outcome
 
     def is_row_local(self, state: CycleState) -> bool:
         """Whether every filter that has something to say answers for a row from that row alone."""
-        return not any(f.scope is Scope.CLUSTER and f.plugin.name not in state.skip_filter for f in self._filters)
+        return self._wide_filters <= state.skip_filter
 
-    def _respect_nominations(self, state: CycleState, pod: PodRecord, view: View, outcome: Outcome) -> None:
-        """Where pods of equal or higher priority are nominated, ``pod`` must also fit beside them.
+    def row_filters(self, state: CycleState, pod: PodRecord, rows: int = 1) -> RowFilters | None:
+        """The filters for one row at a time, to be asked about so many.
 
-        A refusal beside the nominated pods is the answer for that node, whatever the plain one was
-        (RunFilterPluginsWithNominatedPods tries that first).
+        None where some filter that has something to say has no such form, or there are so many rows that arrays are
+        quicker.
         """
-        if not self.cluster.nominations:
-            return
-        if view.is_whole and self.is_row_local(state):
-            self._respect_kept(state, pod, view, outcome)
-            return
-        positions, beside = self._beside(state, pod, view, pod.uid)
-        outcome.override(positions, beside)
-
-    def _respect_kept(self, state: CycleState, pod: PodRecord, view: View, outcome: Outcome) -> None:
-        """As `_respect_nominations` for all rows, keeping for the pod's class and priority what did not change.
-
-        What is kept counts the pod's own nomination too; that row is looked at again without it.
-        """
-        nodes = self.cluster.nodes
-        kept = self.cache.rows(pod.pod_class, ("beside", frozenset(state.skip_filter), pod.priority))
-
-        def compute(rows: Int64s | None) -> Int64s:
-            part = View(self.cluster, rows)
-            refused = np.zeros(len(part), dtype=np.int64)
-            positions, beside = self._beside(state, pod, part, "")
-            refused[positions] = beside.refused
-            kept.decoders.update(beside.decoders)
-            return refused
-
-        kept.refresh(nodes.changes, nodes.count, compute)
-        own = nodes.row_of.get(pod.nominated_node_name, -1)
-        refused = kept.values
-        if own >= 0:
-            refused = refused.copy()
-            refused[own] = 0
-            _, beside = self._beside(state, pod, View(self.cluster, np.array([own])), pod.uid)
-            refused[own : own + 1][: len(beside.refused)] = beside.refused
-        np.copyto(outcome.refused, refused, where=(refused != 0) & (outcome.refused != Outcome.ABSENT))
-        outcome.decoders.update(kept.decoders)
+        return self.kept.row_filters(state, pod, rows)
 
     def refused_beside(self, state: CycleState, pod: PodRecord, rows: Int64s) -> Int64s:
         """Those of some rows, ascending, where ``pod`` does not fit beside the nominated pods that count for it."""
-        positions, beside = self._beside(state, pod, View(self.cluster, rows), pod.uid)
+        filters = self.kept.row_filters(state, pod, len(rows))
+        if filters is not None:
+            refused = [filters.beside(pod, row, (), pod.uid) != 0 for row in rows.tolist()]
+            return rows[np.array(refused, dtype=np.bool_)]
+        positions, beside = self.beside(state, pod, View(self.cluster, rows), pod.uid)
         return rows[positions[beside.refused != 0]] if len(beside.refused) else rows[:0]
 
-    def _beside(self, state: CycleState, pod: PodRecord, view: View, own_uid: str) -> tuple[Int64s, Outcome]:
+    def beside(self, state: CycleState, pod: PodRecord, view: View, own_uid: str) -> tuple[Int64s, Outcome]:
         """The positions with nominated pods that count for ``pod``, and whether it fits beside them there."""
         positions, nominated = self._nominated(pod.priority, own_uid, view)
         beside = np.array(sorted(set(positions)), dtype=np.int64)
@@ -190,7 +173,7 @@ class Runner:
             return beside, Outcome(0)
         worlds = view.at(beside) if isinstance(view, Worlds) else Worlds(self.cluster, view.rows[beside])
         worlds.join(np.searchsorted(beside, positions), nominated)
-        return beside, self._filter(state, pod, worlds)
+        return beside, self.filter_view(state, pod, worlds)
 
     def _nominated(self, priority: int, own_uid: str, view: View) -> tuple[list[int], list[PodRecord]]:
         """Nominated pods of at least ``priority``, all but one's own, with their positions in the view, ascending."""
@@ -209,40 +192,12 @@ class Runner:
         ]
         return [position for position, _ in found], [pod for _, pod in found]
 
-    def _filter_kept(self, state: CycleState, pod: PodRecord, view: View) -> Outcome:
-        """Filter all rows, keeping for the pod's class what only a changed row can change."""
-        _, by_row = self.kept_refusals(state, pod)
-        outcome = Outcome.of(by_row.values.copy(), dict(by_row.decoders))
-        self._filter_into(outcome, state, pod, view, Scope.CLUSTER)
-        return outcome
-
-    def kept_refusals(self, state: CycleState, pod: PodRecord) -> tuple[KeptRows, KeptRows]:
-        """What is kept for the pod's class: the refusals that hang on the node object, and with those of its pods."""
-        nodes, skipped = self.cluster.nodes, frozenset(state.skip_filter)
-        by_node = self.cache.rows(pod.pod_class, (Scope.NODE, skipped))
-        by_row = self.cache.rows(pod.pod_class, (Scope.ROW, skipped))
-
-        def from_nodes(rows: Int64s | None) -> Int64s:
-            part = self._filter(state, pod, View(self.cluster, rows), Scope.NODE)
-            part.refused[~View(self.cluster, rows).take(nodes.present)] = Outcome.ABSENT
-            by_row.decoders.update(part.decoders)
-            return part.refused
-
-        def from_rows(rows: Int64s | None) -> Int64s:
-            part = self._filter(state, pod, View(self.cluster, rows), Scope.ROW)
-            part.merge(by_node.values if rows is None else by_node.values[rows])
-            by_row.decoders.update(part.decoders)
-            return part.refused
-
-        by_node.refresh(nodes.node_changes, nodes.count, from_nodes)
-        by_row.refresh(nodes.changes, nodes.count, from_rows)
-        return by_node, by_row
-
     def filter_rows_of(self, state: CycleState, pod: PodRecord, rows: Int64s, scope: Scope) -> Outcome:
         """What the filters of one scope say of some rows, without regard to nominated pods."""
-        return self._filter(state, pod, View(self.cluster, rows), scope)
+        return self.filter_view(state, pod, View(self.cluster, rows), scope)
 
-    def _filter(self, state: CycleState, pod: PodRecord, view: View, scope: Scope | None = None) -> Outcome:
+    def filter_view(self, state: CycleState, pod: PodRecord, view: View, scope: Scope | None = None) -> Outcome:
+        """Run the filters of one scope (None: all) that have something to say; nominated pods are not regarded."""
         outcome = Outcome(len(view))
         self._filter_into(outcome, state, pod, view, scope)
         return outcome

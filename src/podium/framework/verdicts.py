@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -50,10 +50,12 @@ class Outcome:
 
     ``refused`` is ``[n]``: 0 where the pod fits, otherwise a number that `status_of` understands. The plugin's place in
     the profile (from 1) is its upper half, so the smallest number belongs to the first plugin that refused. `ABSENT`
-    marks rows without a node.
+    marks rows without a node. ``position`` is a place in the log of changes to rows: where two outcomes for one pod
+    class, priority and set of filters have one, an entry differs only if its row changed between them, or if one of the
+    pods is nominated to it. It is -1 where that does not hold.
     """
 
-    __slots__ = ("_tally", "decoders", "has_errors", "refused")
+    __slots__ = ("_numbers", "_tally", "decoders", "has_errors", "position", "refused")
 
     SHIFT = 32
     ABSENT = -1
@@ -62,13 +64,19 @@ class Outcome:
         self.refused: Int64s = np.zeros(size, dtype=np.int64)
         self.decoders: Decoders = {}
         self.has_errors = False
+        self.position = -1
         self._tally: list[tuple[int, int]] | None = None
+        self._numbers: Mapping[int, int] | None = None
 
     @classmethod
-    def of(cls, refused: Int64s, decoders: Decoders) -> Outcome:
-        """An outcome that was worked out before."""
-        outcome = cls(0)
-        outcome.refused, outcome.decoders = refused, decoders
+    def of(cls, refused: Int64s, decoders: Decoders, numbers: Mapping[int, int] | None = None) -> Outcome:
+        """An outcome that was worked out before; ``numbers`` says of each entry on how many rows it stands, if known.
+
+        With these, ``refused`` is not to be written to.
+        """
+        outcome = cls.__new__(cls)
+        outcome.refused, outcome.decoders, outcome._numbers = refused, decoders, numbers
+        outcome.has_errors, outcome.position, outcome._tally = False, -1, None
         return outcome
 
     def add(self, index: int, plugin: str, verdicts: Verdicts) -> None:
@@ -102,6 +110,8 @@ class Outcome:
 
     def tally(self) -> list[tuple[int, int]]:
         """Each different refusal with the number of rows that got it, in the order of plugins; worked out once."""
+        if self._tally is None and self._numbers is not None:
+            self._tally = sorted((refused, number) for refused, number in self._numbers.items() if refused > 0)
         if self._tally is None:
             values, counts = np.unique(self.refused[self.refused > 0], return_counts=True)
             self._tally = list(zip(values.tolist(), counts.tolist(), strict=True))
@@ -115,9 +125,31 @@ class Outcome:
         found = (self.status(position) for position in positions)
         return next((status for status in found if status.code is Code.ERROR), None)
 
+    def resolvable(self) -> Int64s:
+        """The positions whose refusal preemption might lift, ascending: Unschedulable, and not Unresolvable."""
+        hopeful = np.zeros(len(self.refused), dtype=np.bool_)
+        for refused, _ in self.tally():
+            if self.status_of(refused).code is Code.UNSCHEDULABLE:
+                hopeful |= self.refused == refused
+        return np.flatnonzero(hopeful)
+
+    def is_resolvable(self, position: int) -> bool:
+        """Whether preemption might lift the refusal at a position."""
+        refused = int(self.refused[position])
+        return refused > 0 and self.status_of(refused).code is Code.UNSCHEDULABLE
+
+    @property
+    def looked_at(self) -> int:
+        """How many nodes there are at the positions."""
+        if self._numbers is None:
+            return int((self.refused != Outcome.ABSENT).sum())
+        return sum(self._numbers.values()) - self._numbers.get(Outcome.ABSENT, 0)
+
     @property
     def feasible(self) -> Int64s:
         """The positions where the pod fits, ascending."""
+        if self._numbers is not None and 0 not in self._numbers:
+            return np.empty(0, dtype=np.int64)
         return np.flatnonzero(self.refused == 0)
 
     def status(self, position: int) -> Status:

@@ -64,7 +64,7 @@ class NodeResourcesFit:
         codes = (view.pod_count() + 1 > view.take(view.cluster.nodes.allowed_pods)).astype(np.int64)
         checked = self._checked(pod.pod_class)
         if len(checked) > _MOST_BITS:
-            return self._numbered(pod.pod_class, view, checked, codes)
+            return self._numbered(pod.pod_class, view, checked, codes, self.explain(pod))
         for number, (resource, wanted) in enumerate(checked):
             allocatable = view.allocatable(resource)
             lacking = wanted > allocatable - view.requested(resource)
@@ -74,7 +74,31 @@ class NodeResourcesFit:
             if lacking.any():
                 codes |= lacking.astype(np.int64) << _bit(number)
                 codes |= np.where(lacking & (wanted > allocatable), _UNRESOLVABLE, 0)
-        return Verdicts(codes, self._explain([resource for resource, _ in checked]))
+        return Verdicts(codes, self.explain(pod))
+
+    def filter_row(self, pod: PodRecord, row: int, gone: Sequence[PodRecord], joined: Sequence[PodRecord]) -> int:
+        """The same for one row, with some pods gone and others there."""
+        nodes, backed = self._cluster.nodes, self._cluster.devices.backed
+        checked = self._checked(pod.pod_class)
+        bits = int(nodes.pod_count.item(row) + 1 + len(joined) - len(gone) > nodes.allowed_pods.item(row))
+        for number, (resource, wanted) in enumerate(checked):
+            allocatable = nodes.allocatable.item(resource, row)
+            free = allocatable - nodes.requested.item(resource, row)
+            for pods, sign in ((gone, 1), (joined, -1)):
+                for other in pods:
+                    free += sign * other.pod_class.requests.get(resource, 0)
+            if wanted > free and (allocatable or nodes.resources[resource] not in backed):
+                bits |= 1 << _bit(number) | _UNRESOLVABLE * (wanted > allocatable)
+        return _number(pod.pod_class, bits) if len(checked) > _MOST_BITS else bits
+
+    def explain(self, pod: PodRecord) -> Callable[[int], Status]:
+        """What codes mean for the pods of a class."""
+        checked = self._checked(pod.pod_class)
+        explain = self._explain([resource for resource, _ in checked])
+        if len(checked) <= _MOST_BITS:
+            return explain
+        numbers = _numbers(pod.pod_class)
+        return lambda code: explain(list(numbers)[code - 1])
 
     def fits_row(self, pod: PodRecord, row: int) -> bool:
         """Whether one row has room for the pod."""
@@ -91,7 +115,12 @@ class NodeResourcesFit:
         return True
 
     def _numbered(
-        self, pod_class: PodClass, view: View, checked: list[tuple[int, int]], too_many_pods: Int64s
+        self,
+        pod_class: PodClass,
+        view: View,
+        checked: list[tuple[int, int]],
+        too_many_pods: Int64s,
+        explain: Callable[[int], Status],
     ) -> Verdicts:
         """The verdicts where there are more resources than bits: whatever may be lacking together gets a number.
 
@@ -103,14 +132,12 @@ class NodeResourcesFit:
         names, backed = self._cluster.nodes.resources, self._cluster.devices.backed
         lacking &= (allocatable != 0) | np.array([names[index] not in backed for index in indices])[:, None]
         hopeless: Bools = np.any(lacking & (wanted[:, None] > allocatable), axis=0)
-        numbers: dict[int, int] = pod_class.memo.setdefault((self.name, "numbers"), {})
         codes = np.zeros(len(view), dtype=np.int64)
         for position in np.flatnonzero(lacking.any(axis=0) | (too_many_pods > 0)):
             bits = int(too_many_pods[position]) | _UNRESOLVABLE * int(hopeless[position])
             bits |= sum(1 << _bit(number) for number in np.flatnonzero(lacking[:, position]).tolist())
-            codes[position] = numbers.setdefault(bits, len(numbers) + 1)
-        explain = self._explain(indices.tolist())
-        return Verdicts(codes, lambda code: explain(list(numbers)[code - 1]))
+            codes[position] = _number(pod_class, bits)
+        return Verdicts(codes, explain)
 
     def score_rows(self, state: CycleState, pod: PodRecord, view: View) -> Int64s:
         """Rate by the configured strategy."""
@@ -182,6 +209,17 @@ class NodeResourcesFit:
             return True
         before = node_allocatable(event.old.status)
         return any(amounts.get(name, 0) > before.get(name, 0) for name in (*wanted, "pods"))
+
+
+def _numbers(pod_class: PodClass) -> dict[int, int]:
+    """The numbers of what has been lacking together for the pods of a class."""
+    numbers: dict[int, int] = pod_class.memo.setdefault((NodeResourcesFit.name, "numbers"), {})
+    return numbers
+
+
+def _number(pod_class: PodClass, bits: int) -> int:
+    numbers = _numbers(pod_class)
+    return numbers.setdefault(bits, len(numbers) + 1) if bits else 0
 
 
 def _bit(number: int) -> int:

@@ -14,9 +14,10 @@ from podium.cluster.budgets import Budgets
 from podium.cluster.pods import PodRecord
 from podium.cluster.view import NodeView
 from podium.cluster.worlds import Worlds
-from podium.decide import trials
+from podium.decide import trial_table, trials
 from podium.decide.preemption import PreemptionPlan
-from podium.decide.trials import Trials, TrialTable
+from podium.decide.trial_table import TrialTable
+from podium.decide.trials import Trials
 from podium.decide.victims import Victims
 from podium.framework.cycle_state import CycleState
 from podium.framework.status import SUCCESS, Status, unschedulable
@@ -41,12 +42,13 @@ def test_the_victim_that_a_budget_protects_passes_for_the_most_important_one() -
     most important victim decides, whichever victims were looked at first.
     """
 
-    def first_tried_first(right: Right, made: Trials, rows: Any, victims: Victims, criteria: Any, slots: Any) -> None:
-        right(made, rows, victims, criteria, slots)
+    def first_tried_first(right: Right, made: Trials, rows: Any, victims: Victims, criteria: Any) -> Any:
+        lists = right(made, rows, victims, criteria)
         found = victims.potential
         for index in np.flatnonzero(victims.chosen & found.violating)[::-1]:
             at = np.searchsorted(rows, found.rows[found.owners[index]])
             criteria[1, at] = made._cluster.pods.priority[found.slots[index]]
+        return lists
 
     def story() -> None:
         found = plan(
@@ -105,7 +107,7 @@ def test_a_candidate_without_victims_reaches_the_choice_of_nodes() -> None:
 
     def nobody_is_in_the_way(right: Right, *args: Any, **kwargs: Any) -> TrialTable:
         table: TrialTable = right(*args, **kwargs)
-        table.refused[table.refused == trials._NOBODY_IN_THE_WAY] = 0
+        table.refused[table.refused == trial_table.NOBODY_IN_THE_WAY] = 0
         return table
 
     def story() -> None:

@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections import Counter
 
 from podium.decide.placement import Placement, left_out
-from podium.framework.verdicts import Outcome
 
 
 def fit_error(placement: Placement, node_count: int, post_filter_message: str) -> str:
@@ -21,7 +20,7 @@ def fit_error(placement: Placement, node_count: int, post_filter_message: str) -
         for refused, number in placement.outcome.tally():
             for reason in placement.outcome.status_of(refused).reasons:
                 counts[reason] += number
-        missing = node_count - int((placement.outcome.refused != Outcome.ABSENT).sum())
+        missing = node_count - placement.outcome.looked_at
         if missing > 0:
             counts[left_out(placement.pre_filter).message] += missing
         reasons = ", ".join(sorted(f"{number} {reason}" for reason, number in counts.items()))

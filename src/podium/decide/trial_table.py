@@ -1,0 +1,150 @@
+"""What trials of preemption came to, as a table over rows.
+
+Source: pkg/scheduler/framework/preemption/preemption.go (DryRunPreemption, pickOneNodeForPreemption).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import NamedTuple
+
+import numpy as np
+
+from podium.cluster.arrays import Int64s
+from podium.framework.status import Code, Status, unresolvable
+from podium.framework.verdicts import Decoders, Outcome
+
+CRITERIA = (
+    "fewest budget violations",
+    "lowest priority of the most important victim",
+    "smallest sum of victims' priorities",
+    "fewest victims",
+    "latest start of the most important victims",
+)
+
+NO_VICTIMS = unresolvable("No preemption victims found for incoming pod")
+WITHOUT_VICTIMS = -2
+# A filter that refuses the node as it is, and accepts it with every pod given back.
+_NOBODY_IN_THE_WAY = Status(Code.ERROR, ("expected at least one victim pod on node",))
+NOBODY_IN_THE_WAY = -3
+_EXPLAINED = {WITHOUT_VICTIMS: NO_VICTIMS, NOBODY_IN_THE_WAY: _NOBODY_IN_THE_WAY}
+
+
+def explained(refused: int, decoders: Decoders) -> Status:
+    """Why a row is no candidate, by its entry in a table's ``refused``."""
+    found = _EXPLAINED.get(refused)
+    return Outcome.of(np.empty(0, dtype=np.int64), decoders).status_of(refused) if found is None else found
+
+
+class VictimLists:
+    """The slots of the victims on some rows, most important first.
+
+    Those of many rows that were tried together stand one after another in one array; those that were tried again since
+    stand apart.
+    """
+
+    __slots__ = ("_again", "_rows", "_slots", "_starts")
+
+    def __init__(self, rows: Int64s, starts: Int64s, slots: Int64s) -> None:
+        """``slots[starts[i]:starts[i + 1]]`` are the victims on ``rows[i]``; rows ascend."""
+        self._rows = rows
+        self._starts = starts
+        self._slots = slots
+        self._again: dict[int, Int64s] = {}
+
+    @classmethod
+    def none(cls) -> VictimLists:
+        """No victims anywhere."""
+        nothing = np.empty(0, dtype=np.int64)
+        return cls(nothing, np.zeros(1, dtype=np.int64), nothing)
+
+    def on(self, row: int) -> Int64s:
+        """The victims on a row which has some."""
+        again = self._again.get(row)
+        if again is not None:
+            return again
+        at = int(np.searchsorted(self._rows, row))
+        if at == len(self._rows) or self._rows[at] != row:
+            raise KeyError(row)
+        return self._slots[self._starts[at] : self._starts[at + 1]]
+
+    def update(self, other: VictimLists) -> None:
+        """Take over the victims on the rows of ``other``."""
+        for at, row in enumerate(other._rows.tolist()):
+            self._again[row] = other._slots[other._starts[at] : other._starts[at + 1]]
+        self._again |= other._again
+
+    def put(self, row: int, slots: Int64s) -> None:
+        """Take over the victims on one row."""
+        self._again[row] = slots
+
+    def copy(self) -> VictimLists:
+        """The lists as they are now."""
+        copy = VictimLists(self._rows, self._starts, self._slots)
+        copy._again = dict(self._again)
+        return copy
+
+
+class RowTrial(NamedTuple):
+    """The trial on one row, as in a `TrialTable`; ``key`` and ``victims`` (slots) are those of a candidate."""
+
+    refused: int
+    key: tuple[int, ...] = (0,) * len(CRITERIA)
+    victims: tuple[int, ...] = ()
+
+
+@dataclass(slots=True, eq=False)
+class TrialTable:
+    """The trials on some rows, ascending.
+
+    ``refused`` is ``[rows]``: 0 where the preemptor fits once the victims are gone, otherwise what `status` explains.
+    ``criteria`` is ``[5, rows]``, in the order of `CRITERIA`, smaller is better. ``lists`` holds the victims on the
+    candidates' rows, but for those of ``own_row``, which are in ``own_list``.
+    """
+
+    rows: Int64s
+    refused: Int64s
+    criteria: Int64s
+    lists: VictimLists
+    decoders: Decoders
+    own_row: int = -1
+    own_list: VictimLists = field(default_factory=VictimLists.none)
+    limited_to: Int64s | None = None
+
+    @property
+    def candidates(self) -> Int64s:
+        """The positions where preemption would work."""
+        return np.flatnonzero(self.refused == 0) if self.limited_to is None else self.limited_to
+
+    @property
+    def failures(self) -> Int64s:
+        """The positions where it would not."""
+        return np.flatnonzero(self.refused != 0)
+
+    def frozen(self) -> TrialTable:
+        """A copy that later trials do not change."""
+        return replace(self, lists=self.lists.copy(), decoders=dict(self.decoders))
+
+    def only(self, positions: Int64s) -> TrialTable:
+        """The same trials with fewer candidates."""
+        return replace(self, limited_to=positions)
+
+    def victims(self, position: int) -> list[int]:
+        """The slots of a candidate's victims."""
+        row = int(self.rows[position])
+        slots: list[int] = (self.own_list if row == self.own_row else self.lists).on(row).tolist()
+        return slots
+
+    def trial(self, position: int) -> RowTrial:
+        """The trial at a position by itself."""
+        refused, key = int(self.refused[position]), tuple(self.criteria[:, position].tolist())
+        return RowTrial(refused, key, () if refused else tuple(self.victims(position)))
+
+    def status(self, position: int) -> Status:
+        """Why a position is no candidate."""
+        return explained(int(self.refused[position]), self.decoders)
+
+    def tally(self) -> list[tuple[Status, int]]:
+        """Each reason why rows are no candidates, with their number."""
+        values, counts = np.unique(self.refused[self.failures], return_counts=True)
+        return [(explained(int(v), self.decoders), int(n)) for v, n in zip(values, counts, strict=True)]

@@ -1,0 +1,85 @@
+"""What all filters say of all rows to the pods of a class and priority, kept with its tally as rows change."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from weakref import ref
+
+import numpy as np
+
+from podium.cluster.arrays import Int64s
+from podium.cluster.change_log import ChangeLog
+from podium.framework.verdicts import Decoders, Outcome
+
+Compute = Callable[[Int64s], Int64s]
+
+
+class KeptOutcome:
+    """An outcome for every row, right as of a position of the change log: one number a row.
+
+    Outcomes that are given out stay as they are: who still holds the last one gets to keep its array, and what changes
+    is a copy.
+    """
+
+    __slots__ = ("_lent", "_numbers", "_position", "_refused", "decoders")
+
+    def __init__(self) -> None:
+        self.decoders: Decoders = {}
+        self._position = -1
+        self._refused: Int64s = np.empty(0, dtype=np.int64)
+        # By entry, on how many rows it stands.
+        self._numbers: dict[int, int] = {}
+        self._lent: ref[Int64s] | None = None
+
+    def refresh(self, log: ChangeLog, rows: Int64s, compute: Compute) -> None:
+        """Bring it up to date; ``rows`` are all there are, and ``compute`` answers for some of them."""
+        if self._position == log.position:
+            return
+        changed = log.since(self._position) if self._position >= 0 and len(self._refused) == len(rows) else None
+        if changed is None or len(changed) > len(rows) // 4:
+            self._refused = compute(rows)
+            values, numbers = np.unique(self._refused, return_counts=True)
+            self._numbers = dict(zip(values.tolist(), numbers.tolist(), strict=True))
+            self._lent = None
+        else:
+            self._write(changed, compute(changed))
+        # Only now: a plugin that failed must be asked again.
+        self._position = log.position
+
+    def outcome(self) -> Outcome:
+        """The outcome as it is now."""
+        lent = None if self._lent is None else self._lent()
+        if lent is None:
+            lent = self._refused.view()
+            lent.flags.writeable = False
+            self._lent = ref(lent)
+        outcome = Outcome.of(lent, dict(self.decoders), self._numbers)
+        outcome.position = self._position
+        return outcome
+
+    def outcome_but(self, row: int, refused: int) -> Outcome:
+        """The outcome as it is now but for one row."""
+        entries, numbers = self._refused.copy(), dict(self._numbers)
+        _move(numbers, int(entries[row]), refused)
+        entries[row] = refused
+        outcome = Outcome.of(entries, dict(self.decoders), numbers)
+        outcome.position = self._position
+        return outcome
+
+    def _write(self, rows: Int64s, entries: Int64s) -> None:
+        if self._lent is not None and self._lent() is not None:
+            self._refused, self._lent = self._refused.copy(), None
+        numbers = dict(self._numbers)
+        for before, after in zip(self._refused[rows].tolist(), entries.tolist(), strict=True):
+            _move(numbers, before, after)
+        self._refused[rows] = entries
+        self._numbers = numbers
+
+
+def _move(numbers: dict[int, int], before: int, after: int) -> None:
+    """One row has another entry."""
+    if numbers[before] == 1:
+        del numbers[before]
+    else:
+        numbers[before] -= 1
+    numbers[after] = numbers.get(after, 0) + 1

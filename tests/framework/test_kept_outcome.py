@@ -1,0 +1,75 @@
+"""Outcomes that are kept with their tally, and given out as they are at the time."""
+
+from __future__ import annotations
+
+import numpy as np
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from podium.cluster.arrays import Int64s
+from podium.cluster.change_log import ChangeLog
+from podium.framework.kept_outcome import KeptOutcome
+from podium.framework.verdicts import Outcome
+
+ROWS = 12
+ENTRIES = st.sampled_from([Outcome.ABSENT, 0, 0, (1 << 32) + 1, (1 << 32) + 2, (2 << 32) + 1])
+CHANGES = st.lists(st.tuples(st.integers(0, ROWS - 1), ENTRIES), max_size=4)
+
+
+class Kept:
+    """A kept outcome, and what it should be."""
+
+    def __init__(self, entries: list[int]) -> None:
+        self.log = ChangeLog()
+        self.entries = np.array(entries, dtype=np.int64)
+        self.kept = KeptOutcome()
+        self.refresh()
+
+    def refresh(self) -> Outcome:
+        def compute(rows: Int64s) -> Int64s:
+            entries: Int64s = self.entries[rows]
+            return entries
+
+        self.kept.refresh(self.log, np.arange(ROWS), compute)
+        return self.kept.outcome()
+
+    def change(self, changes: list[tuple[int, int]]) -> None:
+        for row, entry in changes:
+            self.entries[row] = entry
+            self.log.touch(row)
+
+
+def facts(outcome: Outcome) -> tuple[object, ...]:
+    return (outcome.refused.tolist(), outcome.tally(), outcome.looked_at, outcome.feasible.tolist())
+
+
+def plain(entries: Int64s) -> tuple[object, ...]:
+    return facts(Outcome.of(entries.copy(), {}))
+
+
+@settings(max_examples=60)
+@given(st.lists(ENTRIES, min_size=ROWS, max_size=ROWS), st.lists(CHANGES, max_size=5))
+def test_what_is_kept_comes_to_counting_anew(entries: list[int], steps: list[list[tuple[int, int]]]) -> None:
+    there = Kept(entries)
+    for changes in steps:
+        there.change(changes)
+
+        assert facts(there.refresh()) == plain(there.entries)
+        assert facts(there.kept.outcome_but(3, 0)) == plain(np.where(np.arange(ROWS) == 3, 0, there.entries))
+        assert facts(there.refresh()) == plain(there.entries)
+
+
+def test_an_outcome_that_was_given_out_stays_as_it_was() -> None:
+    there = Kept([0, 7, 7] + [Outcome.ABSENT] * (ROWS - 3))
+    before = there.refresh()
+    found = facts(before)
+
+    there.change([(0, 7), (3, 0)])
+    after = there.refresh()
+
+    assert facts(before) == found == ([0, 7, 7] + [-1] * 9, [(7, 2)], 3, [0])
+    assert facts(after) == ([7, 7, 7, 0] + [-1] * 8, [(7, 3)], 4, [3])
+
+
+def test_nobody_who_holds_an_outcome_can_change_what_is_kept() -> None:
+    assert not Kept([0] * ROWS).refresh().refused.flags.writeable
