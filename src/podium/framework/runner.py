@@ -5,8 +5,8 @@ Source: pkg/scheduler/framework/runtime/framework.go.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import cast
 
 import numpy as np
 
@@ -21,6 +21,7 @@ from podium.framework.errors import Calling, PluginError
 from podium.framework.plugin import (
     ArrayFilterPlugin,
     FilterPlugin,
+    Plugin,
     PodChangePlugin,
     PreFilterResult,
     PreparingPlugin,
@@ -28,8 +29,9 @@ from podium.framework.plugin import (
 )
 from podium.framework.profile import Profile
 from podium.framework.scoring import Scoring
+from podium.framework.simple_form import FilterByNode, rejection, says, scope_of
 from podium.framework.status import SUCCESS, Code, Status, unresolvable
-from podium.framework.verdicts import Outcome, Verdicts
+from podium.framework.verdicts import Outcome
 
 KEPT_CLASSES = 64
 
@@ -44,33 +46,16 @@ class PreFiltered:
 
 
 class _Filter:
-    """A Filter plugin with its place in the profile; ``array`` is None for a plugin in the simple form.
+    """A Filter plugin in the array form, with its place in the profile; ``plugin`` is as the profile has it."""
 
-    ``statuses`` are the answers that a plugin in the simple form has given since the attempt began, by their codes: one
-    status always has the same code, so that outcomes of several calls can be put together.
-    """
+    __slots__ = ("after_others", "array", "index", "plugin", "scope")
 
-    __slots__ = ("_code_of", "after_others", "array", "index", "plugin", "scope", "statuses")
-
-    def __init__(self, index: int, plugin: ArrayFilterPlugin | FilterPlugin) -> None:
+    def __init__(self, index: int, plugin: ArrayFilterPlugin | FilterPlugin, told: Sequence[PodChangePlugin]) -> None:
         self.index = index
         self.plugin = plugin
-        self.array = plugin if isinstance(plugin, ArrayFilterPlugin) else None
-        self.scope = Scope.CLUSTER if self.array is None else self.array.scope
-        self.after_others = bool(getattr(plugin, "after_others", False))
-        self.statuses: list[Status] = [SUCCESS]
-        self._code_of: dict[Status, int] = {}
-
-    def forget(self) -> None:
-        """Start the codes anew; outcomes made so far keep the statuses that theirs stand for."""
-        self.statuses, self._code_of = [SUCCESS], {}
-
-    def code(self, status: Status) -> int:
-        """The code of a refusal."""
-        code = self._code_of.setdefault(status, len(self.statuses))
-        if code == len(self.statuses):
-            self.statuses.append(status)
-        return code
+        self.array = plugin if isinstance(plugin, ArrayFilterPlugin) else FilterByNode(plugin, told)
+        self.scope = scope_of(self.array)
+        self.after_others = bool(getattr(self.array, "after_others", False))
 
 
 class Runner:
@@ -84,8 +69,10 @@ class Runner:
         self._pod_change = [plugin for plugin in profile.pre_filter if isinstance(plugin, PodChangePlugin)]
         # Those of PreBind that make something ready.
         self.preparing = [plugin for plugin in profile.pre_bind if isinstance(plugin, PreparingPlugin)]
-        self._filters = [_Filter(index, plugin) for index, plugin in enumerate(profile.filter, 1)]
-        self._simple = [one for one in self._filters if one.array is None]
+        self._filters = [_Filter(index, plugin, self._pod_change) for index, plugin in enumerate(profile.filter, 1)]
+        self._simple = [one.array for one in self._filters if isinstance(one.array, FilterByNode)]
+        if any(map(_may_look_at_any_pod, (*profile.filter, *profile.score))):
+            cluster.notes_every_reading = True
 
     def pre_enqueue(self, pod: PodRecord) -> Status:
         """Whether the pod may be attempted at all: success, or the answer of the first PreEnqueue that holds it back.
@@ -114,8 +101,8 @@ class Runner:
         A rejection that preemption might lift lets the others prepare their Filters all the same, for preemption needs
         them; any other rejection ends it. Raises PluginError for an answer that is neither success, skip nor rejection.
         """
-        for one in self._simple:
-            one.forget()
+        for simple in self._simple:
+            simple.begin_attempt()
         names: frozenset[str] | None = None
         narrowing: list[str] = []
         rejected: Status | None = None
@@ -125,10 +112,10 @@ class Runner:
             status, named = (
                 (answer.status, answer.node_names) if isinstance(answer, PreFilterResult) else (answer, None)
             )
-            if _says(status, Code.SKIP):
+            if says(status, Code.SKIP):
                 state.skip_filter.add(plugin.name)
-            elif not _says(status, Code.SUCCESS):
-                rejected = _rejection(status, plugin.name, "PreFilter", pod)
+            elif not says(status, Code.SUCCESS):
+                rejected = rejection(status, plugin.name, "PreFilter", pod)
                 if rejected.code is not Code.UNSCHEDULABLE:
                     return PreFiltered(rejected)
             elif named is not None:
@@ -268,18 +255,16 @@ class Runner:
             if one.plugin.name in state.skip_filter or (scope is not None and one.scope is not scope):
                 continue
             with Calling(one.plugin.name, "Filter", pod):
-                if one.array is not None and one.after_others:
+                if one.after_others:
                     self._filter_rest(outcome, one, state, pod, view)
-                elif one.array is not None:
-                    outcome.add(one.index, one.plugin.name, one.array.filter_rows(state, pod, view))
                 else:
-                    self._filter_one_by_one(outcome, one, state, pod, view)
+                    outcome.add(one.index, one.plugin.name, one.array.filter_rows(state, pod, view))
 
     def _filter_rest(self, outcome: Outcome, one: _Filter, state: CycleState, pod: PodRecord, view: View) -> None:
-        """Ask a plugin in the array form about the nodes that nobody before it refused."""
+        """Ask a plugin about the nodes that nobody before it refused."""
         positions = outcome.undecided(one.index)
         positions = positions[view.take(self.cluster.nodes.present)[positions]]
-        if one.array is None or not len(positions):
+        if not len(positions):
             return
         part = view.at(positions) if isinstance(view, Worlds) else View(self.cluster, view.rows[positions])
         verdicts = one.array.filter_rows(state, pod, part)
@@ -287,48 +272,11 @@ class Runner:
         codes[positions] = verdicts.codes
         outcome.add(one.index, one.plugin.name, replace(verdicts, codes=codes))
 
-    def _filter_one_by_one(self, outcome: Outcome, one: _Filter, state: CycleState, pod: PodRecord, view: View) -> None:
-        """Ask a plugin in the simple form about every node that nobody before it refused."""
-        plugin, index = cast(FilterPlugin, one.plugin), one.index
-        codes = np.zeros(len(view), dtype=np.int64)
-        present = view.take(self.cluster.nodes.present)
-        for position in outcome.undecided(index):
-            if not present[position]:
-                continue
-            own = self._world_state(state, pod, view, int(position)) if isinstance(view, Worlds) else state
-            status = plugin.filter(own, pod, view.node(int(position)))
-            if not _says(status, Code.SUCCESS):
-                codes[position] = one.code(_rejection(status, plugin.name, "Filter", pod))
-        outcome.add(index, plugin.name, Verdicts(codes, one.statuses.__getitem__))
 
-    def _world_state(self, state: CycleState, pod: PodRecord, worlds: Worlds, position: int) -> CycleState:
-        """The state of one world: a clone that was told, in order, of every pod that left or joined."""
-        if not self._pod_change:
-            return state
-        own = state.clone()
-        node = worlds.node(position)
-        for sign, changed in worlds.history(position):
-            for plugin in self._pod_change:
-                if plugin.name in state.skip_filter:
-                    continue
-                with Calling(plugin.name, "AddPod" if sign > 0 else "RemovePod", pod):
-                    tell = plugin.add_pod if sign > 0 else plugin.remove_pod
-                    tell(own, pod, changed, node)
-        return own
-
-
-def _says(answer: object, code: Code) -> bool:
-    return isinstance(answer, Status) and answer.code is code
-
-
-def _rejection(answer: object, plugin: str, point: str, pod: PodRecord) -> Status:
-    """A plugin's no. Raises PluginError for an answer that is none."""
-    if isinstance(answer, Status) and answer.is_rejected:
-        return answer.by(plugin)
-    found = (
-        f"{answer.code.value} ({answer.message})" if isinstance(answer, Status) else f"{answer!r}, which is no Status"
-    )
-    raise PluginError(f"plugin {plugin} answered {found} at {point} for pod {pod.key}")
+def _may_look_at_any_pod(plugin: Plugin) -> bool:
+    """Whether a plugin's answers are kept by row, and may hang on what none of Podium's own look at in pods."""
+    is_own = type(plugin).__module__.startswith("podium.plugins.")
+    return scope_of(plugin) is Scope.ROW and not is_own
 
 
 def _nothing_left(plugins: list[str]) -> Status:

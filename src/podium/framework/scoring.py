@@ -24,22 +24,22 @@ from podium.framework.plugin import (
     ScorePlugin,
 )
 from podium.framework.profile import Profile
+from podium.framework.simple_form import ScoreByNode, scope_of
 
 AnyScorePlugin = ArrayScorePlugin | ScorePlugin
 
 
 class _Rater:
-    """A Score plugin with what the runner must know of it; None for the forms and points that it does not have."""
+    """A Score plugin in the array form, with what the runner must know of it; ``normalizing`` None: it does not."""
 
-    __slots__ = ("array", "checked", "kept", "name", "normalizing", "scope", "simple", "weight")
+    __slots__ = ("array", "checked", "kept", "name", "normalizing", "scope", "weight")
 
     def __init__(self, plugin: AnyScorePlugin, weight: int) -> None:
         self.name = plugin.name
         self.weight = weight
-        self.array = plugin if isinstance(plugin, ArrayScorePlugin) else None
-        self.simple = plugin if isinstance(plugin, ScorePlugin) else None
+        self.array = plugin if isinstance(plugin, ArrayScorePlugin) else ScoreByNode(plugin)
         self.normalizing = plugin if isinstance(plugin, NormalizePlugin) else None
-        self.scope = Scope.CLUSTER if self.array is None else self.array.scope
+        self.scope = scope_of(self.array)
         # Our own plugins keep to the range; those of others are checked.
         self.checked = not type(plugin).__module__.startswith("podium.")
         # Whether the final score of a row depends on that row alone.
@@ -144,20 +144,10 @@ class Scoring:
 
     def _raw(self, rater: _Rater, state: CycleState, pod: PodRecord, view: View) -> Int64s:
         with Calling(rater.name, "Score", pod):
-            if rater.array is not None:
-                raw = rater.array.score_rows(state, pod, view)
-                if rater.checked:
-                    _require_integers(raw, len(view))
-                return raw
-            if rater.simple is None:
-                raise AssertionError("it has no score method")
-            scores = np.zeros(len(view), dtype=np.int64)
-            for position in range(len(view)):
-                score = rater.simple.score(state, pod, view.node(position))
-                if not isinstance(score, int):
-                    raise PluginError(f"plugin {rater.name} scored {score!r} for pod {pod.key}; an integer is needed")
-                scores[position] = score
-            return scores
+            raw = rater.array.score_rows(state, pod, view)
+            if rater.checked:
+                _require_integers(raw, len(view))
+            return raw
 
     def _normalized(self, rater: _Rater, state: CycleState, pod: PodRecord, feasible: View, raw: Int64s) -> Int64s:
         if rater.normalizing is not None:
