@@ -67,7 +67,7 @@ def test_a_story_from_files_is_played_in_place_of_the_made_one(tmp_path: Path) -
 
     (measured, _) = measure_simulation(Story((str(file),), 8, 10), GATES)
 
-    assert (measured.nodes, measured.pods, measured.operations_per_pod) == (3, 4, None)
+    assert (measured.nodes, measured.pods, measured.counts["bound"]) == (3, 4, 4)
 
 
 @pytest.mark.parametrize("name", ["score", "score-unscoped"])

@@ -10,12 +10,14 @@ from hypothesis import strategies as st
 from hypothesis.stateful import initialize, invariant
 
 from podium.api.pod import Pod
+from podium.cluster.arrays import Int64s
 from podium.cluster.cluster import Cluster
 from podium.cluster.pods import PodRecord
-from podium.cluster.view import NodeView
+from podium.cluster.view import NodeView, View
 from podium.framework.cycle_state import CycleState
 from podium.framework.plugin import Scope
 from podium.framework.runner import Runner
+from podium.framework.scoring import default_normalize
 from podium.framework.status import SUCCESS, Status, unresolvable, unschedulable
 from tests.builders import cluster_of, configuration, plain_runner, runner_on
 from tests.cluster.changing_cluster import NAMES, ChangingCluster
@@ -114,6 +116,15 @@ class ByThePods:
         return min(100, 10 * marked + node.requested["cpu"] // 500 + len(node.requested))
 
 
+class Fewest(ByThePods):
+    """The same, scaled to what the others on the list have."""
+
+    name = "Fewest"
+
+    def normalize(self, state: CycleState, pod: PodRecord, scores: Int64s, feasible: View) -> Int64s:
+        return default_normalize(scores, reverse=True)
+
+
 class ByTheNodeKept(ByTheNode):
     scope = "node"
 
@@ -122,14 +133,18 @@ class ByThePodsKept(ByThePods):
     scope = Scope.ROW
 
 
+class FewestKept(Fewest):
+    scope = "row"
+
+
 class DecidingSimply(DecidingCluster):
     """With plugins in the simple form: what is kept of them must be what they would say."""
 
     def runner_on(self, cluster: Cluster) -> Runner:
-        return plain_runner(cluster, extra=[ByTheNodeKept(), ByThePodsKept()])
+        return plain_runner(cluster, extra=[ByTheNodeKept(), ByThePodsKept(), FewestKept()])
 
     def new_runner_on(self, cluster: Cluster) -> Runner:
-        return plain_runner(cluster, extra=[ByTheNode(), ByThePods()])
+        return plain_runner(cluster, extra=[ByTheNode(), ByThePods(), Fewest()])
 
 
 DecidingCluster.TestCase.settings = settings(max_examples=25, stateful_step_count=25)

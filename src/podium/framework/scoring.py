@@ -130,15 +130,17 @@ class Scoring:
         return compute
 
     def _raw_kept(self, rater: _Rater, state: CycleState, pod: PodRecord, feasible: View) -> Int64s:
-        """Raw scores of a plugin that normalises them; kept where they depend on the node object alone."""
-        if rater.scope is not Scope.NODE:
+        """Raw scores of a plugin that normalises them; kept where they depend on the row alone."""
+        if rater.scope is Scope.CLUSTER:
             return self._raw(rater, state, pod, feasible)
-        kept = self._cache.rows(pod.pod_class, ("raw", rater.name), whole=True)
+        by_node = rater.scope is Scope.NODE
+        kept = self._cache.rows(pod.pod_class, ("raw", rater.name), whole=by_node)
 
         def compute(rows: Int64s | None) -> Int64s:
             return self._raw(rater, state, pod, View(self._cluster, rows))
 
-        kept.refresh(self._cluster.nodes.node_changes, self._cluster.nodes.count, compute)
+        nodes = self._cluster.nodes
+        kept.refresh(nodes.node_changes if by_node else nodes.changes, nodes.count, compute)
         values: Int64s = feasible.take(kept.values)
         return values
 
