@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
+from concurrent.futures import Future
 from pathlib import Path
+from typing import Any, Self
 
 import msgspec
 import pytest
 from click.testing import CliRunner, Result
 
 from podium.api.codec import load_files
+from podium.app.bench import command
 from podium.app.bench.clusters import BUILDERS
 from podium.app.bench.comparison import Ratios, ratios_to
 from podium.app.bench.dump import QUESTIONS, question, write_dump
@@ -135,6 +139,30 @@ def bench(*args: str) -> Result:
     return CliRunner().invoke(podium, ["bench", *args])
 
 
+class InThisProcess:
+    """A pool of processes without one: a process takes long to start."""
+
+    def __init__(self, *_: object, **__: object) -> None:
+        pass
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        pass
+
+    def submit(self, act: Callable[..., Any], *args: object) -> Future[Any]:
+        done: Future[Any] = Future()
+        done.set_result(act(*args))
+        return done
+
+
+@pytest.fixture
+def in_this_process(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(command, "ProcessPoolExecutor", InThisProcess)
+
+
+@pytest.mark.usefixtures("in_this_process")
 def test_a_run_is_kept_and_compared_with(tmp_path: Path) -> None:
     kept = str(tmp_path / "before.json")
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gc
 import os
 import subprocess
 import sys
@@ -14,7 +13,7 @@ from time import perf_counter_ns
 
 from podium.api.codec import read_input
 from podium.app.bench.dump import QUESTIONS, question, write_dump
-from podium.app.bench.measurement import Measurement, Stopwatch, peak_memory_mib, percentiles_us, rate
+from podium.app.bench.measurement import Measurement, Stopwatch, collector_paused, peak_memory_mib, percentiles_us, rate
 from podium.app.bench.operations import operations
 from podium.app.budget_statuses import with_budget_statuses
 from podium.app.explain import Explainer
@@ -48,9 +47,9 @@ def measure_loading(nodes: int, pods: int) -> Measurement:
     )
 
 
+@collector_paused()
 def measure_questions(nodes: int, pods: int, feature_gates: FeatureGates) -> Measurement:
     """Load a dump once, ask one question, and then the one about each other pending pod: these are measured."""
-    gc.disable()
     watch = Stopwatch()
     with tempfile.TemporaryDirectory(prefix="podium-bench-") as folder:
         dump = Path(folder) / "dump.json"

@@ -16,7 +16,7 @@ from msgspec.structs import replace
 from podium.api.pod import Pod
 from podium.app.bench.clusters import BUILDERS, Workload
 from podium.app.bench.driver import BenchDriver
-from podium.app.bench.measurement import Measurement, Stopwatch, peak_memory_mib, percentiles_us, rate
+from podium.app.bench.measurement import Measurement, Stopwatch, collector_paused, peak_memory_mib, percentiles_us, rate
 from podium.app.bench.operations import operations
 from podium.app.explain import Explainer
 from podium.framework.feature_gates import FeatureGates
@@ -77,9 +77,8 @@ def measure_scheduling(name: str, nodes: int, pods: int, feature_gates: FeatureG
 
     Then decide about some more, for the count of operations.
     """
-    gc.disable()
-    workload = BUILDERS[name](nodes, pods + COUNTED_PODS)
-    gc.enable()
+    with collector_paused():
+        workload = BUILDERS[name](nodes, pods + COUNTED_PODS)
     timed, counted = workload.pods[:pods], workload.pods[pods:]
     watch = Stopwatch()
     play = Play(workload, feature_gates)
@@ -121,9 +120,8 @@ def _counted(play: Play, pods: Sequence[Pod]) -> float | None:
 
 def measure_explaining(nodes: int, pods: int, feature_gates: FeatureGates) -> Measurement:
     """Explain the pods of a cluster, one after another; those of them that count would preempt."""
-    gc.disable()
-    workload = BUILDERS["explain"](nodes, pods)
-    gc.enable()
+    with collector_paused():
+        workload = BUILDERS["explain"](nodes, pods)
     watch = Stopwatch()
     explainer = Explainer([*workload.nodes, *workload.placed, *workload.pods], feature_gates=feature_gates)
     load_seconds = watch.lap()

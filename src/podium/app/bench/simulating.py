@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gc
 from dataclasses import dataclass, replace
 
 import msgspec
@@ -10,7 +9,7 @@ import msgspec
 from podium.api.codec import Document, Input, Reader
 from podium.api.node import Node
 from podium.app.bench.gpu_trace import make_trace
-from podium.app.bench.measurement import Measurement, Stopwatch, peak_memory_mib, rate
+from podium.app.bench.measurement import Measurement, Stopwatch, collector_paused, peak_memory_mib, rate
 from podium.app.bench.operations import operations
 from podium.app.output import in_json
 from podium.framework.configuration import API_VERSION, KIND, Configuration, read_configuration
@@ -76,9 +75,9 @@ class _Played:
         )
 
 
+@collector_paused()
 def measure_simulation(story: Story, feature_gates: FeatureGates) -> list[Measurement]:
     """Play a story to its end, all controllers taking part, and then write what came of it as JSON."""
-    gc.disable()
     options = RunOptions(feature_gates=feature_gates)
     counted = _counted(story, options)
     played = _play(story, options)
@@ -99,9 +98,9 @@ def measure_simulation(story: Story, feature_gates: FeatureGates) -> list[Measur
     return [simulated, written]
 
 
+@collector_paused()
 def measure_score(workload: str, story: Story, feature_gates: FeatureGates) -> Measurement:
     """Play a story without and with a score in the simple form, and compare their CPU seconds."""
-    gc.disable()
     plain = RunOptions(feature_gates=feature_gates)
     scored = replace(plain, configuration=_with_score(SCORES[workload]))
     # First, so that whatever is only done once in a process is not part of what is compared.
