@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from podium.api.node import Node
+from podium.cluster.arrays import Int64s
 from podium.cluster.nodes import NodeColumns
 from podium.cluster.pods import PodRecord
 
@@ -64,15 +65,19 @@ class NodeViews:
         self._nodes = nodes
         # By row, the pods by slot.
         self._on_row = on_row
-        self._kept: dict[int, NodeView] = {}
+        # By row; None where it is not known. Without entries until somebody asks.
+        self._kept: list[NodeView | None] = []
 
     def forget(self, row: int) -> None:
         """The node of a row, or a pod on it, is not what it was."""
-        self._kept.pop(row, None)
+        if row < len(self._kept):
+            self._kept[row] = None
 
     def of(self, row: int) -> NodeView:
         """The node of a row. Raises KeyError for a free one."""
-        found = self._kept.get(row)
+        if row >= len(self._kept):
+            self._kept += [None] * (self._nodes.count - len(self._kept))
+        found = self._kept[row]
         if found is None:
             requested = self._nodes.requested[:, row].tolist()
             on_row = self._on_row[row]
@@ -80,7 +85,10 @@ class NodeViews:
             found = self._kept[row] = make_node_view(self._nodes, row, pods, requested)
         return found
 
-    def of_all(self, rows: Iterable[int]) -> list[NodeView]:
+    def of_all(self, rows: Int64s) -> list[NodeView]:
         """The nodes of some rows. Raises KeyError for a free one."""
-        kept, of = self._kept.get, self.of
-        return [kept(row) or of(row) for row in rows]
+        numbers: list[int] = rows.tolist()
+        if len(self._kept) < self._nodes.count:
+            return [self.of(row) for row in numbers]
+        found = list(filter(None, map(self._kept.__getitem__, numbers)))
+        return found if len(found) == len(numbers) else [self.of(row) for row in numbers]

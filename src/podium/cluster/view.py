@@ -105,5 +105,4 @@ class View:
 
     def nodes(self, positions: Int64s | None = None) -> list[NodeView]:
         """The nodes at some positions of this view, or at all, in the simple form."""
-        rows = self.rows if positions is None else self.rows[positions]
-        return self.cluster.node_views.of_all(rows.tolist())
+        return self.cluster.node_views.of_all(self.rows if positions is None else self.rows[positions])

@@ -48,22 +48,22 @@ class ScoreByNode:
 
     def score_rows(self, state: CycleState, pod: PodRecord, view: View) -> Int64s:
         """The scores; 0 for free rows."""
-        scores = np.zeros(len(view), dtype=np.int64)
         present = view.take(view.cluster.nodes.present)
-        score = self._score
         if present.all():
-            scores[:] = self._checked(pod, [score(state, pod, node) for node in view.nodes()])
-        else:
-            positions = np.flatnonzero(present)
-            scores[positions] = self._checked(pod, [score(state, pod, node) for node in view.nodes(positions)])
+            return self._scores(state, pod, view.nodes())
+        scores = np.zeros(len(view), dtype=np.int64)
+        positions = np.flatnonzero(present)
+        scores[positions] = self._scores(state, pod, view.nodes(positions))
         return scores
 
-    def _checked(self, pod: PodRecord, scores: list[int]) -> list[int]:
+    def _scores(self, state: CycleState, pod: PodRecord, nodes: Sequence[NodeView]) -> Int64s:
+        score = self._score
+        scores = [score(state, pod, node) for node in nodes]
         for kind in set(map(type, scores)):
             if not issubclass(kind, int):
                 wrong = next(score for score in scores if type(score) is kind)
                 raise PluginError(f"plugin {self.name} scored {wrong!r} for pod {pod.key}; an integer is needed")
-        return scores
+        return np.array(scores, dtype=np.int64)
 
 
 class FilterByNode:
