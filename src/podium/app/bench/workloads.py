@@ -113,7 +113,8 @@ _SCHEDULING = (
 )
 USUAL = (
     *_SCHEDULING,
-    *(Wanted(name, 1500, 2000) for name in ("simulation", "score", "score-unscoped")),
+    Wanted("simulation", 1500, 2000),
+    *(Wanted(name, 1500, 500) for name in ("score", "score-unscoped")),
     *(Wanted(name, 500) for name in ("load", "question")),
 )
 """What runs when no workload is named: about a minute."""
