@@ -102,7 +102,7 @@ def measure_simulation(story: Story, feature_gates: FeatureGates) -> list[Measur
 def measure_score(workload: str, story: Story, feature_gates: FeatureGates) -> Measurement:
     """Play a story without and with a score in the simple form, and compare their CPU seconds.
 
-    Each is played twice, in turns, and the quicker one counts: what else the machine does slows one more than the other.
+    Each is played twice, in turns, and the quicker one counts: what else the machine does slows the other one.
     """
     plain = RunOptions(feature_gates=feature_gates)
     scored = replace(plain, configuration=_with_score(SCORES[workload]))
