@@ -6,6 +6,8 @@ from pathlib import Path
 import pytest
 from hypothesis import settings
 
+from tests.fuzzing import FAULT_HOURS
+
 OPENB = Path(__file__).parents[2] / "shared" / "data" / "openb"
 
 # No deadline: whether a test passes must not depend on the machine's speed.
@@ -20,3 +22,12 @@ def openb() -> Path:
     if not OPENB.is_dir():
         pytest.skip("the openb trace is not beside the project: ../shared/data/openb is missing")
     return OPENB
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """Tell for how long all runs together were played under faults."""
+    reports = [report for found in terminalreporter.stats.values() for report in found]
+    calls = [report for report in reports if isinstance(report, pytest.TestReport) and report.when == "call"]
+    hours = sum(float(str(value)) for call in calls for name, value in call.user_properties if name == FAULT_HOURS)
+    if hours:
+        terminalreporter.write_line(f"{hours:,.0f} {FAULT_HOURS}")

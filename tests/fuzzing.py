@@ -14,6 +14,9 @@ from hypothesis.stateful import RuleBasedStateMachine, run_state_machine_as_test
 FUZZ_RUNS = int(os.environ.get("PODIUM_FUZZ_RUNS", "500"))
 FUZZ_SEED = int(os.environ.get("PODIUM_FUZZ_SEED", "0"))
 
+FAULT_HOURS = "simulated hours under faults"
+"""What tests record, and the end of a run of pytest sums up."""
+
 
 @dataclass(frozen=True, slots=True)
 class Effort:

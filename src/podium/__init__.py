@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from podium.app.library import explain, simulate
+    from podium.app.library import explain, load, simulate
 
-__all__ = ["explain", "simulate"]
+__all__ = ["explain", "load", "simulate"]
 
 
 def __getattr__(name: str) -> Any:

@@ -1,7 +1,10 @@
 """What is drawn with rich, on terminals alone."""
 
+import json
 import re
 import sys
+from itertools import count
+from pathlib import Path
 
 import click
 import pytest
@@ -10,7 +13,9 @@ from podium.app.command import podium
 from podium.app.explain_command import explain
 from podium.app.page import WIDTH
 from podium.app.progress import ProgressBar
+from podium.app.reading import read_shown
 from podium.app.rich_help import rich_help
+from tests.api.dumps import dump, dumped_pod
 
 
 @pytest.fixture
@@ -75,3 +80,21 @@ def test_progress_is_not_shown_where_standard_error_is_no_terminal(
         bar.update(0.5, lambda: "simulating")
 
     assert "".join(capsys.readouterr()) == ""
+
+
+def test_progress_is_shown_while_files_are_read(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    seconds = count()
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
+    monkeypatch.setenv("TERM", "xterm")
+    monkeypatch.setattr("podium.app.progress.time.monotonic", lambda: float(next(seconds)))
+    file = tmp_path / "dump.json"
+    file.write_text(json.dumps(dump(*(dumped_pod(number) for number in range(8)))))
+
+    found = read_shown([file], None)
+
+    assert len(found.documents) == 8
+    shown = capsys.readouterr()
+    assert "reading" in shown.err
+    assert shown.out == ""

@@ -204,6 +204,24 @@ def test_pods_that_differ_only_in_what_is_their_own_share_a_class() -> None:
         assert cluster.read(other).pod_class is not one.pod_class
 
 
+def test_pods_share_a_class_whatever_their_volumes_are_called_if_nothing_else_is_read_of_them() -> None:
+    cluster = Cluster()
+    plain = pod("q")
+    first, second, third = (
+        replace(plain, spec=replace(plain.spec, volumes=volumes))
+        for volumes in (
+            (Volume(name="kube-api-access-1"),),
+            (Volume(name="kube-api-access-2"),),
+            (Volume(name="data", persistent_volume_claim=PersistentVolumeClaimVolumeSource(claim_name="a")),),
+        )
+    )
+
+    shared = cluster.read(first).pod_class
+
+    assert cluster.read(second).pod_class is shared
+    assert cluster.read(third).pod_class is not shared
+
+
 def test_services_and_owners_say_who_belongs_together() -> None:
     """All that select the pod must select the others too."""
     cluster = cluster_of(service("a", app="web"), service("b", tier="x"), replica_set("web", "app in (web,db)"))

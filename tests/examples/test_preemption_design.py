@@ -132,8 +132,8 @@ def test_budgets_decide_whom_preemption_takes_first_and_never_stop_it(clearing: 
         "0 Killing batch node-3",
         "30 Terminated batch node-3",
         "30 Scheduled urgent-1 node-3",
-        "40 Nominated urgent-2 node-2",
-        "40 Killing web-2 node-2",
-        "70 Terminated web-2 node-2",
-        "70 Scheduled urgent-2 node-2",
+        "40 Nominated urgent-2 node-1",
+        "40 Killing web-1 node-1",
+        "70 Terminated web-1 node-1",
+        "70 Scheduled urgent-2 node-1",
     ]

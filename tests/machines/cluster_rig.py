@@ -15,12 +15,8 @@ from podium.api.times import parse_time
 from podium.machines.actions import (
     Action,
     DeleteObject,
-    DeletePod,
-    FinishDeletion,
-    MarkDisruption,
     PatchObject,
-    ReportNodeCondition,
-    ReportPodStatus,
+    ReportStatus,
 )
 from podium.machines.kubelets.kubelet import Kubelet
 from podium.machines.machine import Machine
@@ -33,8 +29,9 @@ from podium.machines.observations import (
     Problem,
     Tick,
 )
-from podium.sim.requests import carry_out, observation_of, problem_of
-from podium.store.errors import StoreError
+from podium.requests.actions import carry_out
+from podium.requests.observations import observation_of
+from podium.requests.router import Router
 from podium.store.store import Store
 from podium.store.watch_log import WatchEvent
 from tests.store.objects import SECOND, Raw
@@ -101,7 +98,8 @@ class Rig:
     def condition(self, node: str, type_: str, status: str) -> None:
         """Somebody sets a condition of a node."""
         uid, condition = self.store.get("Node", node).uid, PodCondition(type=type_, status=status)
-        carry_out(self.store, ReportNodeCondition(node, uid, condition, "somebody"), self.now)
+        report = ReportStatus("Node", node, uid, "somebody", (condition,))
+        carry_out(Router(self.store, takes_history=True).answer, report, self.now)
         self.settle()
 
     def delete(self, kind: str, name: str, *, grace: int | None = None) -> None:
@@ -264,29 +262,26 @@ class Rig:
 
     def _try(self, action: Action) -> Problem | None:
         version = self.store.version
-        try:
-            carry_out(self.store, action, self.now)
-        except StoreError as error:
-            return problem_of(error)
-        if self.store.version != version:
+        problem = carry_out(Router(self.store, takes_history=True).answer, action, self.now)
+        if problem is None and self.store.version != version:
             self.told.append(f"{self.seconds} {_what(action)}")
-        return None
+        return problem
 
 
 def _what(action: Action) -> str:
     match action:
-        case ReportPodStatus():
+        case ReportStatus(kind="Node", conditions=(condition,)):
+            return f"{condition.type} {condition.status} {action.key}"
+        case ReportStatus(fields={"phase": phase}):
             ready = next((one.status for one in action.conditions if one.type == "Ready"), "")
-            what = action.reason or action.phase + (" ready" if ready == "True" else "")
-            return f"{what} {_name(action.pod)}"
-        case FinishDeletion():
-            return f"gone {_name(action.pod)}"
-        case ReportNodeCondition():
-            return f"{action.condition.type} {action.condition.status} {action.node}"
-        case MarkDisruption():
-            return f"{action.reason} {_name(action.pod)}"
-        case DeletePod():
-            return f"delete {_name(action.pod)}"
+            what = action.fields.get("reason") or phase + (" ready" if ready == "True" else "")
+            return f"{what} {_name(action.key)}"
+        case ReportStatus(conditions=(condition,)):
+            return f"{condition.reason} {_name(action.key)}"
+        case DeleteObject(cause="kubelet"):
+            return f"gone {_name(action.key)}"
+        case DeleteObject(message=""):
+            return f"delete {_name(action.key)}"
         case DeleteObject():
             return f"delete {_name(action.key)}: {action.message}"
         case PatchObject():

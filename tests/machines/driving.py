@@ -12,7 +12,7 @@ from msgspec.structs import replace
 from podium.api.meta import Kubernetes
 from podium.api.pod import Pod
 from podium.framework.configuration import Configuration, NominationClearing, default_configuration
-from podium.machines.actions import Action, Bind, BindClaim, DeletePod, MarkDisruption, Record
+from podium.machines.actions import Action, Bind, BindClaim, DeleteObject, Record, ReportStatus
 from podium.machines.observations import Answered, Changed, Gone, Observation, Problem, Tick
 from podium.machines.scheduling.queued_pod import Place
 from podium.machines.scheduling.scheduler import Scheduler
@@ -121,8 +121,8 @@ def events(actions: Sequence[Action]) -> list[tuple[str, str]]:
 
 def deletions(actions: Sequence[Action]) -> list[str]:
     """What is marked and deleted, in order: `mark default/a`, `delete default/a`."""
-    verbs: dict[type[Action], str] = {MarkDisruption: "mark", DeletePod: "delete"}
-    return [f"{verbs[type(one)]} {one.pod}" for one in actions if isinstance(one, MarkDisruption | DeletePod)]
+    verbs: dict[type[Action], str] = {ReportStatus: "mark", DeleteObject: "delete"}
+    return [f"{verbs[type(one)]} {one.key}" for one in actions if isinstance(one, ReportStatus | DeleteObject)]
 
 
 def uids(actions: Sequence[Action]) -> list[str]:

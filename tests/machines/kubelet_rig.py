@@ -10,7 +10,7 @@ from msgspec.structs import replace
 from podium.api.node import Node
 from podium.api.pod import Pod, PodStatus
 from podium.api.times import format_time
-from podium.machines.actions import Action, FinishDeletion, ReportPodStatus
+from podium.machines.actions import Action, DeleteObject, ReportStatus
 from podium.machines.kubelets.kubelet import Kubelet, KubeletSettings
 from podium.machines.observations import Answered, Changed, Gone, Problem, Tick
 from tests import builders
@@ -77,19 +77,20 @@ class Rig:
     def _carry_out(self, action: Action) -> None:
         seconds = self.now / SECOND
         time = int(seconds) if seconds.is_integer() else seconds
-        if isinstance(action, FinishDeletion):
-            self.told.append(f"{time} gone {action.pod.removeprefix('default/')}")
+        if isinstance(action, DeleteObject):
+            self.told.append(f"{time} gone {action.key.removeprefix('default/')}")
             gone = self.pods.pop(action.uid, None)
             if gone is not None:
                 self._do(self.kubelet.handle(Gone(gone), self.now))
-        elif isinstance(action, ReportPodStatus):
+        elif isinstance(action, ReportStatus) and action.kind == "Pod":
+            phase = action.fields["phase"]
             ready = next((one.status for one in action.conditions if one.type == "Ready"), "")
-            what = action.reason or action.phase + (" ready" if ready == "True" else "")
-            self.told.append(f"{time} {what} {action.pod.removeprefix('default/')}")
+            what = action.fields.get("reason") or phase + (" ready" if ready == "True" else "")
+            self.told.append(f"{time} {what} {action.key.removeprefix('default/')}")
             one = self.pods[action.uid]
-            changed = replace(one, status=replace(one.status, phase=action.phase, conditions=action.conditions))
+            changed = replace(one, status=replace(one.status, phase=phase, conditions=action.conditions))
             self.pods[action.uid] = changed
             self._do(self.kubelet.handle(Changed(changed), self.now))
         else:
-            condition = getattr(action, "condition")  # noqa: B009 - the only other action that a kubelet has
+            (condition,) = getattr(action, "conditions")  # noqa: B009 - the only other action that a kubelet has
             self.told.append(f"{time} {condition.type} {condition.status}")

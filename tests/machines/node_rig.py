@@ -22,8 +22,9 @@ from podium.machines.actions import (
 )
 from podium.machines.machine import Machine
 from podium.machines.observations import Answered, Changed, Observation, Problem, Tick
-from podium.sim.requests import carry_out, observation_of, problem_of
-from podium.store.errors import StoreError
+from podium.requests.actions import carry_out
+from podium.requests.observations import observation_of
+from podium.requests.router import Router
 from podium.store.store import Store
 from tests.store import objects
 
@@ -202,19 +203,13 @@ class Rig:
             self._inboxes[index].append(Answered(action, problem))
 
     def _carry_out(self, action: Action) -> Problem | None:
-        try:
-            self._do(action)
-        except StoreError as error:
-            return problem_of(error)
-        return None
-
-    def _do(self, action: Action) -> None:
         if isinstance(action, Record):
             self.events.append(f"{action.reason} {action.pod.removeprefix('default/')}: {action.message}")
-            return
-        carry_out(self.store, action, self.now)
-        if isinstance(action, Bind):
+            return None
+        problem = carry_out(Router(self.store, takes_history=True).answer, action, self.now)
+        if problem is None and isinstance(action, Bind):
             self.store.patch_pod_status(action.pod, {"phase": "Running"}, [READY], now=self.now)
+        return problem
 
     def _tell(self, action: Action, problem: Problem | None) -> None:
         what = _told(action)

@@ -15,7 +15,9 @@ from podium.machines.actions import (
 )
 from podium.machines.machine import Machine
 from podium.machines.observations import Answered, Changed, Problem, Tick
-from podium.sim.requests import carry_out, observation_of, problem_of
+from podium.requests.actions import carry_out
+from podium.requests.observations import observation_of
+from podium.requests.router import Router
 from podium.store.errors import StoreError
 from podium.store.resource import Resource
 from podium.store.resources import Resources
@@ -177,8 +179,5 @@ class Rig:
         problem = self.problems.pop(0) if self.problems else None
         if problem is not None and problem.code:
             return problem
-        try:
-            carry_out(self.store, action, self.now)
-        except StoreError as error:
-            return problem or problem_of(error)
-        return problem
+        refused = carry_out(Router(self.store, takes_history=True).answer, action, self.now)
+        return problem or refused

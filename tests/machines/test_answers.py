@@ -2,14 +2,14 @@
 
 import pytest
 
-from podium.machines.actions import Action, CreateObject, DeletePod, Evict, MarkDisruption, PatchObject
+from podium.machines.actions import Action, CreateObject, DeleteObject, Evict, PatchObject, ReportStatus
 from podium.machines.answers import Answer
 from podium.machines.observations import Answered, Problem
 
 CREATE = CreateObject({"kind": "Pod"}, "test")
-DELETE = DeletePod("default/p", "u", "test")
+DELETE = DeleteObject("Pod", "default/p", "u", "test")
 EVICT = Evict("default/p", "u", "test", "drain")
-MARK = MarkDisruption("default/p", "u", "", "", "test")
+MARK = ReportStatus("Pod", "default/p", "u", "test")
 PATCH = PatchObject("Node", "n", "u", {}, "test")
 
 

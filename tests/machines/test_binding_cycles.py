@@ -11,7 +11,7 @@ from podium.api.pod import Pod
 from podium.framework.claims import ClaimBinding
 from podium.framework.plugin import PermitResult
 from podium.framework.status import Code, Status, unschedulable
-from podium.machines.actions import Action, Bind, BindClaim, ClearNomination, Nominate, Record, ReportUnschedulable
+from podium.machines.actions import Action, Bind, BindClaim, Nominate, Record, ReportUnschedulable
 from podium.machines.observations import Problem
 from podium.machines.scheduling.queued_pod import Place
 from tests.builders import HOSTNAME, node, pod, term
@@ -634,7 +634,7 @@ class TestPlugins:
 
         assert {type(one) for one in actions} == {Nominate, BindClaim, Bind, Record}
         assert set(uids(actions)) == {A.metadata.uid}
-        assert not all_of(ClearNomination, actions)
+        assert all(one.node_name for one in all_of(Nominate, actions))
 
 
 class TestUnreserveThatRaises:

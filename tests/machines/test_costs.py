@@ -9,7 +9,7 @@ import pytest
 from podium.app.bench.operations import operations
 from podium.framework.plugin import PermitResult
 from podium.framework.status import Code, Status
-from podium.machines.actions import Bind, MarkDisruption, ReportUnschedulable
+from podium.machines.actions import Bind, ReportStatus, ReportUnschedulable
 from podium.machines.observations import Answered, Changed
 from tests.builders import namespace, node, pod
 from tests.machines.driving import NO_ANSWER, REFUSED, SECOND, Driver, all_of, the, with_plugins
@@ -42,7 +42,7 @@ def preempting(count: int) -> Driver:
     driver.see(*(pod(f"victim-{number}", cpu=1, priority=1, on=f"n{number}") for number in range(count)))
     driver.see(*(pod(f"p{number}", cpu=1, priority=9) for number in range(count)))
     for _ in range(count):
-        the(MarkDisruption, driver.tick())
+        the(ReportStatus, driver.tick())
     assert len(driver.scheduler.preemptions) == count
     return driver
 
@@ -69,7 +69,7 @@ def test_an_event_that_concerns_none_of_many_pods_costs_the_same_as_with_few(mad
 def test_an_answer_about_one_victim_costs_the_same_however_many_preemptions_are_under_way() -> None:
     def cost(count: int) -> int:
         driver = preempting(count)
-        action = MarkDisruption("default/victim-0", "default/victim-0", "PreemptionByScheduler", "", "default/p0")
+        action = ReportStatus("Pod", "default/victim-0", "default/victim-0", "default/p0")
         return operations(lambda: driver.scheduler.handle(Answered(action), driver.now)).total()
 
     assert cost(MANY) == cost(FEW)

@@ -7,7 +7,7 @@ from podium.api.disruption_policy import Cap, CapStatus, DisruptionPolicy, Disru
 from podium.api.meta import ObjectMeta
 from podium.api.pod import Pod, PodCondition
 from podium.api.times import format_exact_time
-from podium.machines.actions import Bind, MarkDisruption, ReportUnschedulable
+from podium.machines.actions import Bind, ReportStatus, ReportUnschedulable
 from tests.builders import budget, node, pod
 from tests.machines.driving import SECOND, Driver, all_of, deletions, nominated, terminating, the
 
@@ -46,7 +46,7 @@ def begun(driver: Driver) -> int:
     """How many victims the attempts that are due now begin to delete."""
     victims = 0
     while driver.deadline_seconds == 0:
-        victims += len(all_of(MarkDisruption, driver.tick()))
+        victims += len(all_of(ReportStatus, driver.tick()))
     return victims
 
 

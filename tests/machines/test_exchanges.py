@@ -1,7 +1,7 @@
 """How room is taken from a pod of equal priority, where the configuration allows that."""
 
 from podium.api.pod import Pod
-from podium.machines.actions import Bind, MarkDisruption, Record, ReportUnschedulable
+from podium.machines.actions import Bind, Record, ReportStatus, ReportUnschedulable
 from podium.machines.scheduling.queued_pod import Place
 from tests.builders import configuration, node, pod
 from tests.machines.driving import Driver, all_of, deletions, events, nominated, terminating, the
@@ -27,9 +27,10 @@ def test_the_victim_is_told_that_it_gave_way_to_an_equal() -> None:
 
     actions = driver.tick()
 
-    mark = the(MarkDisruption, actions)
-    assert (mark.reason, mark.cause) == ("PreemptionByScheduler", "default/p")
-    assert mark.message == "default-scheduler: preempting to accommodate a pod of equal priority whose owner has less"
+    mark = the(ReportStatus, actions)
+    (target,) = mark.conditions
+    assert (target.reason, mark.cause) == ("PreemptionByScheduler", "default/p")
+    assert target.message == "default-scheduler: preempting to accommodate a pod of equal priority whose owner has less"
     assert the(ReportUnschedulable, actions).nominated_node_name == driver.nominated(P)
 
 
@@ -37,7 +38,7 @@ def test_the_pod_waits_for_its_victim_and_gets_its_room_though_the_replacement_i
     driver = full(2)
     driver.see(P)
     done = driver.carry_out(driver.tick())
-    (victim,) = (one for one in theirs(2) if one.key == the(MarkDisruption, done).pod)
+    (victim,) = (one for one in theirs(2) if one.key == the(ReportStatus, done).key)
     driver.see(nominated(P, driver.nominated(P)), terminating(victim))
     driver.see(pod("replacement", cpu=1, owner=THEIRS))
     assert driver.where(P) is Place.UNSCHEDULABLE
@@ -55,7 +56,7 @@ def test_a_burst_of_pods_takes_its_owners_due_before_any_victim_is_seen_to_go() 
 
     marked = []
     while driver.deadline_seconds == 0:
-        marked += [one.pod for one in all_of(MarkDisruption, driver.tick())]
+        marked += [one.key for one in all_of(ReportStatus, driver.tick())]
 
     assert len(marked) == len(set(marked)) == 3
 

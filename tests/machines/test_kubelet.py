@@ -4,7 +4,7 @@ import pytest
 from msgspec.structs import replace
 
 from podium.api.pod import Pod, PodCondition
-from podium.machines.actions import FinishDeletion, ReportPodStatus
+from podium.machines.actions import DeleteObject, ReportStatus
 from podium.machines.kubelets.kubelet import Kubelet
 from podium.machines.observations import Answered, Changed, Problem, Tick
 from tests.builders import node
@@ -77,15 +77,15 @@ def test_b5_whoever_knows_of_the_end_of_a_pod_may_count_on_its_room() -> None:
     kubelet.handle(Tick(), 0)
 
     [ended] = kubelet.handle(Tick(), 5 * SECOND)
-    assert isinstance(ended, ReportPodStatus)
-    assert ended.phase == "Succeeded"
+    assert isinstance(ended, ReportStatus)
+    assert ended.fields["phase"] == "Succeeded"
     # Whoever hears of the end at once may count on the room, but starts when all may know of it.
     assert kubelet.handle(Changed(pod("b", cpu=1)), 5 * SECOND) == []
     assert kubelet.handle(Tick(), 5 * SECOND) == []
     kubelet.handle(Answered(ended), 5 * SECOND)
     [started] = kubelet.handle(Tick(), 5 * SECOND)
-    assert isinstance(started, ReportPodStatus)
-    assert (started.pod, started.phase) == ("default/b", "Running")
+    assert isinstance(started, ReportStatus)
+    assert (started.key, started.fields["phase"]) == ("default/b", "Running")
 
 
 def test_a_reading_from_before_the_end_does_not_start_a_pod_again() -> None:
@@ -94,7 +94,7 @@ def test_a_reading_from_before_the_end_does_not_start_a_pod_again() -> None:
     one = pod("a", cpu=2)
     kubelet.handle(Changed(one), 0)
     [turned_away] = kubelet.handle(Tick(), 0)
-    assert isinstance(turned_away, ReportPodStatus)
+    assert isinstance(turned_away, ReportStatus)
 
     assert kubelet.handle(Changed(replace(one, metadata=replace(one.metadata, labels={"new": "yes"}))), 0) == []
     assert kubelet.handle(Tick(), 0) == []
@@ -298,10 +298,10 @@ def test_b8_an_evicted_pod_fails_with_the_condition_of_a_disruption() -> None:
     actions = kubelet.handle(Tick(), SECOND)
 
     evicted = actions[-1]
-    assert isinstance(evicted, ReportPodStatus)
-    assert (evicted.phase, evicted.reason) == ("Failed", "Evicted")
+    assert isinstance(evicted, ReportStatus)
+    assert (evicted.fields["phase"], evicted.fields["reason"]) == ("Failed", "Evicted")
     target = next(one for one in evicted.conditions if one.type == "DisruptionTarget")
-    assert (target.status, target.reason, target.message) == ("True", "TerminationByKubelet", evicted.message)
+    assert (target.status, target.reason, target.message) == ("True", "TerminationByKubelet", evicted.fields["message"])
 
 
 @pytest.mark.upstream(60)
@@ -506,5 +506,5 @@ def test_the_end_of_a_deletion_is_sent_until_it_is_seen() -> None:
     [lost] = kubelet.handle(Tick(), 0)
     kubelet.handle(Answered(lost, Problem(0, "Timeout", "")), 0)
 
-    assert isinstance(lost, FinishDeletion)
+    assert isinstance(lost, DeleteObject)
     assert kubelet.handle(Tick(), SECOND) == [lost]

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from podium.api.pod import Pod
 from podium.api.requests import pod_requests
 from podium.api.times import parse_time
-from podium.machines.actions import Action, ReportPodStatus
+from podium.machines.actions import Action, ReportStatus
 from podium.machines.kubelets.kubelet import Kubelet, KubeletSettings
 from podium.machines.nodes.node_lifecycle import NodeLifecycle
 from podium.machines.nodes.pod_garbage import PodGarbageCollector
@@ -57,7 +57,7 @@ class Watching:
 
     def decide(self, action: Action) -> None:
         """A machine asks for this, perhaps again."""
-        if isinstance(action, ReportPodStatus) and not any(one is action for one in self.decided):
+        if isinstance(action, ReportStatus) and action.kind == "Pod" and not any(one is action for one in self.decided):
             self.decided.append(action)
             self.check_turned_away(action)
 
@@ -97,9 +97,9 @@ class Watching:
             self.restarts[uid] = status["restartCount"]
             assert status["ready"] <= ("running" in status["state"])
 
-    def check_turned_away(self, action: ReportPodStatus) -> None:
+    def check_turned_away(self, action: ReportStatus) -> None:
         """B4, B5: there is no room beside the pods that have not ended, as far as the API shows and kubelets see it."""
-        stored = self.rig.store.find("Pod", action.pod)
+        stored = self.rig.store.find("Pod", action.key)
         if self.rig.held or stored is None or not isinstance(stored.object, Pod) or stored.uid != action.uid:
             return
         one = stored.object
@@ -111,7 +111,7 @@ class Watching:
             and other.uid != one.metadata.uid
             and not other.object.is_terminal
         ]
-        match action.reason:
+        match action.fields.get("reason", ""):
             case "OutOfcpu":
                 assert sum(map(cpu_of, others)) + cpu_of(one) > CPU * 1000
             case "OutOfpods":

@@ -2,7 +2,7 @@
 
 import pytest
 
-from podium.machines.actions import Action, FinishDeletion, ReportNodeCondition, ReportPodStatus
+from podium.machines.actions import Action, DeleteObject, ReportStatus
 from podium.machines.kubelets.kubelet import Kubelet, KubeletSettings
 from podium.machines.observations import Problem
 from tests.machines.cluster_rig import BROKEN, CRASH_AFTER, CRASH_BEFORE, LOST, Rig
@@ -167,7 +167,7 @@ def test_the_end_of_a_deletion_is_told_once_where_a_finalizer_holds_the_pod() ->
     rig.patch("Pod", "a", {"metadata": {"labels": {"new": "yes"}}})
     rig.pass_to(100)
 
-    assert len([one for one in rig.actions if isinstance(one, FinishDeletion)]) == 1
+    assert len([one for one in rig.actions if isinstance(one, DeleteObject)]) == 1
 
 
 # Containers that cannot be killed
@@ -228,7 +228,7 @@ def test_b8_a_node_short_of_memory_goes_on_to_the_next_pod_where_one_cannot_be_k
 # Crashes in the middle
 
 
-@pytest.mark.parametrize("kind", [ReportPodStatus, FinishDeletion, ReportNodeCondition])
+@pytest.mark.parametrize("kind", [ReportStatus, DeleteObject])
 @pytest.mark.parametrize("problem", [CRASH_BEFORE, CRASH_AFTER, LOST, BROKEN])
 @pytest.mark.parametrize("number", [0, 1])
 def test_wherever_it_crashes_it_comes_to_the_same_end(kind: type[Action], problem: Problem, number: int) -> None:

@@ -5,7 +5,7 @@ from collections.abc import Callable
 import pytest
 
 from podium.api.pod import Pod
-from podium.machines.actions import FinishDeletion, ReportNodeCondition
+from podium.machines.actions import DeleteObject, ReportStatus
 from podium.machines.kubelets.kubelet import Kubelet, KubeletSettings
 from podium.machines.machine import Machine
 from podium.machines.nodes.node_lifecycle import NodeLifecycle
@@ -186,7 +186,7 @@ def test_the_end_of_a_deletion_is_not_told_by_a_machine_that_is_down() -> None:
     assert len(rig.actions) == asked
     rig.recover("n1")
 
-    assert [type(one) for one in rig.actions[asked:]] == [FinishDeletion]
+    assert [type(one) for one in rig.actions[asked:]] == [DeleteObject]
 
 
 def test_a_node_s_condition_that_the_api_was_not_told_of_is_nothing_to_the_next_kubelet() -> None:
@@ -194,7 +194,7 @@ def test_a_node_s_condition_that_the_api_was_not_told_of_is_nothing_to_the_next_
     small = node("n1")
     small["status"]["allocatable"]["memory"] = "1Gi"
     rig.apply(small)
-    rig.fault = lambda action: BROKEN if isinstance(action, ReportNodeCondition) else None
+    rig.fault = lambda action: BROKEN if isinstance(action, ReportStatus) and action.kind == "Node" else None
     rig.apply(pod("a", node="n1", annotations={"podium.dev/memory-usage": "2Gi"}))
     rig.pass_to(1)
     assert rig.told[-1] == "1 Evicted a"

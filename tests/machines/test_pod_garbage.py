@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from podium.machines.actions import Action, DeleteObject, ReportPodStatus
+from podium.machines.actions import Action, DeleteObject, ReportStatus
 from podium.machines.nodes.pod_garbage import PodGarbageCollector
 from podium.machines.observations import Problem
 from tests.machines.cluster_rig import BROKEN, CONFLICT, CRASH_AFTER, CRASH_BEFORE, LOST, Rig
@@ -42,7 +42,7 @@ def test_a_pod_that_ended_by_itself_before_it_was_marked_is_deleted_all_the_same
     rig = rig_of(running("a"))
 
     def ends_first(action: Action) -> Problem | None:
-        if isinstance(action, ReportPodStatus) and rig.pods() == {"a": "Running"}:
+        if isinstance(action, ReportStatus) and rig.pods() == {"a": "Running"}:
             rig.store.patch("Pod", "default/a", {"status": {"phase": "Succeeded"}}, "merge", "status")
             return Problem(422, "Invalid", "status.phase: Succeeded is for good")
         return None
@@ -193,7 +193,7 @@ def test_a_namesake_on_another_node_stays() -> None:
     assert rig.is_at_rest()
 
 
-@pytest.mark.parametrize("kind", [ReportPodStatus, DeleteObject])
+@pytest.mark.parametrize("kind", [ReportStatus, DeleteObject])
 @pytest.mark.parametrize("problem", [BROKEN, CONFLICT, LOST, CRASH_BEFORE, CRASH_AFTER])
 def test_whatever_fails_orphans_go_and_never_before_they_have_failed(kind: type[Action], problem: Problem) -> None:
     rig = rig_of(running("a", metadata={"finalizers": ["example.com/hold"]}))

@@ -15,11 +15,10 @@ from podium.framework.status import Code, Status
 from podium.machines.actions import (
     Action,
     Bind,
-    ClearNomination,
-    DeletePod,
-    MarkDisruption,
+    DeleteObject,
     Nominate,
     Record,
+    ReportStatus,
     ReportUnschedulable,
 )
 from podium.machines.observations import Problem
@@ -68,10 +67,12 @@ class TestDeleting:
 
         done = driver.carry_out(actions)
 
-        mark = all_of(MarkDisruption, done)[0]
-        assert (mark.reason, mark.cause) == ("PreemptionByScheduler", "default/high")
-        assert mark.message == "default-scheduler: preempting to accommodate a higher priority pod"
-        assert [(one.pod, one.uid, one.cause) for one in all_of(DeletePod, done)] == [
+        mark = all_of(ReportStatus, done)[0]
+        (target,) = mark.conditions
+        assert (target.type, target.reason) == ("DisruptionTarget", "PreemptionByScheduler")
+        assert mark.cause == "default/high"
+        assert target.message == "default-scheduler: preempting to accommodate a higher priority pod"
+        assert [(one.key, one.uid, one.cause) for one in all_of(DeleteObject, done)] == [
             ("default/a", "default/a", "default/high"),
             ("default/b", "default/b", "default/high"),
         ]
@@ -81,7 +82,7 @@ class TestDeleting:
         driver, actions = preempting()
         assert events(actions) == [("FailedScheduling", "default/high")]
 
-        delete = the(DeletePod, driver.answer(the(MarkDisruption, actions)))
+        delete = the(DeleteObject, driver.answer(the(ReportStatus, actions)))
         record = the(Record, driver.answer(delete))
 
         assert (record.reason, record.pod, record.node_name, record.related) == (
@@ -112,7 +113,7 @@ class TestDeleting:
     def test_a_victim_that_begins_to_terminate_in_between_is_left_alone(self) -> None:
         """[invariant E7]"""
         driver, actions = preempting()
-        delete = the(DeletePod, driver.answer(the(MarkDisruption, actions)))
+        delete = the(DeleteObject, driver.answer(the(ReportStatus, actions)))
 
         driver.see(terminating(B, preempted=False))
 
@@ -121,31 +122,31 @@ class TestDeleting:
 
     @pytest.mark.upstream(25)
     @pytest.mark.parametrize(
-        ("action", "problem"), [(MarkDisruption, NOT_FOUND), (DeletePod, NOT_FOUND), (DeletePod, CONFLICT)]
+        ("action", "problem"), [(ReportStatus, NOT_FOUND), (DeleteObject, NOT_FOUND), (DeleteObject, CONFLICT)]
     )
     def test_a_victim_that_is_gone_already_counts_as_deleted(self, action: type[Action], problem: Problem) -> None:
         """[TestPrepareCandidate: NotFound on patch or delete]"""
         driver, actions = preempting()
-        told = actions if action is MarkDisruption else driver.answer(the(MarkDisruption, actions))
+        told = actions if action is ReportStatus else driver.answer(the(ReportStatus, actions))
 
         assert deletions(driver.answer(the(action, told), problem)) == ["mark default/b"]
 
     def test_a_victim_whose_mark_conflicts_may_be_alive_and_is_marked_again(self) -> None:
         driver, actions = preempting()
 
-        assert driver.answer(the(MarkDisruption, actions), CONFLICT) == []
+        assert driver.answer(the(ReportStatus, actions), CONFLICT) == []
 
         assert deletions(driver.tick()) == ["mark default/a"]
 
     @pytest.mark.upstream(24)
     @pytest.mark.parametrize("problem", [REFUSED, NO_ANSWER])
-    @pytest.mark.parametrize("action", [MarkDisruption, DeletePod])
+    @pytest.mark.parametrize("action", [ReportStatus, DeleteObject])
     def test_when_one_fails_the_last_is_left_alone_and_the_preemptor_is_tried_again(
         self, action: type[Action], problem: Problem
     ) -> None:
         """[TestAsyncPreemptionFailure; k/k#66549]"""
         driver, actions = preempting()
-        told = actions if action is MarkDisruption else driver.answer(the(MarkDisruption, actions))
+        told = actions if action is ReportStatus else driver.answer(the(ReportStatus, actions))
 
         assert driver.answer(the(action, told), problem) == []
 
@@ -157,15 +158,15 @@ class TestDeleting:
         """[invariant E11]"""
         driver, actions = preempting()
 
-        done = driver.answer(the(MarkDisruption, actions), REFUSED)
+        done = driver.answer(the(ReportStatus, actions), REFUSED)
 
-        assert not all_of(DeletePod, done)
+        assert not all_of(DeleteObject, done)
 
     @pytest.mark.upstream(24)
     def test_when_one_fails_those_that_are_only_marked_are_not_deleted(self) -> None:
         small = [pod(name, cpu=2, priority=1, on="n1") for name in "abcde"]
         driver, actions = preempting(driver=Driver(N1, *small))
-        first, second, *_ = all_of(MarkDisruption, actions)
+        first, second, *_ = all_of(ReportStatus, actions)
 
         driver.answer(first, REFUSED)
 
@@ -173,7 +174,7 @@ class TestDeleting:
 
     def test_a_failure_after_which_nothing_fails_deletes_all_in_the_end(self) -> None:
         driver, actions = preempting()
-        delete = the(DeletePod, driver.answer(the(MarkDisruption, actions)))
+        delete = the(DeleteObject, driver.answer(the(ReportStatus, actions)))
         driver.answer(delete, REFUSED)
         marked = pod("a", cpu=5, priority=100, on="n1", preempted=True)
         driver.see(marked)
@@ -302,7 +303,7 @@ class TestThePreemptor:
     def test_a_victim_that_ends_before_the_answer_comes_has_it_tried_when_they_are_through(self) -> None:
         driver = Driver(N1, B)
         _, actions = preempting(driver=driver)
-        delete = the(DeletePod, driver.answer(the(MarkDisruption, actions)))
+        delete = the(DeleteObject, driver.answer(the(ReportStatus, actions)))
         driver.miss(B)
         assert driver.where(HIGH) is Place.BACKOFF
 
@@ -315,16 +316,16 @@ class TestThePreemptor:
         driver.miss(A, B)
         assert driver.where(HIGH) is Place.GATED
 
-        driver.answer(the(MarkDisruption, actions), NOT_FOUND)
+        driver.answer(the(ReportStatus, actions), NOT_FOUND)
 
         assert the(Bind, driver.tick()).pod == "default/high"
 
     def test_a_victim_that_ends_behind_the_gate_has_it_wait_for_the_others(self) -> None:
         driver, actions = preempting()
-        delete = the(DeletePod, driver.answer(the(MarkDisruption, actions)))
+        delete = the(DeleteObject, driver.answer(the(ReportStatus, actions)))
         driver.miss(A)
         assert driver.where(HIGH) is Place.GATED
-        mark = the(MarkDisruption, driver.answer(delete))
+        mark = the(ReportStatus, driver.answer(delete))
 
         driver.carry_out([mark])
 
@@ -433,7 +434,7 @@ class TestTheRoom:
         actions = driver.tick()
 
         assert the(Bind, actions).pod == "default/top"
-        cleared = the(ClearNomination, actions)
+        cleared = the(Nominate, actions)
         assert (cleared.pod, cleared.cause) == ("default/high", "default/top")
         assert driver.nominated(HIGH) == ""
         assert driver.where(HIGH) is Place.ACTIVE
@@ -449,7 +450,7 @@ class TestTheRoom:
 
         assert deletions(actions) == []
         assert driver.nominated(top) == "n1"
-        assert the(ClearNomination, actions).pod == "default/high"
+        assert the(Nominate, actions).pod == "default/high"
 
     def test_smaller_nominations_that_still_fit_beside_a_more_important_one_stay(self) -> None:
         """[k/k#129948]"""
@@ -462,7 +463,7 @@ class TestTheRoom:
         actions = driver.tick()
 
         assert driver.nominated(top) == "n1"
-        assert [one.pod for one in all_of(ClearNomination, actions)] == ["default/high"]
+        assert [one.pod for one in all_of(Nominate, actions)] == ["default/high"]
         assert driver.nominated(small) == "n1"
 
     def test_who_preempts_there_clears_all_smaller_nominations_by_default(self) -> None:
@@ -470,7 +471,7 @@ class TestTheRoom:
         driver, actions = preempting(nominated(small, "n1"), preemptor=pod("high", cpu=5, priority=1000))
 
         assert deletions(actions) == ["mark default/b"]
-        assert [one.pod for one in all_of(ClearNomination, actions)] == ["default/small"]
+        assert [one.pod for one in all_of(Nominate, actions)] == ["default/small"]
         assert driver.nominated(small) == ""
 
     def test_who_waits_for_terminating_victims_clears_no_nomination_by_default(self) -> None:
@@ -481,7 +482,7 @@ class TestTheRoom:
         actions = driver.tick()
 
         assert (driver.nominated(top), driver.nominated(HIGH)) == ("n1", "n1")
-        assert not all_of(ClearNomination, actions)
+        assert not all_of(Nominate, actions)
 
     def test_who_is_bound_there_clears_no_nomination_by_default(self) -> None:
         driver = preempted()
@@ -491,7 +492,7 @@ class TestTheRoom:
         actions = driver.tick()
 
         assert the(Bind, actions).pod == "default/top"
-        assert not all_of(ClearNomination, actions)
+        assert not all_of(Nominate, actions)
         assert driver.nominated(HIGH) == "n1"
 
     @pytest.mark.upstream(20)
@@ -516,7 +517,7 @@ class TestTheRoom:
         for _ in waiting:
             driver.tick()
         _, actions = preempting(driver=driver, preemptor=pod("high", cpu=3, priority=1000))
-        victims = {one.pod for one in all_of(DeletePod, driver.carry_out(actions))}
+        victims = {one.key for one in all_of(DeleteObject, driver.carry_out(actions))}
         left = [terminating(one) for one in running if one.key in victims]
         assert len(left) == 2
 
@@ -621,7 +622,7 @@ class TestTheNomination:
 
         actions = driver.miss(N1)
 
-        cleared = the(ClearNomination, actions)
+        cleared = the(Nominate, actions)
         assert (cleared.pod, cleared.uid, cleared.cause) == ("default/high", "default/high", "node n1 is gone")
         assert driver.nominated(HIGH) == ""
         assert driver.where(HIGH) is Place.ACTIVE
@@ -693,7 +694,7 @@ class TestTheNomination:
         plain = pod("waiting", cpu=2, priority=5, gates=["wait"])
         gated = nominated(plain, "n1")
         driver = Driver(N1, plain, gated, settings=UNFIT)
-        cleared = the(ClearNomination, driver.miss(N1))
+        cleared = the(Nominate, driver.miss(N1))
 
         driver.answer(cleared, REFUSED)
 
@@ -709,7 +710,7 @@ class TestTheNomination:
         plain = pod("waiting", cpu=2, priority=5, gates=["wait"])
         gated = nominated(plain, "n1")
         driver = Driver(N1, plain, gated, settings=UNFIT)
-        cleared = the(ClearNomination, driver.miss(N1))
+        cleared = the(Nominate, driver.miss(N1))
         driver.answer(cleared, NO_ANSWER)
         driver.see(nominated(gated, ""))
         driver.see(nominated(gated, "n2"))
@@ -805,5 +806,5 @@ def test_every_action_names_a_uid() -> None:
 
     done = driver.carry_out(actions) + driver.miss(N1)
 
-    assert {type(one) for one in done} == {Record, ReportUnschedulable, MarkDisruption, DeletePod, ClearNomination}
+    assert {type(one) for one in done} == {Record, ReportUnschedulable, ReportStatus, DeleteObject, Nominate}
     assert all(uids(done))

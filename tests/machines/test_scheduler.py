@@ -10,7 +10,7 @@ from msgspec.structs import replace
 
 from podium.api.pod import Pod
 from podium.framework.configuration import API_VERSION, KIND, read_configuration
-from podium.machines.actions import Bind, ClearNomination, Record, ReportUnschedulable
+from podium.machines.actions import Bind, Nominate, Record, ReportUnschedulable
 from podium.machines.observations import Problem
 from podium.machines.scheduling.queued_pod import Place
 from tests.builders import ZONE, configuration, node, pod, term
@@ -163,23 +163,23 @@ class TestBoundPods:
         driver.answer(the(Bind, driver.tick()))
         driver.see(on(A, "n1"))
 
-        clear = the(ClearNomination, driver.see(nominated(on(A, "n1"), "n1")))
+        clear = the(Nominate, driver.see(nominated(on(A, "n1"), "n1")))
 
         assert clear.pod == "default/a"
         driver.answer(clear, REFUSED)
         driver.wait(1)
-        assert the(ClearNomination, driver.tick()) == clear
+        assert the(Nominate, driver.tick()) == clear
 
     def test_so_is_one_that_an_earlier_life_of_the_scheduler_has_written(self) -> None:
         driver = Driver(N1)
 
-        assert the(ClearNomination, driver.see(nominated(on(A, "n1"), "n1"))).pod == "default/a"
+        assert the(Nominate, driver.see(nominated(on(A, "n1"), "n1"))).pod == "default/a"
 
     def test_the_nominations_of_others_pods_are_theirs_to_clear(self) -> None:
         driver = Driver(N1)
         foreign = pod("foreign", scheduler="another")
 
-        assert not all_of(ClearNomination, driver.see(nominated(on(foreign, "n1"), "n1")))
+        assert not all_of(Nominate, driver.see(nominated(on(foreign, "n1"), "n1")))
 
     def test_the_labels_that_a_pod_gets_on_its_way_to_its_node_count_at_once(self) -> None:
         """[invariant C9]"""

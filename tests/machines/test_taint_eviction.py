@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from podium.machines.actions import Action, DeletePod, MarkDisruption
+from podium.machines.actions import Action, DeleteObject, ReportStatus
 from podium.machines.nodes.taint_eviction import TaintEviction
 from podium.machines.observations import Problem
 from tests.machines.cluster_rig import BROKEN, CONFLICT, CRASH_AFTER, CRASH_BEFORE, LOST, Rig
@@ -220,7 +220,7 @@ def test_with_a_pod_that_is_gone_its_time_is_forgotten() -> None:
 # Writes that fail
 
 
-@pytest.mark.parametrize("kind", [MarkDisruption, DeletePod])
+@pytest.mark.parametrize("kind", [ReportStatus, DeleteObject])
 @pytest.mark.parametrize("problem", [BROKEN, CONFLICT, LOST, CRASH_BEFORE, CRASH_AFTER])
 def test_whatever_fails_the_pod_goes_and_never_before_its_status_says_why(kind: type[Action], problem: Problem) -> None:
     rig = rig_of(tolerating("a"))
@@ -247,7 +247,7 @@ def test_whatever_fails_the_pod_goes_and_never_before_its_status_says_why(kind: 
 
 def test_a_taint_that_goes_before_the_deletion_saves_the_pod() -> None:
     rig = rig_of(tolerating("a"))
-    rig.fault = lambda action: BROKEN if isinstance(action, DeletePod) else None
+    rig.fault = lambda action: BROKEN if isinstance(action, DeleteObject) else None
 
     taint(rig, GONE)
     rig.pass_to(0.5)
@@ -260,7 +260,7 @@ def test_a_taint_that_goes_before_the_deletion_saves_the_pod() -> None:
 
 def test_a_pod_that_was_saved_is_marked_again_when_it_has_to_go_after_all() -> None:
     rig = rig_of(tolerating("a"))
-    rig.fault = lambda action: BROKEN if isinstance(action, DeletePod) else None
+    rig.fault = lambda action: BROKEN if isinstance(action, DeleteObject) else None
     taint(rig, GONE)
     rig.pass_to(0.5)
     taint(rig)
@@ -289,13 +289,13 @@ def test_one_step_follows_the_other_though_nobody_sees_them() -> None:
 
 def test_a_machine_that_starts_anew_does_not_mark_a_pod_again() -> None:
     rig = rig_of(tolerating("a"))
-    rig.fault = lambda action: BROKEN if isinstance(action, DeletePod) else None
+    rig.fault = lambda action: BROKEN if isinstance(action, DeleteObject) else None
     taint(rig, GONE)
 
     rig.fault = lambda action: None
     rig.restart()
 
-    assert len([one for one in rig.actions if isinstance(one, MarkDisruption)]) == 1
+    assert len([one for one in rig.actions if isinstance(one, ReportStatus)]) == 1
     assert rig.pods() == {"a": "Running terminating"}
 
 

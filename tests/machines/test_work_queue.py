@@ -2,7 +2,7 @@
 
 import pytest
 
-from podium.machines.actions import DeletePod
+from podium.machines.actions import DeleteObject
 from podium.machines.observations import Answered, Problem
 from podium.machines.work_queue import WorkQueue
 
@@ -11,10 +11,10 @@ SECOND = 10**9
 
 def answered(code: int, retry_after_ns: int | None = None) -> Answered:
     problem = Problem(code, "", "", retry_after_ns) if code else None
-    return Answered(DeletePod("default/p", "u", "test"), problem)
+    return Answered(DeleteObject("Pod", "default/p", "u", "test"), problem)
 
 
-NO_ANSWER = Answered(DeletePod("default/p", "u", "test"), Problem(0, "", ""))
+NO_ANSWER = Answered(DeleteObject("Pod", "default/p", "u", "test"), Problem(0, "", ""))
 REFUSALS = [400, 403, 422]
 PASSING = [answered(409), answered(429), answered(500), answered(503), NO_ANSWER]
 

@@ -11,8 +11,9 @@ from podium.api.pod import Pod
 from podium.machines.actions import Action, CreateObject, DeleteObject, Record
 from podium.machines.machine import Machine
 from podium.machines.observations import Answered, Changed, Gone, Problem, Tick
-from podium.sim.requests import carry_out, observation_of, problem_of
-from podium.store.errors import StoreError
+from podium.requests.actions import carry_out
+from podium.requests.observations import observation_of
+from podium.requests.router import Router
 from podium.store.garbage import GarbageCollector
 from podium.store.store import Store
 from podium.store.watch_log import WatchEvent
@@ -280,11 +281,7 @@ class Rig:
             self.after_each()
 
     def _carry_out(self, action: Action) -> Problem | None:
-        try:
-            carry_out(self.store, action, self.now)
-        except StoreError as error:
-            return problem_of(error)
-        return None
+        return carry_out(Router(self.store, takes_history=True).answer, action, self.now)
 
     def _tell(self, action: Action, problem: Problem | None) -> None:
         seconds = self.seconds

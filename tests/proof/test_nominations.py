@@ -13,7 +13,7 @@ from podium.api.meta import Kubernetes
 from podium.api.pod import Pod
 from podium.framework.configuration import Configuration, NominationClearing
 from podium.framework.status import unschedulable
-from podium.machines.actions import Action, Bind, ClearNomination, DeletePod, Nominate, ReportUnschedulable
+from podium.machines.actions import Action, Bind, DeleteObject, Nominate, ReportUnschedulable
 from tests.builders import node, pod
 from tests.machines.driving import Driver, all_of, clearing, nominated, on, terminating, the, with_plugins
 
@@ -27,9 +27,7 @@ def shown(actions: list[Action], one: Pod) -> str | None:
     """The pod's nomination as these actions leave it in the API; None where they do not write it."""
     written = None
     for action in actions:
-        if isinstance(action, ClearNomination) and action.pod == one.key:
-            written = ""
-        elif isinstance(action, ReportUnschedulable) and action.pod == one.key:
+        if isinstance(action, ReportUnschedulable) and action.pod == one.key:
             written = written if action.nominated_node_name is None else action.nominated_node_name
         elif isinstance(action, Nominate) and action.pod == one.key:
             written = action.node_name
@@ -42,7 +40,7 @@ def medium_waits(*objects: Kubernetes, settings: Configuration | None = None) ->
     driver.see(MEDIUM)
     actions = driver.carry_out(driver.tick())
     assert shown(actions, MEDIUM) == "n1"
-    gone = {one.uid for one in all_of(DeletePod, actions)}
+    gone = {one.uid for one in all_of(DeleteObject, actions)}
     victims = [terminating(one) for one in objects if isinstance(one, Pod) and one.metadata.uid in gone]
     driver.see(nominated(MEDIUM, "n1"), *victims)
     return driver, victims

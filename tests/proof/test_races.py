@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from podium.machines.actions import Action, Bind, DeletePod, MarkDisruption
+from podium.machines.actions import Action, Bind, DeleteObject, ReportStatus
 from podium.machines.observations import Problem
 from podium.machines.scheduling.queued_pod import Place
 from tests.builders import node, pod
@@ -24,10 +24,10 @@ def told(driver: Driver) -> Iterator[list[Action]]:
     coming = driver.tick()
     yield coming
     yield driver.see(nominated(HIGH, "n1"))
-    coming = [one for one in coming if isinstance(one, MarkDisruption)]
+    coming = [one for one in coming if isinstance(one, ReportStatus)]
     while coming:
         answers = driver.answer(coming.pop(0))
-        coming += [one for one in answers if isinstance(one, MarkDisruption | DeletePod)]
+        coming += [one for one in answers if isinstance(one, ReportStatus | DeleteObject)]
         yield answers
     yield driver.see(terminating(A))
     yield driver.see(terminating(B))
@@ -77,9 +77,9 @@ def carried_out(count: int, failing: int | None, action: type[Action], problem: 
     coming, deleted = driver.tick(), list[str]()
     while coming:
         one = coming.pop(0)
-        fails = isinstance(one, action) and failing is not None and getattr(one, "pod", "") == f"default/v{failing}"
-        if isinstance(one, DeletePod) and not fails:
-            deleted.append(one.pod.removeprefix("default/"))
+        fails = isinstance(one, action) and failing is not None and getattr(one, "key", "") == f"default/v{failing}"
+        if isinstance(one, DeleteObject) and not fails:
+            deleted.append(one.key.removeprefix("default/"))
         coming += driver.answer(one, problem if fails else None)
     return driver, deleted
 
@@ -87,8 +87,8 @@ def carried_out(count: int, failing: int | None, action: type[Action], problem: 
 @pytest.mark.upstream(24)
 @pytest.mark.parametrize(
     ("action", "problem"),
-    [(one, problem) for one in (MarkDisruption, DeletePod) for problem in (REFUSED, NO_ANSWER)]
-    + [(MarkDisruption, CONFLICT)],
+    [(one, problem) for one in (ReportStatus, DeleteObject) for problem in (REFUSED, NO_ANSWER)]
+    + [(ReportStatus, CONFLICT)],
 )
 @pytest.mark.parametrize(("count", "failing"), [(count, failing) for count in VICTIMS for failing in range(count)])
 def test_whichever_deletion_fails_the_last_victim_lives_and_the_preemptor_is_tried_again(
@@ -104,7 +104,7 @@ def test_whichever_deletion_fails_the_last_victim_lives_and_the_preemptor_is_tri
 @pytest.mark.upstream(24, 25)
 @pytest.mark.parametrize("count", VICTIMS)
 def test_when_all_deletions_go_through_the_preemptor_waits_for_the_end_of_its_victims(count: int) -> None:
-    driver, deleted = carried_out(count, None, DeletePod, REFUSED)
+    driver, deleted = carried_out(count, None, DeleteObject, REFUSED)
 
     assert deleted == [f"v{number}" for number in range(count)]
     assert driver.where(HIGH) is Place.UNSCHEDULABLE
@@ -112,7 +112,7 @@ def test_when_all_deletions_go_through_the_preemptor_waits_for_the_end_of_its_vi
 
 @pytest.mark.upstream(25)
 @pytest.mark.parametrize(
-    ("action", "problem"), [(MarkDisruption, NOT_FOUND), (DeletePod, NOT_FOUND), (DeletePod, CONFLICT)]
+    ("action", "problem"), [(ReportStatus, NOT_FOUND), (DeleteObject, NOT_FOUND), (DeleteObject, CONFLICT)]
 )
 @pytest.mark.parametrize("failing", range(3))
 def test_a_victim_that_is_gone_keeps_no_other_from_being_deleted(

@@ -19,28 +19,36 @@ from tests.sim.judged_scheduler import JudgedScheduler
 from tests.sim.omitted import NOTHING, Omitted
 from tests.sim.played import simulation_of, told
 from tests.sim.random_run import RATES
-from tests.store.objects import SECOND
+from tests.store.objects import HOUR, SECOND
 
-FAULTS_LAST_NS = (STEPS_LAST_S + 60) * SECOND
+FAULTS_OUTLAST_STEPS_S = 60
 RESTLESS = frozenset((Feature.CRASHING, Feature.PRESSURE))
 """Containers that crash are started again for ever, and pods that are evicted for memory come back to use it."""
+SLEEPLESS = RESTLESS | {Feature.QUOTA}
+"""Also what a quota refuses is tried again and again."""
 RESTLESS_END_NS = (STEPS_LAST_S + 900) * SECOND
 MOST_STEPS = 60_000
+MOST_SLOW_STEPS = 5_000
+"""How long a fleet is watched that was meant to sleep, and in which something recurs."""
 MEDDLING = 0.08
 """Of all steps, those after which somebody evicts or deletes a pod."""
+LEFT_ALONE_NS = 20 * SECOND
+"""How long nobody does so again, but for the pace, so that what follows from it is not followed by more of it."""
 
 
 @dataclass(slots=True)
 class FleetRun:
     """What a seed makes: a story with some features, delays, and (``is_faulty``) faults, but for what is omitted.
 
-    Features that are given are not drawn.
+    Features that are given are not drawn. At a ``pace`` of more than 1 the fleet sleeps between its steps, and has no
+    features that let it do something all the time.
     """
 
     seed: int
     is_faulty: bool = True
     omitted: Omitted = NOTHING
     features: frozenset[Feature] = frozenset()
+    pace: int = 1
     faults: DrawnFaults = field(init=False)
     story: FleetStory = field(init=False)
     simulation: Simulation = field(init=False)
@@ -49,11 +57,12 @@ class FleetRun:
     random: Random = field(init=False)
     happened: Counter[str] = field(default_factory=Counter)
     steps: int = 0
+    left_alone_ns: int = 0
 
     def __post_init__(self) -> None:
         self.random = random = Random(f"fleet-run:{self.seed}")
         drawn = frozenset(one for one in Feature if random.random() < (0.15 if one in RESTLESS else 0.45))
-        self.features = self.features or drawn
+        self.features = self.features or (drawn if self.pace == 1 else drawn - SLEEPLESS)
         chosen = [fault for fault in Fault if random.random() < 0.4] if self.is_faulty else []
         rates = {fault: random.choice(RATES[fault]) for fault in chosen}
         left = {fault: rate for fault, rate in rates.items() if fault not in self.omitted.faults}
@@ -62,7 +71,7 @@ class FleetRun:
             "bind_delay_ns": random.choice((0, 0, 1)) * SECOND,
             "start_delay_ns": random.choice((0, 0, 2)) * SECOND,
         }
-        self.story = FleetStory(self.seed, self.features).without(self.omitted.objects, self.omitted.steps)
+        self.story = FleetStory(self.seed, self.features, self.pace).without(self.omitted.objects, self.omitted.steps)
         names = ["default-scheduler", *(["second"] if Feature.SECOND_SCHEDULER in self.features else [])]
         schedulers = [self._scheduler(name) for name in names]
         self.simulation = simulation_of(
@@ -82,14 +91,31 @@ class FleetRun:
         """Whether it never ends by itself."""
         return bool(self.features & RESTLESS)
 
+    @property
+    def steps_last_ns(self) -> int:
+        """How long after the start steps come."""
+        return STEPS_LAST_S * self.pace * SECOND
+
+    @property
+    def faults_last_ns(self) -> int:
+        """How long after the start faults happen."""
+        return self.steps_last_ns + FAULTS_OUTLAST_STEPS_S * SECOND
+
+    @property
+    def fault_hours(self) -> float:
+        """How long it has been played under faults, in simulated hours."""
+        return min(self.simulation.elapsed_ns, self.faults_last_ns) / HOUR if self.is_faulty else 0.0
+
     def play(self) -> None:
         """Play it. Raises AssertionError, with the seed and the events so far, for a broken invariant."""
         try:
             self.checker.after_step()
             while self.simulation.step():
                 self.steps += 1
+                if self.pace > 1 and self.steps >= MOST_SLOW_STEPS:
+                    return
                 assert self.steps < MOST_STEPS, "L4: it never ends"
-                self.faults.stopped |= self.simulation.elapsed_ns > FAULTS_LAST_NS
+                self.faults.stopped |= self.simulation.elapsed_ns > self.faults_last_ns
                 self._meddle()
                 self.checker.after_step()
             if not self.is_restless:
@@ -102,8 +128,11 @@ class FleetRun:
         """Now and then somebody evicts or deletes a pod, whichever there is."""
         simulation = self.simulation
         chance = self.random.random()
-        if self.omitted.meddling or simulation.elapsed_ns > STEPS_LAST_S * SECOND or chance > MEDDLING:
+        if self.omitted.meddling or simulation.elapsed_ns > self.steps_last_ns or chance > MEDDLING:
             return
+        if simulation.elapsed_ns < self.left_alone_ns:
+            return
+        self.left_alone_ns = simulation.elapsed_ns + (self.pace - 1) * LEFT_ALONE_NS
         pods = simulation.store.objects("Pod")
         if not pods:
             return

@@ -44,9 +44,14 @@ CALM = frozenset(
 
 
 class FleetStory(DrawnStory):
-    """Draws one story. ``objects`` are there from the start; ``steps`` come in the order of their time."""
+    """Draws one story. ``objects`` are there from the start; ``steps`` come in the order of their time.
 
-    def __init__(self, seed: int, features: frozenset[Feature]) -> None:
+    At a ``pace`` of 1 they come within `STEPS_LAST_S`; at another it takes as many times as long, and the fleet sleeps
+    between them.
+    """
+
+    def __init__(self, seed: int, features: frozenset[Feature], pace: int = 1) -> None:
+        self.pace = pace
         self.random = Random(f"fleet:{seed}")
         self.features = features
         self.nodes: dict[str, Raw] = {}
@@ -247,7 +252,7 @@ class FleetStory(DrawnStory):
         draws = self.random.choices([make for make, _ in possible], [weight for _, weight in possible], k=len(times))
         steps: list[tuple[int, Raw]] = []
         for at, draw in zip(times, draws, strict=True):
-            steps += [(at + change.pop("after", 0), change) for change in draw(at)]
+            steps += [(at * self.pace + change.pop("after", 0), change) for change in draw(at)]
         return [{"at": f"{at}s", **change} for at, change in sorted(steps, key=lambda step: step[0])]
 
     def _some_pod(self) -> Raw:

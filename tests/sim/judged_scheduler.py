@@ -15,7 +15,7 @@ from podium.decide.post_filter import ask_post_filters
 from podium.framework.configuration import Configuration
 from podium.framework.plugin import PostFilterResult
 from podium.framework.runner import Runner
-from podium.machines.actions import Action, ClearNomination, DeletePod, MarkDisruption, Record, ReportUnschedulable
+from podium.machines.actions import Action, DeleteObject, Nominate, Record, ReportStatus, ReportUnschedulable
 from podium.machines.observations import Answered, Changed, Gone, Observation
 from podium.machines.scheduling.queued_pod import Place, QueuedPod
 from podium.machines.scheduling.scheduler import Scheduler
@@ -50,7 +50,7 @@ class JudgedScheduler(Scheduler):
             self._see(observation)
         elif isinstance(observation, Answered):
             self.outstanding[observation.action] -= 1
-            if isinstance(observation.action, MarkDisruption) and observation.problem is None:
+            if isinstance(observation.action, ReportStatus) and observation.problem is None:
                 self.marked.add(observation.action.uid)
         queued = {one.record.uid for one in self.queue}
         actions = super().handle(observation, now)
@@ -202,7 +202,7 @@ class JudgedScheduler(Scheduler):
         for action in actions:
             # E13
             assert getattr(action, "pod_uid", "") or getattr(action, "uid", "")
-            if isinstance(action, DeletePod):
+            if isinstance(action, DeleteObject):
                 victim = self.pod(action.uid)
                 # E7: nobody is deleted who is terminating already. E11
                 assert not victim.is_terminating, action
@@ -212,7 +212,7 @@ class JudgedScheduler(Scheduler):
         reports = [one for one in actions if isinstance(one, ReportUnschedulable)]
         # E16: one patch a pod.
         assert len({one.uid for one in reports}) == len(reports)
-        cleared = {one.uid for one in actions if isinstance(one, ClearNomination)}
+        cleared = {one.uid for one in actions if isinstance(one, Nominate) and not one.node_name}
         assert not cleared & {one.uid for one in reports if one.nominated_node_name is not None}
 
     def _judge_state(self) -> None:
@@ -239,7 +239,7 @@ class JudgedScheduler(Scheduler):
             owed = [
                 one
                 for one, count in self.outstanding.items()
-                if count > 0 and isinstance(one, DeletePod | MarkDisruption) and one.cause == key
+                if count > 0 and isinstance(one, DeleteObject | ReportStatus) and one.cause == key
             ]
             assert owed, key
 

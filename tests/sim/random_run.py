@@ -15,7 +15,7 @@ from tests.sim.judged_scheduler import JudgedScheduler
 from tests.sim.omitted import NOTHING, Omitted
 from tests.sim.played import simulation_of, told
 from tests.sim.stories import STEPS_LAST_S, Story
-from tests.store.objects import SECOND
+from tests.store.objects import HOUR, SECOND
 
 # What takes long to get over.
 RARE = (Fault.CRASH_BEFORE, Fault.CRASH_AFTER, Fault.WATCH_BREAKS)
@@ -67,6 +67,11 @@ class RandomRun:
             *self.story.files, schedulers=[self.component], faults=self.faults, seed=self.seed, **delays
         )
         self.checker = InvariantChecker(self.simulation, self.component, settings, had_faults=self.is_faulty)
+
+    @property
+    def fault_hours(self) -> float:
+        """How long it has been played under faults, in simulated hours."""
+        return min(self.simulation.elapsed_ns, FAULTS_LAST_NS) / HOUR if self.is_faulty else 0.0
 
     def play(self) -> None:
         """Play it. Raises AssertionError, with the seed and the events so far, for a broken invariant."""

@@ -8,6 +8,7 @@ import yaml
 
 from podium.api.errors import InputError, PodiumError
 from podium.sim.faults import DrawnFaults
+from tests.fuzzing import FAULT_HOURS, FUZZ_RUNS, FUZZ_SEED
 from tests.sim.omitted import NOTHING, Omitted
 from tests.store.objects import Raw
 
@@ -34,9 +35,13 @@ class Run(Protocol):
     @property
     def story(self) -> Told: ...
 
+    @property
+    def fault_hours(self) -> float: ...
+
     def play(self) -> None: ...
 
 
+RecordProperty = Callable[[str, object], None]
 MakeRun = Callable[[int, bool, Omitted], Run]
 
 
@@ -79,13 +84,25 @@ class Shortening:
         return True
 
 
-def play_or_tell(make: MakeRun, seed: int, *, is_faulty: bool) -> None:
-    """Play a run; one that fails tells how to play it again, and the shortest story that still does."""
+def play_all(make: MakeRun, is_faulty: Callable[[int], bool], record_property: RecordProperty) -> None:
+    """Play as many seeds as fuzzing was asked for, and record for how many simulated hours faults happened."""
+    hours = 0.0
     try:
-        make(seed, is_faulty, NOTHING).play()
+        for seed in range(FUZZ_SEED, FUZZ_SEED + FUZZ_RUNS):
+            hours += play_or_tell(make, seed, is_faulty=is_faulty(seed)).fault_hours
+    finally:
+        record_property(FAULT_HOURS, hours)
+
+
+def play_or_tell(make: MakeRun, seed: int, *, is_faulty: bool) -> Run:
+    """Play a run; one that fails tells how to play it again, and the shortest story that still does."""
+    run = make(seed, is_faulty, NOTHING)
+    try:
+        run.play()
     except (AssertionError, PodiumError) as error:
         error.add_note(_shortest(make, seed, is_faulty=is_faulty))
         raise
+    return run
 
 
 def _shortest(make: MakeRun, seed: int, *, is_faulty: bool) -> str:

@@ -9,12 +9,12 @@ from collections import Counter
 import pytest
 
 from podium.sim.faults import Fault
-from tests.fuzzing import FUZZ_RUNS, FUZZ_SEED
 from tests.sim.fleet_run import FleetRun
 from tests.sim.fleet_stories import CALM, Feature
-from tests.sim.shortest_story import Shortening, play_or_tell
+from tests.sim.omitted import Omitted
+from tests.sim.shortest_story import RecordProperty, Shortening, play_all
 
-PLAIN_SEEDS, FAULTY_SEEDS, CALM_SEEDS = range(10), range(100, 116), range(200, 208)
+PLAIN_SEEDS, FAULTY_SEEDS, CALM_SEEDS, SLOW_SEEDS = range(10), range(100, 116), range(200, 208), range(300, 303)
 HAPPENS = {
     "Crashed",
     "Failed",
@@ -84,7 +84,25 @@ def test_what_is_not_needed_to_fail_is_left_out(monkeypatch: pytest.MonkeyPatch)
     assert (len(shortest.story.steps), len(shortest.story.objects), shortest.faults.rates) == (1, 0, {})
 
 
+@pytest.mark.parametrize("seed", SLOW_SEEDS)
+def test_the_invariants_hold_in_fleets_that_sleep_between_events(seed: int) -> None:
+    run = FleetRun(seed, pace=20)
+
+    run.play()
+
+    assert run.fault_hours > 1
+
+
 @pytest.mark.fuzz
-def test_the_invariants_hold_in_many_more_fleets() -> None:
-    for seed in range(FUZZ_SEED, FUZZ_SEED + FUZZ_RUNS):
-        play_or_tell(FleetRun, seed, is_faulty=seed % 4 != 0)
+def test_the_invariants_hold_in_many_more_fleets(record_property: RecordProperty) -> None:
+    play_all(FleetRun, lambda seed: seed % 4 != 0, record_property)
+
+
+@pytest.mark.fuzz
+def test_the_invariants_hold_in_many_more_fleets_that_sleep_between_events(record_property: RecordProperty) -> None:
+    """Each sleeps through a month of faults."""
+
+    def slow(seed: int, is_faulty: bool, omitted: Omitted) -> FleetRun:
+        return FleetRun(seed, is_faulty, omitted, pace=10_000)
+
+    play_all(slow, lambda _: True, record_property)

@@ -2,15 +2,15 @@
 
 from typing import Any
 
+from podium.api.pod import PodCondition
 from podium.api.present import DEFAULT_START_NS
 from podium.api.times import format_time
 from podium.machines.actions import (
     Action,
-    ClearNomination,
-    DeletePod,
-    MarkDisruption,
+    DeleteObject,
     Nominate,
     Record,
+    ReportStatus,
     ReportUnschedulable,
 )
 from podium.machines.observations import Observation, Tick
@@ -61,13 +61,14 @@ def times(told_of: Raw) -> tuple[Any, ...]:
 
 def test_the_steps_of_a_nomination_and_a_preemption_are_told_with_who_did_them() -> None:
     uid = "a-uid"
+    target = PodCondition(type="DisruptionTarget", status="True", reason="PreemptionByScheduler", message="make room")
     actions: list[Action] = [
         ReportUnschedulable("default/a", uid, "Unschedulable", "too full", "n1"),
         ReportUnschedulable("default/a", uid, "Unschedulable", "too full"),
         Nominate("default/a", uid, "n2"),
-        ClearNomination("default/a", uid, "default/urgent"),
-        MarkDisruption("default/v", "v-uid", "PreemptionByScheduler", "make room", "default/a"),
-        DeletePod("default/v", "v-uid", "default/a"),
+        Nominate("default/a", uid, "", "default/urgent"),
+        ReportStatus("Pod", "default/v", "v-uid", "default/a", (target,)),
+        DeleteObject("Pod", "default/v", "v-uid", "default/a"),
         Record("default/v", "v-uid", "Normal", "Preempted", "for a", "n1", "default/a"),
         Record("default/a", uid, "Warning", "FailedScheduling", "too full"),
         Record("default/a", uid, "Normal", "Scheduled", "never so"),

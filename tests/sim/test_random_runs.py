@@ -13,10 +13,9 @@ import pytest
 
 from podium.sim.faults import Fault
 from podium.sim.history import SimEvent
-from tests.fuzzing import FUZZ_RUNS, FUZZ_SEED
 from tests.sim.preemption_rounds import unjustified_rounds
 from tests.sim.random_run import RandomRun
-from tests.sim.shortest_story import play_or_tell
+from tests.sim.shortest_story import RecordProperty, play_all
 
 ROOT = Path(__file__).parents[2]
 SEEDS = range(30)
@@ -88,6 +87,5 @@ def test_a_seed_gives_the_same_run_again_in_any_process() -> None:
 
 
 @pytest.mark.fuzz
-def test_the_invariants_hold_in_many_more_stories() -> None:
-    for seed in range(FUZZ_SEED, FUZZ_SEED + FUZZ_RUNS):
-        play_or_tell(RandomRun, seed, is_faulty=seed % 2 == 0)
+def test_the_invariants_hold_in_many_more_stories(record_property: RecordProperty) -> None:
+    play_all(RandomRun, lambda seed: seed % 2 == 0, record_property)

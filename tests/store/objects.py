@@ -5,6 +5,7 @@ from typing import Any
 Raw = dict[str, Any]
 
 SECOND = 1_000_000_000
+HOUR = 3600 * SECOND
 
 
 def pod(name: str, *, cpu: int | str = 1, priority: int | None = None, node: str = "", **more: Any) -> Raw:

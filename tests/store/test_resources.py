@@ -55,3 +55,19 @@ def test_a_kind_without_a_status_has_no_such_subresource() -> None:
     stored = store.create(priority_class("high", 1), now=0)
 
     assert answer(refusal(store, lambda: store.update_status(stored.raw))) == (404, "NotFound")
+
+
+def test_an_object_of_a_custom_kind_gets_the_defaults_of_its_schema() -> None:
+    resources = Resources()
+    widget = Resource(group="example.com", kind="Widget", plural="widgets", namespaced=True, is_custom=True)
+    size = {"type": "integer", "default": 3}
+    spec = {"type": "object", "properties": {"size": size, "color": {"type": "string"}}}
+    resources.add(widget, {"type": "object", "properties": {"spec": spec}})
+    store = Store(resources=resources)
+    raw = {"apiVersion": "example.com/v1", "kind": "Widget", "metadata": {"name": "w"}, "spec": {"color": "red"}}
+
+    assert store.create(raw, now=0).raw["spec"] == {"color": "red", "size": 3}
+    updated = store.update({**raw, "spec": {"color": "blue"}})
+    assert updated.raw["spec"] == {"color": "blue", "size": 3}
+    assert updated.raw["metadata"]["generation"] == 2
+    assert store.update({**raw, "spec": {"color": "blue"}}) is updated

@@ -7,9 +7,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from podium.store.element_order import _positions, _sorted_in, in_order
 from podium.store.errors import StoreError
 from podium.store.merge_keys import Schema, schema_of
-from podium.store.strategic_patch import strategic_patch
+from podium.store.strategic_patch import _merged_list, _merged_simply, strategic_patch
 
 POD = schema_of("Pod")
 
@@ -237,3 +238,36 @@ def test_merging_keeps_both_orders_and_merges_by_key(before: Any, patch: Any) ->
     for item in before:
         if item["name"] in server_only:
             assert by_name[item["name"]] == item
+
+
+ITEMS = st.lists(st.sampled_from("abcd"), max_size=5)
+
+
+@given(before=ITEMS, asked=st.lists(st.sampled_from("abcd"), unique=True), gone=st.sets(st.sampled_from("abcd")))
+def test_items_that_stand_in_order_already_stay_as_sorting_them_in_would_have_it(
+    before: list[str], asked: list[str], gone: set[str]
+) -> None:
+    items = list(dict.fromkeys(one for one in [*before, *asked] if one not in gone or one in asked))
+    wanted, was = _positions(asked), _positions(before)
+
+    assert in_order(items, asked, before, "") == _sorted_in(items, wanted, was, "")
+
+
+NAMED = st.lists(
+    st.builds(lambda name, value: {"name": name, "value": value}, st.sampled_from("abcd"), st.integers(0, 2)),
+    max_size=5,
+)
+
+
+@given(old=NAMED, new=NAMED)
+def test_a_list_that_is_merged_simply_is_as_merging_and_then_ordering_it_has_it(old: list[Any], new: list[Any]) -> None:
+    found = _merged_simply(old, new, "name", Schema())
+
+    if found is not None:
+        merged, given_items = _merged_list(old, new, "name", Schema())
+        assert found == in_order(merged, given_items, old, "name")
+    else:
+        names = [one["name"] for one in old]
+        places = [names.index(one["name"]) for one in new if one["name"] in names]
+        given_names = [one["name"] for one in new]
+        assert len(set(names)) < len(names) or len(set(given_names)) < len(given_names) or places != sorted(places)

@@ -188,3 +188,82 @@ def test_b34_a_version_that_is_none_is_an_invalid_value() -> None:
     store = Store()
 
     assert refusal(store, lambda: store.watch("Pod", options=ListOptions(resource_version="x"))).code == 400
+
+
+class Loop:
+    """Counts how often it is woken for each watch, and looks at what is committed then."""
+
+    def __init__(self, store: Store) -> None:
+        self.store = store
+        self.versions: list[int] = []
+
+    def wake(self) -> None:
+        self.versions.append(self.store.version)
+
+
+def test_who_waits_is_woken_by_an_event_of_the_kind_and_by_no_other() -> None:
+    store = Store()
+    loop, watcher = Loop(store), watch(store, 0)
+    watcher.pull()
+    watcher.wake_by(loop.wake)
+
+    store.create(node("n1"), now=0)
+    assert loop.versions == []
+    store.create(pod("a"), now=0)
+    assert loop.versions == [2]
+
+
+def test_who_waits_is_woken_once_until_the_next_pull() -> None:
+    store = Store()
+    loop, watcher = Loop(store), watch(store, 0)
+    watcher.wake_by(loop.wake)
+    for name in ("a", "b"):
+        store.create(pod(name), now=0)
+    assert loop.versions == [1]
+
+    assert len(watcher.pull()) == 2
+    store.create(pod("c"), now=0)
+    assert loop.versions == [1, 3]
+
+
+def test_who_has_something_to_pull_already_is_woken_at_once() -> None:
+    store = Store()
+    store.create(pod("a"), now=0)
+    loop = Loop(store)
+
+    watch(store, 0).wake_by(loop.wake)
+    behind = watch(store, 1)
+    store.create(pod("b"), now=0)
+    behind.wake_by(loop.wake)
+
+    assert loop.versions == [1, 2]
+
+
+def test_a_transaction_wakes_once_when_it_is_committed_and_a_dry_run_never() -> None:
+    store = Store()
+    loop, watcher = Loop(store), watch(store, 0)
+    watcher.wake_by(loop.wake)
+    with store.transaction(dry_run=True):
+        store.create(pod("a"), now=0)
+    with store.transaction():
+        store.create(pod("a"), now=0)
+        store.create(pod("b"), now=0)
+        assert loop.versions == []
+
+    assert loop.versions == [2]
+    assert len(watcher.pull()) == 2
+
+
+def test_a_watch_that_is_closed_wakes_nobody() -> None:
+    store = Store()
+    loop, watcher, other = Loop(store), watch(store, 0), watch(store, 0)
+    for one in (watcher, other):
+        one.wake_by(loop.wake)
+    watcher.close()
+    watcher.close()
+
+    store.create(pod("a"), now=0)
+    watcher.pull()
+    store.create(pod("b"), now=0)
+
+    assert loop.versions == [1]

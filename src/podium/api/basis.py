@@ -94,8 +94,8 @@ def basis_of(
 
 def lacks_status(document: Document) -> bool:
     """Whether the object is a budget of which nobody has said what it allows."""
-    status = document.raw.get("status", {})
-    return isinstance(document.object, PodDisruptionBudget) and "disruptionsAllowed" not in status
+    is_budget = isinstance(document.object, PodDisruptionBudget)
+    return is_budget and "disruptionsAllowed" not in document.raw.get("status", {})
 
 
 def _kinds_passed_over(basis: Basis) -> Iterator[Caveat]:

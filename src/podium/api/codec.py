@@ -2,67 +2,55 @@
 
 from __future__ import annotations
 
+import codecs
 import gc
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
+import msgspec
+
 from podium.api import json, yaml
+from podium.api.documents import Document, Encoded, Input, refuse_empty_pods, without_repeats
+from podium.api.dumped_pods import DumpedPods
 from podium.api.errors import InputError, shown
-from podium.api.files import FileName, read_bytes, shown_name
+from podium.api.exact_json import UncertainError
+from podium.api.exact_json import decode as decode_json
+from podium.api.files import FileName, read_bytes, shown_name, size_of
 from podium.api.folders import files_of
 from podium.api.generated_names import generated_names
 from podium.api.helm import HELM_ADVICE, looks_like_template
-from podium.api.kinds import group_of, may_create_pods
+from podium.api.json_list import JSONList, json_list
 from podium.api.meta import Kubernetes, Raw
 from podium.api.objects import ReadObject, label_of, metadata_of, read_object
-from podium.api.pod import Pod
-from podium.api.warnings import InputWarning, PassedOver, Validation
+from podium.api.warnings import InputWarning, Validation
 
+__all__ = [
+    "Document",
+    "Input",
+    "Progress",
+    "Reader",
+    "decode",
+    "load_files",
+    "load_text",
+    "read_input",
+    "refuse_empty_pods",
+]
+
+_ONLY_DOCUMENT = 1
+_TOLD_EVERY = 256
 _LOOKS_LIKE_JSON = re.compile(r"\s*[{\[]")
-# What speaks to Podium or to a scheduler is no object of a cluster.
-_NOT_OF_A_CLUSTER = ("podium.dev", "kubescheduler.config.k8s.io")
 
 
-@dataclass(frozen=True, slots=True)
-class Document:
-    """One object of the input.
-
-    `source` is the file's name and `index` the 1-based number of the document in it, which the items of a
-    list share. `raw` is the object as written, without nulls but in lists, with its namespace filled in, and its name
-    where it is to be generated. `object` is its typed reading, None for kinds that Podium does not read. Objects within
-    it, as in the steps of a scenario, are judged by the same `validation`.
-    """
-
-    source: str
-    index: int
-    raw: dict[str, Any]
-    object: Kubernetes | None
-    warnings: tuple[InputWarning, ...] = ()
-    validation: Validation | None = None
+Progress = Callable[[float], None]
+"""Is told the share of the files that has been read, from 0 to 1."""
 
 
-@dataclass(frozen=True, slots=True)
-class Input:
-    """Everything that was read, in order, and what was left out on the way."""
-
-    documents: list[Document]
-    left_out: tuple[InputWarning, ...] = ()
-
-    @property
-    def warnings(self) -> list[InputWarning]:
-        """What there is to say about files, and about the objects in them."""
-        return [*self.left_out, *(warning for one in self.documents for warning in one.warnings)]
-
-    @property
-    def passed_over(self) -> list[PassedOver]:
-        """The kinds that Podium does not read."""
-        return passed_over(self.documents)
-
-
-def read_input(paths: Sequence[FileName], validation: Validation | None = None) -> Input:
+def read_input(
+    paths: Sequence[FileName], validation: Validation | None = None, progress: Progress | None = None
+) -> Input:
     """The objects of the files, in order, and what there is to say about them.
 
     "-" is standard input; a directory gives the files in it and in its folders (`podium.api.folders`). `validation`
@@ -70,8 +58,7 @@ def read_input(paths: Sequence[FileName], validation: Validation | None = None) 
     cannot be read, for anything wrong in one, and for an object that is given twice.
     """
     with Reader(validation) as reader:
-        for path in paths:
-            reader.read_files(path)
+        reader.read_files(paths, progress)
         return reader.input()
 
 
@@ -99,33 +86,6 @@ def decode(raw: dict[str, Any], source: str = "", document: int | None = None) -
         raise error.located(source=source, document=document, object=label_of(raw)) from None
 
 
-def refuse_empty_pods(documents: Iterable[Document]) -> None:
-    """Raises InputError for a pod that a person wrote without containers: an answer about it would mislead."""
-    for one in documents:
-        if isinstance(one.object, Pod) and not one.object.spec.containers and not one.object.metadata.uid:
-            error = InputError("Required value: a pod has at least one container", path=".spec.containers")
-            raise error.located(source=one.source, document=one.index, object=label_of(one.raw))
-
-
-def passed_over(documents: Iterable[Document]) -> list[PassedOver]:
-    """The kinds among the documents that Podium does not read, by group and name."""
-    found: dict[tuple[str, str], list[Document]] = {}
-    for one in documents:
-        group = group_of(one.raw["apiVersion"])
-        if one.object is None and group not in _NOT_OF_A_CLUSTER:
-            found.setdefault((group, one.raw["kind"]), []).append(one)
-    return [
-        PassedOver(
-            kind=kind,
-            api_version=of_kind[0].raw["apiVersion"],
-            count=len(of_kind),
-            may_create_pods=may_create_pods(group, kind),
-            sources=tuple(dict.fromkeys(one.source for one in of_kind)),
-        )
-        for (group, kind), of_kind in sorted(found.items())
-    ]
-
-
 @dataclass
 class Reader:
     """Reads one input, text by text. Used in a `with`, which keeps the cyclic garbage collector out of the way."""
@@ -136,6 +96,7 @@ class Reader:
 
     def __post_init__(self) -> None:
         self._name = generated_names()
+        self._pods = DumpedPods()
         self._pause = _collector_paused()
 
     def __enter__(self) -> Reader:
@@ -145,24 +106,39 @@ class Reader:
     def __exit__(self, *error: object) -> None:
         self._pause.__exit__(None, None, None)
 
-    def read_files(self, path: FileName) -> None:
-        """Read a file, or those of a directory. Raises InputError."""
-        files, left_out = files_of(path)
-        self._left_out.extend(left_out)
-        for file in files:
-            self.read_text(read_bytes(file), shown_name(file))
+    def read_files(self, paths: Iterable[FileName], progress: Progress | None = None) -> None:
+        """Read files, and those of directories. Raises InputError."""
+        files: list[FileName] = []
+        failure: InputError | None = None
+        for path in paths:
+            try:
+                found, left_out = files_of(path)
+            except InputError as error:
+                # What is wrong in files before it is told first.
+                failure = error
+                break
+            files += found
+            self._left_out.extend(left_out)
+        sizes = [size_of(file) for file in files]
+        for place, file in enumerate(files):
+            part = None if progress is None else _part_of(progress, sizes, place)
+            self.read_text(read_bytes(file), shown_name(file), part)
+        if failure is not None:
+            raise failure
 
-    def read_text(self, text: str | bytes, source: str) -> None:
+    def read_text(self, text: str | bytes, source: str, progress: Progress | None = None) -> None:
         """Read the objects of a text. Raises InputError."""
-        content = ""
+        told = progress or _untold
         try:
-            content = _text(text)
-            for index, root in _roots(content):
-                self._documents.extend(self._document(root, source, index))
+            found = _listed_in(text)
+            documents = None if found is None else self._listed(found, source, told)
+            if documents is None:
+                documents = self._read_whole(text, source, told)
         except InputError as error:
-            if looks_like_template(content):
+            if _is_template(text):
                 error.problem = f"{error.problem}; {HELM_ADVICE}"
             raise error.located(source=source) from None
+        self._documents.extend(documents)
 
     def add(self, document: Document) -> None:
         """Take in an object that was read already."""
@@ -170,11 +146,56 @@ class Reader:
 
     def input(self) -> Input:
         """All that was read. Raises InputError for an object that was given twice."""
-        return Input(_without_repeats(self._documents), tuple(self._left_out))
+        return Input(without_repeats(self._documents), tuple(self._left_out))
 
-    def _document(self, root: Any, source: str, index: int) -> Iterator[Document]:
+    def _read_whole(self, text: str | bytes, source: str, progress: Progress) -> list[Document]:
+        """The objects of a text that is held in memory as plain values first."""
+        roots = _roots(_text(text), progress)
+        return [one for index, root in roots for one in self._document(_objects(root, ""), source, index)]
+
+    def _listed(self, found: JSONList, source: str, progress: Progress) -> list[Document] | None:
+        """The objects of a List, read one by one; None where that takes the text around them.
+
+        Raises InputError for what is wrong with an object.
+        """
+        common = _common(found.envelope)
+        if common is None:
+            return None
+        documents: list[Document] = []
+        place = 0
         try:
-            for raw, path in _objects(root, ""):
+            for place, item in enumerate(found.items):
+                documents.extend(self._list_item(item, common, source, place))
+                if place % _TOLD_EVERY == 0:
+                    progress(place / len(found.items))
+        except UncertainError:
+            return None
+        except InputError:
+            # Before something wrong with an object is told what is wrong with the text, wherever that is.
+            if not all(map(_is_certain, found.items[place:])):
+                return None
+            raise
+        return documents
+
+    def _list_item(self, item: msgspec.Raw, common: Raw, source: str, place: int) -> Iterator[Document]:
+        """The object that an item is, or those of the List that it is. Raises UncertainError."""
+        encoded = Encoded(item, common)
+        pod = self._pods.read(item, common)
+        if pod is not None:
+            yield Document(source, _ONLY_DOCUMENT, encoded, pod, (), self.validation)
+            return
+        value = decode_json(item)
+        if not isinstance(value, dict) or not metadata_of(value).get("name"):
+            # Where names are made they are counted, so that nothing may be read again.
+            raise UncertainError
+        raw = {**common, **value}
+        for one in self._document(_objects(raw, f".items[{place}]"), source, _ONLY_DOCUMENT):
+            yield replace(one, written=encoded) if one.written is raw else one
+
+    def _document(self, found: Iterable[tuple[Raw, str]], source: str, index: int) -> Iterator[Document]:
+        """The objects of a document, which come with their paths in it."""
+        try:
+            for raw, path in found:
                 read = self._item(raw, path)
                 warnings = tuple(
                     one.located(source=source, document=index, object=label_of(read.raw)) for one in read.warnings
@@ -213,10 +234,20 @@ def _collector_paused() -> Iterator[None]:
             gc.enable()
 
 
-def _roots(content: str) -> Iterable[tuple[int, Any]]:
+def _untold(_share: float) -> None:
+    """Nobody wants to know."""
+
+
+def _part_of(progress: Progress, sizes: Sequence[int], place: int) -> Progress:
+    """The progress within one of the files, told as progress with all of them."""
+    before, total = sum(sizes[:place]), max(sum(sizes), 1)
+    return lambda share: progress((before + share * sizes[place]) / total)
+
+
+def _roots(content: str, progress: Progress) -> Iterable[tuple[int, Any]]:
     """What the documents hold, each with its number; a text in brackets that is not JSON may be YAML in flow style."""
     if not _LOOKS_LIKE_JSON.match(content):
-        return yaml.parse_documents(content)
+        return yaml.parse_documents(content, progress)
     try:
         return list(json.parse_documents(content))
     except json.NotJSONError as error:
@@ -250,8 +281,9 @@ def _objects(root: Any, path: str) -> Iterator[tuple[dict[str, Any], str]]:
     """The objects that a document holds, each with its path in it: itself, or the items of a list."""
     if not isinstance(root, dict):
         raise InputError(f"an object with apiVersion and kind is expected, not {shown(root)}", path=path)
-    kind = root.get("kind")
-    if not isinstance(kind, str) or not kind.endswith("List") or not ("items" in root or kind == "List"):
+    common = _common(root)
+    if common is None:
+        kind = root.get("kind")
         if isinstance(kind, str) and kind.lower() == "list":
             raise InputError(f"there is no kind {shown(kind)}; write List", path=f"{path}.kind")
         yield root, path
@@ -259,31 +291,37 @@ def _objects(root: Any, path: str) -> Iterator[tuple[dict[str, Any], str]]:
     items = root.get("items", [])
     if not isinstance(items, list):
         raise InputError(f"{shown(items)} is not a list", path=f"{path}.items")
-    of_kind = {} if kind == "List" else {"apiVersion": root.get("apiVersion", ""), "kind": kind[:-4]}
     for index, item in enumerate(items):
-        yield from _objects({**of_kind, **item} if isinstance(item, dict) else item, f"{path}.items[{index}]")
+        yield from _objects({**common, **item} if isinstance(item, dict) else item, f"{path}.items[{index}]")
 
 
-def _without_repeats(documents: Iterable[Document]) -> list[Document]:
-    """The documents, without those that a dump lists again. Raises InputError for two that are not the same."""
-    first: dict[tuple[str, str, Any, str], Document] = {}
-    kept: list[Document] = []
-    for document in documents:
-        metadata = metadata_of(document.raw)
-        name = metadata.get("name")
-        if document.object is None or not isinstance(name, str):
-            kept.append(document)
-            continue
-        raw = document.raw
-        key = (group_of(raw["apiVersion"]), raw["kind"], str(metadata.get("namespace", "")), name)
-        other = first.setdefault(key, document)
-        if other is document:
-            kept.append(document)
-        elif not metadata.get("uid") or other.raw != raw:
-            raise InputError(
-                f"is given twice, first in {other.source}, document {other.index}; remove one",
-                source=document.source,
-                document=document.index,
-                object=label_of(raw),
-            )
-    return kept
+def _common(root: Raw) -> Raw | None:
+    """What a List says of each of its items, such as their kind in a PodList; None for what is no List."""
+    kind = root.get("kind")
+    if not isinstance(kind, str) or not kind.endswith("List") or not ("items" in root or kind == "List"):
+        return None
+    return {} if kind == "List" else {"apiVersion": root.get("apiVersion", ""), "kind": kind[:-4]}
+
+
+def _listed_in(text: str | bytes) -> JSONList | None:
+    try:
+        content = text.encode() if isinstance(text, str) else text
+    except UnicodeEncodeError:
+        return None
+    return json_list(content.removeprefix(codecs.BOM_UTF8))
+
+
+def _is_certain(text: msgspec.Raw) -> bool:
+    try:
+        decode_json(text)
+    except UncertainError:
+        return False
+    return True
+
+
+def _is_template(text: str | bytes) -> bool:
+    """Whether a text that could not be read is a template; one that is no text at all is none."""
+    try:
+        return looks_like_template(_text(text))
+    except InputError:
+        return False

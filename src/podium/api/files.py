@@ -27,6 +27,14 @@ def shown_name(name: FileName) -> str:
     return "standard input" if name == "-" else str(name)
 
 
+def size_of(name: FileName) -> int:
+    """How many bytes the file takes; 0 where that is not known before it is read."""
+    try:
+        return 0 if name == "-" else Path(name).stat().st_size
+    except OSError:
+        return 0
+
+
 def read_bytes(name: FileName) -> bytes:
     """The file's content, unpacked if it was packed with gzip.
 

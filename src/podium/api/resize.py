@@ -52,6 +52,8 @@ def _effective(container: Container, status: ContainerStatus | None, is_infeasib
     if status is None or status.resources is None:
         return container
     wanted = requests_of(container.resources)
+    if wanted == status.resources.requests and status.allocated_resources in ({}, wanted):
+        return container
     known = [status.resources.requests, status.allocated_resources]
     requests = _greatest(known if is_infeasible else [wanted, *known])
     if _milli(requests) == _milli(wanted):

@@ -9,8 +9,13 @@ stand as text in `podium.api.schemas`, taken from the API reference (k8s.io/api 
 
 A type, then its fields: text where nothing is said, else `int` (32 bits), `long` (64), `bool`, `float`, `time`,
 `quantity`, `share` (a number or text), `any`, the name of a type, `[...]` for a list and `{...}` for an object with
-whatever keys. `#name` marks a list that strategic merge patch merges by that field of its items, `#` one that it merges
-as a set, `!` an object that it replaces as a whole.
+whatever keys. Then what else is to be known, in this order: `!` marks an object that strategic merge patch replaces as
+a whole, `^` a field that no update changes in the object of a kind or in its spec, `=value` what the API server fills
+in and the store does too, `#name` a list that strategic merge patch merges by that field of its items, and `#` one that
+it merges as a set.
+
+This is the one place that says so; custom kinds join with the schemas of their definitions
+(`podium.api.schema_registry`).
 """
 
 from __future__ import annotations
@@ -18,6 +23,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
+from typing import Any
 
 from podium.api.kinds import KINDS
 from podium.api.schemas import devices, meta, nodes, pods, policies, storage, volumes, workloads
@@ -59,14 +65,17 @@ Type = Leaf | ListOf | MapOf | Object
 
 @dataclass(frozen=True, slots=True)
 class Field:
-    """One field: what belongs in it, and how strategic merge patch treats it.
+    """One field: what belongs in it, what it is when nobody says, and how updates and strategic merge patch treat it.
 
-    `merge_key` None is a field that is patched like any other, "" a list that is merged as a set.
+    `merge_key` None is a field that is patched like any other, "" a list that is merged as a set. `default` None is a
+    field that stays open.
     """
 
     type: Type
     merge_key: str | None = None
     is_replaced: bool = False
+    is_immutable: bool = False
+    default: Any = None
 
 
 Fields = Mapping[str, Field]
@@ -89,6 +98,25 @@ def fields_of(name: str) -> Fields:
 
 
 @cache
+def immutable_paths(group: str, kind: str) -> tuple[tuple[str, ...], ...]:
+    """The fields of a kind, and of its spec, that no update changes."""
+    schema = schema_of(group, kind)
+    if schema is None:
+        return ()
+    fields = fields_of(schema.name)
+    spec = fields["spec"].type if "spec" in fields else None
+    inner = fields_of(spec.name) if isinstance(spec, Object) else {}
+    own = [(name,) for name, field in fields.items() if field.is_immutable]
+    return (*own, *(("spec", name) for name, field in inner.items() if field.is_immutable))
+
+
+@cache
+def defaults_of(name: str) -> Mapping[str, Any]:
+    """What the fields of a type are when nobody says. Raises KeyError for a type that there is not."""
+    return {field: one.default for field, one in fields_of(name).items() if one.default is not None}
+
+
+@cache
 def _types() -> dict[str, list[str]]:
     """The fields of every type, as they are written."""
     found: dict[str, list[str]] = {}
@@ -107,9 +135,21 @@ def _types() -> dict[str, list[str]]:
 
 def _field(written: str) -> tuple[str, Field]:
     rest, hash_, key = written.partition("#")
+    rest, _, default = rest.partition("=")
+    is_immutable = rest.endswith("^")
+    rest = rest.removesuffix("^")
     is_replaced = rest.endswith("!")
     name, _, type_ = rest.removesuffix("!").partition(":")
-    return name, Field(_type(type_ or "str"), key if hash_ else None, is_replaced)
+    found = _type(type_ or "str")
+    return name, Field(found, key if hash_ else None, is_replaced, is_immutable, _default(default, found))
+
+
+def _default(written: str, type_: Type) -> Any:
+    if not written:
+        return None
+    if type_ in (Leaf("int"), Leaf("long")):
+        return int(written)
+    return written == "true" if type_ == Leaf("bool") else written
 
 
 def _type(written: str) -> Type:

@@ -67,32 +67,42 @@ def findings(raw: Raw) -> list[Finding]:
     group = group_of(version)
     schema = schema_of(group, kind)
     is_other = schema is not None and version != KINDS[group, kind].api_version
-    if schema is None or (is_other and group in _RESHAPED) or _fits(raw, schema):
+    if schema is None or (is_other and group in _RESHAPED) or fits(raw, schema):
         return []
     return [one for one in _wrong(raw, schema, "") if not (is_other and one.is_unknown)]
 
 
-def _fits(value: Any, type_: Type) -> bool:
+def fits(value: Any, type_: Type) -> bool:
     """Whether the value is certainly right; this costs little, and most are."""
+    return _converts(value, _python_type(type_))
+
+
+def fits_with_nulls(value: Any, type_: Type) -> bool:
+    """Whether the value would certainly be right without the entries of objects that are null."""
+    return _converts(value, _python_type(type_, with_nulls=True))
+
+
+def _converts(value: Any, type_: Any) -> bool:
     try:
-        msgspec.convert(value, _python_type(type_))
+        msgspec.convert(value, type_)
     except msgspec.ValidationError:
         return False
     return True
 
 
 @cache
-def _python_type(type_: Type) -> Any:
+def _python_type(type_: Type, *, with_nulls: bool = False) -> Any:
     """The type that msgspec reads such values as, and that refuses all others."""
     match type_:
         case Leaf(name):
             return _PYTHON_TYPES[name]
         case ListOf(item):
-            return list[_python_type(item)]  # type: ignore[misc]
+            return list[_python_type(item, with_nulls=with_nulls)]  # type: ignore[misc]
         case MapOf(value):
-            return dict[str, _python_type(value)]  # type: ignore[misc]
+            return dict[str, _python_type(value, with_nulls=with_nulls)]  # type: ignore[misc]
         case Object(name):
-            fields = [(field, _python_type(one.type), None) for field, one in fields_of(name).items()]
+            types = {field: _python_type(one.type, with_nulls=with_nulls) for field, one in fields_of(name).items()}
+            fields = [(field, one | None if with_nulls else one, None) for field, one in types.items()]
             return msgspec.defstruct(name, fields, forbid_unknown_fields=True, gc=False)
 
 
@@ -117,7 +127,7 @@ def _wrong(value: Any, type_: Type, path: str) -> Iterator[Finding]:
 def _wrong_parts(parts: Iterable[tuple[Any, Type, str]]) -> Iterator[Finding]:
     """What is wrong with parts of a value, each with its type and path."""
     for value, type_, path in parts:
-        if not _fits(value, type_):
+        if not fits(value, type_):
             yield from _wrong(value, type_, path)
 
 

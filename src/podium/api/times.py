@@ -27,6 +27,8 @@ PLAIN_TIME = (
 _SECOND = 10**9
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _CACHE = 65_536
+_DAYS = 4_096
+_DAY_SECONDS = 86_400
 _MAX_LENGTH = 64
 _MAX_DURATION = MAX_TIME_NS
 _TIME = re.compile(
@@ -34,6 +36,8 @@ _TIME = re.compile(
     r"(?:Z|([+-])([01]\d|2[0-3]):([0-5]\d))",
     re.ASCII,
 )
+# What nearly all times look like: a whole second of UTC.
+_PLAIN = re.compile(r"(\d{4}-\d\d-\d\d)T([01]\d|2[0-3]):([0-5]\d):([0-5]\d)Z", re.ASCII)
 _DURATION_PART = re.compile(r"(\d*)(?:\.(\d*))?(ns|us|µs|μs|ms|s|m|h)", re.ASCII)
 _BARE_NUMBER = re.compile(r"(\d*)(?:\.(\d*))?", re.ASCII)
 _UNITS = {
@@ -54,6 +58,17 @@ def parse_time(text: str) -> int:
 
     Raises ValueError.
     """
+    plain = _PLAIN.fullmatch(text)
+    if plain is not None:
+        date, hour, minute, second = plain.groups()
+        days = _days(date)
+        if days is not None:
+            return (days * _DAY_SECONDS + int(hour) * 3_600 + int(minute) * 60 + int(second)) * _SECOND
+    return _parse_time(text)
+
+
+def _parse_time(text: str) -> int:
+    """The same for all ways to write a time."""
     match = _TIME.fullmatch(text) if len(text) <= _MAX_LENGTH else None
     if match is None:
         raise ValueError(f"{shown(text)} is no time; write it as in 2026-01-31T09:30:00Z")
@@ -79,9 +94,25 @@ def format_time(ns: int) -> str:
 
     What lies outside of all times is written as the first or the last of them.
     """
-    ns = min(max(ns, 0), MAX_TIME_NS)
-    moment = _EPOCH + timedelta(seconds=ns // _SECOND)
-    return moment.replace(tzinfo=None).isoformat() + "Z"
+    days, second = divmod(min(max(ns, 0), MAX_TIME_NS) // _SECOND, _DAY_SECONDS)
+    hour, second = divmod(second, 3_600)
+    return f"{_date(days)}T{hour:02}:{second // 60:02}:{second % 60:02}Z"
+
+
+@lru_cache(maxsize=_DAYS)
+def _date(days: int) -> str:
+    """The date so many days after the first."""
+    return (_EPOCH + timedelta(days=days)).date().isoformat()
+
+
+@lru_cache(maxsize=_DAYS)
+def _days(date: str) -> int | None:
+    """How many days after the first a date is; None for one that is none, or not surely within all times."""
+    try:
+        days = (datetime.fromisoformat(f"{date}T00:00:00+00:00") - _EPOCH).days
+    except ValueError:
+        return None
+    return days if 0 <= days < MAX_TIME_NS // _SECOND // _DAY_SECONDS else None
 
 
 @lru_cache(maxsize=_CACHE)

@@ -8,6 +8,7 @@ from podium.api.names import subdomain_problem
 from podium.api.pod import (
     Affinity,
     Container,
+    ContainerStatus,
     NodeAffinity,
     PodAffinity,
     PodAffinityTerm,
@@ -45,13 +46,15 @@ def check_pod_status(status: PodStatus) -> None:
     check_time(status.start_time, ".status.startTime")
     if status.nominated_node_name:
         check(subdomain_problem(status.nominated_node_name), ".status.nominatedNodeName")
-    for field, listed in (
-        ("containerStatuses", status.container_statuses),
-        ("initContainerStatuses", status.init_container_statuses),
-    ):
-        for index, one in enumerate(listed):
-            _check_observed(one.resources, one.allocated_resources, f".status.{field}[{index}]")
+    _check_statuses(status.container_statuses, ".status.containerStatuses")
+    _check_statuses(status.init_container_statuses, ".status.initContainerStatuses")
     _check_observed(status.resources, status.allocated_resources, ".status")
+
+
+def _check_statuses(statuses: tuple[ContainerStatus, ...], path: str) -> None:
+    for index, one in enumerate(statuses):
+        if one.resources is not None or one.allocated_resources:
+            _check_observed(one.resources, one.allocated_resources, f"{path}[{index}]")
 
 
 def _check_observed(resources: ResourceRequirements | None, allocated: ResourceList, path: str) -> None:

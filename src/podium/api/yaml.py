@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -25,6 +25,8 @@ MAX_UNFOLDED = 100_000
 """How many values aliases may bring into one text, each counted as often as it is used, and long text as several."""
 
 _TEXT_LIKE_A_VALUE = 100
+# Where the objects of a List are.
+_TOLD_DEPTH = 2
 _MERGE_KEY = "<<"
 _MAX_NUMBER_LENGTH = 64
 _NULLS = frozenset(("", "~", "null", "Null", "NULL"))
@@ -37,12 +39,13 @@ _FLOAT = re.compile(r"[-+]?(?:\.[0-9]+|[0-9]+(?:\.[0-9]*)?)(?:[eE][-+]?[0-9]+)?"
 _NOT_FINITE = re.compile(r"[-+]?\.(?:inf|Inf|INF)|\.(?:nan|NaN|NAN)", re.ASCII)
 
 
-def parse_documents(text: str) -> Iterator[tuple[int, Any]]:
+def parse_documents(text: str, progress: Callable[[float], None] | None = None) -> Iterator[tuple[int, Any]]:
     """Each document that is not empty, with its 1-based number; null entries are left out.
 
-    Raises InputError with the document's number, the line and the column.
+    `progress` is told the share of the text that has been read, from 0 to 1. Raises InputError with the document's
+    number, the line and the column.
     """
-    composer = _Composer(text)
+    composer = _Composer(text, progress)
     try:
         yield from composer.documents()
     except yaml.YAMLError as error:
@@ -66,7 +69,9 @@ class _Anchored:
 class _Composer:
     """Builds values from libyaml's events. What an alias stands for is shared, not copied: nobody changes it."""
 
-    def __init__(self, text: str) -> None:
+    def __init__(self, text: str, progress: Callable[[float], None] | None) -> None:
+        self._length = len(text)
+        self._progress = progress
         self.events = yaml.parse(text, Loader=yaml.CSafeLoader)
         self.number = 1
         # The anchors of the document; None for one whose value is not complete.
@@ -142,6 +147,8 @@ class _Composer:
             if isinstance(event, yaml.SequenceEndEvent):
                 break
             items.append(self._node(event, depth))
+            if depth <= _TOLD_DEPTH and self._progress is not None and event.start_mark is not None:
+                self._progress(event.start_mark.index / self._length)
         return items
 
     def _mapping(self, depth: int) -> dict[str, Any]:

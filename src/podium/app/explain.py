@@ -107,7 +107,7 @@ class Explainer:
         if runner is None:
             known = ", ".join(sorted(self._runners))
             raise PodiumError(f"pod {pod} is for scheduler {wanted}, which is not configured; there is: {known}")
-        return replace(explain_decision(runner, record), disruptions=self.disruptions)
+        return replace(explain_decision(runner, record), disruptions_found=lambda: self.disruptions)
 
     @cached_property
     def disruptions(self) -> DisruptionState:

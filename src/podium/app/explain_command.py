@@ -57,20 +57,20 @@ def explain(
     POD, a name or namespace/name, is a pending pod among the objects in the files. The answer has each node's verdict,
     the scores of those that fit, whom the pod would preempt and why there, and what would have to change.
     """
-    from podium.api.codec import read_input
     from podium.app.explain_text import write_explanation
-    from podium.app.library import explanation_of
+    from podium.app.loaded import LoadedCluster
     from podium.app.output import new_page, show, show_page
+    from podium.app.reading import read_shown
     from podium.framework.configuration import load_configuration
 
     # This process makes many objects, hardly any cycles, and then ends.
     gc.disable()
     configuration = load_configuration(config) if config else None
     wanted = pod if "/" in pod else f"{namespace}/{pod}"
-    found = read_input(files, validation)
-    explanation = explanation_of(
-        found, wanted, configuration, feature_gates, scheduler, ignore_extenders=ignore_extenders
+    loaded = LoadedCluster(
+        read_shown(files, validation), configuration, feature_gates, ignore_extenders=ignore_extenders
     )
+    explanation = loaded.explain(wanted, scheduler)
     if form != "text":
         show(explanation.to_dict(), form)
         return

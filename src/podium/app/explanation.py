@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
@@ -29,7 +29,7 @@ class Explanation:
     at, ``pre_enqueue`` what keeps the pod out of the queue: nothing else is asked then. ``devices`` is what
     DynamicResources found, and ``error`` says which plugin failed, which ends the attempt. ``record`` and ``runner``
     are the pod and what decided about it: the live cluster, which may go on to change. ``rests_on`` is what the
-    decision could not know, and ``disruptions`` tells of the budgets, caps, quotas and avoid lists around it.
+    decision could not know. ``disruptions_found`` finds what ``disruptions`` tells.
     """
 
     pod: str
@@ -45,9 +45,14 @@ class Explanation:
     runner: Runner = field(repr=False, compare=False)
     pre_enqueue: Status | None = None
     rests_on: tuple[Caveat, ...] = ()
-    disruptions: DisruptionState = field(default_factory=DisruptionState, repr=False, compare=False)
+    disruptions_found: Callable[[], DisruptionState] = field(default=DisruptionState, repr=False, compare=False)
     error: str = ""
     devices: DeviceFindings = NO_DEVICES
+
+    @property
+    def disruptions(self) -> DisruptionState:
+        """The budgets, caps, quotas and avoid lists around the decision."""
+        return self.disruptions_found()
 
     def to_dict(self) -> dict[str, Any]:
         """The decision as plain values, in the form of the conformance cases.
@@ -71,8 +76,9 @@ class Explanation:
             found["preemption"] = _plan(self.plan)
         if self.devices.post_filter is not None:
             found["postFilter"] = {DynamicResources.name: _status(self.devices.post_filter)}
-        if self.disruptions:
-            found["disruptions"] = self.disruptions.to_dict()
+        disruptions = self.disruptions
+        if disruptions:
+            found["disruptions"] = disruptions.to_dict()
         found["restsOn"] = [caveat.to_dict() for caveat in self.rests_on]
         return found
 

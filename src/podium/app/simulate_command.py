@@ -79,8 +79,8 @@ def simulate(
     They are there from the start; a Scenario among them says what comes later. The answer tells the story: who is
     placed, preempted, started and ended when, where all are at the end, and who still waits and why.
     """
-    from podium.api.codec import read_input
     from podium.app.output import new_page, show, show_page
+    from podium.app.reading import read_shown
     from podium.app.simulation_text import write_simulation
     from podium.framework.configuration import load_configuration
     from podium.sim.limits import Limits
@@ -101,7 +101,7 @@ def simulate(
         ignore_extenders=ignore_extenders,
         priority_cutoff=priority_cutoff,
     )
-    found = read_input(files, validation)
+    found = read_shown(files, validation)
     simulation = simulation_of(found.documents, options)
     _play(simulation)
     result = result_of(simulation, rests_on(found, simulation.scenario, options))

@@ -82,9 +82,21 @@ class LabelColumn(Codes[str | None]):
         self.codes: Int32s = np.zeros(capacity, dtype=np.int32)
         self.asked = True
         self.pins = 0
+        self._labelled = 0
+
+    @property
+    def domains(self) -> int:
+        """How many values the nodes have."""
+        return len(self.number_of) - 1
+
+    @property
+    def is_single(self) -> bool:
+        """Whether each value is that of one node alone, as that of a hostname."""
+        return self._labelled == self.domains
 
     def write(self, row: int, value: str | None) -> None:
         """The node in ``row`` has this value."""
         before = int(self.codes[row])
         self.codes[row] = self.take(value)
         self.give_back(before)
+        self._labelled += (value is not None) - (before != 0)

@@ -164,7 +164,8 @@ class Matcher:
     """The counts of one predicate.
 
     ``count[row]`` pods match on a row; ``domains[key][code]`` of them in a domain (code 0: nodes without the label).
-    ``classes`` are the ids of the classes that match. ``asked``: somebody has asked for it lately.
+    ``classes`` are the ids of the classes that match. ``asked``: somebody has asked for it lately. ``is_live``: it is
+    kept up to date; one that was dropped is not.
     """
 
     predicate: Predicate
@@ -172,6 +173,7 @@ class Matcher:
     classes: dict[int, None] = field(default_factory=dict)
     domains: dict[str, Int64s] = field(default_factory=dict)
     asked: bool = True
+    is_live: bool = True
     table: Bools | None = None
 
     def add(self, row: int, number: int, columns: NodeColumns) -> None:
@@ -302,6 +304,7 @@ class Matchers:
     def _drop(self, matcher: Matcher) -> None:
         if self._by_predicate.pop(matcher.predicate, None) is None:
             return
+        matcher.is_live = False
         self._questions.remove(matcher.predicate)
         for class_id in matcher.classes:
             counting = self._of_class.get(class_id)

@@ -16,6 +16,7 @@ from podium.api.requests import node_allocatable
 from podium.cluster.arrays import Bools, Int32s, Int64s, UInt64s, grown, stable_hash
 from podium.cluster.change_log import ChangeLog
 from podium.cluster.codes import Codes, LabelColumn, Numbers
+from podium.cluster.name_order import NameOrder
 
 CPU, MEMORY, EPHEMERAL_STORAGE = 0, 1, 2
 FIRST_RESOURCES = ("cpu", "memory", "ephemeral-storage")
@@ -51,6 +52,7 @@ class NodeColumns:
         self._labels: dict[str, LabelColumn] = {}
         self._until_sweep = AT_LEAST
         self._free: list[int] = []
+        self._name_order: NameOrder | None = None
         self.changes = ChangeLog()
         self.node_changes = ChangeLog()
         self.images = ImageTable()
@@ -71,6 +73,13 @@ class NodeColumns:
             self._all_rows = np.arange(self.count, dtype=np.int64)
             self._all_rows.flags.writeable = False
         return self._all_rows
+
+    def name_order(self) -> NameOrder:
+        """The order of the nodes there are, made anew when one has come or gone."""
+        if self._name_order is None:
+            rows = np.flatnonzero(self.present[: self.count]).astype(np.int64)
+            self._name_order = NameOrder(rows, self.name_hash[: self.count])
+        return self._name_order
 
     def names_by_row(self) -> list[str]:
         """A copy of the names of all rows, "" for free ones."""
@@ -144,6 +153,7 @@ class NodeColumns:
         if row is None:
             row = self._new_row()
             self.row_of[name] = row
+            self._name_order = None
         self._write(row, node)
         self.changes.touch(row)
         self.node_changes.touch(row)
@@ -164,6 +174,7 @@ class NodeColumns:
         self.nodes[row] = None
         self._names[row] = ""
         self.present[row] = False
+        self._name_order = None
         self._free.append(row)
         self.changes.touch(row)
         self.node_changes.touch(row)

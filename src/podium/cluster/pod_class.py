@@ -208,7 +208,14 @@ class PodClasses:
         """The class of ``pod``, compiled if it is the first of its kind; and whether it is."""
         spec, owner = pod.spec, pod.metadata.controller
         shared = msgspec.structs.replace(
-            spec, node_name="", priority=None, priority_class_name="", preemption_policy=None, scheduling_gates=()
+            spec,
+            node_name="",
+            priority=None,
+            priority_class_name="",
+            preemption_policy=None,
+            scheduling_gates=(),
+            # A volume of which nothing but its name is read may be named for each pod anew.
+            volumes=tuple(one for one in spec.volumes if one != Volume(name=one.name)),
         )
         claims = _claims(pod.metadata, spec)
         owner_key = (group_of(owner.api_version), owner.kind, owner.name) if owner else None

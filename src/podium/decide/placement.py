@@ -14,7 +14,7 @@ from podium.cluster.cluster import Cluster
 from podium.cluster.nodes import NodeColumns
 from podium.cluster.pods import PodRecord
 from podium.cluster.view import View
-from podium.decide.ties import pick
+from podium.decide.ties import lot, pick
 from podium.framework.cycle_state import CycleState
 from podium.framework.runner import PreFiltered, Runner
 from podium.framework.status import Status, unresolvable
@@ -24,6 +24,10 @@ MINIMUM_NODES_TO_SCORE = 100
 MINIMUM_PERCENTAGE = 5
 LEFT_OUT = "PreFilter"
 """Stands for the plugin that refused a node where several PreFilters together left it out."""
+
+
+_NO_ROWS: Int64s = np.empty(0, dtype=np.int64)
+_NOT_TOLD = Outcome(0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,19 +83,29 @@ def full_outcome(cluster: Cluster, placement: Placement) -> Outcome:
     return outcome
 
 
-def place(runner: Runner, pod: PodRecord, seed: int = 0, *, nominated_first: bool = True, cursor: int = 0) -> Placement:
+def place(
+    runner: Runner,
+    pod: PodRecord,
+    seed: int = 0,
+    *,
+    nominated_first: bool = True,
+    cursor: int = 0,
+    detailed: bool = True,
+) -> Placement:
     """Find a node for ``pod``.
 
     ``nominated_first``: if the pod fits the node it is nominated to, it goes there and no other node is looked at.
     ``cursor`` is what the placement before came to: from where on nodes are rated, if only a sample of them is. Nothing
     changes by being asked: the same pod, cluster, seed and cursor give the same placement.
+
+    Without ``detailed`` it may tell no more than the row of a pod that fits somewhere: what is found without looking at
+    every node (`podium.framework.rankings`).
     """
     state = CycleState()
     pre_filter = runner.pre_filter(state, pod)
     nodes = runner.cluster.nodes
     if not pre_filter.status.is_success:
-        nothing = np.empty(0, dtype=np.int64)
-        return Placement(pod, state, pre_filter, nothing, Outcome(0), nothing, None, None, cursor)
+        return Placement(pod, state, pre_filter, _NO_ROWS, Outcome(0), _NO_ROWS, None, None, cursor)
     if nominated_first:
         row = nodes.row_of.get(pod.nominated_node_name) if pod.nominated_node_name else None
         if row is not None and (pre_filter.rows is None or row in pre_filter.rows):
@@ -99,12 +113,15 @@ def place(runner: Runner, pod: PodRecord, seed: int = 0, *, nominated_first: boo
             outcome = runner.filter(state, pod, rows)
             if outcome.refused[0] == 0:
                 return Placement(pod, state, pre_filter, rows, outcome, rows, None, row, cursor)
+    if not detailed and pre_filter.rows is None:
+        row = runner.rankings.best(state, pod, lot(pod.uid, seed))
+        if row is not None:
+            return Placement(pod, state, pre_filter, _NO_ROWS, _NOT_TOLD, _NO_ROWS, None, row, cursor)
     outcome = runner.filter(state, pod, pre_filter.rows)
     error = outcome.error()
     if error is not None:
         rows = nodes.all_rows() if pre_filter.rows is None else pre_filter.rows
-        nothing = np.empty(0, dtype=np.int64)
-        return Placement(pod, state, pre_filter, rows, outcome, nothing, None, None, cursor, error.message)
+        return Placement(pod, state, pre_filter, rows, outcome, _NO_ROWS, None, None, cursor, error.message)
     if pre_filter.rows is None:
         rows, fitting = nodes.all_rows(), outcome.feasible
     else:

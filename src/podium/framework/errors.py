@@ -20,6 +20,12 @@ def is_failure(error: BaseException | None) -> bool:
     return error is not None and not isinstance(error, KeyboardInterrupt)
 
 
+def failure(error: BaseException, plugin: str, point: str, pod: PodRecord) -> PluginError:
+    """What a plugin's code raised, as an error that says where."""
+    where = f"plugin {plugin} failed at {point} for pod {pod.key}"
+    return PluginError(f"{where}: {type(error).__name__}: {error}")
+
+
 class Calling:
     """Around a call of a plugin: what the plugin raises becomes a PluginError, with the plugin's own as its cause."""
 
@@ -34,6 +40,5 @@ class Calling:
         pass
 
     def __exit__(self, _: object, error: BaseException | None, traceback: TracebackType | None) -> None:
-        if is_failure(error) and not isinstance(error, PluginError):
-            where = f"plugin {self.plugin} failed at {self.point} for pod {self.pod.key}"
-            raise PluginError(f"{where}: {type(error).__name__}: {error}") from error
+        if error is not None and is_failure(error) and not isinstance(error, PluginError):
+            raise failure(error, self.plugin, self.point, self.pod) from error

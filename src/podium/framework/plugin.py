@@ -16,8 +16,10 @@ from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 from podium.cluster.arrays import Int64s
 from podium.cluster.cluster import Cluster
+from podium.cluster.pod_class import PodClass
 from podium.cluster.pods import PodRecord
 from podium.cluster.view import NodeView, View
+from podium.framework.cells import CellFilter, CellScore
 from podium.framework.claims import ClaimBinding, ClaimRelease, DeviceReservation
 from podium.framework.cycle_state import CycleState
 from podium.framework.events import EventToRegister
@@ -119,6 +121,26 @@ class ArrayFilterPlugin(Plugin, Protocol):
     def filter_rows(self, state: CycleState, pod: PodRecord, view: View) -> Verdicts: ...
 
 
+@runtime_checkable
+class RowFilterPlugin(ArrayFilterPlugin, Protocol):
+    """An array filter of scope ROW that also says of one row of the cluster as it is whether the pod fits.
+
+    It says what `filter_rows` says, without arrays: after one pod is placed, one row has changed.
+    """
+
+    def fits_row(self, pod: PodRecord, row: int) -> bool: ...
+
+
+@runtime_checkable
+class ClassFilterPlugin(PreFilterPlugin, Protocol):
+    """Knows of whole classes of pods that its PreFilter skips them, whatever else there is in the cluster.
+
+    It is then not asked at PreFilter.
+    """
+
+    def never_filters(self, pod_class: PodClass) -> bool: ...
+
+
 @dataclass(frozen=True, slots=True)
 class PostFilterResult:
     """What a PostFilter proposes. ``plan`` is a value that says everything, None for plugins that make none.
@@ -180,10 +202,54 @@ class ArrayScorePlugin(Plugin, Protocol):
 
 
 @runtime_checkable
+class RowScorePlugin(ArrayScorePlugin, Protocol):
+    """An array score of scope ROW that also rates one row of the cluster as it is, as `score_rows` does."""
+
+    def score_row(self, pod: PodRecord, row: int) -> int: ...
+
+
+@runtime_checkable
+class ClassScorePlugin(PreScorePlugin, Protocol):
+    """Knows of whole classes of pods whether its PreScore skips them, whatever else there is in the cluster.
+
+    Where it does not, its PreScore answers SUCCESS and prepares nothing.
+    """
+
+    def never_scores(self, pod_class: PodClass) -> bool: ...
+
+
+@runtime_checkable
 class NormalizePlugin(Plugin, Protocol):
     """Brings raw scores of the feasible nodes into 0..100. Without it raw scores must be in that range."""
 
     def normalize(self, state: CycleState, pod: PodRecord, scores: Int64s, feasible: View) -> Int64s: ...
+
+
+@runtime_checkable
+class RangeNormalizePlugin(NormalizePlugin, Protocol):
+    """Normalises a raw score by the lowest and the highest one of the feasible nodes, and by nothing else."""
+
+    def normalize_within(self, raw: int, lowest: int, highest: int) -> int: ...
+
+
+@runtime_checkable
+class CellFilterPlugin(ArrayFilterPlugin, Protocol):
+    """A filter of scope CLUSTER that answers alike for whole groups of rows (see `podium.framework.cells`).
+
+    None where it does not, or not now.
+    """
+
+    def filter_cells(self, pod: PodRecord) -> CellFilter | None: ...
+
+
+@runtime_checkable
+class CellScorePlugin(ArrayScorePlugin, Protocol):
+    """A score of scope CLUSTER that answers alike for whole groups of rows (see `podium.framework.cells`).
+
+    None where it does not, or not now.
+    """
+
+    def score_cells(self, pod: PodRecord) -> CellScore | None: ...
 
 
 @runtime_checkable
@@ -223,12 +289,13 @@ class PreBindPlugin(Plugin, Protocol):
 class PreparingPlugin(Plugin, Protocol):
     """Says whether what its PreBind had done is ready for the pod: SUCCESS, WAIT for at most the timeout, or an error.
 
-    It is asked once all of that has been done, and again from time to time; `give_up` tells it that the time is over.
+    It is asked once all of that has been done, and again when volumes or their claims change, and from time to time;
+    `give_up` tells it that the time is over, and says what that is to the pod.
     """
 
     def prepared(self, state: CycleState, pod: PodRecord, node_name: str) -> PermitResult: ...
 
-    def give_up(self, state: CycleState, pod: PodRecord, node_name: str) -> None: ...
+    def give_up(self, state: CycleState, pod: PodRecord, node_name: str) -> Status: ...
 
 
 @runtime_checkable

@@ -12,24 +12,28 @@ import numpy as np
 
 from podium.cluster.arrays import Int64s
 from podium.cluster.cluster import Cluster
+from podium.cluster.pod_class import PodClass
 from podium.cluster.pods import PodRecord
 from podium.cluster.view import View
 from podium.cluster.worlds import Worlds
-from podium.framework.class_cache import ClassCache
+from podium.framework.class_cache import ClassCache, KeptRows
 from podium.framework.cycle_state import CycleState
-from podium.framework.errors import Calling, PluginError
+from podium.framework.errors import Calling, PluginError, failure, is_failure
 from podium.framework.plugin import (
     ArrayFilterPlugin,
+    ClassFilterPlugin,
     FilterPlugin,
     Plugin,
     PodChangePlugin,
+    PreFilterPlugin,
     PreFilterResult,
     PreparingPlugin,
     Scope,
 )
 from podium.framework.profile import Profile
+from podium.framework.rankings import Rankings
 from podium.framework.scoring import Scoring
-from podium.framework.simple_form import FilterByNode, rejection, says, scope_of
+from podium.framework.simple_form import FilterByNode, filter_by_node, rejection, says, scope_of
 from podium.framework.status import SUCCESS, Code, Status, unresolvable
 from podium.framework.verdicts import Outcome
 
@@ -45,15 +49,32 @@ class PreFiltered:
     plugins: tuple[str, ...] = ()
 
 
+_EVERY_NODE = PreFiltered(SUCCESS)
+
+
+@dataclass(frozen=True, slots=True)
+class _Asked:
+    """The PreFilter plugins that may have something to say to the pods of a class, and the names of the others."""
+
+    plugins: list[PreFilterPlugin]
+    skipping: list[str]
+
+
 class _Filter:
     """A Filter plugin in the array form, with its place in the profile; ``plugin`` is as the profile has it."""
 
     __slots__ = ("after_others", "array", "index", "plugin", "scope")
 
-    def __init__(self, index: int, plugin: ArrayFilterPlugin | FilterPlugin, told: Sequence[PodChangePlugin]) -> None:
+    def __init__(
+        self,
+        index: int,
+        plugin: ArrayFilterPlugin | FilterPlugin,
+        cluster: Cluster,
+        told: Sequence[PodChangePlugin],
+    ) -> None:
         self.index = index
         self.plugin = plugin
-        self.array = plugin if isinstance(plugin, ArrayFilterPlugin) else FilterByNode(plugin, told)
+        self.array = plugin if isinstance(plugin, ArrayFilterPlugin) else filter_by_node(plugin, cluster, told)
         self.scope = scope_of(self.array)
         self.after_others = bool(getattr(self.array, "after_others", False))
 
@@ -69,10 +90,15 @@ class Runner:
         self._pod_change = [plugin for plugin in profile.pre_filter if isinstance(plugin, PodChangePlugin)]
         # Those of PreBind that make something ready.
         self.preparing = [plugin for plugin in profile.pre_bind if isinstance(plugin, PreparingPlugin)]
-        self._filters = [_Filter(index, plugin, self._pod_change) for index, plugin in enumerate(profile.filter, 1)]
+        self._filters = [
+            _Filter(index, plugin, cluster, self._pod_change) for index, plugin in enumerate(profile.filter, 1)
+        ]
         self._simple = [one.array for one in self._filters if isinstance(one.array, FilterByNode)]
         if any(map(_may_look_at_any_pod, (*profile.filter, *profile.score))):
             cluster.notes_every_reading = True
+        # Tells this runner's own from another's in a class's memo.
+        self._asked_key = object()
+        self.rankings = Rankings(self)
 
     def pre_enqueue(self, pod: PodRecord) -> Status:
         """Whether the pod may be attempted at all: success, or the answer of the first PreEnqueue that holds it back.
@@ -106,9 +132,12 @@ class Runner:
         names: frozenset[str] | None = None
         narrowing: list[str] = []
         rejected: Status | None = None
-        for plugin in self.profile.pre_filter:
-            with Calling(plugin.name, "PreFilter", pod):
-                answer = plugin.pre_filter(state, pod, self.cluster)
+        asked = self._asked_about(pod.pod_class)
+        state.skip_filter.update(asked.skipping)
+        for plugin in asked.plugins:
+            answer = self._ask_pre_filter(plugin, state, pod)
+            if answer is SUCCESS:
+                continue
             status, named = (
                 (answer.status, answer.node_names) if isinstance(answer, PreFilterResult) else (answer, None)
             )
@@ -123,13 +152,37 @@ class Runner:
                 names = named if names is None else names & named
                 if not names:
                     return PreFiltered(_nothing_left(narrowing))
-        if rejected is not None:
-            return PreFiltered(rejected)
+        return PreFiltered(rejected) if rejected is not None else self._narrowed(names, narrowing)
+
+    def _narrowed(self, names: frozenset[str] | None, plugins: list[str]) -> PreFiltered:
+        """The rows of the nodes that some plugins named; None means every node."""
         if names is None:
-            return PreFiltered(SUCCESS)
+            return _EVERY_NODE
         row_of = self.cluster.nodes.row_of
         rows = np.array(sorted(row_of[name] for name in names if name in row_of), dtype=np.int64)
-        return PreFiltered(SUCCESS, rows, tuple(sorted(narrowing)))
+        return PreFiltered(SUCCESS, rows, tuple(sorted(plugins)))
+
+    def _asked_about(self, pod_class: PodClass) -> _Asked:
+        known: _Asked | None = pod_class.memo.get(self._asked_key)
+        if known is None:
+            plugins = self.profile.pre_filter
+            skipping = [p.name for p in plugins if isinstance(p, ClassFilterPlugin) and p.never_filters(pod_class)]
+            asked = [plugin for plugin in plugins if plugin.name not in skipping]
+            known = pod_class.memo[self._asked_key] = _Asked(asked, skipping)
+        return known
+
+    def _ask_pre_filter(self, plugin: PreFilterPlugin, state: CycleState, pod: PodRecord) -> PreFilterResult | Status:
+        # As `Calling` does it, which would cost as much as most plugins take to answer.
+        try:
+            return plugin.pre_filter(state, pod, self.cluster)
+        except BaseException as error:
+            if is_failure(error) and not isinstance(error, PluginError):
+                raise failure(error, plugin.name, "PreFilter", pod) from error
+            raise
+
+    def filters_of(self, state: CycleState) -> list[_Filter]:
+        """The filters that have something to say about the pod of this attempt."""
+        return [one for one in self._filters if one.plugin.name not in state.skip_filter]
 
     def filter(self, state: CycleState, pod: PodRecord, rows: Int64s | None = None) -> Outcome:
         """Filter the live cluster, or some rows of it, with regard to nominated pods."""
@@ -220,6 +273,13 @@ class Runner:
 
     def _filter_kept(self, state: CycleState, pod: PodRecord, view: View) -> Outcome:
         """Filter all rows, keeping for the pod's class what only a changed row can change."""
+        _, by_row = self.kept_refusals(state, pod)
+        outcome = Outcome.of(by_row.values.copy(), dict(by_row.decoders))
+        self._filter_into(outcome, state, pod, view, Scope.CLUSTER)
+        return outcome
+
+    def kept_refusals(self, state: CycleState, pod: PodRecord) -> tuple[KeptRows, KeptRows]:
+        """What is kept for the pod's class: the refusals that hang on the node object, and with those of its pods."""
         nodes, skipped = self.cluster.nodes, frozenset(state.skip_filter)
         by_node = self.cache.rows(pod.pod_class, (Scope.NODE, skipped))
         by_row = self.cache.rows(pod.pod_class, (Scope.ROW, skipped))
@@ -238,9 +298,11 @@ class Runner:
 
         by_node.refresh(nodes.node_changes, nodes.count, from_nodes)
         by_row.refresh(nodes.changes, nodes.count, from_rows)
-        outcome = Outcome.of(by_row.values.copy(), dict(by_row.decoders))
-        self._filter_into(outcome, state, pod, view, Scope.CLUSTER)
-        return outcome
+        return by_node, by_row
+
+    def filter_rows_of(self, state: CycleState, pod: PodRecord, rows: Int64s, scope: Scope) -> Outcome:
+        """What the filters of one scope say of some rows, without regard to nominated pods."""
+        return self._filter(state, pod, View(self.cluster, rows), scope)
 
     def _filter(self, state: CycleState, pod: PodRecord, view: View, scope: Scope | None = None) -> Outcome:
         outcome = Outcome(len(view))

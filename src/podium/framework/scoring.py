@@ -11,6 +11,7 @@ import numpy as np
 
 from podium.cluster.arrays import Int64s
 from podium.cluster.cluster import Cluster
+from podium.cluster.pod_class import PodClass
 from podium.cluster.pods import PodRecord
 from podium.cluster.view import View
 from podium.framework.class_cache import ClassCache
@@ -19,31 +20,39 @@ from podium.framework.errors import Calling, PluginError
 from podium.framework.plugin import (
     MAX_NODE_SCORE,
     ArrayScorePlugin,
+    ClassScorePlugin,
     NormalizePlugin,
+    RowScorePlugin,
     Scope,
     ScorePlugin,
 )
 from podium.framework.profile import Profile
-from podium.framework.simple_form import ScoreByNode, scope_of
+from podium.framework.simple_form import scope_of, score_by_node
 
 AnyScorePlugin = ArrayScorePlugin | ScorePlugin
 
 
-class _Rater:
-    """A Score plugin in the array form, with what the runner must know of it; ``normalizing`` None: it does not."""
+class Rater:
+    """A Score plugin in the array form, with what the runner must know of it; None for points that it does not have."""
 
-    __slots__ = ("array", "checked", "kept", "name", "normalizing", "scope", "weight")
+    __slots__ = ("_by_class", "array", "by_row", "checked", "kept", "name", "normalizing", "scope", "weight")
 
-    def __init__(self, plugin: AnyScorePlugin, weight: int) -> None:
+    def __init__(self, plugin: AnyScorePlugin, weight: int, cluster: Cluster) -> None:
         self.name = plugin.name
         self.weight = weight
-        self.array = plugin if isinstance(plugin, ArrayScorePlugin) else ScoreByNode(plugin)
+        self.array = plugin if isinstance(plugin, ArrayScorePlugin) else score_by_node(plugin, cluster)
         self.normalizing = plugin if isinstance(plugin, NormalizePlugin) else None
         self.scope = scope_of(self.array)
         # Our own plugins keep to the range; those of others are checked.
         self.checked = not type(plugin).__module__.startswith("podium.")
         # Whether the final score of a row depends on that row alone.
         self.kept = self.scope is not Scope.CLUSTER and self.normalizing is None
+        self.by_row = self.array if isinstance(self.array, RowScorePlugin) else None
+        self._by_class = plugin if isinstance(plugin, ClassScorePlugin) else None
+
+    def never_scores(self, pod_class: PodClass) -> bool:
+        """Whether it is known of the whole class that the plugin does not rate its pods."""
+        return self._by_class is not None and self._by_class.never_scores(pod_class)
 
 
 class Scoring:
@@ -53,9 +62,9 @@ class Scoring:
         self._profile = profile
         self._cluster = cluster
         self._cache = cache
-        self._raters = [_Rater(plugin, profile.weights[plugin.name]) for plugin in profile.score]
+        self.raters = [Rater(plugin, profile.weights[plugin.name], cluster) for plugin in profile.score]
         prepared = {plugin.name for plugin in profile.pre_score}
-        self._unprepared = [
+        self.unprepared = [
             plugin.name
             for plugin in profile.score
             if getattr(plugin, "needs_pre_score", False) and plugin.name not in prepared
@@ -68,7 +77,7 @@ class Scoring:
         PodTopologySpread and TaintToleration fail every pod then (getPreScoreState in their scoring.go); others make up
         for it.
         """
-        for name in self._unprepared:
+        for name in self.unprepared:
             raise PluginError(f"plugin {name} failed at Score for pod {pod.key}: it is not enabled at preScore")
         for plugin in self._profile.pre_score:
             with Calling(plugin.name, "PreScore", pod):
@@ -81,7 +90,7 @@ class Scoring:
     def scores(self, state: CycleState, pod: PodRecord, feasible: View) -> dict[str, Int64s]:
         """The weighted score of each plugin that rates this pod: ``[n]`` for the positions of ``feasible``."""
         return {
-            rater.name: self._normalized(rater, state, pod, feasible, self._raw(rater, state, pod, feasible))
+            rater.name: self._normalized(rater, state, pod, feasible, self.raw(rater, state, pod, feasible))
             * rater.weight
             for rater in self._rating(state)
         }
@@ -95,7 +104,7 @@ class Scoring:
             if kept_raters:
                 key = ("score", tuple([rater.name for rater in kept_raters]))
                 kept = self._cache.rows(pod.pod_class, key, whole=scope is Scope.NODE)
-                kept.refresh(log, nodes.count, self._sum(kept_raters, state, pod))
+                kept.refresh(log, nodes.count, self.sum_of(kept_raters, state, pod))
                 part = feasible.take(kept.values)
                 if part.min(initial=0) < 0:
                     self.scores(state, pod, feasible)
@@ -106,10 +115,10 @@ class Scoring:
                 total += self._normalized(rater, state, pod, feasible, raw) * rater.weight
         return total
 
-    def _rating(self, state: CycleState) -> list[_Rater]:
-        return [rater for rater in self._raters if rater.name not in state.skip_score]
+    def _rating(self, state: CycleState) -> list[Rater]:
+        return [rater for rater in self.raters if rater.name not in state.skip_score]
 
-    def _sum(self, raters: list[_Rater], state: CycleState, pod: PodRecord) -> Callable[[Int64s | None], Int64s]:
+    def sum_of(self, raters: list[Rater], state: CycleState, pod: PodRecord) -> Callable[[Int64s | None], Int64s]:
         """The sum of the raters' scores for some rows; negative where one of them left the range that is allowed.
 
         Infeasible rows are rated too, and there a rater may answer what it likes: whoever takes a row must look.
@@ -120,7 +129,7 @@ class Scoring:
             total = np.zeros(len(view), dtype=np.int64)
             broken = np.zeros(len(view), dtype=np.bool_)
             for rater in raters:
-                raw = self._raw(rater, state, pod, view)
+                raw = self.raw(rater, state, pod, view)
                 total += raw * rater.weight
                 if rater.checked:
                     broken |= (raw < 0) | (raw > MAX_NODE_SCORE)
@@ -129,29 +138,30 @@ class Scoring:
 
         return compute
 
-    def _raw_kept(self, rater: _Rater, state: CycleState, pod: PodRecord, feasible: View) -> Int64s:
+    def _raw_kept(self, rater: Rater, state: CycleState, pod: PodRecord, feasible: View) -> Int64s:
         """Raw scores of a plugin that normalises them; kept where they depend on the row alone."""
         if rater.scope is Scope.CLUSTER:
-            return self._raw(rater, state, pod, feasible)
+            return self.raw(rater, state, pod, feasible)
         by_node = rater.scope is Scope.NODE
         kept = self._cache.rows(pod.pod_class, ("raw", rater.name), whole=by_node)
 
         def compute(rows: Int64s | None) -> Int64s:
-            return self._raw(rater, state, pod, View(self._cluster, rows))
+            return self.raw(rater, state, pod, View(self._cluster, rows))
 
         nodes = self._cluster.nodes
         kept.refresh(nodes.node_changes if by_node else nodes.changes, nodes.count, compute)
         values: Int64s = feasible.take(kept.values)
         return values
 
-    def _raw(self, rater: _Rater, state: CycleState, pod: PodRecord, view: View) -> Int64s:
+    def raw(self, rater: Rater, state: CycleState, pod: PodRecord, view: View) -> Int64s:
+        """What a plugin answers, before it is normalised."""
         with Calling(rater.name, "Score", pod):
             raw = rater.array.score_rows(state, pod, view)
             if rater.checked:
                 _require_integers(raw, len(view))
             return raw
 
-    def _normalized(self, rater: _Rater, state: CycleState, pod: PodRecord, feasible: View, raw: Int64s) -> Int64s:
+    def _normalized(self, rater: Rater, state: CycleState, pod: PodRecord, feasible: View, raw: Int64s) -> Int64s:
         if rater.normalizing is not None:
             with Calling(rater.name, "NormalizeScore", pod):
                 raw = rater.normalizing.normalize(state, pod, raw, feasible)

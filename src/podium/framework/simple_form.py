@@ -14,13 +14,23 @@ import numpy as np
 
 from podium.api.errors import shown
 from podium.cluster.arrays import Int64s
+from podium.cluster.cluster import Cluster
 from podium.cluster.node_view import NodeView
 from podium.cluster.pods import PodRecord
 from podium.cluster.view import View
 from podium.cluster.worlds import Worlds
 from podium.framework.cycle_state import CycleState
 from podium.framework.errors import Calling, PluginError
-from podium.framework.plugin import FilterPlugin, Plugin, PodChangePlugin, Scope, ScorePlugin
+from podium.framework.plugin import (
+    MAX_NODE_SCORE,
+    FilterPlugin,
+    Plugin,
+    PodChangePlugin,
+    PreFilterPlugin,
+    PreScorePlugin,
+    Scope,
+    ScorePlugin,
+)
 from podium.framework.status import SUCCESS, Code, Status
 from podium.framework.verdicts import Verdicts
 
@@ -64,6 +74,25 @@ class ScoreByNode:
                 wrong = next(score for score in scores if type(score) is kind)
                 raise PluginError(f"plugin {self.name} scored {wrong!r} for pod {pod.key}; an integer is needed")
         return np.array(scores, dtype=np.int64)
+
+
+class ScoreByRow(ScoreByNode):
+    """A Score plugin of scope ROW in the simple form that prepares nothing, and so can be asked about a single row."""
+
+    def __init__(self, plugin: ScorePlugin, cluster: Cluster) -> None:
+        super().__init__(plugin)
+        self._cluster = cluster
+
+    def score_row(self, pod: PodRecord, row: int) -> int:
+        """The score of a row. Raises PluginError for one that is not within the range."""
+        with Calling(self.name, "Score", pod):
+            score: object = self._score(CycleState(), pod, self._cluster.node_views.of(row))
+        if isinstance(score, int) and 0 <= score <= MAX_NODE_SCORE:
+            return score
+        raise PluginError(
+            f"plugin {self.name} scored {score!r} for pod {pod.key}; an integer within 0 and {MAX_NODE_SCORE} is needed"
+            " (or a normalize method)"
+        )
 
 
 class FilterByNode:
@@ -124,6 +153,35 @@ class FilterByNode:
                     tell = plugin.add_pod if sign > 0 else plugin.remove_pod
                     tell(own, pod, changed, node)
         return own
+
+
+class FilterByRow(FilterByNode):
+    """A Filter plugin of scope ROW in the simple form that prepares nothing, and so can be asked about a single row."""
+
+    def __init__(self, plugin: FilterPlugin, cluster: Cluster) -> None:
+        super().__init__(plugin, ())
+        self._cluster = cluster
+
+    def fits_row(self, pod: PodRecord, row: int) -> bool:
+        """Whether the pod fits a row. Raises PluginError for an answer that is neither success nor a refusal."""
+        with Calling(self.name, "Filter", pod):
+            status: object = self._filter(CycleState(), pod, self._cluster.node_views.of(row))
+        return says(status, Code.SUCCESS) or not rejection(status, self.name, "Filter", pod)
+
+
+def score_by_node(plugin: ScorePlugin, cluster: Cluster) -> ScoreByNode:
+    """The plugin in the array form."""
+    return ScoreByRow(plugin, cluster) if _is_of_rows(plugin) else ScoreByNode(plugin)
+
+
+def filter_by_node(plugin: FilterPlugin, cluster: Cluster, told: Sequence[PodChangePlugin]) -> FilterByNode:
+    """The plugin in the array form. ``told`` are those that keep a state true while pods leave and join nodes."""
+    return FilterByRow(plugin, cluster) if _is_of_rows(plugin) else FilterByNode(plugin, told)
+
+
+def _is_of_rows(plugin: Plugin) -> bool:
+    prepares = isinstance(plugin, PreFilterPlugin | PreScorePlugin)
+    return scope_of(plugin) is Scope.ROW and not prepares
 
 
 def says(answer: object, code: Code) -> bool:

@@ -7,7 +7,7 @@ and is refused (Conflict) where the object of that key now has another uid. ``ca
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Literal
 
 from podium.api.avoid_list import AvoidFor
@@ -42,47 +42,26 @@ class ReportUnschedulable:
 
 @dataclass(frozen=True, slots=True)
 class Nominate:
-    """Write where a pod will be bound, before a wait or slow work comes between decision and binding."""
+    """Write `status.nominatedNodeName`, the node whose room is the pod's; "" clears it.
+
+    It is written without a word of failure where a pod will be bound, before a wait or slow work comes between decision
+    and binding, and cleared when the room is no longer the pod's, also in the annotation of the preemption design.
+    ``cause`` "" stands for the pod's scheduler.
+    """
 
     pod: str
     uid: str
     node_name: str
-
-
-@dataclass(frozen=True, slots=True)
-class ClearNomination:
-    """Clear `status.nominatedNodeName`: the room is no longer the pod's."""
-
-    pod: str
-    uid: str
-    cause: str
-
-
-@dataclass(frozen=True, slots=True)
-class MarkDisruption:
-    """Write condition DisruptionTarget=True on a pod that is about to be deleted. Changes conditions only."""
-
-    pod: str
-    uid: str
-    reason: str
-    message: str
-    cause: str
-
-
-@dataclass(frozen=True, slots=True)
-class DeletePod:
-    """Delete a pod with its own grace period and a precondition on its uid."""
-
-    pod: str
-    uid: str
-    cause: str
+    cause: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class BindClaim:
-    """Bind a claim to a volume, or (``volume`` "") have one provisioned that ``node_name`` can reach.
+    """Say to which volume a claim is to be bound, or (``volume`` "") for which node one is to be provisioned.
 
-    Answered when the claim is bound. ``pod_uid`` is the pod that waits for it.
+    The volume names the claim then (`spec.claimRef`), or the claim the node (annotation selected-node). The persistent
+    volume controller does the rest, which the API will show. ``pod_uid`` is the pod that waits for it. Refused with
+    Conflict where the claim is bound to another volume, or the volume is kept for another claim.
     """
 
     claim: str
@@ -143,42 +122,20 @@ class Record:
 
 
 @dataclass(frozen=True, slots=True)
-class ReportPodStatus:
-    """Write what has become of a pod on its node: its phase, and those of its conditions that have changed.
+class ReportStatus:
+    """Write a part of the status of a pod or a node, in one patch (PATCH status).
 
-    ``reason`` and ``message`` are the status's own, "" for none. ``start_time_ns`` None leaves the time as it is.
-    ``container_statuses`` replace those that are there; () leaves them as they are.
+    ``conditions`` take the place of those of their types, and get the time of their transition where their status
+    changes. ``fields`` are set as they stand in the wire form; those that are None go. ``message`` is for people.
     """
 
-    pod: str
+    kind: Literal["Pod", "Node"]
+    key: str
     uid: str
     cause: str
-    phase: str
-    conditions: tuple[PodCondition, ...]
-    reason: str = ""
+    conditions: tuple[PodCondition, ...] = ()
+    fields: Raw = field(default_factory=dict, hash=False)
     message: str = ""
-    start_time_ns: int | None = None
-    container_statuses: tuple[Raw, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class FinishDeletion:
-    """Remove a pod from the API that is deleted and whose containers are gone. ``message`` is for people."""
-
-    pod: str
-    uid: str
-    cause: str
-    message: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class ReportNodeCondition:
-    """Write one condition of a node."""
-
-    node: str
-    uid: str
-    condition: PodCondition
-    cause: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -218,7 +175,10 @@ class PatchObject:
 
 @dataclass(frozen=True, slots=True)
 class DeleteObject:
-    """Delete an object. ``grace_seconds`` None asks for its own grace period, ``message`` is for people."""
+    """Delete an object of that uid. ``grace_seconds`` None asks for its own grace period, ``message`` is for people.
+
+    A kubelet ends the deletion of a pod whose containers are gone by one with 0 seconds.
+    """
 
     kind: str
     key: str
@@ -250,16 +210,11 @@ Action = (
     Bind
     | ReportUnschedulable
     | Nominate
-    | ClearNomination
-    | MarkDisruption
-    | DeletePod
     | BindClaim
     | ReserveClaim
     | ReleaseClaim
     | Record
-    | ReportPodStatus
-    | FinishDeletion
-    | ReportNodeCondition
+    | ReportStatus
     | CreateObject
     | ReplaceStatus
     | PatchObject

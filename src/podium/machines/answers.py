@@ -7,9 +7,9 @@ from __future__ import annotations
 
 from enum import Enum
 
-from podium.machines.actions import Action, CreateObject, DeleteObject, DeletePod, Evict, FinishDeletion
+from podium.machines.actions import Action, CreateObject, DeleteObject, Evict
 
-_DELETIONS = (DeleteObject, DeletePod, Evict, FinishDeletion)
+_DELETIONS = (DeleteObject, Evict)
 # No answer at all, or that of a gateway which got none.
 _UNKNOWN = (0, 504)
 # Answers that a server, or what stands before it, gives for a while: request timeout, gone watches, too early.

@@ -27,6 +27,10 @@ class Deadlines(Generic[Key]):
         self._heap: list[tuple[int, int, Key]] = []
         self._added = 0
 
+    def all_keys(self) -> list[Key]:
+        """All that is due at some time."""
+        return list(self._times)
+
     def set(self, key: Key, time_ns: int | None) -> None:
         """The key is due at that time and no other; None, and what comes after the last time that there is: never."""
         if time_ns is None or time_ns > MAX_TIME_NS:

@@ -24,6 +24,7 @@ from podium.framework.events import Action, ClusterEvent, EventToRegister, Resou
 from podium.framework.plugin import MAX_NODE_SCORE, PluginContext, Scope
 from podium.framework.status import SKIP, SUCCESS, Status, unresolvable, unschedulable
 from podium.framework.verdicts import Verdicts
+from podium.plugins.affinity_cells import AffinityFilterCells, AffinityScoreCells
 
 _STATUSES = (
     SUCCESS,
@@ -85,6 +86,16 @@ class InterPodAffinity:
         if pod_class.required_affinity:
             codes[~self._near(pod_class, view)] = 1
         return Verdicts.choose(codes, _STATUSES)
+
+    def filter_cells(self, pod: PodRecord) -> AffinityFilterCells | None:
+        """By the domains of required terms."""
+        cells = AffinityFilterCells(self._cluster, pod.pod_class)
+        return cells if cells.tell_apart else None
+
+    def score_cells(self, pod: PodRecord) -> AffinityScoreCells | None:
+        """By the domains of preferences."""
+        cells = AffinityScoreCells(self._cluster, pod.pod_class, list(self._preferences(pod.pod_class)))
+        return cells if cells.tell_apart else None
 
     def _near(self, pod_class: PodClass, view: View) -> Bools:
         """``[n]``: where the required affinity holds.

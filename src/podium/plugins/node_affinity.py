@@ -24,7 +24,7 @@ from podium.cluster.view import View
 from podium.framework.arguments import read_arguments
 from podium.framework.cycle_state import CycleState
 from podium.framework.events import Action, ClusterEvent, EventToRegister, Resource
-from podium.framework.plugin import PluginContext, PreFilterResult, Scope
+from podium.framework.plugin import MAX_NODE_SCORE, PluginContext, PreFilterResult, Scope
 from podium.framework.scoring import default_normalize
 from podium.framework.status import SKIP, SUCCESS, Status, unresolvable
 from podium.framework.verdicts import Verdicts
@@ -88,7 +88,7 @@ class NodeAffinity:
     def pre_filter(self, state: CycleState, pod: PodRecord, cluster: Cluster) -> PreFilterResult | Status:
         """Skip pods that take any node; name the nodes where every term selects by name."""
         required = required_nodes(pod.pod_class)
-        if required.terms is None and not required.selector.requirements and self._added_required is None:
+        if self.never_filters(pod.pod_class):
             return SKIP
         if not required.terms:
             return SUCCESS
@@ -100,6 +100,11 @@ class NodeAffinity:
             names |= named
         return PreFilterResult(SUCCESS, frozenset(names)) if names else _CONFLICT
 
+    def never_filters(self, pod_class: PodClass) -> bool:
+        """Those that take any node."""
+        required = required_nodes(pod_class)
+        return required.terms is None and not required.selector.requirements and self._added_required is None
+
     def filter_rows(self, state: CycleState, pod: PodRecord, view: View) -> Verdicts:
         """Refuse nodes that the scheduler's owner, or the pod, does not select."""
         codes = np.where(required_nodes(pod.pod_class).rows(view), 0, 2)
@@ -109,18 +114,26 @@ class NodeAffinity:
 
     def pre_score(self, state: CycleState, pod: PodRecord, feasible: View) -> Status:
         """Skip pods without preferences."""
-        return SUCCESS if self._preferred(pod) else SKIP
+        return SKIP if self.never_scores(pod.pod_class) else SUCCESS
+
+    def never_scores(self, pod_class: PodClass) -> bool:
+        """Those without preferences."""
+        return not self._preferred(pod_class)
 
     def score_rows(self, state: CycleState, pod: PodRecord, view: View) -> Int64s:
         """Add up the weights of the preferred terms that match."""
         scores = np.zeros(len(view), dtype=np.int64)
-        for weight, term in self._preferred(pod):
+        for weight, term in self._preferred(pod.pod_class):
             scores += weight * matching_term(view, term)
         return scores
 
     def normalize(self, state: CycleState, pod: PodRecord, scores: Int64s, feasible: View) -> Int64s:
         """The most preferred node gets 100."""
         return default_normalize(scores, reverse=False)
+
+    def normalize_within(self, raw: int, lowest: int, highest: int) -> int:
+        """The same for one score."""
+        return MAX_NODE_SCORE * raw // highest if highest else raw
 
     def events_to_register(self) -> Sequence[EventToRegister]:
         """A node that matches may come, or become one that does."""
@@ -137,13 +150,11 @@ class NodeAffinity:
             return False
         return required_nodes(pod.pod_class).node(node)
 
-    def _preferred(self, pod: PodRecord) -> tuple[tuple[int, NodeTerm], ...]:
-        own: tuple[tuple[int, NodeTerm], ...] | None = pod.pod_class.memo.get("NodeAffinity.preferred")
+    def _preferred(self, pod_class: PodClass) -> tuple[tuple[int, NodeTerm], ...]:
+        own: tuple[tuple[int, NodeTerm], ...] | None = pod_class.memo.get("NodeAffinity.preferred")
         if own is None:
-            affinity = pod.spec.affinity.node_affinity if pod.spec.affinity else None
-            own = pod.pod_class.memo["NodeAffinity.preferred"] = _compile_preferred(
-                affinity.preferred if affinity else ()
-            )
+            affinity = pod_class.spec.affinity.node_affinity if pod_class.spec.affinity else None
+            own = pod_class.memo["NodeAffinity.preferred"] = _compile_preferred(affinity.preferred if affinity else ())
         return own + self._added_preferred
 
 

@@ -13,6 +13,7 @@ import numpy as np
 
 from podium.api.pod import PodSpec
 from podium.cluster.cluster import Cluster
+from podium.cluster.pod_class import PodClass
 from podium.cluster.pods import PodRecord
 from podium.cluster.view import View
 from podium.framework.cycle_state import CycleState
@@ -49,7 +50,11 @@ class NodeDeclaredFeatures:
 
     def pre_filter(self, state: CycleState, pod: PodRecord, cluster: Cluster) -> Status:
         """Skip pods that need no feature."""
-        return SUCCESS if required_features(pod.spec) else SKIP
+        return SKIP if self.never_filters(pod.pod_class) else SUCCESS
+
+    def never_filters(self, pod_class: PodClass) -> bool:
+        """Those that need no feature."""
+        return not required_features(pod_class.spec)
 
     def filter_rows(self, state: CycleState, pod: PodRecord, view: View) -> Verdicts:
         """Refuse nodes that do not declare all that is needed."""

@@ -11,6 +11,7 @@ import numpy as np
 
 from podium.cluster.cluster import Cluster
 from podium.cluster.matchers import HoldsHostPort
+from podium.cluster.pod_class import PodClass
 from podium.cluster.pods import PodRecord
 from podium.cluster.view import View
 from podium.framework.cycle_state import CycleState
@@ -35,6 +36,10 @@ class NodePorts:
         """Skip pods without host ports."""
         return SUCCESS if pod.pod_class.host_ports else SKIP
 
+    def never_filters(self, pod_class: PodClass) -> bool:
+        """Those without host ports."""
+        return not pod_class.host_ports
+
     def filter_rows(self, state: CycleState, pod: PodRecord, view: View) -> Verdicts:
         """Refuse nodes where some pod holds a conflicting port.
 
@@ -47,6 +52,15 @@ class NodePorts:
                 if held.conflicts(wanted):
                     taken |= view.is_held(HoldsHostPort(held))
         return Verdicts.where(taken, _REFUSAL)
+
+    def fits_row(self, pod: PodRecord, row: int) -> bool:
+        """Whether no pod on the row holds a conflicting port."""
+        cluster = self._cluster
+        return not any(
+            held.conflicts(wanted) and cluster.matcher(HoldsHostPort(held)).count.item(row)
+            for wanted in pod.pod_class.host_ports
+            for held in cluster.classes.host_ports_like(wanted)
+        )
 
     def events_to_register(self) -> Sequence[EventToRegister]:
         """A node may come, or a pod that holds one of the ports may go."""

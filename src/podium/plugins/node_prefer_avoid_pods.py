@@ -19,6 +19,7 @@ from podium.cluster.arrays import Int64s
 from podium.cluster.nodes import NodeColumns
 from podium.cluster.pods import PodRecord
 from podium.cluster.view import View
+from podium.framework.cells import OneCell
 from podium.framework.cycle_state import CycleState
 from podium.framework.plugin import MAX_NODE_SCORE, PluginContext, Scope
 from podium.framework.status import SKIP, SUCCESS, Status
@@ -48,6 +49,13 @@ class NodePreferAvoidPods:
         if rows:
             scores[np.isin(view.rows, np.array(sorted(rows), dtype=np.int64))] = 0
         return scores
+
+    def score_cells(self, pod: PodRecord) -> OneCell | None:
+        """One for all nodes, where the pod's controller is on no list."""
+        return OneCell.of(pod, self._is_spared)
+
+    def _is_spared(self, pod: PodRecord) -> bool:
+        return not pod.controller or not self._lists.rows_avoided_by(pod.controller)
 
 
 class _AvoidLists:

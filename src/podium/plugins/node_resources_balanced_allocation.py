@@ -5,11 +5,14 @@ Source: pkg/scheduler/framework/plugins/noderesources/balanced_allocation.go.
 
 from __future__ import annotations
 
+import math
+
 import msgspec
 import numpy as np
 import numpy.typing as npt
 
 from podium.cluster.arrays import Int64s
+from podium.cluster.pod_class import PodClass
 from podium.cluster.pods import PodRecord
 from podium.cluster.view import View
 from podium.framework.arguments import read_arguments
@@ -36,19 +39,43 @@ class NodeResourcesBalancedAllocation:
     def __init__(self, context: PluginContext) -> None:
         self._resources = read_arguments(context.args, NodeResourcesBalancedAllocationArgs, self.name).resources
         check_resources(self._resources, self.name, "resources")
+        self._cluster = context.cluster
         self._watch = ResourceWatch(self._resources, with_defaults=False)
 
     def pre_score(self, state: CycleState, pod: PodRecord, feasible: View) -> Status:
         """Skip pods that request none of the resources: they cannot change the balance."""
-        index_of = feasible.cluster.nodes.resource_index
-        wanted = (pod.pod_class.requests.get(index_of.get(spec.name, -1), 0) for spec in self._resources)
-        return SUCCESS if any(wanted) else SKIP
+        return SKIP if self.never_scores(pod.pod_class) else SUCCESS
+
+    def never_scores(self, pod_class: PodClass) -> bool:
+        """Those that request none of the resources."""
+        index_of = self._cluster.nodes.resource_index
+        return not any(pod_class.requests.get(index_of.get(spec.name, -1), 0) for spec in self._resources)
 
     def score_rows(self, state: CycleState, pod: PodRecord, view: View) -> Int64s:
         """50 where the pod changes nothing, more where it evens the use out, less where it unbalances it."""
         used = self._watch.usage(view, pod)
         gain = _evenness(used.after, used.allocatable) - _evenness(used.before, used.allocatable)
         return MAX_NODE_SCORE // 2 + (MAX_NODE_SCORE // 2 + gain) // 2
+
+    def score_row(self, pod: PodRecord, row: int) -> int:
+        """The same for one row."""
+        used = self._watch.usage_in(self._cluster.nodes, pod, row)
+        existing = [one for one in used if one[1] > 0]
+        if len(existing) < 2:
+            gain = 0
+        else:
+            before = _deviation_of([min(float(taken) / allocatable, 1.0) for _, allocatable, taken, _ in existing])
+            after = _deviation_of([min(float(taken) / allocatable, 1.0) for _, allocatable, _, taken in existing])
+            gain = int((1 - after) * MAX_NODE_SCORE) - int((1 - before) * MAX_NODE_SCORE)
+        return MAX_NODE_SCORE // 2 + (MAX_NODE_SCORE // 2 + gain) // 2
+
+
+def _deviation_of(fractions: list[float]) -> float:
+    """The standard deviation of two or more; of two it is half their distance."""
+    if len(fractions) == 2:
+        return abs((fractions[0] - fractions[1]) / 2)
+    mean = sum(fractions) / len(fractions)
+    return math.sqrt(sum((fraction - mean) ** 2 for fraction in fractions) / len(fractions))
 
 
 def _evenness(taken: Int64s, allocatable: Int64s) -> Int64s:

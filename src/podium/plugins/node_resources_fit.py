@@ -23,7 +23,13 @@ from podium.framework.events import Action, ClusterEvent, EventToRegister, Resou
 from podium.framework.plugin import PluginContext, Scope
 from podium.framework.status import Code, Status
 from podium.framework.verdicts import Verdicts
-from podium.plugins.resource_scores import ResourceWatch, ScoringStrategy, check_strategy, score_by_strategy
+from podium.plugins.resource_scores import (
+    ResourceWatch,
+    ScoringStrategy,
+    check_strategy,
+    score_by_strategy,
+    score_one_by_strategy,
+)
 
 _TOO_MANY_PODS = 1
 _UNRESOLVABLE = 1 << 31
@@ -70,6 +76,20 @@ class NodeResourcesFit:
                 codes |= np.where(lacking & (wanted > allocatable), _UNRESOLVABLE, 0)
         return Verdicts(codes, self._explain([resource for resource, _ in checked]))
 
+    def fits_row(self, pod: PodRecord, row: int) -> bool:
+        """Whether one row has room for the pod."""
+        nodes = self._cluster.nodes
+        if nodes.pod_count.item(row) >= nodes.allowed_pods.item(row):
+            return False
+        requested, offered = nodes.requested, nodes.allocatable
+        for resource, wanted in self._checked(pod.pod_class):
+            allocatable = offered.item(resource, row)
+            if wanted > allocatable - requested.item(resource, row) and (
+                allocatable or nodes.resources[resource] not in self._cluster.devices.backed
+            ):
+                return False
+        return True
+
     def _numbered(
         self, pod_class: PodClass, view: View, checked: list[tuple[int, int]], too_many_pods: Int64s
     ) -> Verdicts:
@@ -96,6 +116,10 @@ class NodeResourcesFit:
         """Rate by the configured strategy."""
         return score_by_strategy(self._args.scoring_strategy, self._watch.usage(view, pod))
 
+    def score_row(self, pod: PodRecord, row: int) -> int:
+        """The same for one row."""
+        return score_one_by_strategy(self._args.scoring_strategy, self._watch.usage_in(self._cluster.nodes, pod, row))
+
     def events_to_register(self) -> Sequence[EventToRegister]:
         """Room may come with a node, with a pod that goes or asks for less, or with the pod itself asking for less."""
         return (
@@ -108,6 +132,12 @@ class NodeResourcesFit:
 
     def _checked(self, pod_class: PodClass) -> list[tuple[int, int]]:
         """The resources to compare with the amounts wanted: cpu, memory, ephemeral storage, then others by name."""
+        known: list[tuple[int, int]] | None = pod_class.memo.get(self)
+        if known is None:
+            known = pod_class.memo[self] = self._sorted(pod_class)
+        return known
+
+    def _sorted(self, pod_class: PodClass) -> list[tuple[int, int]]:
         names = self._cluster.nodes.resources
         wanted = [(index, amount) for index, amount in pod_class.requests.items() if not self._ignored(names[index])]
         return sorted(

@@ -79,7 +79,11 @@ class NodeVolumeLimits:
 
     def pre_filter(self, state: CycleState, pod: PodRecord, cluster: Cluster) -> Status:
         """Skip pods that mount nothing which may have to be attached."""
-        return SUCCESS if _attachable(pod.pod_class) else SKIP
+        return SKIP if self.never_filters(pod.pod_class) else SUCCESS
+
+    def never_filters(self, pod_class: PodClass) -> bool:
+        """Those that mount nothing which may have to be attached."""
+        return not _attachable(pod_class)
 
     def filter_rows(self, state: CycleState, pod: PodRecord, view: View) -> Verdicts:
         """Refuse nodes that would have to attach too many volumes; attached ones can be mounted again."""

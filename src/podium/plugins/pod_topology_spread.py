@@ -28,7 +28,10 @@ from podium.framework.events import Action, ClusterEvent, EventToRegister, Resou
 from podium.framework.plugin import MAX_NODE_SCORE, PluginContext, Scope
 from podium.framework.status import SKIP, SUCCESS, Status, unresolvable, unschedulable
 from podium.framework.verdicts import Verdicts
+from podium.plugins.spread_cells import SpreadFilterCells, SpreadScoreCells
 from podium.plugins.spread_constraints import (
+    HOSTNAME,
+    NO_DOMAIN,
     Constraint,
     ConstraintSet,
     Domains,
@@ -37,14 +40,12 @@ from podium.plugins.spread_constraints import (
     own_constraints,
 )
 
-HOSTNAME = "kubernetes.io/hostname"
 ZONE = "topology.kubernetes.io/zone"
 _STATUSES = (
     SUCCESS,
     unschedulable("node(s) didn't match pod topology spread constraints"),
     unresolvable("node(s) didn't match pod topology spread constraints (missing required label)"),
 )
-_NO_DOMAIN = 2**31 - 1
 _SYSTEM_DEFAULTS = (
     TopologySpreadConstraint(max_skew=3, topology_key=HOSTNAME, when_unsatisfiable="ScheduleAnyway"),
     TopologySpreadConstraint(max_skew=5, topology_key=ZONE, when_unsatisfiable="ScheduleAnyway"),
@@ -90,25 +91,45 @@ class PodTopologySpread:
         self._defaults_key = object()
 
     def pre_filter(self, state: CycleState, pod: PodRecord, cluster: Cluster) -> Status:
-        """Count the pods of each domain; skip pods without hard constraints."""
-        constraints = self._constraints(pod.pod_class, "DoNotSchedule")
-        if not constraints:
-            return SKIP
-        domains = constraints.domains(cluster, pod.pod_class)
-        state[self.name] = [_spread(cluster, c, d) for c, d in zip(constraints.constraints, domains, strict=True)]
-        return SUCCESS
+        """Skip pods without hard constraints."""
+        return SUCCESS if self._hard(pod.pod_class) else SKIP
+
+    def never_filters(self, pod_class: PodClass) -> bool:
+        """Those without hard constraints of their own, where there are no such default ones."""
+        if pod_class.spec.topology_spread_constraints:
+            return not own_constraints(pod_class, "DoNotSchedule")
+        return not any(constraint.when_unsatisfiable == "DoNotSchedule" for constraint in self._defaults)
+
+    def filter_cells(self, pod: PodRecord) -> SpreadFilterCells | None:
+        """By the domains of the hard constraints."""
+        cells = SpreadFilterCells(self._cluster, pod.pod_class, self._hard)
+        return cells if cells.tell_apart else None
+
+    def score_cells(self, pod: PodRecord) -> SpreadScoreCells | None:
+        """By the domains of the soft constraints."""
+        cells = SpreadScoreCells(self._cluster, pod.pod_class, self._soft)
+        return cells if cells.tell_apart else None
 
     def filter_rows(self, state: CycleState, pod: PodRecord, view: View) -> Verdicts:
         """Refuse nodes without the label, and nodes whose domain would lead the emptiest one by more than maxSkew."""
         codes = np.zeros(len(view), dtype=np.int64)
-        spreads: list[_Spread] = state[self.name]
-        for spread in spreads:
+        for spread in self._spreads(state, pod):
             constraint = spread.constraint
             domain = view.codes(constraint.key)
             matching, lowest = _in_worlds(spread, view, domain)
             skewed = matching + int(constraint.matches_self) - lowest > constraint.max_skew
             np.copyto(codes, np.where(domain == 0, 2, skewed), where=codes == 0)
         return Verdicts.choose(codes, _STATUSES)
+
+    def _spreads(self, state: CycleState, pod: PodRecord) -> list[_Spread]:
+        """The pods of each domain, counted when they are first asked for in an attempt."""
+        known: list[_Spread] | None = state.get(self.name)
+        if known is None:
+            constraints = self._hard(pod.pod_class)
+            domains = constraints.domains(self._cluster, pod.pod_class)
+            counted = zip(constraints.constraints, domains, strict=True)
+            known = state[self.name] = [_spread(self._cluster, constraint, where) for constraint, where in counted]
+        return known
 
     def pre_score(self, state: CycleState, pod: PodRecord, feasible: View) -> Status:
         """Skip pods without soft constraints."""
@@ -159,6 +180,12 @@ class PodTopologySpread:
                 self._has_keys,
             ),
         )
+
+    def _hard(self, pod_class: PodClass) -> ConstraintSet:
+        return self._constraints(pod_class, "DoNotSchedule")
+
+    def _soft(self, pod_class: PodClass) -> ConstraintSet:
+        return self._constraints(pod_class, "ScheduleAnyway")
 
     def _constraints(self, pod_class: PodClass, when_unsatisfiable: str) -> ConstraintSet:
         """The pod's own constraints of that sort, or the default ones where it carries none at all."""
@@ -217,10 +244,10 @@ def _spread(cluster: Cluster, constraint: Constraint, domains: Domains) -> _Spre
     matching = matching_in_domains(cluster, constraint, domains)
     codes = np.flatnonzero(domains.exists)
     if not len(codes):
-        return _Spread(constraint, domains, matching, _NO_DOMAIN, 0, _NO_DOMAIN)
+        return _Spread(constraint, domains, matching, NO_DOMAIN, 0, NO_DOMAIN)
     at = int(np.argmin(matching[codes]))
     rest = np.delete(matching[codes], at)
-    second = int(rest.min()) if len(rest) else _NO_DOMAIN
+    second = int(rest.min()) if len(rest) else NO_DOMAIN
     return _Spread(constraint, domains, matching, int(matching[codes[at]]), int(codes[at]), second)
 
 
@@ -238,7 +265,7 @@ def _in_worlds(spread: _Spread, view: View, domain: Int32s) -> tuple[Int64s, Int
         return matching, 0 if few else spread.lowest
     matching = matching + np.where(view.take(spread.domains.counted), change, 0)
     others = np.where(domain == spread.lowest_code, spread.second, spread.lowest)
-    own = np.where(spread.domains.exists[domain], matching, _NO_DOMAIN)
+    own = np.where(spread.domains.exists[domain], matching, NO_DOMAIN)
     return matching, 0 if few else np.minimum(others, own)
 
 

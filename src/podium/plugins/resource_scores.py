@@ -6,8 +6,10 @@ requested_to_capacity_ratio.go).
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from itertools import pairwise
 from typing import Literal
 
@@ -70,6 +72,10 @@ class Usage:
     after: Int64s
 
 
+UsageOf = tuple[int, int, int, int]
+"""Of a resource: its weight, what a node has of it, and what is taken there without and with the pod."""
+
+
 class ResourceWatch:
     """Resources that count in a score, looked up once for each pod class.
 
@@ -84,26 +90,56 @@ class ResourceWatch:
 
     def usage(self, view: View, pod: PodRecord) -> Usage:
         """The use of the resources over the rows of a view."""
-        nodes, memo = view.cluster.nodes, pod.pod_class.memo
-        known: tuple[int, Int64s, Int64s, Int64s] | None = memo.get(self)
-        if known is None or known[0] != len(nodes.resources):
-            known = memo[self] = (len(nodes.resources), *self._compile(nodes, pod.pod_class))
-        _, indices, weights, wanted = known
+        watched = self._watched(view.cluster.nodes, pod.pod_class)
+        indices, weights, wanted = watched.indices, watched.weights, watched.wanted
         before = view.requested(indices)
         if self._with_defaults:
             defaulted = indices <= MEMORY
             before[defaulted] = view.nonzero_requested(indices[defaulted])
         return Usage(weights, view.allocatable(indices), before, before + wanted)
 
-    def _compile(self, nodes: NodeColumns, pod_class: PodClass) -> tuple[Int64s, Int64s, Int64s]:
-        """Indices of the resources, their weights, and what the class wants of them."""
+    def usage_in(self, nodes: NodeColumns, pod: PodRecord, row: int) -> list[UsageOf]:
+        """The use of the resources in one row."""
+        allocatable, requested, with_defaults = nodes.allocatable, nodes.requested, self._with_defaults
+        used: list[UsageOf] = []
+        for index, weight, wanted in self._watched(nodes, pod.pod_class).each:
+            table = nodes.nonzero_requested if with_defaults and index <= MEMORY else requested
+            before = table.item(index, row)
+            used.append((weight, allocatable.item(index, row), before, before + wanted))
+        return used
+
+    def _watched(self, nodes: NodeColumns, pod_class: PodClass) -> _Watched:
+        known: _Watched | None = pod_class.memo.get(self)
+        if known is None or known.resources != len(nodes.resources):
+            known = pod_class.memo[self] = self._compile(nodes, pod_class)
+        return known
+
+    def _compile(self, nodes: NodeColumns, pod_class: PodClass) -> _Watched:
         requests, own = pod_class.requests, pod_class.nonzero_of_containers
         found = [(nodes.resource_index.get(spec.name, -1), spec.weight) for spec in self._resources]
         found = [(i, weight) for i, weight in found if 0 <= i < len(FIRST_RESOURCES) or i in requests]
         wanted = [own[i] if self._with_defaults and i in (CPU, MEMORY) else requests.get(i, 0) for i, _ in found]
         indices = np.array([index for index, _ in found], dtype=np.int64)
         weights = np.array([weight for _, weight in found], dtype=np.int64)
-        return indices, weights[:, None], np.array(wanted, dtype=np.int64)[:, None]
+        each = tuple((index, weight, amount) for (index, weight), amount in zip(found, wanted, strict=True))
+        return _Watched(
+            len(nodes.resources), indices, weights[:, None], np.array(wanted, dtype=np.int64)[:, None], each
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class _Watched:
+    """What is watched for a class, when there were so many ``resources``.
+
+    Indices of the resources (``[n]``), their weights, and what the class wants of them (``[n, 1]``); ``each`` has the
+    three for one resource after another.
+    """
+
+    resources: int
+    indices: Int64s
+    weights: Int64s
+    wanted: Int64s
+    each: tuple[tuple[int, int, int], ...]
 
 
 def score_by_strategy(strategy: ScoringStrategy, used: Usage) -> Int64s:
@@ -113,7 +149,7 @@ def score_by_strategy(strategy: ScoringStrategy, used: Usage) -> Int64s:
     counts = used.allocatable > 0
     if strategy.type == "RequestedToCapacityRatio":
         utilization = np.where(used.after > capacity, _MAX_UTILIZATION, after * _MAX_UTILIZATION // capacity)
-        scores = _shape_table(strategy)[utilization]
+        scores = np.array(_shape_scores(strategy), dtype=np.int64)[utilization]
         counts &= scores > 0
     elif strategy.type == "LeastAllocated":
         scores = (capacity - after) * MAX_NODE_SCORE // capacity
@@ -127,6 +163,28 @@ def score_by_strategy(strategy: ScoringStrategy, used: Usage) -> Int64s:
         return rounded
     result: Int64s = total // weight
     return result
+
+
+def score_one_by_strategy(strategy: ScoringStrategy, used: Sequence[UsageOf]) -> int:
+    """As `score_by_strategy` for one node."""
+    kind, total, weights = strategy.type, 0, 0
+    for weight, allocatable, _, taken in used:
+        if allocatable <= 0:
+            continue
+        after = min(taken, allocatable)
+        if kind == "LeastAllocated":
+            score = (allocatable - after) * MAX_NODE_SCORE // allocatable
+        elif kind == "MostAllocated":
+            score = after * MAX_NODE_SCORE // allocatable
+        else:
+            score = _shape_scores(strategy)[after * _MAX_UTILIZATION // allocatable]
+            if not score:
+                continue
+        total += weight * score
+        weights += weight
+    if kind == "RequestedToCapacityRatio":
+        return math.floor(total / max(weights, 1) + 0.5)
+    return total // max(weights, 1)
 
 
 def check_strategy(strategy: ScoringStrategy, plugin: str) -> None:
@@ -155,8 +213,9 @@ def check_resources(resources: Sequence[ResourceSpec], plugin: str, path: str) -
         raise PluginError(f"{plugin}: {path}: a resource is named twice")
 
 
-def _shape_table(strategy: ScoringStrategy) -> Int64s:
-    """``[101]``: the score of each whole utilization, scaled to 0..100; division truncates toward zero as in Go."""
+@lru_cache(maxsize=64)
+def _shape_scores(strategy: ScoringStrategy) -> tuple[int, ...]:
+    """The score of each whole utilization, scaled to 0..100; division truncates toward zero as in Go."""
     shape = strategy.requested_to_capacity_ratio.shape if strategy.requested_to_capacity_ratio else ()
     scale = MAX_NODE_SCORE // _MAX_SHAPE_SCORE
     points = [(point.utilization, point.score * scale) for point in shape]
@@ -168,7 +227,7 @@ def _shape_table(strategy: ScoringStrategy) -> Int64s:
                 score = value if index == 0 else _between(points[index - 1], (at, value), utilization)
                 break
         table.append(score)
-    return np.array(table, dtype=np.int64)
+    return tuple(table)
 
 
 def _between(left: tuple[int, int], right: tuple[int, int], utilization: int) -> int:

@@ -21,6 +21,10 @@ from podium.cluster.taints import kept_off
 from podium.cluster.view import View
 from podium.plugins.node_affinity import required_nodes
 
+HOSTNAME = "kubernetes.io/hostname"
+NO_DOMAIN = 2**31 - 1
+"""More than there are pods: what the emptiest domain holds where there is none."""
+
 
 @dataclass(frozen=True, slots=True)
 class Constraint:
@@ -40,13 +44,14 @@ class Domains:
     """The domains of one constraint's key, as its column has them.
 
     ``counted`` is ``[rows]``: nodes whose pods count. ``all_labelled``: those are all the nodes with the label.
-    ``exists`` is ``[codes]``: domains with at least one such node.
+    ``exists`` is ``[codes]``: domains with at least one such node; ``codes`` are theirs.
     """
 
     column: LabelColumn
     counted: Bools
     all_labelled: bool
     exists: Bools
+    codes: Int64s
 
 
 def compile_constraint(constraint: TopologySpreadConstraint, pod_class: PodClass, selector: Selector) -> Constraint:
@@ -122,7 +127,7 @@ def _domains(view: View, pod_class: PodClass, constraint: Constraint, usable: Bo
     exists = np.zeros(len(column.values), dtype=np.bool_)
     exists[codes[counted]] = True
     all_labelled = bool((counted | (codes == 0) | ~view.take(view.cluster.nodes.present)).all())
-    return Domains(column, counted, all_labelled, exists)
+    return Domains(column, counted, all_labelled, exists, np.flatnonzero(exists))
 
 
 def matching_in_domains(cluster: Cluster, constraint: Constraint, domains: Domains) -> Int64s:

@@ -10,12 +10,13 @@ from collections.abc import Sequence
 import numpy as np
 
 from podium.cluster.arrays import Int64s
+from podium.cluster.pod_class import PodClass
 from podium.cluster.pods import PodRecord
 from podium.cluster.taints import KEEPS_OFF, kept_off, tolerated
 from podium.cluster.view import View
 from podium.framework.cycle_state import CycleState
 from podium.framework.events import Action, ClusterEvent, EventToRegister, Resource
-from podium.framework.plugin import PluginContext, Scope
+from podium.framework.plugin import MAX_NODE_SCORE, PluginContext, Scope
 from podium.framework.scoring import default_normalize
 from podium.framework.status import SUCCESS, Status, unresolvable
 from podium.framework.verdicts import Verdicts
@@ -41,6 +42,10 @@ class TaintToleration:
         """Every pod is rated."""
         return SUCCESS
 
+    def never_scores(self, pod_class: PodClass) -> bool:
+        """None."""
+        return False
+
     def score_rows(self, state: CycleState, pod: PodRecord, view: View) -> Int64s:
         """Count the PreferNoSchedule taints that the pod does not tolerate."""
         tolerations = [t for t in pod.spec.tolerations if t.effect in ("", "PreferNoSchedule")]
@@ -57,6 +62,10 @@ class TaintToleration:
     def normalize(self, state: CycleState, pod: PodRecord, scores: Int64s, feasible: View) -> Int64s:
         """The fewer such taints the better."""
         return default_normalize(scores, reverse=True)
+
+    def normalize_within(self, raw: int, lowest: int, highest: int) -> int:
+        """The same for one score."""
+        return MAX_NODE_SCORE - (MAX_NODE_SCORE * raw // highest if highest else 0)
 
     def events_to_register(self) -> Sequence[EventToRegister]:
         """A node may come or lose taints, or the pod may learn to tolerate."""

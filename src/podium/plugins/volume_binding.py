@@ -19,17 +19,19 @@ from msgspec import Meta
 from podium.api.node import CSINode
 from podium.api.storage import PersistentVolumeClaim
 from podium.cluster.cluster import Cluster
+from podium.cluster.pod_class import PodClass
 from podium.cluster.pods import PodRecord
 from podium.cluster.view import View
 from podium.framework.arguments import Arguments, read_arguments
 from podium.framework.claims import ClaimBinding
 from podium.framework.cycle_state import CycleState
 from podium.framework.events import Action, ClusterEvent, EventToRegister, Resource
-from podium.framework.plugin import PluginContext, Scope
+from podium.framework.plugin import PermitResult, PluginContext, Scope
 from podium.framework.status import SKIP, SUCCESS, Status, unresolvable
 from podium.framework.verdicts import Verdicts
 from podium.plugins.pod_claims import PodClaim, claim_class, claim_not_found, concerns_own_claim, pod_claims
 from podium.plugins.volume_matching import AssumedBindings, candidates
+from podium.plugins.volume_progress import BindingProgress, failed, is_bound
 from podium.plugins.volume_search import (
     AFFINITY,
     BOUND_VOLUME,
@@ -40,6 +42,7 @@ from podium.plugins.volume_search import (
     volume_limit,
 )
 
+_READY = PermitResult(SUCCESS)
 _UNBOUND = unresolvable("pod has unbound immediate PersistentVolumeClaims")
 _REASONS = {
     AFFINITY: "node(s) didn't match PersistentVolume's node affinity",
@@ -47,7 +50,6 @@ _REASONS = {
     SPACE: "node(s) did not have enough free storage",
     BOUND_VOLUME: "node(s) unavailable due to one or more pvc(s) bound to non-existent pv(s)",
 }
-_BIND_COMPLETED = "pv.kubernetes.io/bind-completed"
 _MIGRATED_PLUGINS = "storage.alpha.kubernetes.io/migrated-plugins"
 
 
@@ -76,10 +78,13 @@ class _PodVolumes:
     bound: list[PersistentVolumeClaim]
     waiting: list[WaitingClaim]
     bindings: tuple[ClaimBinding, ...] = ()
+    progress: BindingProgress | None = None
 
 
 class VolumeBinding:
     """Finds volumes at Filter, keeps them for the pod at Reserve, and has them bound at PreBind.
+
+    PreBind only asks for bindings; the pod is bound when the API shows that all its claims are.
 
     ``bind_timeout_ns`` is how long all of a pod's bindings may take.
     """
@@ -108,7 +113,7 @@ class VolumeBinding:
             return SKIP
         volumes = _PodVolumes([], [])
         for claim in found.values():
-            if _is_bound(claim):
+            if is_bound(claim):
                 volumes.bound.append(claim)
             elif claim.spec.volume_name or not self._binds_late(claim):
                 return _UNBOUND
@@ -117,6 +122,10 @@ class VolumeBinding:
                 volumes.waiting.append(WaitingClaim(claim, self._assumed.node_of(claim), matching))
         state[self.name] = volumes
         return SUCCESS
+
+    def never_filters(self, pod_class: PodClass) -> bool:
+        """Those without claims."""
+        return not pod_class.claims
 
     def filter_rows(self, state: CycleState, pod: PodRecord, view: View) -> Verdicts:
         """Refuse nodes that do not reach a bound volume, or where some claim finds none."""
@@ -148,8 +157,22 @@ class VolumeBinding:
     def pre_bind(self, state: CycleState, pod: PodRecord, node_name: str) -> Sequence[ClaimBinding]:
         """The bindings to make; none where all claims are bound."""
         volumes: _PodVolumes | None = state.get(self.name)
-        bindings = () if volumes is None else volumes.bindings
+        if volumes is None or not volumes.bindings:
+            return ()
+        bindings = volumes.bindings
+        volumes.progress = BindingProgress(self._cluster, bindings, node_name)
         return [replace(binding, timeout_ns=self.bind_timeout_ns) for binding in bindings]
+
+    def prepared(self, state: CycleState, pod: PodRecord, node_name: str) -> PermitResult:
+        """Wait until all bindings are seen (checkBindings); one that will not be fails the pod."""
+        volumes: _PodVolumes | None = state.get(self.name)
+        if volumes is None or volumes.progress is None:
+            return _READY
+        return PermitResult(volumes.progress.look(), self.bind_timeout_ns)
+
+    def give_up(self, state: CycleState, pod: PodRecord, node_name: str) -> Status:
+        """The bindings were not seen in time."""
+        return failed("context deadline exceeded")
 
     def events_to_register(self) -> Sequence[EventToRegister]:
         """Any storage object may come or change for the better, or a node with other labels."""
@@ -191,10 +214,6 @@ def _problem(pod: PodRecord, one: PodClaim, claim: PersistentVolumeClaim) -> str
     if one.is_ephemeral and (owner is None or owner.uid != pod.uid):
         return f"PVC {claim.key} was not created for pod {pod.key} (pod is not owner)"
     return None
-
-
-def _is_bound(claim: PersistentVolumeClaim) -> bool:
-    return bool(claim.spec.volume_name) and _BIND_COMPLETED in claim.metadata.annotations
 
 
 def _refusal(lacking: int) -> Status:

@@ -9,11 +9,10 @@ from __future__ import annotations
 from podium.api.quantity import parse_quantity
 from podium.api.selectors import EVERYTHING, compile_label_selector
 from podium.api.storage import ClaimReference, PersistentVolume, PersistentVolumeClaim
+from podium.api.volume_annotations import SELECTED_NODE
 from podium.cluster.storage import Storage
 from podium.framework.claims import ClaimBinding
 from podium.plugins.pod_claims import claim_class, volume_class
-
-_SELECTED_NODE = "volume.kubernetes.io/selected-node"
 
 
 class AssumedBindings:
@@ -37,7 +36,7 @@ class AssumedBindings:
         assumed = self._claims.get(claim.key)
         if assumed is not None and assumed[0] == claim:
             return assumed[1]
-        return claim.metadata.annotations.get(_SELECTED_NODE)
+        return claim.metadata.annotations.get(SELECTED_NODE)
 
     def assume(self, binding: ClaimBinding) -> None:
         """Count a binding as done."""

@@ -83,6 +83,10 @@ class VolumeRestrictions:
         state[self.name] = ExclusiveClaims(in_use, tuple(UsesClaim(pod.namespace, name) for name in exclusive))
         return SUCCESS
 
+    def never_filters(self, pod_class: PodClass) -> bool:
+        """Those with neither claims nor disks."""
+        return not pod_class.claims and not disks_of(pod_class)
+
     def filter_rows(self, state: CycleState, pod: PodRecord, view: View) -> Verdicts:
         """Refuse nodes with a conflicting disk, and all nodes while some pod uses an exclusive claim."""
         exclusive: ExclusiveClaims = state[self.name]

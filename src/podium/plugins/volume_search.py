@@ -15,6 +15,7 @@ from podium.api.quantity import whole_value
 from podium.api.selection import NodeSelector
 from podium.api.selectors import NodeTerm, Requirement, compile_label_selector, compile_node_selector
 from podium.api.storage import CSIStorageCapacity, PersistentVolume, PersistentVolumeClaim, StorageClass
+from podium.api.volume_annotations import NO_PROVISIONER
 from podium.cluster.arrays import Bools, Int64s
 from podium.cluster.node_selection import matching_rows
 from podium.cluster.storage import Storage
@@ -25,7 +26,6 @@ from podium.plugins.volume_matching import claim_size
 
 # What a node can lack, as bits.
 AFFINITY, VOLUME_TO_BIND, SPACE, BOUND_VOLUME = 1, 2, 4, 8
-_NO_PROVISIONER = "kubernetes.io/no-provisioner"
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,7 +132,7 @@ class VolumeSearch:
 
     def _allowed(self, storage_class: StorageClass) -> Bools:
         """``[n]``: the nodes for which the class provisions volumes."""
-        if storage_class.provisioner in ("", _NO_PROVISIONER):
+        if storage_class.provisioner in ("", NO_PROVISIONER):
             return np.zeros(len(self._view), dtype=np.bool_)
         if not storage_class.allowed_topologies:
             return np.ones(len(self._view), dtype=np.bool_)

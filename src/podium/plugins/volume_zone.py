@@ -14,6 +14,7 @@ from podium.api.storage import PersistentVolume
 from podium.cluster.arrays import Bools
 from podium.cluster.cluster import Cluster
 from podium.cluster.node_selection import matching_term
+from podium.cluster.pod_class import PodClass
 from podium.cluster.pods import PodRecord
 from podium.cluster.storage import Storage
 from podium.cluster.view import View
@@ -63,6 +64,10 @@ class VolumeZone:
             return SKIP
         state[self.name] = needed
         return SUCCESS
+
+    def never_filters(self, pod_class: PodClass) -> bool:
+        """Those without claims."""
+        return not pod_class.claims
 
     def filter_rows(self, state: CycleState, pod: PodRecord, view: View) -> Verdicts:
         """Refuse nodes with a topology label whose values do not match all of the volumes' labels."""

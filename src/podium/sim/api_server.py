@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from podium.api.pod import Pod
-from podium.machines.actions import Action, DeleteObject, FinishDeletion, PatchObject, Record, ReportNodeCondition
+from podium.machines.actions import Action, DeleteObject, PatchObject, Record, ReportStatus
 from podium.machines.observations import Problem
+from podium.requests.actions import carry_out
+from podium.requests.router import Router
 from podium.sim.history import History
-from podium.sim.requests import carry_out, problem_of
-from podium.store.errors import StoreError
 from podium.store.garbage import GarbageCollector
 from podium.store.namespace_contents import NamespaceCleaner
 from podium.store.store import Store
@@ -27,6 +27,7 @@ class APIServer:
 
     def __init__(self, store: Store, history: History, on_event: Callable[[WatchEvent, int, str, str], None]) -> None:
         self.store = store
+        self._router = Router(store, takes_history=True)
         self._history = history
         self._on_event = on_event
         # A cluster may be known in part: an owner that was never seen may be alive.
@@ -41,12 +42,9 @@ class APIServer:
         version = self.store.version
         by = getattr(action, "cause", "") or by or self.scheduler_of(action)
         try:
-            self._act(action, by, now)
-        except StoreError as error:
-            return problem_of(error)
+            return self._act(action, by, now)
         finally:
             self._hand_on(version, now, by, _told(action))
-        return None
 
     def edit(self, edit: Callable[[Store], object], by: str, now: int) -> None:
         """Change what the store holds in somebody's name. Raises StoreError."""
@@ -77,15 +75,13 @@ class APIServer:
             for event in self.store.events_since(version):
                 self._on_event(event, now, by, message)
 
-    def _act(self, action: Action, by: str, now: int) -> None:
+    def _act(self, action: Action, by: str, now: int) -> Problem | None:
         if isinstance(action, Record):
             self._history.record(action, by, now)
-        else:
-            carry_out(self.store, action, now)
+            return None
+        return carry_out(self._router.answer, action, now)
 
 
 def _told(action: Action) -> str:
     """What history says about an action, "" for those that speak for themselves."""
-    if isinstance(action, ReportNodeCondition):
-        return f"{action.condition.type} is {action.condition.status}"
-    return action.message if isinstance(action, FinishDeletion | PatchObject | DeleteObject) else ""
+    return action.message if isinstance(action, ReportStatus | PatchObject | DeleteObject) else ""

@@ -15,6 +15,7 @@ from podium.machines.nodes.node_lifecycle import NodeLifecycle
 from podium.machines.nodes.pod_garbage import PodGarbageCollector
 from podium.machines.nodes.taint_eviction import TaintEviction
 from podium.machines.observations import NodeHeard, NodeSilent, Observation
+from podium.machines.volumes.persistent_volumes import PersistentVolumes
 from podium.machines.workloads.cron_jobs import CronJobs
 from podium.machines.workloads.daemon_sets import DaemonSets
 from podium.machines.workloads.deployments import Deployments
@@ -55,6 +56,7 @@ class ControlPlane:
             Component("job-controller", Jobs),
             Component("cronjob-controller", CronJobs),
             Component("resource-claim-controller", ResourceClaims),
+            Component("persistentvolume-controller", PersistentVolumes),
             Component("default-budget-controller", DefaultBudgets),
             Component("disruption-controller", DisruptionController),
             Component("avoid-list-controller", AvoidLists),

@@ -15,7 +15,6 @@ from podium.machines.actions import (
     BindClaim,
     CreateObject,
     DeleteObject,
-    DeletePod,
     Evict,
     Record,
 )
@@ -104,7 +103,7 @@ class Fault(StrEnum):
 _CRASHES = (Fault.CRASH_BEFORE, Fault.CRASH_AFTER)
 # A proxy repeats what it takes to be the same in effect; and a conflict needs something that was there before.
 _NEVER_TWICE = (CreateObject, BindClaim)
-_NEVER_IN_CONFLICT = (CreateObject, Bind, BindClaim, Evict, DeletePod, DeleteObject)
+_NEVER_IN_CONFLICT = (CreateObject, Bind, BindClaim, Evict, DeleteObject)
 
 
 @dataclass(slots=True)

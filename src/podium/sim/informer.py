@@ -8,13 +8,11 @@ from __future__ import annotations
 from collections import deque
 from dataclasses import dataclass
 
-from podium.machines.observations import Changed, Gone
+from podium.requests.observations import Seen, arrived, differences, first_seen
 from podium.sim.faults import Faults
 from podium.store.store import Store
 from podium.store.stored import Stored
 from podium.store.watch_log import WatchEvent
-
-Seen = Changed | Gone
 
 
 @dataclass(slots=True)
@@ -66,9 +64,7 @@ class Informer:
                     listed[key] = before
             if listed:
                 self._kind(resource.name).known = dict(sorted(listed.items()))
-        seen: list[Seen] = [
-            Changed(one.object, one.raw) for kind in self._kinds.values() for one in kind.known.values()
-        ]
+        seen: list[Seen] = [first_seen(one) for kind in self._kinds.values() for one in kind.known.values()]
         for event in missed:
             self.see(event, now)
         return seen
@@ -105,7 +101,7 @@ class Informer:
                 return None
             one = kind.coming.popleft()
             if not one.is_merged:
-                return _arrived(kind, one)
+                return arrived(kind.known, one.type, one.stored)
 
     def next_time(self) -> int | None:
         """When something arrives, or a broken watch is back; None when nothing is on its way."""
@@ -126,7 +122,7 @@ class Informer:
                 else:
                     expected[one.stored.key] = one.stored
             arrival_ns = kind.coming[-1].arrival_ns if kind.coming else now
-            for type_, stored in _differences(expected, {one.key: one for one in self._store.objects(name)}):
+            for type_, stored in differences(expected, {one.key: one for one in self._store.objects(name)}):
                 self._number += 1
                 kind.coming.append(_Coming(arrival_ns, self._number, type_, stored))
 
@@ -135,22 +131,6 @@ class Informer:
 
     def _oldest(self) -> int:
         return self._store.oldest_version
-
-
-def _arrived(kind: _Kind, one: _Coming) -> Seen:
-    """What the component is told; what is gone is what it has been shown, though a namesake may have come since."""
-    key = one.stored.key
-    if one.type == "DELETED":
-        known = kind.known.pop(key, one.stored)
-        return Gone(one.stored.object if known.uid == one.stored.uid else known.object)
-    kind.known[key] = one.stored
-    return Changed(one.stored.object, one.stored.raw)
-
-
-def _differences(old: dict[str, Stored], new: dict[str, Stored]) -> list[tuple[str, Stored]]:
-    """What a list shows beside what was known: first what is gone, then what has changed, each by key."""
-    gone = [("DELETED", stored) for key, stored in sorted(old.items()) if key not in new]
-    return gone + [("MODIFIED", stored) for key, stored in sorted(new.items()) if old.get(key) is not stored]
 
 
 def _before(events: list[WatchEvent]) -> dict[str, dict[str, Stored | None]]:

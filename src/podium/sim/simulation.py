@@ -15,6 +15,7 @@ from podium.machines.agenda import Agenda
 from podium.machines.deadlines import earliest
 from podium.machines.kubelets.kubelet import KubeletSettings
 from podium.machines.observations import Answered, Changed, Observation, Tick
+from podium.requests.observations import observation_of
 from podium.sim.api_server import APIServer
 from podium.sim.component import Component
 from podium.sim.control_plane import ControlPlane
@@ -25,7 +26,6 @@ from podium.sim.informer import Informer
 from podium.sim.initial import check_objects, create_objects
 from podium.sim.limits import Limits, Meter
 from podium.sim.playing import Player
-from podium.sim.requests import observation_of
 from podium.sim.scenario import Scenario
 from podium.sim.standstill import Standstill
 from podium.sim.steps import Step

@@ -15,6 +15,7 @@ from podium.api.meta import Raw
 from podium.api.pod import PodSpec
 from podium.api.policy import POLICY_ANNOTATION, PriorityClass
 from podium.api.runtime_class import RuntimeClass
+from podium.api.schema import defaults_of
 from podium.api.suggestion import suggestion
 from podium.store.default_tolerations import with_defaults, with_kept_defaults
 from podium.store.errors import StoreError, forbidden
@@ -24,7 +25,7 @@ from podium.store.priority_classes import SYSTEM_CLASSES, default_class
 from podium.store.resources import POD
 from podium.store.runtime_classes import with_runtime
 
-_DEFAULTS: Raw = {"terminationGracePeriodSeconds": 30, "schedulerName": "default-scheduler"}
+_DEFAULTS: Raw = dict(defaults_of("PodSpec"))
 _PREEMPT = "PreemptLowerPriority"
 
 

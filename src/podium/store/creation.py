@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from podium.api.meta import Raw
+import msgspec
+
+from podium.api.meta import Kubernetes, Raw
 from podium.api.times import format_time
 from podium.store.errors import bad_request
 from podium.store.resource import Resource
@@ -30,6 +32,12 @@ def as_new(raw: Raw, resource: Resource) -> Raw:
     if resource.has_status and resource.name not in _REPORTED_AT_CREATION:
         raw = {name: value for name, value in raw.items() if name != "status"}
     return raw
+
+
+def with_uid(raw: Raw, object_: Kubernetes, uid: str) -> tuple[Raw, Kubernetes]:
+    """Both forms of an object with its identity."""
+    metadata = msgspec.structs.replace(object_.metadata, uid=uid)
+    return {**raw, "metadata": {**raw["metadata"], "uid": uid}}, msgspec.structs.replace(object_, metadata=metadata)
 
 
 def with_metadata(raw: Raw, resource: Resource, now: int, free_name: Callable[[str, str, str], str]) -> Raw:

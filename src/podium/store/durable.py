@@ -22,7 +22,7 @@ from podium.store.acknowledgement import Acknowledged, AcknowledgementFile
 from podium.store.identity import Identities
 from podium.store.journal import Saved
 from podium.store.journal_tables import JournalTables
-from podium.store.watch_log import WatchEvent
+from podium.store.watch_event import WatchEvent
 
 Result = TypeVar("Result")
 

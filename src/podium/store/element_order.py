@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from typing import Any
 
 from podium.store.errors import bad_request
@@ -31,6 +31,17 @@ def in_order(items: Sequence[Any], asked: Sequence[Any], before: Sequence[Any], 
     before the first of those asked for that it stood before there.
     """
     wanted, was = _positions(identities(asked, key)), _positions(identities(before, key))
+    places = [was.get(one, -1) for one in wanted]
+    if len(items) == len(before) == len(was) and -1 not in places and places == sorted(places):
+        # Nothing has come or gone, and what is asked for stands in its old order, as all items do.
+        return list(items)
+    return _sorted_in(items, wanted, was, key)
+
+
+def _sorted_in(
+    items: Sequence[Any], wanted: Mapping[Hashable, int], was: Mapping[Hashable, int], key: str
+) -> list[Any]:
+    """The same for any items, given the positions of those asked for and of those before."""
     named = dict(zip(identities(items, key), items, strict=True))
     first = sorted((one for one in named if one in wanted), key=wanted.__getitem__)
     rest = sorted((one for one in named if one not in wanted), key=lambda one: was.get(one, len(was)))

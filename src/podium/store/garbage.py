@@ -77,20 +77,33 @@ class GarbageCollector:
 
     def due(self, now: int) -> list[Step]:
         """What is to be done by what was written since the last call, in order; each step is told once."""
+        if self._version != self._store.version:
+            self._catch_up(now)
+        if self._gone:
+            self._forget(now)
+        if not self._dirty:
+            return []
+        dirty, self._dirty = self._dirty, {}
+        found = (self._objects[uid] for uid in dirty if uid in self._objects)
+        return [step for stored in found for step in self._steps(stored)]
+
+    def _catch_up(self, now: int) -> None:
+        """Take in what was written since the last call."""
         try:
             events = self._store.events_since(self._version)
         except StoreError as error:
             if error.reason != "Expired":
                 raise
             self._begin(now)
-            events = []
+            return
         for event in events:
-            self._observe(event.stored, event.type == "DELETED", now)
-            self._version = event.version
-        dirty, self._dirty = self._dirty, {}
-        self._forget(now)
-        found = (self._objects[uid] for uid in dirty if uid in self._objects)
-        return [step for stored in found for step in self._steps(stored)]
+            stored, before = event.stored, self._objects.get(event.stored.uid)
+            if event.type != "DELETED" and _is_alone(stored) and (before is None or _is_alone(before)):
+                # Nothing is to be done about it, whatever else changed.
+                self._objects[stored.uid] = stored
+            else:
+                self._observe(stored, event.type == "DELETED", now)
+        self._version = events[-1].version if events else self._version
 
     def _begin(self, now: int) -> None:
         """Look at all objects anew."""
@@ -212,6 +225,12 @@ def _is_meant(stored: Stored, reference: OwnerReference, owner: Stored) -> bool:
     if (group_of(reference.api_version), reference.kind) != (resource.group, resource.kind):
         return False
     return meta.name == reference.name and meta.namespace in ("", stored.object.metadata.namespace)
+
+
+def _is_alone(stored: Stored) -> bool:
+    """Whether the object has no owners and is not deleted."""
+    metadata = stored.object.metadata
+    return not metadata.owner_references and metadata.deletion_timestamp is None
 
 
 def _waits(stored: Stored) -> bool:

@@ -1,4 +1,7 @@
-"""Fields that stay as they were when the object was created (the ValidateUpdate functions of pkg/apis)."""
+"""Fields that stay as they were when the object was created (the ValidateUpdate functions of pkg/apis).
+
+Which they are stands in the schemas of the kinds (`podium.api.schema`), but for those with rules of their own.
+"""
 
 from __future__ import annotations
 
@@ -6,28 +9,20 @@ from typing import Any
 
 from podium.api.meta import Raw
 from podium.api.policy import PriorityClass
+from podium.api.schema import immutable_paths
 from podium.store.errors import invalid
 from podium.store.pod_update import check_pod_update
 from podium.store.stored import Stored
 
 _PROBLEM = "the field is immutable"
-_FIELDS = {
-    "DaemonSet": ("spec.selector",),
-    "Deployment": ("spec.selector",),
-    "Job": ("spec.selector", "spec.completionMode"),
-    "ReplicaSet": ("spec.selector",),
-    "ResourceQuota": ("spec.scopes",),
-    "StatefulSet": ("spec.selector", "spec.serviceName", "spec.podManagementPolicy", "spec.volumeClaimTemplates"),
-    "StorageClass": ("parameters", "provisioner", "reclaimPolicy", "volumeBindingMode"),
-}
 
 
 def check_update(previous: Stored, raw: Raw, object_: object) -> None:
     """Raise StoreError 422 for an update that changes what cannot be changed."""
     resource, key = previous.resource, previous.key
-    for path in _FIELDS.get(resource.name, ()):
+    for path in immutable_paths(resource.group, resource.kind):
         if _at(previous.raw, path) != _at(raw, path):
-            raise invalid(resource, key, _PROBLEM, path)
+            raise invalid(resource, key, _PROBLEM, ".".join(path))
     if resource.name == "Pod":
         check_pod_update(previous, raw["spec"])
     old = previous.object
@@ -49,9 +44,9 @@ def _check_finalizers(previous: Stored, raw: Raw) -> None:
         raise invalid(previous.resource, previous.key, problem, "metadata.finalizers", "FieldValueForbidden")
 
 
-def _at(raw: Raw, path: str) -> Any:
+def _at(raw: Raw, path: tuple[str, ...]) -> Any:
     value: Any = raw
-    for name in path.split("."):
+    for name in path:
         value = value.get(name) if isinstance(value, dict) else None
     # Nothing, an empty list and an empty object are all the same to Kubernetes.
     return value or None

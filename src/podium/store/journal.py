@@ -12,7 +12,8 @@ from podium.store.identity import Identities
 from podium.store.resources import Resources
 from podium.store.revisions import Record, Revisions
 from podium.store.stored import Stored
-from podium.store.watch_log import WatchEvent, WatchLog
+from podium.store.watch_event import WatchEvent
+from podium.store.watch_log import WatchLog
 
 EventType = Literal["ADDED", "MODIFIED", "DELETED"]
 

@@ -17,7 +17,7 @@ from podium.store.acknowledgement import Acknowledged
 from podium.store.identity import Identities
 from podium.store.journal import Saved
 from podium.store.journal_digest import FIRST_DIGEST, row_digest, total, without
-from podium.store.watch_log import WatchEvent
+from podium.store.watch_event import WatchEvent
 
 _SCHEMA = """
 CREATE TABLE objects (

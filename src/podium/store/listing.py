@@ -6,10 +6,13 @@ import base64
 import binascii
 import json
 from dataclasses import dataclass
+from itertools import islice
 from typing import Any
 
 from podium.api.errors import shown
+from podium.store.encoding import spliced
 from podium.store.errors import bad_request, invalid_options, too_large
+from podium.store.part_of_kind import PartOfKind
 from podium.store.revisions import Revisions
 from podium.store.scope import Scope
 from podium.store.stored import Stored
@@ -49,19 +52,20 @@ class Page:
 
     def to_dict(self) -> dict[str, Any]:
         """The list as the API gives it."""
+        return {**self._head(), "items": [stored.raw for stored in self.items]}
+
+    def encoded(self) -> bytes:
+        """The same as JSON, from the bytes that the objects keep."""
+        return spliced(self._head(), "items", [stored.encoded for stored in self.items])
+
+    def _head(self) -> dict[str, Any]:
         resource = self.scope.resource
         metadata: dict[str, Any] = {"resourceVersion": str(self.version)}
         if self.continue_token:
             metadata["continue"] = self.continue_token
         if self.remaining is not None:
             metadata["remainingItemCount"] = self.remaining
-        items = [stored.raw for stored in self.items]
-        return {
-            "kind": f"{resource.kind}List",
-            "apiVersion": resource.api_version,
-            "metadata": metadata,
-            "items": items,
-        }
+        return {"kind": f"{resource.kind}List", "apiVersion": resource.api_version, "metadata": metadata}
 
 
 def list_page(revisions: Revisions, scope: Scope, options: ListOptions) -> Page:
@@ -72,14 +76,13 @@ def list_page(revisions: Revisions, scope: Scope, options: ListOptions) -> Page:
     """
     _check(options)
     version, start = _place(revisions, options)
-    current = version == revisions.version
-    objects = revisions.of(scope.resource.name) if current else revisions.at(scope.resource.name, version)
-    found = sorted(key for key, stored in objects.items() if key > start and scope.covers(stored))
-    limit = options.limit if options.limit > 0 else len(found)
-    keys, rest = found[:limit], len(found) - limit
-    token = _token(version, keys[-1]) if rest > 0 else ""
-    remaining = rest if token and not scope.selects else None
-    return Page(scope, tuple(objects[key] for key in keys), version, token, remaining)
+    part = PartOfKind(revisions, scope.resource.name, scope.namespace, start, version)
+    found = filter(scope.covers, part) if scope.selects else iter(part)
+    items = tuple(islice(found, options.limit) if options.limit > 0 else found)
+    if scope.selects:
+        return Page(scope, items, version, _token(version, items[-1].key) if next(found, None) else "", None)
+    rest = len(part) - len(items)
+    return Page(scope, items, version, _token(version, items[-1].key) if rest else "", rest or None)
 
 
 def read_version(text: str) -> int:

@@ -36,14 +36,16 @@ class NamespaceCleaner:
 
     def _next(self) -> str:
         """A namespace to look at, by name; "" for none."""
-        self._observe()
+        if self._version != self._store.version:
+            self._observe()
+        if not self._going:
+            return ""
         return min((name for name, is_touched in self._going.items() if is_touched), default="")
 
     def _observe(self) -> None:
-        if self._version == self._store.version:
-            return
         try:
-            events = self._store.events_since(self._version)
+            # While no namespace goes, it does not matter what is in them.
+            events = self._store.events_since(self._version, "" if self._going else "Namespace")
         except StoreError as error:
             if error.reason != "Expired":
                 raise
@@ -84,8 +86,7 @@ class NamespaceCleaner:
         others: list[Stored] = []
         for resource in self._store.resources.all():
             if resource.namespaced:
-                found = [one for one in self._store.objects(resource.name) if one.object.metadata.namespace == name]
-                (pods if resource.name == "Pod" else others).extend(found)
+                (pods if resource.name == "Pod" else others).extend(self._store.objects(resource.name, name))
         return pods, others
 
     def _let_go(self, namespace: Stored) -> int:

@@ -11,6 +11,7 @@ from podium.store.errors import StoreError, bad_request
 from podium.store.json_patch import json_patch
 from podium.store.merge_keys import schema_of
 from podium.store.merge_patch import merge_patch
+from podium.store.nulls import check_depth, without_nulls
 from podium.store.resource import Resource
 from podium.store.strategic_patch import strategic_patch
 
@@ -18,8 +19,10 @@ PatchType = Literal["json", "merge", "strategic"]
 """`application/json-patch+json`, `application/merge-patch+json` and `application/strategic-merge-patch+json`."""
 
 
-def patched(resource: Resource, raw: Raw, patch: Any, type_: PatchType) -> Raw:
+def patched(resource: Resource, raw: Raw, patch: Any, type_: PatchType, section: str = "") -> Raw:
     """The object with the patch applied, which is not changed; nulls in it mean that there is nothing.
+
+    `section` says that of the result one field alone will be taken, such as `status`.
 
     Raises StoreError: 400 for what is no patch of that type or names another object, 413 and 422 as `json_patch` does,
     and 415 for a strategic merge patch of a custom resource, whose merge keys nobody knows.
@@ -30,26 +33,19 @@ def patched(resource: Resource, raw: Raw, patch: Any, type_: PatchType) -> Raw:
     try:
         if type_ == "json":
             result = json_patch(raw, patch)
-        elif type_ == "merge":
-            result = merge_patch(raw, patch)
+            check_depth(result, MAX_DEPTH)
         else:
-            result = strategic_patch(raw, patch, schema_of(resource.kind))
-        result = _without_nulls(result, MAX_DEPTH)
+            # What comes of merging is no deeper than the deeper of both.
+            check_depth(patch, MAX_DEPTH)
+            merges = type_ == "merge"
+            result = merge_patch(raw, patch) if merges else strategic_patch(raw, patch, schema_of(resource.kind))
+        if not isinstance(result, dict) or not isinstance(result.get("metadata"), dict):
+            raise bad_request("the patch leaves no object with metadata")
+        result = without_nulls(result, raw, section)
     except RecursionError:
         raise bad_request(f"nested too deep; at most {MAX_DEPTH} levels are taken") from None
-    if not isinstance(result, dict) or not isinstance(result.get("metadata"), dict):
-        raise bad_request("the patch leaves no object with metadata")
     _check_identity(raw, result)
     return result
-
-
-def _without_nulls(value: Any, depth: int) -> Any:
-    """The value without entries that are null. Raises RecursionError for one that is nested deeper than `depth`."""
-    if not depth:
-        raise RecursionError
-    if isinstance(value, dict):
-        return {key: _without_nulls(entry, depth - 1) for key, entry in value.items() if entry is not None}
-    return [_without_nulls(entry, depth - 1) for entry in value] if isinstance(value, list) else value
 
 
 def _check_identity(before: Raw, after: Raw) -> None:

@@ -9,15 +9,16 @@ import msgspec
 
 from podium.api.errors import InputError
 from podium.api.meta import Kubernetes, Raw
-from podium.api.pod import Pod
+from podium.api.pod import Pod, PodSpec
 from podium.api.reading import read
 from podium.api.validate import check_metadata, validate
 from podium.api.validate_pod import check_pod_status
 from podium.api.validation.finding import Finding
 from podium.api.validation.objects import find_problems
 from podium.store.errors import invalid, invalid_fields, unreadable
+from podium.store.pod_specs import shared_spec
 from podium.store.resource import Resource
-from podium.store.stored import Stored, reread
+from podium.store.stored import Stored, reread, status_type
 
 Reading = TypeVar("Reading", bound=Kubernetes)
 
@@ -30,19 +31,35 @@ def decoded(resource: Resource, raw: Raw, previous: Raw | None = None, *, is_new
 
     Raises StoreError: 400 where a value cannot be read as what its field holds, 422 where the object breaks a rule.
     """
+    shared = shared_spec(raw["spec"]) if resource.type is Pod and "spec" in raw else None
     try:
-        object_ = read(raw, resource.type)
+        object_ = read(raw, resource.type) if shared is None else _read_pod(raw, shared[1])
         custom = resource.namespaced if resource.is_custom else None
         findings = _findings(raw, previous, is_new, custom)
         if findings:
             raise invalid_fields(resource, object_.key, findings)
         if resource.type is Kubernetes:
             check_metadata(object_, resource.namespaced)
+        elif shared is not None and isinstance(object_, Pod):
+            check_metadata(object_, resource.namespaced)
+            check_pod_status(object_.status)
         else:
             validate(object_)
     except InputError as error:
         raise unreadable(resource, _label(raw), error) from None
     return object_
+
+
+def filled_in(resource: Resource, object_: Kubernetes, old: Raw, new: Raw) -> tuple[Raw, Kubernetes]:
+    """Both forms of an object with what admission filled in, where `object_` is the reading of `old`.
+
+    Raises StoreError as `decoded` does for what cannot be read.
+    """
+    shared = shared_spec(new["spec"]) if isinstance(object_, Pod) else None
+    if shared is None:
+        return new, rereading(resource, object_, old, new)
+    new = {**new, "spec": shared[0]}
+    return new, rereading(resource, msgspec.structs.replace(object_, spec=shared[1]), {**old, "spec": shared[0]}, new)
 
 
 def rereading(resource: Resource, object_: Reading, old: Raw, new: Raw) -> Reading:
@@ -54,6 +71,24 @@ def rereading(resource: Resource, object_: Reading, old: Raw, new: Raw) -> Readi
             return read(new, type(object_))
         except InputError as error:
             raise unreadable(resource, object_.key, error) from None
+
+
+def with_status(previous: Stored, updated: Raw) -> Kubernetes:
+    """The reading of an object of which the status alone is another. Raises StoreError as `decoded` does."""
+    object_ = previous.object
+    type_ = status_type(type(object_))
+    if type_ is None:
+        return object_
+    try:
+        return msgspec.structs.replace(object_, status=msgspec.convert(updated["status"], type_))
+    except msgspec.ValidationError:
+        return rereading(previous.resource, object_, previous.raw, updated)
+
+
+def _read_pod(raw: Raw, spec: PodSpec) -> Pod:
+    """The reading of a pod with this specification. Raises InputError."""
+    rest = {name: value for name, value in raw.items() if name != "spec"}
+    return msgspec.structs.replace(read(rest, Pod), spec=spec)
 
 
 def check_status(previous: Stored, object_: Kubernetes) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from podium.api.meta import Raw
 from podium.store.admission import readmit_pod
 from podium.store.errors import bad_request
+from podium.store.managed_fields import with_kept_managers
 from podium.store.resource import Resource
 from podium.store.stored import Stored
 
@@ -32,6 +33,7 @@ def replaced(previous: Stored, raw: Raw) -> Raw:
     kept = previous.raw["metadata"]
     metadata = {name: value for name, value in raw["metadata"].items() if name not in _KEPT_METADATA}
     metadata |= {name: kept[name] for name in _KEPT_METADATA if name in kept}
+    metadata = with_kept_managers(metadata, kept)
     updated = {**raw, "metadata": metadata}
     if previous.resource.has_status:
         updated.pop("status", None)

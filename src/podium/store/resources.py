@@ -6,6 +6,7 @@ from collections.abc import Iterable
 
 from podium.api.kinds import KEPT_KINDS, KINDS, Kind, group_of
 from podium.api.meta import Raw
+from podium.api.schema_registry import SchemaRegistry
 from podium.store.errors import unknown_kind
 from podium.store.resource import Resource
 
@@ -67,15 +68,29 @@ class Resources:
     def __init__(self, custom: Iterable[Resource] = ()) -> None:
         self._by_kind = dict(BUILT_IN)
         self._by_name = {resource.name: resource for resource in BUILT_IN.values()}
+        self.schemas = SchemaRegistry()
+        # By `apiVersion` and kind as most objects have them.
+        self._by_written = {(resource.api_version, resource.kind): resource for resource in BUILT_IN.values()}
         for resource in custom:
             self.add(resource)
 
-    def add(self, resource: Resource) -> None:
-        """Serve one more kind. Raises ValueError for one that is served already."""
+    def add(self, resource: Resource, schema: Raw | None = None) -> None:
+        """Serve one more kind, with the structural schema of its objects where there is one.
+
+        Raises ValueError for one that is served already.
+        """
         if (resource.group, resource.kind) in self._by_kind or resource.name in self._by_name:
             raise ValueError(f"there is a kind {resource.kind} in {resource.group or 'the core'} already")
         self._by_kind[resource.group, resource.kind] = resource
         self._by_name[resource.name] = resource
+        self._by_written[resource.api_version, resource.kind] = resource
+        if schema is not None:
+            self.schemas.add(resource.group, resource.kind, schema)
+
+    def defaulted(self, resource: Resource, raw: Raw) -> Raw:
+        """An object of a custom kind with the defaults of its schema; those of other kinds are admission's."""
+        type_ = self.schemas.of(resource.group, resource.kind) if resource.is_custom else None
+        return raw if type_ is None else self.schemas.defaulted(raw, type_)
 
     def all(self) -> list[Resource]:
         """All kinds, by name."""
@@ -92,7 +107,7 @@ class Resources:
         """The kind of an object. Raises StoreError 404."""
         version, kind = raw.get("apiVersion"), raw.get("kind")
         if isinstance(version, str) and isinstance(kind, str):
-            resource = self._by_kind.get((group_of(version), kind))
-            if resource is not None:
-                return resource
+            found = self._by_written.get((version, kind)) or self._by_kind.get((group_of(version), kind))
+            if found is not None:
+                return found
         raise unknown_kind(f"{version} {kind}")

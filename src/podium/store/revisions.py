@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping, Sequence
 from typing import Literal, Protocol
 
 import msgspec
@@ -11,8 +10,12 @@ import msgspec
 from podium.api.meta import Kubernetes, Raw
 from podium.store.identity import Identities
 from podium.store.resource import Resource
+from podium.store.sorted_keys import SortedKeys
 from podium.store.stored import Stored
-from podium.store.watch_log import WatchEvent, WatchLog
+from podium.store.watch_event import WatchEvent
+from podium.store.watch_log import WatchLog
+
+_NOTHING: Mapping[str, Stored] = {}
 
 
 class Record(Protocol):
@@ -21,6 +24,22 @@ class Record(Protocol):
     def append(self, events: Sequence[WatchEvent], identities: Identities) -> None:
         """Keep the writes of one transaction. What this raises undoes the transaction."""
         ...
+
+
+class Transaction:
+    """Writes that take place together (`Revisions.transaction`)."""
+
+    __slots__ = ("_begun", "_dry_run", "_revisions")
+
+    def __init__(self, revisions: Revisions, *, dry_run: bool) -> None:
+        self._revisions = revisions
+        self._dry_run = dry_run
+
+    def __enter__(self) -> None:
+        self._begun = self._revisions.begin()
+
+    def __exit__(self, type_: type[BaseException] | None, error: BaseException | None, trace: object) -> None:
+        self._revisions.end(self._begun, keeps=error is None and not self._dry_run)
 
 
 class Revisions:
@@ -34,41 +53,48 @@ class Revisions:
         self.identities = identities
         self._record = record
         self._objects: dict[str, dict[str, Stored]] = {}
-        # By kind and namespace, the keys of the objects; of the kinds that were asked for by namespace.
-        self._namespaces: dict[str, dict[str, set[str]]] = {}
+        self._keys: dict[str, SortedKeys] = {}
+        # The last version, that of the transaction under way if there is one.
+        self.version = log.version
         # The writes of the transaction under way.
         self._staged: list[WatchEvent] = []
         self._depth = 0
-
-    @property
-    def version(self) -> int:
-        """The last version, that of the transaction under way if there is one."""
-        return self.log.version + len(self._staged)
+        # Those who wait for what was published, until they are called.
+        self._woken: list[Callable[[], None]] = []
 
     def of(self, resource: str) -> Mapping[str, Stored]:
         """The objects of a kind by key, in no order that means anything."""
-        return self._objects.get(resource, {})
+        return self._objects.get(resource, _NOTHING)
+
+    def keys(self, resource: str) -> SortedKeys:
+        """The keys of the objects of a kind, in order."""
+        return self._keys.get(resource) or SortedKeys()
+
+    def in_order(self, resource: str, namespace: str = "") -> list[Stored]:
+        """The objects of a kind in a namespace, or for "" in all, by key."""
+        objects = self._objects.get(resource)
+        if not objects:
+            return []
+        keys = self._keys[resource]
+        return [objects[key] for key in keys.between(*keys.span(namespace))]
 
     def in_namespace(self, resource: str, namespace: str) -> list[Stored]:
-        """The objects of a kind in a namespace, by key. The first call looks at all of them, later ones do not."""
-        objects = self.of(resource)
-        if resource not in self._namespaces:
-            self._namespaces[resource] = {}
-            for key in objects:
-                self._note(resource, key, is_there=True)
-        return [objects[key] for key in sorted(self._namespaces[resource].get(namespace, ()))]
+        """The objects of a kind in a namespace, by key; none for "", which is no namespace."""
+        return self.in_order(resource, namespace) if namespace else []
 
     def kinds(self) -> list[str]:
         """The kinds of which there are objects, or were."""
         return sorted(self._objects)
 
-    def at(self, resource: str, version: int) -> dict[str, Stored]:
-        """The objects of a kind as they were at a version. Raises StoreError 410 and 504 as `WatchLog.since` does."""
-        objects = dict(self.of(resource))
-        for event in reversed(self.log.since(version)):
-            if event.stored.resource.name == resource:
-                _put(objects, event.stored.key, event.previous)
-        return objects
+    def changed_since(self, resource: str, version: int) -> dict[str, Stored | None]:
+        """Those objects of a kind that changed after a version, as they were then; None for what was not there.
+
+        Raises StoreError 410 and 504 as `WatchLog.check` does.
+        """
+        was: dict[str, Stored | None] = {}
+        for event in self.log.since(version, resource):
+            was.setdefault(event.stored.key, event.previous)
+        return was
 
     def put(self, stored: Stored) -> None:
         """Take in an object that was there before the log begins."""
@@ -76,76 +102,91 @@ class Revisions:
 
     def replay(self, event: WatchEvent) -> None:
         """Take in a write that was recorded before."""
-        self._apply(event)
+        self._set(event.stored.resource.name, event.stored.key, None if event.type == "DELETED" else event.stored)
         self.log.extend((event,))
+        self.version = event.version
 
     def write(
         self, resource: Resource, previous: Stored | None, raw: Raw, object_: Kubernetes, *, is_gone: bool
     ) -> Stored:
         """Make the next version: the object as `raw` and `object_` say, or its removal where it `is_gone`."""
-        stored = at_version(self.version + 1, resource, raw, object_)
-        type_: Literal["ADDED", "MODIFIED", "DELETED"] = "MODIFIED" if previous else "ADDED"
-        event = WatchEvent("DELETED" if is_gone else type_, stored, previous)
-        self._apply(event)
-        self._staged.append(event)
+        key = "" if previous is None else previous.key
+        stored = at_version(self.version + 1, resource, raw, object_, key)
+        type_: Literal["ADDED", "MODIFIED", "DELETED"] = "ADDED" if previous is None else "MODIFIED"
+        self._set(resource.name, stored.key, None if is_gone else stored)
+        self._staged.append(WatchEvent("DELETED" if is_gone else type_, stored, previous))
+        self.version += 1
         if not self._depth:
             try:
                 self._publish()
             except BaseException:
                 self._undo(0)
                 raise
+            if self._woken:
+                self._wake()
         return stored
 
-    @contextmanager
-    def transaction(self, *, dry_run: bool = False) -> Iterator[None]:
+    def transaction(self, *, dry_run: bool = False) -> Transaction:
         """Let the writes within take place together; those of a dry run, or before an error, leave no trace."""
-        mark, identities = len(self._staged), self.identities.mark()
+        return Transaction(self, dry_run=dry_run)
+
+    def begin(self) -> tuple[int, tuple[int, int]]:
+        """Begin a transaction, perhaps within another; returns where it began."""
         self._depth += 1
+        return len(self._staged), self.identities.mark()
+
+    def end(self, begun: tuple[int, tuple[int, int]], *, keeps: bool) -> None:
+        """End the transaction that began there; its writes become known with the outermost one, or were never made."""
+        mark, identities = begun
         try:
-            yield
-            if not dry_run and self._depth == 1:
+            if keeps and self._depth == 1:
                 self._publish()
         except BaseException:
-            dry_run = True
+            keeps = False
             raise
         finally:
             self._depth -= 1
-            if dry_run:
+            if not keeps:
                 self._undo(mark)
                 self.identities.rewind(identities)
+        if self._woken:
+            self._wake()
 
     def _publish(self) -> None:
-        if self._record is not None and self._staged:
+        if not self._staged:
+            return
+        if self._record is not None:
             self._record.append(self._staged, self.identities)
-        self.log.extend(self._staged)
+        self._woken += self.log.extend(self._staged)
         self._staged.clear()
+
+    def _wake(self) -> None:
+        """Call those who wait for what was published; they may come back with the next thing to wait for."""
+        woken, self._woken = self._woken, []
+        for wake in woken:
+            wake()
 
     def _undo(self, mark: int) -> None:
         while len(self._staged) > mark:
             event = self._staged.pop()
+            self.version -= 1
             self._set(event.stored.resource.name, event.stored.key, event.previous)
 
-    def _apply(self, event: WatchEvent) -> None:
-        stored = event.stored
-        self._set(stored.resource.name, stored.key, None if event.type == "DELETED" else stored)
-
     def _set(self, resource: str, key: str, stored: Stored | None) -> None:
-        _put(self._objects.setdefault(resource, {}), key, stored)
-        if resource in self._namespaces:
-            self._note(resource, key, is_there=stored is not None)
-
-    def _note(self, resource: str, key: str, *, is_there: bool) -> None:
-        by_namespace, namespace = self._namespaces[resource], key.rpartition("/")[0]
-        if is_there:
-            by_namespace.setdefault(namespace, set()).add(key)
-        elif namespace in by_namespace:
-            by_namespace[namespace].discard(key)
-            if not by_namespace[namespace]:
-                del by_namespace[namespace]
+        objects = self._objects.get(resource)
+        if objects is None:
+            objects, self._keys[resource] = self._objects.setdefault(resource, {}), SortedKeys()
+        if stored is None:
+            if objects.pop(key, None) is not None:
+                self._keys[resource].remove(key)
+            return
+        if key not in objects:
+            self._keys[resource].add(key)
+        objects[key] = stored
 
 
-def at_version(version: int, resource: Resource, raw: Raw, object_: Kubernetes) -> Stored:
-    """The object with that version in both of its forms."""
+def at_version(version: int, resource: Resource, raw: Raw, object_: Kubernetes, key: str = "") -> Stored:
+    """The object with that version in both of its forms; `key` is the object's where it is known."""
     text = str(version)
     metadata = msgspec.structs.replace(object_.metadata, resource_version=text)
     return Stored(
@@ -153,11 +194,5 @@ def at_version(version: int, resource: Resource, raw: Raw, object_: Kubernetes) 
         msgspec.structs.replace(object_, metadata=metadata),
         version,
         resource,
+        key,
     )
-
-
-def _put(objects: dict[str, Stored], key: str, stored: Stored | None) -> None:
-    if stored is None:
-        objects.pop(key, None)
-    else:
-        objects[key] = stored

@@ -14,7 +14,7 @@ from podium.api.times import parse_time
 from podium.store.admission_control import Admission
 from podium.store.binding import bound, check_binding
 from podium.store.conditions import with_condition
-from podium.store.creation import as_new, with_metadata
+from podium.store.creation import as_new, with_metadata, with_uid
 from podium.store.deletion import Propagation, check_preconditions, deletion_metadata, is_due, with_propagation
 from podium.store.disruptions import Disruptions
 from podium.store.errors import already_exists, invalid, unknown_kind
@@ -26,7 +26,7 @@ from podium.store.namespaces import check_mortal, check_namespace, is_held, term
 from podium.store.patching import PatchType, patched
 from podium.store.priority_levels import missing_classes
 from podium.store.quota import Quotas
-from podium.store.readings import check_status, decoded, rereading
+from podium.store.readings import check_status, decoded, filled_in, rereading, with_status
 from podium.store.replacement import identity, key_of, replaced
 from podium.store.resource import Resource
 from podium.store.resources import Resources
@@ -91,6 +91,7 @@ class Store(StoredObjects):
         resource = self.resources.of(raw)
         with self.transaction():
             named = with_metadata(as_new(raw, resource) if is_new else raw, resource, now, self._free_name)
+            named = self.resources.defaulted(resource, named)
             if reading is None or is_new:
                 object_ = decoded(resource, named, is_new=is_new)
             else:
@@ -101,11 +102,12 @@ class Store(StoredObjects):
             if self.find(resource.name, key) is not None:
                 raise already_exists(resource, key)
             admitted = self._admission.admit(resource, named, object_, was_there=was_there)
-            if not uid:
-                admitted = {**admitted, "metadata": {**admitted["metadata"], "uid": self._revisions.identities.uid()}}
-            elif not self._revisions.identities.give(uid):
+            if uid and not self._revisions.identities.give(uid):
                 raise invalid(resource, key, f"the uid {uid} was used before", "metadata.uid")
-            stored = self._commit(resource, None, admitted, rereading(resource, object_, named, admitted))
+            raw, object_ = filled_in(resource, object_, named, admitted)
+            if not uid:
+                raw, object_ = with_uid(raw, object_, self._revisions.identities.uid())
+            stored = self._commit(resource, None, raw, object_)
             self._complete_levels(stored)
             return stored
 
@@ -116,8 +118,11 @@ class Store(StoredObjects):
         goes, so does the object. A DisruptionPolicy brings along what `create` says, as old as itself. Raises
         StoreError 400, 404, 409 and 422.
         """
-        previous = self._precondition(raw)
-        updated = replaced(previous, raw)
+        return self._replace(self._precondition(raw), raw)
+
+    def _replace(self, previous: Stored, raw: Raw) -> Stored:
+        """Write `raw` but for its status and what the server alone writes."""
+        updated = replaced(previous, self.resources.defaulted(previous.resource, raw))
         object_ = decoded(previous.resource, updated, previous.raw)
         check_update(previous, updated, object_)
         self._admission.check_update(previous, object_)
@@ -130,12 +135,17 @@ class Store(StoredObjects):
 
         A pod that has ended never changes its phase (422). Kinds without a status have no such subresource (404).
         """
-        previous = self._precondition(raw)
+        return self._replace_status(self._precondition(raw), raw)
+
+    def _replace_status(self, previous: Stored, raw: Raw) -> Stored:
+        """Write the status of `raw`, if it has one."""
         resource = previous.resource
         if not resource.has_status:
             raise unknown_kind(f"{resource.name}/status")
-        updated = {**previous.raw, "status": raw["status"]} if "status" in raw else previous.raw
-        object_ = rereading(resource, previous.object, previous.raw, updated)
+        if "status" not in raw:
+            return self._commit(resource, previous, previous.raw, previous.object)
+        updated = {**previous.raw, "status": raw["status"]}
+        object_ = with_status(previous, updated)
         check_status(previous, object_)
         return self._commit(resource, previous, updated, object_)
 
@@ -147,8 +157,10 @@ class Store(StoredObjects):
         stored = self.get(kind, key)
         if subresource == "scale":
             return self.update(scaled(stored, patched(SCALE, scale_of(stored), patch, type_)))
-        result = patched(stored.resource, stored.raw, patch, type_)
-        return self.update_status(result) if subresource == "status" else self.update(result)
+        result = patched(stored.resource, stored.raw, patch, type_, subresource)
+        metadata = result["metadata"]
+        check_preconditions(stored, str(metadata.get("uid") or ""), str(metadata.get("resourceVersion") or ""))
+        return self._replace_status(stored, result) if subresource == "status" else self._replace(stored, result)
 
     def patch_pod_status(self, key: str, fields: Raw, conditions: list[Raw], *, now: int, uid: str = "") -> Stored:
         """Set some fields of a pod's status and some of its conditions, in one version.
@@ -162,8 +174,9 @@ class Store(StoredObjects):
             listed = with_condition(listed, condition, now)
         if listed:
             status["conditions"] = listed
-        kept = {name: value for name, value in status.items() if value is not None}
-        return self.update_status({**previous.raw, "status": kept})
+        return self._replace_status(
+            previous, {"status": {name: one for name, one in status.items() if one is not None}}
+        )
 
     def scale(self, kind: str, key: str) -> Raw:
         """The autoscaling/v1 Scale of a workload. Raises StoreError 404, also for a kind that has none."""
@@ -280,7 +293,7 @@ class Store(StoredObjects):
 
     def _is_empty(self, namespace: str) -> bool:
         kinds = (one.name for one in self.resources.all() if one.namespaced)
-        return not any(one.object.metadata.namespace == namespace for kind in kinds for one in self.objects(kind))
+        return not any(self.objects(kind, namespace) for kind in kinds)
 
     def _update_policy(self, previous: Stored, before: DisruptionPolicy, raw: Raw, policy: DisruptionPolicy) -> Stored:
         """Write a DisruptionPolicy and the PriorityClasses that it lacks; what was used of its caps still counts."""

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections import deque
 from functools import cache
-from typing import Any, TypeVar
+from typing import Any, Final, TypeVar
 
 import msgspec
 
 from podium.api.meta import Kubernetes, Raw
+from podium.store.encoding import encoded
 from podium.store.resource import Resource
 
 Reading = TypeVar("Reading", bound=Kubernetes)
@@ -16,14 +17,37 @@ Reading = TypeVar("Reading", bound=Kubernetes)
 _SECTIONS = frozenset(("metadata", "spec", "status"))
 
 
-@dataclass(frozen=True, slots=True)
 class Stored:
-    """An object as the store holds it from `version` on; both forms say the same and neither is ever changed."""
+    """An object as the store holds it from `version` on; both forms say the same and neither is ever changed.
 
-    raw: Raw
-    object: Kubernetes
-    version: int
-    resource: Resource
+    `key` is `namespace/name`, or the name alone for kinds without namespaces.
+    """
+
+    __slots__ = ("_encoded", "_left", "key", "object", "raw", "resource", "version")
+
+    def __init__(self, raw: Raw, object_: Kubernetes, version: int, resource: Resource, key: str = "") -> None:
+        """`key` is the object's, for those who know it."""
+        self.raw: Final = raw
+        self.object: Final = object_
+        self.version: Final = version
+        self.resource: Final = resource
+        self.key: Final = key or object_.key
+        self._encoded: bytes | None = None
+        self._left: LeftVersions | None = None
+
+    def __eq__(self, other: object) -> bool:
+        """Whether both are the same object at the same version."""
+        if self is other:
+            return True
+        if not isinstance(other, Stored):
+            return NotImplemented
+        return (self.version, self.resource, self.raw) == (other.version, other.resource, other.raw)
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __repr__(self) -> str:
+        """The kind, the key and the version."""
+        return f"<{self.kind} {self.key} at {self.version}>"
 
     @property
     def kind(self) -> str:
@@ -31,14 +55,48 @@ class Stored:
         return self.resource.name
 
     @property
-    def key(self) -> str:
-        """`namespace/name`, or the name alone for kinds without namespaces."""
-        return self.object.key
-
-    @property
     def uid(self) -> str:
         """The object's identity; a namesake that comes later has another."""
         return self.object.metadata.uid
+
+    @property
+    def encoded(self) -> bytes:
+        """The wire form as JSON, made when it is first asked for and kept for lists, watches and reads to share.
+
+        It takes about as many bytes as the object has in a file. The newest version keeps it; those that have left,
+        for watchers that have yet to see them, as long as `LeftVersions` says.
+        """
+        if self._encoded is None:
+            self._encoded = encoded(self.raw)
+            if self._left is not None:
+                self._left.keep(self)
+        return self._encoded
+
+    def leave(self, left: LeftVersions) -> None:
+        """Be the newest version no longer."""
+        self._left = left
+        if self._encoded is not None:
+            left.keep(self)
+
+    def let_bytes_go(self) -> None:
+        """Keep no bytes; who asks for them again has them made."""
+        self._encoded = None
+
+
+class LeftVersions:
+    """Those of the versions that are the newest no longer which have encoded bytes: at most `most` keep them."""
+
+    __slots__ = ("_kept",)
+
+    def __init__(self, most: int) -> None:
+        self._kept: deque[Stored] = deque(maxlen=most)
+
+    def keep(self, stored: Stored) -> None:
+        """Let a version keep its bytes, in the place of the one that has kept them longest."""
+        kept = self._kept
+        if len(kept) == kept.maxlen:
+            kept[0].let_bytes_go()
+        kept.append(stored)
 
 
 def reread(object_: Reading, old: Raw, new: Raw) -> Reading:
@@ -52,6 +110,12 @@ def reread(object_: Reading, old: Raw, new: Raw) -> Reading:
         if new.get(name) is not old.get(name)
     }
     return msgspec.structs.replace(object_, **changed) if changed else object_
+
+
+@cache
+def status_type(type_: type[Kubernetes]) -> Any:
+    """What reads the status of such objects; None where it is not read."""
+    return dict(_sections(type_)).get("status")
 
 
 @cache

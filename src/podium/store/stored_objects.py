@@ -9,7 +9,7 @@ from podium.store.revisions import Revisions
 from podium.store.scope import Scope, read_scope
 from podium.store.stored import Stored
 from podium.store.watch import Watch, open_watch
-from podium.store.watch_log import WatchEvent
+from podium.store.watch_event import WatchEvent
 
 EVERYTHING = ListOptions()
 
@@ -42,10 +42,10 @@ class StoredObjects:
         """The object, or None."""
         return self._revisions.of(kind).get(key)
 
-    def objects(self, kind: str) -> list[Stored]:
-        """All objects of a kind, by key. Raises StoreError 404 for an unknown kind."""
+    def objects(self, kind: str, namespace: str = "") -> list[Stored]:
+        """The objects of a kind in a namespace, or for "" in all, by key. Raises StoreError 404 for an unknown kind."""
         self.resources.named(kind)
-        return [stored for _, stored in sorted(self._revisions.of(kind).items())]
+        return self._revisions.in_order(kind, namespace)
 
     def count(self) -> int:
         """How many objects there are, of all kinds."""
@@ -59,9 +59,12 @@ class StoredObjects:
         """What happens to a kind's objects from now or a version on. Raises StoreError as `open_watch` does."""
         return open_watch(self._revisions, self._scope(kind, namespace, options), options)
 
-    def events_since(self, version: int) -> list[WatchEvent]:
-        """What was committed after `version`, in order. Raises StoreError 410 and 504 as `WatchLog.since` does."""
-        return self._revisions.log.since(version)
+    def events_since(self, version: int, kind: str = "") -> list[WatchEvent]:
+        """What was committed after `version`, of one kind or for "" of all, in order.
+
+        Raises StoreError 410 and 504 as `WatchLog.check` does.
+        """
+        return self._revisions.log.since(version, kind)
 
     def compact(self, version: int) -> None:
         """Forget what happened up to `version`: lists and watches of earlier versions are answered with 410."""

@@ -27,6 +27,14 @@ def strategic_patch(target: Raw, patch: Any, schema: Schema) -> Raw:
 
 
 def _merged(target: Raw, patch: Raw, schema: Schema) -> Raw:
+    for field in patch:
+        if field[:1] == "$":
+            return _directed(target, patch, schema)
+    return _with_values(dict(target), patch, schema)
+
+
+def _directed(target: Raw, patch: Raw, schema: Schema) -> Raw:
+    """What becomes of an object by a patch with directives."""
     directive = patch.get(_PATCH)
     if directive == "delete":
         return {}
@@ -41,6 +49,11 @@ def _merged(target: Raw, patch: Raw, schema: Schema) -> Raw:
         values.pop(field, None)
         if changed is not None:
             result[field] = changed
+    return _with_values(result, values, schema)
+
+
+def _with_values(result: Raw, values: Raw, schema: Schema) -> Raw:
+    """The object, which nobody else has yet, with the values of a patch."""
     for field, value in values.items():
         if value is None:
             result.pop(field, None)
@@ -70,9 +83,42 @@ def _value(old: Any, new: Any, field: str, schema: Schema) -> Any:
         if key is None:
             return [_without_directives(item) for item in new]
         old = old if isinstance(old, list) else []
+        simple = _merged_simply(old, new, key, schema.of(field)) if key else None
+        if simple is not None:
+            return simple
         merged, given = _merged_list(old, new, key, schema.of(field))
         return in_order(merged, given, old, key)
     return new
+
+
+def _merged_simply(old: list[Any], new: list[Any], key: str, schema: Schema) -> list[Any] | None:
+    """The merged list in its order, in one go; None where it is not as simple as nearly all are.
+
+    That is: no directives, each item there once, and those of the patch in the order in which they stood.
+    """
+    try:
+        places = {item[key]: place for place, item in enumerate(old)}
+    except (KeyError, TypeError):
+        return None
+    if len(places) != len(old):
+        return None
+    result: list[Any] = []
+    begin = 0
+    for item in new:
+        identity = item.get(key) if isinstance(item, dict) and _PATCH not in item else None
+        if identity is None or isinstance(identity, dict | list):
+            return None
+        place = places.get(identity)
+        if place is None:
+            places[identity] = -1
+            result.append(_merged({}, item, schema))
+        elif place < begin:
+            return None
+        else:
+            result += old[begin:place]
+            result.append(_merged(old[place], item, schema))
+            begin = place + 1
+    return result + old[begin:]
 
 
 def _changed_list(target: Raw, patch: Raw, field: str, schema: Schema) -> list[Any] | None:

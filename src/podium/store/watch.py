@@ -2,31 +2,41 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any, Literal
 
 from podium.api.meta import Raw
+from podium.store.encoding import encoded, framed
 from podium.store.errors import invalid_options, too_large
 from podium.store.listing import ListOptions, read_version
 from podium.store.revisions import Revisions
 from podium.store.scope import Scope
-from podium.store.watch_log import WatchEvent
+from podium.store.stored import Stored
+from podium.store.watch_event import WatchEvent
 
 _INITIAL_EVENTS_END = "k8s.io/initial-events-end"
 
 
 @dataclass(frozen=True, slots=True)
 class Notice:
-    """What a watcher is told: an object after a change to it, or in a BOOKMARK the version up to which it knows all."""
+    """What a watcher is told: an object after a change to it, or in a BOOKMARK the version up to which it knows all.
+
+    `stored` is what has the encoded bytes of `raw`; None for what is told to this watcher in this form alone.
+    """
 
     type: Literal["ADDED", "MODIFIED", "DELETED", "BOOKMARK"]
     raw: Raw
     version: int
+    stored: Stored | None = None
 
     def to_dict(self) -> dict[str, Any]:
         """The event as the API gives it."""
         return {"type": self.type, "object": self.raw}
+
+    def encoded(self) -> bytes:
+        """The same as JSON, from the bytes that the object keeps, where they are of the object as it is told."""
+        return framed(self.type, encoded(self.raw) if self.stored is None else self.stored.encoded)
 
 
 class Watch:
@@ -37,9 +47,11 @@ class Watch:
 
     def __init__(self, revisions: Revisions, scope: Scope, version: int, initial: list[Notice]) -> None:
         """Begin after `version`; `initial` comes first."""
-        self._revisions = revisions
+        self._log = revisions.log
+        self._events = revisions.log.of(scope.resource.name)
         self._scope = scope
         self._waiting = initial
+        self._wake: Callable[[], None] | None = None
         self.version = version
 
     def pull(self) -> list[Notice]:
@@ -48,12 +60,32 @@ class Watch:
         Raises StoreError 410 when some of that is no longer known, which ends the watch.
         """
         notices, self._waiting = self._waiting, []
-        log = self._revisions.log
-        if self.version != log.version:
-            for event in log.since(self.version):
+        if self._events.last > self.version:
+            for event in self._log.since(self.version, self._scope.resource.name):
                 notices.extend(_notice(event, self._scope))
-            self.version = log.version
+        self.version = self._log.version
+        if self._wake is not None:
+            self._events.wait(self, self._wake)
         return notices
+
+    def wake_by(self, wake: Callable[[], None]) -> None:
+        """Have `wake` called when there may be something to pull: at once, or with the next event of the kind.
+
+        It is called once, and again only after the next pull, so that a watcher that is slow costs nothing meanwhile.
+        It is called within the write, which is committed by then; it may set a flag or put a task into a loop, and
+        neither raises nor writes. `close` ends it.
+        """
+        self.close()
+        self._wake = wake
+        if self._waiting or self._events.last > self.version:
+            wake()
+        else:
+            self._events.wait(self, wake)
+
+    def close(self) -> None:
+        """Let nobody be woken any more."""
+        self._events.wait_no_longer(self)
+        self._wake = None
 
     def bookmark(self) -> Notice:
         """The version up to which everything was pulled. Raises ValueError before the first pull of initial events."""
@@ -75,12 +107,12 @@ def open_watch(revisions: Revisions, scope: Scope, options: ListOptions) -> Watc
     wants_initial = options.send_initial_events or (options.send_initial_events is None and not version)
     if not wants_initial:
         begin = version or log.version
-        log.check(begin)
+        log.check(begin, scope.resource.name)
         return Watch(revisions, scope, begin, [])
     if version > log.version:
         raise too_large(version, log.version)
-    objects = sorted(revisions.of(scope.resource.name).items())
-    initial = [Notice("ADDED", stored.raw, stored.version) for _, stored in objects if scope.covers(stored)]
+    objects = filter(scope.covers, revisions.in_order(scope.resource.name, scope.namespace))
+    initial = [Notice("ADDED", stored.raw, stored.version, stored) for stored in objects]
     if options.send_initial_events:
         initial.append(_bookmark(scope, log.version, {"annotations": {_INITIAL_EVENTS_END: "true"}}))
     return Watch(revisions, scope, log.version, initial)
@@ -97,22 +129,21 @@ def _check(options: ListOptions) -> None:
 
 def _notice(event: WatchEvent, scope: Scope) -> Iterator[Notice]:
     """What the event means to the scope: nothing, or one notice."""
-    if event.stored.resource.name != scope.resource.name:
-        return
     was = event.previous is not None and scope.covers(event.previous)
     covered = event.type != "DELETED" and scope.covers(event.stored)
     if covered:
-        yield Notice("MODIFIED" if was else "ADDED", event.stored.raw, event.version)
+        yield Notice("MODIFIED" if was else "ADDED", event.stored.raw, event.version, event.stored)
     elif was:
-        yield Notice("DELETED", _left(event), event.version)
+        yield _left(event)
 
 
-def _left(event: WatchEvent) -> Raw:
-    """The object that is gone, or as it was when it was selected, at the version of the event."""
+def _left(event: WatchEvent) -> Notice:
+    """That the object is gone, or selected no longer: as it was when it was selected, at the version of the event."""
     if event.type == "DELETED" or event.previous is None:
-        return event.stored.raw
+        return Notice("DELETED", event.stored.raw, event.version, event.stored)
     raw = event.previous.raw
-    return {**raw, "metadata": {**raw["metadata"], "resourceVersion": str(event.version)}}
+    metadata = {**raw["metadata"], "resourceVersion": str(event.version)}
+    return Notice("DELETED", {**raw, "metadata": metadata}, event.version)
 
 
 def _bookmark(scope: Scope, version: int, metadata: Raw | None = None) -> Notice:

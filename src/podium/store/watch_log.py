@@ -3,37 +3,29 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterable
-from dataclasses import dataclass
-from typing import Literal
+from collections.abc import Callable, Iterable
+from itertools import islice
 
 from podium.store.errors import expired, too_large
-from podium.store.stored import Stored
+from podium.store.kind_log import KindLog
+from podium.store.watch_event import WatchEvent
 
-
-@dataclass(frozen=True, slots=True)
-class WatchEvent:
-    """One committed write.
-
-    `stored` is the object after it; for DELETED the object as it was last, at the version of its removal.
-    `previous` is the object before it, None for ADDED.
-    """
-
-    type: Literal["ADDED", "MODIFIED", "DELETED"]
-    stored: Stored
-    previous: Stored | None
-
-    @property
-    def version(self) -> int:
-        """The version that the write committed."""
-        return self.stored.version
+__all__ = ["WatchEvent", "WatchLog"]
 
 
 class WatchLog:
-    """The last events, at most `capacity` of them; every version after `begin` has exactly one."""
+    """The last events, at most `capacity` of them; every version after `oldest` has exactly one.
+
+    The same by kind reaches back further where a kind is quiet: what happened to a few nodes is not forgotten because
+    of many pods (kube-apiserver has a watch cache for each resource).
+    """
 
     def __init__(self, capacity: int, begin: int = 0) -> None:
+        self._capacity = capacity
         self._events: deque[WatchEvent] = deque(maxlen=capacity)
+        self._kinds: dict[str, KindLog] = {}
+        # Up to here nothing is known of any kind.
+        self._floor = begin
         self.version = begin
 
     @property
@@ -41,28 +33,57 @@ class WatchLog:
         """The version after which everything is known."""
         return self.version - len(self._events)
 
-    def extend(self, events: Iterable[WatchEvent]) -> None:
-        """Add the events of the next versions. Raises ValueError for any other."""
+    def of(self, kind: str) -> KindLog:
+        """The events of a kind, by its name in the store."""
+        found = self._kinds.get(kind)
+        if found is None:
+            found = self._kinds[kind] = KindLog(self._floor, self._capacity)
+        return found
+
+    def extend(self, events: Iterable[WatchEvent]) -> list[Callable[[], None]]:
+        """Add the events of the next versions; returns whom to wake. Raises ValueError for any other version."""
+        woken: list[Callable[[], None]] = []
+        known, capacity = self._events, self._capacity
         for event in events:
             if event.stored.version != self.version + 1:
                 raise ValueError(f"version {event.version} does not follow {self.version}")
             self.version += 1
-            self._events.append(event)
+            kind = self.of(event.stored.resource.name)
+            kind.append(event)
+            if kind.is_awaited:
+                woken += kind.woken()
+            if known and len(known) == capacity:
+                oldest = known[0].stored
+                self._kinds[oldest.resource.name].trim(oldest.version)
+            known.append(event)
+        return woken
 
     def compact(self, version: int) -> None:
         """Forget the events up to `version`."""
         while self._events and self._events[0].version <= version:
             self._events.popleft()
+        self._floor = max(self._floor, min(version, self.version))
+        for kind in self._kinds.values():
+            kind.compact(self._floor)
 
-    def check(self, version: int) -> None:
-        """Raises StoreError: 410 Expired when some events after `version` are no longer kept, 504 for one to come."""
+    def check(self, version: int, kind: str = "") -> None:
+        """Raise StoreError where not all is known after `version`: of one kind, or for "" of all.
+
+        410 Expired when some events are no longer kept, 504 for a version to come.
+        """
         if version > self.version:
             raise too_large(version, self.version)
-        if version < self.oldest:
-            raise expired(version, self.oldest)
+        oldest = self.of(kind).begin if kind else self.oldest
+        if version < oldest:
+            raise expired(version, oldest)
 
-    def since(self, version: int) -> list[WatchEvent]:
-        """The events after `version`, oldest first. Raises as `check` does."""
-        self.check(version)
-        newest_first = reversed(self._events)
-        return [next(newest_first) for _ in range(self.version - version)][::-1]
+    def since(self, version: int, kind: str = "") -> list[WatchEvent]:
+        """The events after `version`, of one kind or of all, oldest first. Raises as `check` does."""
+        self.check(version, kind)
+        if kind:
+            return self.of(kind).since(version)
+        if version == self.version - 1:
+            return [self._events[-1]]
+        newest_first = list(islice(reversed(self._events), self.version - version))
+        newest_first.reverse()
+        return newest_first

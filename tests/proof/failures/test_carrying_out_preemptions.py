@@ -12,7 +12,7 @@ from podium.cluster.nominations import Nominations
 from podium.framework.configuration import default_configuration
 from podium.framework.plugin import PermitResult
 from podium.framework.status import Code, Status
-from podium.machines.actions import Action, Bind, DeletePod, MarkDisruption, ReportUnschedulable
+from podium.machines.actions import Action, Bind, DeleteObject, ReportStatus, ReportUnschedulable
 from podium.machines.scheduling.futile_preemptions import FutilePreemptions
 from podium.machines.scheduling.pod_reports import PodReports
 from podium.machines.scheduling.preemptions import Ended, Preemptions
@@ -70,7 +70,7 @@ def test_one_scheduler_preempts_and_another_fills_the_room_without_end() -> None
         for number in range(20):
             done = driver.carry_out(driver.tick())
             driver.see(nominated(HIGH, driver.nominated(HIGH)))
-            if all_of(DeletePod, done):
+            if all_of(DeleteObject, done):
                 rounds += 1
                 driver.see(terminating(foreign(number)))
                 driver.miss(foreign(number))
@@ -90,22 +90,22 @@ def test_the_victim_is_written_to_with_what_belongs_to_the_preemptor() -> None:
     def with_the_preemptors(right: Right, made: Preemptions, preemption: Any, victims: Any) -> list[Action]:
         preemptor = preemption.preemptor
         return [
-            replace(one, pod=preemptor.key, uid=preemptor.uid) if isinstance(one, MarkDisruption) else one
+            replace(one, key=preemptor.key, uid=preemptor.uid) if isinstance(one, ReportStatus) else one
             for one in right(made, preemption, victims)
         ]
 
     def story() -> None:
         driver, actions = preempting()
 
-        marks = all_of(MarkDisruption, driver.carry_out(actions))
+        marks = all_of(ReportStatus, driver.carry_out(actions))
 
-        assert [(one.pod, one.uid) for one in marks] == [("default/a", "default/a"), ("default/b", "default/b")]
+        assert [(one.key, one.uid) for one in marks] == [("default/a", "default/a"), ("default/b", "default/b")]
 
     caught(story, instead(Preemptions, "_begin", with_the_preemptors))
 
 
 @pytest.mark.failure(20)
-@pytest.mark.parametrize("failing", [MarkDisruption, DeletePod])
+@pytest.mark.parametrize("failing", [ReportStatus, DeleteObject])
 def test_a_preemption_that_went_half_through_leaves_its_preemptor_waiting(failing: type[Action]) -> None:
     """Symptom: nothing more happens for the preemptor. Rule: if anything fails, it is tried again at once."""
 
@@ -115,7 +115,7 @@ def test_a_preemption_that_went_half_through_leaves_its_preemptor_waiting(failin
 
     def story() -> None:
         driver, actions = preempting()
-        told = actions if failing is MarkDisruption else driver.answer(the(MarkDisruption, actions))
+        told = actions if failing is ReportStatus else driver.answer(the(ReportStatus, actions))
 
         driver.answer(the(failing, told), REFUSED)
 
@@ -136,7 +136,7 @@ def test_a_scheduler_that_is_started_anew_chooses_other_victims_for_the_same_pre
     def story() -> None:
         driver, actions = preempting()
         done: list[Action] = []
-        while not all_of(DeletePod, done):
+        while not all_of(DeleteObject, done):
             done.append(actions.pop(0))
             actions += driver.answer(done[-1])
         written = [one.nominated_node_name for one in all_of(ReportUnschedulable, done)]
@@ -210,7 +210,7 @@ def test_the_end_of_the_only_victim_comes_before_the_answer_to_its_deletion() ->
     def story() -> None:
         driver = Driver(N1, B)
         driver.see(HIGH)
-        delete = the(DeletePod, driver.answer(the(MarkDisruption, driver.tick())))
+        delete = the(DeleteObject, driver.answer(the(ReportStatus, driver.tick())))
         driver.miss(B)
 
         driver.answer(delete)
@@ -248,7 +248,7 @@ def test_the_gate_stays_shut_after_a_preemption_that_failed() -> None:
         driver = Driver(N1, B)
         driver.see(HIGH)
 
-        driver.answer(the(MarkDisruption, driver.tick()), REFUSED)
+        driver.answer(the(ReportStatus, driver.tick()), REFUSED)
 
         assert deletions(driver.tick()) == ["mark default/b"]
 

@@ -10,7 +10,7 @@ import pytest
 from podium.cluster.nominations import Nominations
 from podium.cluster.pods import PodRecord
 from podium.framework.status import unschedulable
-from podium.machines.actions import Action, Bind, ClearNomination
+from podium.machines.actions import Action, Bind, Nominate
 from podium.machines.scheduling import room
 from podium.machines.scheduling.pods_shown import PodsShown
 from podium.machines.scheduling.queued_pod import Place, QueuedPod
@@ -70,7 +70,7 @@ def test_a_nomination_names_a_node_that_is_no_more() -> None:
 
         actions = driver.miss(N1)
 
-        assert the(ClearNomination, actions).pod == "default/high"
+        assert the(Nominate, actions).pod == "default/high"
         assert driver.nominated(HIGH) == ""
         assert driver.where(HIGH) is Place.ACTIVE
 
@@ -94,7 +94,7 @@ def test_a_nomination_outlives_that_somebody_else_took_its_room_without_preempti
         actions = driver.tick()
 
         assert the(Bind, actions).pod == "default/top"
-        assert the(ClearNomination, actions).pod == "default/high"
+        assert the(Nominate, actions).pod == "default/high"
         assert driver.nominated(HIGH) == ""
 
     caught(story, instead(Scheduler, "_attempt", only_when_preempting))
@@ -190,7 +190,7 @@ def test_one_preemption_ends_all_smaller_nominations_on_the_node() -> None:
 
         assert driver.nominated(pod("high")) == "n1"
         assert [driver.nominated(one) for one in small] == ["n1", "n1"]
-        assert not all_of(ClearNomination, actions)
+        assert not all_of(Nominate, actions)
 
     caught(story, instead(room, "unfit_nominations", all_of_them))
 

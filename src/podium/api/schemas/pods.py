@@ -133,14 +133,14 @@ PodSecurityContext
   fsGroupChangePolicy seccompProfile:SeccompProfile appArmorProfile:AppArmorProfile seLinuxChangePolicy
 PodSpec
   volumes:[Volume]#name initContainers:[Container]#name containers:[Container]#name
-  ephemeralContainers:[EphemeralContainer]#name restartPolicy terminationGracePeriodSeconds:long
+  ephemeralContainers:[EphemeralContainer]#name restartPolicy terminationGracePeriodSeconds:long=30
   activeDeadlineSeconds:long dnsPolicy nodeSelector:{str} serviceAccountName serviceAccount
   automountServiceAccountToken:bool nodeName hostNetwork:bool hostPID:bool hostIPC:bool shareProcessNamespace:bool
-  securityContext:PodSecurityContext imagePullSecrets:[LocalObjectReference]#name hostname subdomain
-  affinity:Affinity schedulerName tolerations:[Toleration] hostAliases:[HostAlias]#ip priorityClassName priority:int
+  securityContext:PodSecurityContext imagePullSecrets:[LocalObjectReference]#name hostname subdomain affinity:Affinity
+  schedulerName=default-scheduler tolerations:[Toleration] hostAliases:[HostAlias]#ip priorityClassName priority:int
   dnsConfig:PodDNSConfig readinessGates:[PodReadinessGate] runtimeClassName enableServiceLinks:bool preemptionPolicy
-  overhead:{quantity} topologySpreadConstraints:[TopologySpreadConstraint]#topologyKey setHostnameAsFQDN:bool
-  os:PodOS hostUsers:bool schedulingGates:[PodSchedulingGate]#name resourceClaims:[PodResourceClaim]#name
+  overhead:{quantity} topologySpreadConstraints:[TopologySpreadConstraint]#topologyKey setHostnameAsFQDN:bool os:PodOS
+  hostUsers:bool schedulingGates:[PodSchedulingGate]#name resourceClaims:[PodResourceClaim]#name
   resources:ResourceRequirements hostnameOverride schedulingGroup:PodSchedulingGroup
 PodStatus
   observedGeneration:long phase conditions:[PodCondition]#type message reason nominatedNodeName hostIP

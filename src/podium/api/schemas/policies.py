@@ -40,7 +40,7 @@ PriorityClass
 ResourceQuota
   apiVersion kind metadata:ObjectMeta spec:ResourceQuotaSpec status:ResourceQuotaStatus
 ResourceQuotaSpec
-  hard:{quantity} scopes:[str] scopeSelector:ScopeSelector
+  hard:{quantity} scopes:[str]^ scopeSelector:ScopeSelector
 ResourceQuotaStatus
   hard:{quantity} used:{quantity}
 ScopeSelector

@@ -17,8 +17,8 @@ CSIStorageCapacity
   apiVersion kind metadata:ObjectMeta nodeTopology:LabelSelector storageClassName capacity:quantity
   maximumVolumeSize:quantity
 StorageClass
-  apiVersion kind metadata:ObjectMeta provisioner parameters:{str} reclaimPolicy mountOptions:[str]
-  allowVolumeExpansion:bool volumeBindingMode allowedTopologies:[TopologySelectorTerm]
+  apiVersion kind metadata:ObjectMeta parameters:{str}^ provisioner^ reclaimPolicy^ mountOptions:[str]
+  allowVolumeExpansion:bool volumeBindingMode^ allowedTopologies:[TopologySelectorTerm]
 TokenRequest
   audience expirationSeconds:long
 TopologySelectorLabelRequirement

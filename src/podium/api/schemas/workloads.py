@@ -15,7 +15,7 @@ DaemonSet
 DaemonSetCondition
   type status lastTransitionTime:time reason message
 DaemonSetSpec
-  selector:LabelSelector template:PodTemplateSpec updateStrategy:DaemonSetUpdateStrategy minReadySeconds:int
+  selector:LabelSelector^ template:PodTemplateSpec updateStrategy:DaemonSetUpdateStrategy minReadySeconds:int
   revisionHistoryLimit:int
 DaemonSetStatus
   currentNumberScheduled:int numberMisscheduled:int desiredNumberScheduled:int numberReady:int
@@ -28,7 +28,7 @@ Deployment
 DeploymentCondition
   type status lastUpdateTime:time lastTransitionTime:time reason message
 DeploymentSpec
-  replicas:int selector:LabelSelector template:PodTemplateSpec strategy:DeploymentStrategy minReadySeconds:int
+  replicas:int selector:LabelSelector^ template:PodTemplateSpec strategy:DeploymentStrategy minReadySeconds:int
   revisionHistoryLimit:int paused:bool progressDeadlineSeconds:int
 DeploymentStatus
   observedGeneration:long replicas:int updatedReplicas:int readyReplicas:int availableReplicas:int
@@ -41,8 +41,8 @@ JobCondition
   type status lastProbeTime:time lastTransitionTime:time reason message
 JobSpec
   parallelism:int completions:int activeDeadlineSeconds:long podFailurePolicy:PodFailurePolicy
-  successPolicy:SuccessPolicy backoffLimit:int backoffLimitPerIndex:int maxFailedIndexes:int selector:LabelSelector
-  manualSelector:bool template:PodTemplateSpec ttlSecondsAfterFinished:int completionMode suspend:bool
+  successPolicy:SuccessPolicy backoffLimit:int backoffLimitPerIndex:int maxFailedIndexes:int selector:LabelSelector^
+  manualSelector:bool template:PodTemplateSpec ttlSecondsAfterFinished:int completionMode^ suspend:bool
   podReplacementPolicy managedBy
 JobStatus
   conditions:[JobCondition]#type startTime:time completionTime:time active:int succeeded:int failed:int
@@ -66,7 +66,7 @@ ReplicaSet
 ReplicaSetCondition
   type status lastTransitionTime:time reason message
 ReplicaSetSpec
-  replicas:int minReadySeconds:int selector:LabelSelector template:PodTemplateSpec
+  replicas:int minReadySeconds:int selector:LabelSelector^ template:PodTemplateSpec
 ReplicaSetStatus
   replicas:int fullyLabeledReplicas:int readyReplicas:int availableReplicas:int terminatingReplicas:int
   observedGeneration:long conditions:[ReplicaSetCondition]#type
@@ -94,8 +94,8 @@ StatefulSetOrdinals
 StatefulSetPersistentVolumeClaimRetentionPolicy
   whenDeleted whenScaled
 StatefulSetSpec
-  replicas:int selector:LabelSelector template:PodTemplateSpec volumeClaimTemplates:[PersistentVolumeClaim]
-  serviceName podManagementPolicy updateStrategy:StatefulSetUpdateStrategy revisionHistoryLimit:int
+  replicas:int selector:LabelSelector^ template:PodTemplateSpec serviceName^ podManagementPolicy^
+  volumeClaimTemplates:[PersistentVolumeClaim]^ updateStrategy:StatefulSetUpdateStrategy revisionHistoryLimit:int
   minReadySeconds:int persistentVolumeClaimRetentionPolicy:StatefulSetPersistentVolumeClaimRetentionPolicy
   ordinals:StatefulSetOrdinals
 StatefulSetStatus

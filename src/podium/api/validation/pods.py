@@ -113,7 +113,7 @@ def _is_like_one_that_is_right(spec: Mapping[str, Any], metadata: Mapping[str, A
     A cluster has many pods of few sorts. Those names are of its node, of its host, and of the volume through which it
     reaches the API server.
     """
-    common, volume = dict(spec), ""
+    common = dict(spec)
     for name, problem in _OWN_NAMES:
         own = common.get(name)
         if own:
@@ -121,20 +121,23 @@ def _is_like_one_that_is_right(spec: Mapping[str, Any], metadata: Mapping[str, A
                 return False
             common[name] = _ANY
     volumes = common.get("volumes", ())
-    if not isinstance(volumes, list | tuple):
+    if not isinstance(volumes, list | tuple) or not all(map(_is_named_by_itself, volumes)):
         return False
-    for one in volumes:
-        if not isinstance(one, dict) or "ephemeral" in one:
-            return False
-        if str(one.get("name")).startswith(_ACCESS):
-            volume = one["name"]
     try:
         encoded = msgspec.json.encode((common, metadata.get("labels")))
     except (TypeError, ValueError, OverflowError):
         return False
-    if volume and label_name_problem(volume) is None:
-        encoded = encoded.replace(f'"{volume}"'.encode(), _ANY_VOLUME)
+    accesses = [one["name"] for one in volumes if str(one.get("name")).startswith(_ACCESS)]
+    if accesses and label_name_problem(accesses[-1]) is None:
+        if _ANY_VOLUME in encoded:
+            return False
+        encoded = encoded.replace(f'"{accesses[-1]}"'.encode(), _ANY_VOLUME)
     return _is_right(encoded, is_new)
+
+
+def _is_named_by_itself(volume: Any) -> bool:
+    """Whether nothing about the volume has to do with the name of its pod."""
+    return isinstance(volume, dict) and "ephemeral" not in volume
 
 
 @lru_cache(maxsize=_CACHE)

@@ -10,7 +10,7 @@ from msgspec.structs import replace
 
 from podium.api.pod import Pod
 from podium.app.bench.measurement import SECOND_NS
-from podium.machines.actions import Action, Bind, ClearNomination, DeletePod, Nominate, ReportUnschedulable
+from podium.machines.actions import Action, Bind, DeleteObject, Nominate, ReportUnschedulable
 from podium.machines.observations import Answered, Changed, Gone, Tick
 from podium.machines.scheduling.scheduler import Scheduler
 
@@ -30,10 +30,9 @@ class BenchDriver:
         self.attempt_ns: list[int] = []
         self._carries: dict[type[Action], Callable[[Any], None]] = {
             Bind: self._bind,
-            DeletePod: self._delete,
+            DeleteObject: self._delete,
             ReportUnschedulable: self._report,
             Nominate: lambda action: self._nominate(action.uid, action.node_name),
-            ClearNomination: lambda action: self._nominate(action.uid, ""),
         }
 
     def show(self, pod: Pod) -> None:
@@ -74,9 +73,10 @@ class BenchDriver:
         pod = self.pods[action.uid]
         self.show(replace(pod, spec=replace(pod.spec, node_name=action.node_name)))
 
-    def _delete(self, action: DeletePod) -> None:
-        self.preempted += 1
-        self.end(action.uid)
+    def _delete(self, action: DeleteObject) -> None:
+        if action.kind == "Pod":
+            self.preempted += 1
+            self.end(action.uid)
 
     def _report(self, action: ReportUnschedulable) -> None:
         if action.nominated_node_name is not None:

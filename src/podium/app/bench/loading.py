@@ -11,12 +11,10 @@ from pathlib import Path
 from resource import struct_rusage
 from time import perf_counter_ns
 
-from podium.api.codec import read_input
 from podium.app.bench.dump import QUESTIONS, question, write_dump
 from podium.app.bench.measurement import Measurement, Stopwatch, collector_paused, peak_memory_mib, percentiles_us, rate
 from podium.app.bench.operations import operations
-from podium.app.budget_statuses import with_budget_statuses
-from podium.app.explain import Explainer
+from podium.app.library import load
 from podium.framework.feature_gates import FeatureGates
 
 _COUNTED_NODES, _COUNTED_PODS = 5, 100
@@ -85,12 +83,11 @@ class _Questions:
     """A dump that is loaded, to be asked about its pending pods."""
 
     def __init__(self, dump: Path, feature_gates: FeatureGates) -> None:
-        found = read_input([dump])
-        self._explainer = Explainer(with_budget_statuses(found.documents), feature_gates=feature_gates)
+        self._cluster = load(dump, feature_gates=feature_gates)
 
     def ask(self, number: int) -> str:
         """What would happen to a pending pod, all of the answer's text included."""
-        explanation = self._explainer.explain(question(number))
+        explanation = self._cluster.explain(question(number))
         explanation.to_dict()
         return explanation.outcome
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 
 import msgspec
 
-from podium.api.codec import Document, Input, Reader
+from podium.api.codec import Document, Input, Reader, read_input
 from podium.api.node import Node
 from podium.app.bench.gpu_trace import make_trace
 from podium.app.bench.measurement import Measurement, Stopwatch, collector_paused, peak_memory_mib, rate
@@ -36,12 +36,11 @@ class Story:
 
     def read(self) -> Input:
         """The objects and the scenario."""
+        if self.files:
+            return read_input(self.files)
+        made = make_trace(self.nodes, self.pods)
         with Reader() as reader:
-            for file in self.files:
-                reader.read_files(file)
-            if not self.files:
-                made = make_trace(self.nodes, self.pods)
-                reader.read_text(b"\n".join(map(msgspec.json.encode, made.documents())), "made workload")
+            reader.read_text(b"\n".join(map(msgspec.json.encode, made.documents())), "made workload")
             return reader.input()
 
 

@@ -136,13 +136,13 @@ def _sweep(
     seeds: range,
 ) -> Sweep:
     """What is to be played, with everything read and checked. Raises PodiumError."""
-    from podium.api.codec import read_input
+    from podium.app.reading import read_shown
     from podium.app.sweeping.settings import FILENAME, combinations, read_variations
     from podium.app.sweeping.sweep import Sweep
 
     chosen = combinations(read_variations(varied))
     further = list(dict.fromkeys(combination.get(FILENAME, "") for combination in chosen))
-    inputs = tuple(read_input((*files, file) if file else files, validation) for file in further)
+    inputs = tuple(read_shown((*files, file) if file else files, validation) for file in further)
     places = {file: place for place, file in enumerate(further)}
     sweep = Sweep(
         inputs,

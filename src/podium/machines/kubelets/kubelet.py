@@ -11,8 +11,9 @@ from podium.api.meta import Raw
 from podium.api.node import Node
 from podium.api.pod import Pod
 from podium.decide.pressure import EvictionOrder
-from podium.machines.actions import Action, FinishDeletion, ReportNodeCondition, ReportPodStatus
+from podium.machines.actions import Action, DeleteObject, ReportStatus
 from podium.machines.deadlines import earliest
+from podium.machines.kubelets import kubelet_reports as reports
 from podium.machines.kubelets.node_kubelet import NodeKubelet
 from podium.machines.kubelets.node_memory import NodeMemory
 from podium.machines.observations import Answered, Changed, Gone, Observation, Tick
@@ -24,7 +25,7 @@ _SECOND = 10**9
 _FIRST_RETRY_NS = _SECOND
 _LONGEST_RETRY_NS = 10 * _SECOND
 
-_Report = ReportPodStatus | FinishDeletion | ReportNodeCondition
+_Report = ReportStatus | DeleteObject
 _Subject = tuple[str, str]
 """Of whom a report is: a pod's uid; or a node's name and the type of its condition."""
 
@@ -144,7 +145,7 @@ class Kubelet:
         if not isinstance(action, _Report):
             raise TypeError(f"kubelets do not ask for {action}")
         name = self._node_of(action)
-        subject = (name, action.condition.type) if isinstance(action, ReportNodeCondition) else ("", action.uid)
+        subject = (name, reports.reported(action)) if action.kind == "Node" else ("", action.uid)
         if answered.answer.is_over:
             self._retries.succeed(subject)
             if name in self._nodes and self._nodes[name].written(action):
@@ -154,7 +155,7 @@ class Kubelet:
             self._failed[subject] = name, action
 
     def _node_of(self, action: _Report) -> str:
-        return action.node if isinstance(action, ReportNodeCondition) else self._pods.get(action.pod, ("", ""))[1]
+        return action.key if action.kind == "Node" else self._pods.get(action.key, ("", ""))[1]
 
     def _is_wanted(self, name: str, action: _Report) -> bool:
         return name in self._nodes and self._nodes[name].is_wanted(action)

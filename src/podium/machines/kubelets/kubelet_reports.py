@@ -6,10 +6,12 @@ Source: pkg/kubelet (status, eviction, preemption, nodestatus/setters.go).
 from __future__ import annotations
 
 from podium.api.meta import Raw
+from podium.api.node import Node
 from podium.api.node_health import DISK_PRESSURE, MEMORY_PRESSURE, PID_PRESSURE, READY
 from podium.api.pod import PodCondition
+from podium.api.times import format_time
 from podium.decide.kubelet_admission import Refusal
-from podium.machines.actions import ReportPodStatus
+from podium.machines.actions import DeleteObject, ReportStatus
 from podium.machines.kubelets.container_statuses import (
     COMPLETED,
     KILLED,
@@ -27,7 +29,7 @@ _NOT_READY = PodCondition(type=READY, status="False", reason="ContainersNotReady
 _PREEMPTED = "Preempted in order to admit critical pod"
 
 
-def started(run: PodRun, now: int) -> ReportPodStatus:
+def started(run: PodRun, now: int) -> ReportStatus:
     """Its containers run; of those that were started again, how they ended before."""
     ready = _READY if run.is_ready else _NOT_READY
     if run.last_exit is None:
@@ -35,26 +37,26 @@ def started(run: PodRun, now: int) -> ReportPodStatus:
     return _report(run, "Running", ready, statuses=_running(run, now))
 
 
-def ready(run: PodRun) -> ReportPodStatus:
+def ready(run: PodRun) -> ReportStatus:
     """Its containers are ready."""
     if not run.restarts or run.started_ns is None:
         return _report(run, "Running", _READY)
     return _report(run, "Running", _READY, statuses=_running(run, run.started_ns))
 
 
-def backing_off(run: PodRun, wait_ns: int) -> ReportPodStatus:
+def backing_off(run: PodRun, wait_ns: int) -> ReportStatus:
     """Its containers have failed, and are started again after a while."""
     statuses = container_statuses(run.pod, run.raw, run.restarts, waiting(run.pod, wait_ns), run.last_exit)
     return _report(run, "Running", _NOT_READY, statuses=statuses)
 
 
-def succeeded(run: PodRun, now: int) -> ReportPodStatus:
+def succeeded(run: PodRun, now: int) -> ReportStatus:
     """Its containers have exited with success."""
     not_ready = PodCondition(type=READY, status="False", reason="PodCompleted")
     return _report(run, "Succeeded", not_ready, statuses=_restarted(run, terminated(COMPLETED, now)))
 
 
-def failed(run: PodRun, exit_: Raw) -> ReportPodStatus:
+def failed(run: PodRun, exit_: Raw) -> ReportStatus:
     """Its containers have ended with failure, and are not started again."""
     ended = exit_["terminated"]
     message = f"containers ended with code {ended['exitCode']} ({ended['reason']})"
@@ -63,23 +65,23 @@ def failed(run: PodRun, exit_: Raw) -> ReportPodStatus:
     return _report(run, "Failed", not_ready, message=message, statuses=statuses)
 
 
-def killed(run: PodRun) -> ReportPodStatus:
+def killed(run: PodRun) -> ReportStatus:
     """Its containers were killed because it was deleted."""
     not_ready = PodCondition(type=READY, status="False", reason="PodFailed")
     return _report(run, "Failed", not_ready, statuses=_restarted(run, terminated(KILLED)))
 
 
-def rejected(run: PodRun, refusal: Refusal) -> ReportPodStatus:
+def rejected(run: PodRun, refusal: Refusal) -> ReportStatus:
     """The node does not take it."""
     return _failed(run, refusal.reason, refusal.message)
 
 
-def preempted(run: PodRun) -> ReportPodStatus:
+def preempted(run: PodRun) -> ReportStatus:
     """It makes room for a critical pod."""
     return _failed(run, "Preempting", _PREEMPTED, _disruption(_PREEMPTED))
 
 
-def evicted(run: PodRun, message: str) -> ReportPodStatus:
+def evicted(run: PodRun, message: str) -> ReportStatus:
     """Its node is short of memory."""
     return _failed(run, "Evicted", message, _disruption(message))
 
@@ -101,7 +103,20 @@ def memory_pressure(*, is_short: bool) -> PodCondition:
     return PodCondition(type=MEMORY_PRESSURE, status="False", reason="KubeletHasSufficientMemory")
 
 
-def _failed(run: PodRun, reason: str, message: str, *conditions: PodCondition) -> ReportPodStatus:
+def of_node(node: Node, condition: PodCondition) -> ReportStatus:
+    """The kubelet says one thing about its node."""
+    message = f"{condition.type} is {condition.status}"
+    return ReportStatus("Node", node.metadata.name, node.metadata.uid, KUBELET, (condition,), message=message)
+
+
+def reported(action: ReportStatus | DeleteObject) -> str:
+    """What a report of `of_node` is about: the type of its condition."""
+    if not isinstance(action, ReportStatus):
+        raise TypeError(f"{action} is no report")
+    return action.conditions[0].type
+
+
+def _failed(run: PodRun, reason: str, message: str, *conditions: PodCondition) -> ReportStatus:
     not_ready = PodCondition(type=READY, status="False", reason=reason)
     statuses = _restarted(run, terminated(KILLED))
     return _report(run, "Failed", not_ready, *conditions, reason=reason, message=message, statuses=statuses)
@@ -129,7 +144,14 @@ def _report(
     message: str = "",
     start_time_ns: int | None = None,
     statuses: tuple[Raw, ...] = (),
-) -> ReportPodStatus:
-    return ReportPodStatus(
-        run.pod.key, run.uid, KUBELET, phase, conditions, reason, message, start_time_ns, container_statuses=statuses
-    )
+) -> ReportStatus:
+    fields: Raw = {"phase": phase}
+    if reason:
+        fields["reason"] = reason
+    if message:
+        fields["message"] = message
+    if start_time_ns is not None:
+        fields["startTime"] = format_time(start_time_ns)
+    if statuses:
+        fields["containerStatuses"] = list(statuses)
+    return ReportStatus("Pod", run.pod.key, run.uid, KUBELET, conditions, fields)

@@ -14,7 +14,7 @@ from podium.api.node_health import MEMORY_PRESSURE, condition_status, is_ready
 from podium.api.pod import Pod, PodCondition
 from podium.decide.kubelet_admission import Refusal
 from podium.decide.pressure import EvictionOrder
-from podium.machines.actions import Action, FinishDeletion, ReportNodeCondition, ReportPodStatus
+from podium.machines.actions import Action, DeleteObject, ReportStatus
 from podium.machines.kubelets import kubelet_reports as reports
 from podium.machines.kubelets.eviction_manager import EvictionManager
 from podium.machines.kubelets.node_memory import NodeMemory
@@ -63,7 +63,7 @@ class NodeKubelet:
         self._arrivals: dict[str, _Arrival] = {}
         self._has_news = False
         # By type, the condition that the API was told last.
-        self._conditions: dict[str, ReportNodeCondition] = {}
+        self._conditions: dict[str, ReportStatus] = {}
 
     def take_actions(self) -> list[Action]:
         """What is to be written since this was last asked."""
@@ -114,7 +114,7 @@ class NodeKubelet:
 
     def written(self, action: Action) -> bool:
         """The API knows what it was told, or will not be told; whether that changes anything here."""
-        run = self._there.runs.get(action.uid) if isinstance(action, ReportPodStatus | FinishDeletion) else None
+        run = self._there.runs.get(action.uid) if isinstance(action, ReportStatus | DeleteObject) else None
         if run is None or not run.is_ended or run.wanted is not action:
             return False
         self._workers.release(run)
@@ -125,9 +125,9 @@ class NodeKubelet:
         match action:
             case _ if not self._is_up:
                 return False
-            case ReportNodeCondition():
-                return self._conditions.get(action.condition.type) is action
-            case ReportPodStatus() | FinishDeletion():
+            case ReportStatus(kind="Node"):
+                return self._conditions.get(reports.reported(action)) is action
+            case ReportStatus() | DeleteObject():
                 run = self._there.runs.get(action.uid) or self._workers.ended.get(action.uid)
                 return run is not None and run.wanted is action
             case _:
@@ -300,6 +300,6 @@ class NodeKubelet:
                 self._turn_away(run, left[0])
 
     def _report_condition(self, node: Node, condition: PodCondition) -> None:
-        action = ReportNodeCondition(node.metadata.name, node.metadata.uid, condition, reports.KUBELET)
+        action = reports.of_node(node, condition)
         self._conditions[condition.type] = action
         self._actions.append(action)

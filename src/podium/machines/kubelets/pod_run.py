@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from podium.api.meta import Raw
 from podium.api.pod import Pod
 from podium.decide.kubelet_admission import Holding
-from podium.machines.actions import FinishDeletion, ReportPodStatus
+from podium.machines.actions import DeleteObject, ReportStatus
 from podium.machines.deadlines import earliest
 from podium.machines.kubelets.crash_backoff import CrashBackOff
 from podium.machines.kubelets.pod_annotations import (
@@ -53,8 +53,8 @@ class PodRun:
     exit_ns: int | None = None
     crash_ns: int | None = None
     stopped_ns: int | None = None
-    outcome: ReportPodStatus | None = None
-    wanted: ReportPodStatus | FinishDeletion | None = None
+    outcome: ReportStatus | None = None
+    wanted: ReportStatus | DeleteObject | None = None
     last_exit: Raw | None = None
     backoff: CrashBackOff = field(default_factory=CrashBackOff)
     holding: Holding = field(init=False)

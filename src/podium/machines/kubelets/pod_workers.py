@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from podium.api.node_health import NODE_NOT_READY
 from podium.api.times import parse_time
-from podium.machines.actions import Action, FinishDeletion, ReportPodStatus
+from podium.machines.actions import Action, DeleteObject, ReportStatus
 from podium.machines.kubelets import kubelet_reports as reports
 from podium.machines.kubelets.container_statuses import CRASHED, LOST, read_restarts, terminated
 from podium.machines.kubelets.node_runs import NodeRuns
@@ -136,7 +136,7 @@ class PodWorkers:
         asked_ns = run.asked_to_end_ns(now)
         self.stop(run, asked_ns if run.is_running else now, grace_seconds, is_forced=not grace_seconds)
 
-    def end(self, run: PodRun, report: ReportPodStatus) -> None:
+    def end(self, run: PodRun, report: ReportStatus) -> None:
         """A pod's containers are gone, and the API is to be told how it ended."""
         self._gone(run)
         self.report(run, report)
@@ -149,10 +149,10 @@ class PodWorkers:
 
     def finish_ended(self, run: PodRun) -> None:
         """The API shows that a pod has ended: once it is deleted as well, nothing holds it."""
-        if run.pod.is_terminal and run.pod.is_terminating and not isinstance(run.wanted, FinishDeletion):
+        if run.pod.is_terminal and run.pod.is_terminating and not isinstance(run.wanted, DeleteObject):
             self._finish_deletion(run, "its containers had ended")
 
-    def report(self, run: PodRun, report: ReportPodStatus) -> None:
+    def report(self, run: PodRun, report: ReportStatus) -> None:
         """Tell the API, in place of what it was told before."""
         run.wanted = report
         self._actions.append(report)
@@ -173,7 +173,7 @@ class PodWorkers:
         self._plan(run)
 
     def _finish_deletion(self, run: PodRun, message: str) -> None:
-        run.wanted = FinishDeletion(run.pod.key, run.uid, reports.KUBELET, message)
+        run.wanted = DeleteObject("Pod", run.pod.key, run.uid, reports.KUBELET, 0, message)
         self._actions.append(run.wanted)
 
     def _plan(self, run: PodRun) -> None:

@@ -2,15 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TypeVar
-
-from podium.machines.actions import DeleteObject, DeletePod, MarkDisruption, ReportPodStatus
+from podium.machines.actions import DeleteObject, ReportStatus
 from podium.machines.observations import Answered
-
-Mark = MarkDisruption | ReportPodStatus
-Delete = DeletePod | DeleteObject
-MarkT = TypeVar("MarkT", bound=Mark)
-DeleteT = TypeVar("DeleteT", bound=Delete)
 
 
 class PodDeletions:
@@ -23,7 +16,7 @@ class PodDeletions:
         self._under_way: set[str] = set()
         self._marked: set[str] = set()
 
-    def step(self, mark: MarkT | None, delete: DeleteT) -> list[MarkT | DeleteT]:
+    def step(self, mark: ReportStatus | None, delete: DeleteObject) -> list[ReportStatus | DeleteObject]:
         """The next step; ``mark`` is None where the status says why already."""
         if delete.uid in self._under_way:
             return []
@@ -37,9 +30,9 @@ class PodDeletions:
         come too late, for a pod that had ended by itself.
         """
         action = answered.action
-        if not isinstance(action, Mark | Delete):
+        if not isinstance(action, ReportStatus | DeleteObject):
             raise TypeError(f"{action} is no step of a deletion")
-        is_marked = answered.problem is None and isinstance(action, Mark)
+        is_marked = answered.problem is None and isinstance(action, ReportStatus)
         if answered.answer.is_over and not is_marked:
             return None
         if is_marked:

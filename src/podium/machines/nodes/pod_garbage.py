@@ -9,7 +9,7 @@ from podium.api.meta import Raw
 from podium.api.node import Node
 from podium.api.node_health import is_ready
 from podium.api.pod import Pod, PodCondition
-from podium.machines.actions import Action, DeleteObject, ReportPodStatus
+from podium.machines.actions import Action, DeleteObject, ReportStatus
 from podium.machines.deadlines import Deadlines, earliest
 from podium.machines.nodes.bound_pods import BoundPods
 from podium.machines.nodes.node_taints import OUT_OF_SERVICE
@@ -21,6 +21,7 @@ _NAME = "pod-garbage-collector"
 _ORPHAN = PodCondition(
     type="DisruptionTarget", status="True", reason="DeletionByPodGC", message="PodGC: node no longer exists"
 )
+_FAILED: Raw = {"phase": "Failed"}
 
 QUARANTINE_NS = 40 * 10**9
 """How long a node must have been missing until its pods are taken to be orphans."""
@@ -58,7 +59,7 @@ class PodGarbageCollector:
                 self._pod_changed(pod, raw, now)
             case Gone(object=Pod() as pod):
                 self._pod_gone(pod)
-            case Answered(action=ReportPodStatus() | DeleteObject() as action):
+            case Answered(action=ReportStatus() | DeleteObject() as action):
                 self._answered(action, observation, now)
             case Tick():
                 return self._tick(now)
@@ -115,8 +116,8 @@ class PodGarbageCollector:
         for one in self._pods.on(name):
             self._queue.add(one.pod.key)
 
-    def _answered(self, action: ReportPodStatus | DeleteObject, answered: Answered, now: int) -> None:
-        key = action.pod if isinstance(action, ReportPodStatus) else action.key
+    def _answered(self, action: ReportStatus | DeleteObject, answered: Answered, now: int) -> None:
+        key = action.key
         goes_on = self._deletions.answered(answered)
         if key not in self._unbound and self._pods.find(key) is None:
             return
@@ -153,7 +154,7 @@ class PodGarbageCollector:
 
     def _collect(
         self, pod: Pod, message: str, conditions: tuple[PodCondition, ...]
-    ) -> list[ReportPodStatus | DeleteObject]:
+    ) -> list[ReportStatus | DeleteObject]:
         uid = pod.metadata.uid
-        mark = None if pod.is_terminal else ReportPodStatus(pod.key, uid, _NAME, "Failed", conditions)
+        mark = None if pod.is_terminal else ReportStatus("Pod", pod.key, uid, _NAME, conditions, _FAILED)
         return self._deletions.step(mark, DeleteObject("Pod", pod.key, uid, _NAME, 0, message))

@@ -9,11 +9,11 @@ from dataclasses import dataclass
 
 from podium.api.meta import Raw
 from podium.api.node import Node, Taint
-from podium.api.pod import Pod
+from podium.api.pod import Pod, PodCondition
 from podium.api.times import parse_time
 from podium.cluster.taints import tolerates
 from podium.decide.critical_pods import is_static
-from podium.machines.actions import Action, DeletePod, MarkDisruption
+from podium.machines.actions import Action, DeleteObject, ReportStatus
 from podium.machines.deadlines import Deadlines, earliest
 from podium.machines.nodes.bound_pods import BoundPods
 from podium.machines.nodes.pod_deletions import PodDeletions
@@ -23,6 +23,7 @@ from podium.machines.work_queue import WorkQueue
 _NAME = "taint-eviction-controller"
 _REASON = "DeletionByTaintManager"
 _MESSAGE = "Taint manager: deleting due to NoExecute taint"
+_TARGET = PodCondition(type="DisruptionTarget", status="True", reason=_REASON, message=_MESSAGE)
 _SECOND = 10**9
 
 
@@ -67,7 +68,7 @@ class TaintEviction:
                 self._deletions.forget(pod.metadata.uid)
                 self._queue.forget(pod.key)
                 self._deadlines.set(pod.key, None)
-            case Answered(action=MarkDisruption() | DeletePod() as action):
+            case Answered(action=ReportStatus() | DeleteObject() as action):
                 self._answered(action, observation, now)
             case Tick():
                 return self._tick(now)
@@ -103,13 +104,13 @@ class TaintEviction:
                 found.append(before.get((taint, added), new))
         return tuple(found)
 
-    def _answered(self, action: MarkDisruption | DeletePod, answered: Answered, now: int) -> None:
+    def _answered(self, action: ReportStatus | DeleteObject, answered: Answered, now: int) -> None:
         goes_on = self._deletions.answered(answered)
-        if self._pods.find(action.pod) is None:
+        if self._pods.find(action.key) is None:
             return
-        self._queue.answer(action.pod, answered, now)
+        self._queue.answer(action.key, answered, now)
         if goes_on:
-            self._queue.add(action.pod)
+            self._queue.add(action.key)
 
     def _tick(self, now: int) -> list[Action]:
         while (due := self._deadlines.take_due(now)) is not None:
@@ -141,12 +142,12 @@ class TaintEviction:
                 times.append(driving.since_ns + toleration.toleration_seconds * _SECOND)
         return min(times, default=None)
 
-    def _delete(self, pod: Pod) -> list[MarkDisruption | DeletePod]:
+    def _delete(self, pod: Pod) -> list[ReportStatus | DeleteObject]:
         target = pod.status.condition("DisruptionTarget")
         is_marked = target is not None and (target.status, target.reason) == ("True", _REASON)
         uid = pod.metadata.uid
-        mark = None if is_marked else MarkDisruption(pod.key, uid, _REASON, _MESSAGE, _NAME)
-        return self._deletions.step(mark, DeletePod(pod.key, uid, _NAME))
+        mark = None if is_marked else ReportStatus("Pod", pod.key, uid, _NAME, (_TARGET,))
+        return self._deletions.step(mark, DeleteObject("Pod", pod.key, uid, _NAME))
 
 
 def _taints_of(raw: Raw) -> list[Raw]:

@@ -128,6 +128,12 @@ class BindingCycles:
             results.append(self._guarded(cycle, partial(self._prepare, cycle, now)))
         return results
 
+    def look_at_once(self, now: int) -> list[StepResult]:
+        """Volumes or their claims have changed: see whether those are ready that pods wait for."""
+        for uid in self._preparing.all_keys():
+            self._preparing.set(uid, now)
+        return self.look_again(now)
+
     def give_up_claims(self, now: int) -> list[Failure]:
         """The cycles whose claims were not bound in time; an answer that comes after all says nothing any more."""
         failures = []
@@ -271,8 +277,7 @@ class BindingCycles:
             if cycle.ready_by_ns is None:
                 cycle.ready_by_ns = now + wait.timeout_ns
             if cycle.ready_by_ns <= now:
-                plugin.give_up(cycle.state, pod, cycle.node_name)
-                return self._fail(cycle, error_status("device binding timeout"))
+                return self._fail(cycle, plugin.give_up(cycle.state, pod, cycle.node_name))
             self._preparing.set(pod.uid, min(now + LOOK_AGAIN_NS, cycle.ready_by_ns))
             return [], None
         return self._bind(cycle)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from podium.cluster.pods import PodRecord
-from podium.machines.actions import Action, ClearNomination, Nominate, ReportUnschedulable
+from podium.machines.actions import Action, Nominate, ReportUnschedulable
 from podium.machines.answers import Answer
 from podium.machines.deadlines import Deadlines
 from podium.machines.observations import Answered, Problem
@@ -26,7 +26,7 @@ class PodReports:
         self._written: dict[str, str] = {}
         self._messages: dict[str, str] = {}
         # Writes that failed, by uid, and when to send them again.
-        self._failed: dict[str, ReportUnschedulable | ClearNomination] = {}
+        self._failed: dict[str, ReportUnschedulable | Nominate] = {}
         self._retries: Deadlines[str] = Deadlines()
 
     def read(self, uid: str, nominated: str) -> bool:
@@ -60,7 +60,7 @@ class PodReports:
         self.write(uid, nominated)
         return [ReportUnschedulable(pod.key, uid, reason, message, nominated if is_new else None)]
 
-    def failed(self, action: ReportUnschedulable | Nominate | ClearNomination, problem: Problem, now: int) -> None:
+    def failed(self, action: ReportUnschedulable | Nominate, problem: Problem, now: int) -> None:
         """A write was refused, or left without an answer: what is read counts, and it is sent again later.
 
         But not a nomination that comes before a binding: the binding ends it. A conflict may mean that another pod has
@@ -69,18 +69,18 @@ class PodReports:
         if Answered(action, problem).answer is not Answer.GONE:
             self._written.pop(action.uid, None)
             self._messages.pop(action.uid, None)
-            if not isinstance(action, Nominate):
+            if not isinstance(action, Nominate) or not action.node_name:
                 self._failed[action.uid] = action
                 self._retries.set(action.uid, now + RETRY_NS)
 
-    def take_due(self, now: int) -> list[ReportUnschedulable | ClearNomination]:
+    def take_due(self, now: int) -> list[ReportUnschedulable | Nominate]:
         """The writes that failed and are to be sent again, as they were."""
         due = []
         while (uid := self._retries.take_due(now)) is not None:
             due.append(self._failed.pop(uid))
         return due
 
-    def again(self, action: ReportUnschedulable | ClearNomination, pod: PodRecord) -> list[Action]:
+    def again(self, action: ReportUnschedulable | Nominate, pod: PodRecord) -> list[Action]:
         """A write that failed, brought up to date with the pod's nomination; nothing where it is no longer needed."""
         if isinstance(action, ReportUnschedulable):
             return [*self.report(pod, action.reason, action.message)]

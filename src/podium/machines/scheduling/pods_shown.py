@@ -11,7 +11,7 @@ from podium.api.pod import Pod
 from podium.cluster.pods import PodRecord
 from podium.framework.events import Action as Change
 from podium.framework.events import ClusterEvent, Resource
-from podium.machines.actions import Action, ClearNomination
+from podium.machines.actions import Action, Nominate
 from podium.machines.scheduling.parts import Parts
 from podium.machines.scheduling.pod_changes import pod_changes
 
@@ -137,7 +137,7 @@ class PodsShown:
         """
         if not record.nominated_node_name or record.scheduler_name not in self._runners:
             return []
-        return [ClearNomination(record.key, record.uid, record.scheduler_name)]
+        return [Nominate(record.key, record.uid, "", record.scheduler_name)]
 
     def _withdraw(self, record: PodRecord, now: int) -> list[Action]:
         """A pod neither takes nor wants room: it is gone, or without a node and deleted or another scheduler's."""

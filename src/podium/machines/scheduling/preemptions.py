@@ -12,9 +12,10 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
+from podium.api.pod import PodCondition
 from podium.cluster.cluster import Cluster
 from podium.cluster.pods import PREEMPTED, PodRecord
-from podium.machines.actions import Action, DeletePod, MarkDisruption, Record
+from podium.machines.actions import Action, DeleteObject, Record, ReportStatus
 from podium.machines.answers import Answer
 from podium.machines.observations import Answered, Problem
 
@@ -77,7 +78,7 @@ class Preemptions:
         return self._begin(preemption, victims[:-1]) or self._begin_last(preemption)
 
     def answered(
-        self, action: MarkDisruption | DeletePod, problem: Problem | None
+        self, action: ReportStatus | DeleteObject, problem: Problem | None
     ) -> tuple[list[Action], Ended | None]:
         """A victim was marked or deleted (one that is gone already counts), or could not be: then no more is done."""
         preemption = self._asked.get((action.uid, action.cause))
@@ -85,11 +86,11 @@ class Preemptions:
             return [], None
         if problem is not None and not _is_gone(action, problem):
             preemption.failed = True
-        if problem is None and isinstance(action, MarkDisruption) and self._is_to_go(preemption, action.uid):
-            return [DeletePod(action.pod, action.uid, action.cause)], None
+        if problem is None and isinstance(action, ReportStatus) and self._is_to_go(preemption, action.uid):
+            return [DeleteObject("Pod", action.key, action.uid, action.cause)], None
         self._settle(preemption, action.uid)
         actions: list[Action] = []
-        if problem is None and isinstance(action, DeletePod):
+        if problem is None and isinstance(action, DeleteObject):
             actions.append(_preempted(preemption, action))
         if not preemption.outstanding and not preemption.is_at_last:
             actions += self._begin_last(preemption)
@@ -131,13 +132,14 @@ class Preemptions:
             preemption.outstanding.add(victim.uid)
             self._asked[victim.uid, preemptor.key] = preemption
             if self._cluster.placed[victim.uid].preempted:
-                actions.append(DeletePod(victim.key, victim.uid, preemptor.key))
+                actions.append(DeleteObject("Pod", victim.key, victim.uid, preemptor.key))
             else:
-                actions.append(MarkDisruption(victim.key, victim.uid, PREEMPTED, message, preemptor.key))
+                target = PodCondition(type="DisruptionTarget", status="True", reason=PREEMPTED, message=message)
+                actions.append(ReportStatus("Pod", victim.key, victim.uid, preemptor.key, (target,)))
         return actions
 
 
-def _is_gone(action: MarkDisruption | DeletePod, problem: Problem) -> bool:
+def _is_gone(action: ReportStatus | DeleteObject, problem: Problem) -> bool:
     """Whether a refusal says that the victim is no more.
 
     A deletion conflicts only with its condition on the uid, so that a namesake has the victim's place. A mark conflicts
@@ -146,7 +148,7 @@ def _is_gone(action: MarkDisruption | DeletePod, problem: Problem) -> bool:
     return Answered(action, problem).answer in (Answer.GONE, Answer.REPLACED)
 
 
-def _preempted(preemption: Preemption, action: DeletePod) -> Record:
+def _preempted(preemption: Preemption, action: DeleteObject) -> Record:
     preemptor, node_name = preemption.preemptor, preemption.node_name
     note = f"Preempted by pod {preemptor.uid} on node {node_name}"
-    return Record(action.pod, action.uid, "Normal", "Preempted", note, node_name, preemptor.key)
+    return Record(action.key, action.uid, "Normal", "Preempted", note, node_name, preemptor.key)

@@ -12,7 +12,7 @@ from podium.framework.configuration import NominationClearing
 from podium.framework.events import Action as Change
 from podium.framework.events import ClusterEvent, Resource
 from podium.framework.runner import Runner
-from podium.machines.actions import Action, ClearNomination
+from podium.machines.actions import Action, Nominate
 from podium.machines.scheduling.pod_reports import PodReports
 from podium.machines.scheduling.queue import SchedulingQueue
 
@@ -84,7 +84,7 @@ class Room:
         for pod in pods:
             self._cluster.nominations.remove(pod.uid)
         for pod in pods:
-            actions.append(ClearNomination(pod.key, pod.uid, cause))
+            actions.append(Nominate(pod.key, pod.uid, "", cause))
             self._reports.write(pod.uid, "")
             self.given_up(pod, node_name, now)
             if self._only_unfit:

@@ -8,7 +8,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
+from podium.api.meta import Kubernetes
 from podium.api.pod import Pod
+from podium.api.storage import PersistentVolume, PersistentVolumeClaim
 from podium.cluster.pods import PodRecord
 from podium.decide.placement import Placement, place
 from podium.decide.post_filter import ask_post_filters
@@ -22,12 +24,11 @@ from podium.machines.actions import (
     Action,
     Bind,
     BindClaim,
-    ClearNomination,
-    DeletePod,
-    MarkDisruption,
+    DeleteObject,
     Nominate,
     Record,
     ReleaseClaim,
+    ReportStatus,
     ReportUnschedulable,
     ReserveClaim,
 )
@@ -103,7 +104,7 @@ class Scheduler:
             case Changed(object=changed):
                 self.known.forget()
                 self._surroundings.changed(changed, now)
-                return []
+                return self._look_at_claims(changed, now)
             case Gone(object=gone):
                 self.known.forget()
                 return self._surroundings.gone(gone, now)
@@ -128,6 +129,12 @@ class Scheduler:
             return False
         return all(pod.error_count > 1 for pod in self.queue.pods(Place.BACKOFF))
 
+    def _look_at_claims(self, changed: Kubernetes, now: int) -> list[Action]:
+        """Where a volume or claim has changed, pods may have waited for that to be bound."""
+        if not isinstance(changed, PersistentVolume | PersistentVolumeClaim):
+            return []
+        return [action for result in self.bindings.look_at_once(now) for action in self._went(result, now)]
+
     # How actions ended
 
     def _answered(self, action: Action, problem: Problem | None, now: int) -> list[Action]:
@@ -139,12 +146,12 @@ class Scheduler:
                 return actions
             case BindClaim() | ReserveClaim():
                 return self._went(self.bindings.claim_answered(action, problem, now), now)
-            case MarkDisruption() | DeletePod():
+            case ReportStatus() | DeleteObject():
                 actions, ended = self.preemptions.answered(action, problem)
                 if ended is not None:
                     self._preemption_ended(ended, now)
                 return actions
-            case ReportUnschedulable() | Nominate() | ClearNomination() if problem is not None:
+            case ReportUnschedulable() | Nominate() if problem is not None:
                 self.reports.failed(action, problem, now)
         return []
 
@@ -196,7 +203,7 @@ class Scheduler:
         runner = self.runners[pod.scheduler_name]
         self.cluster.pass_time(now)
         try:
-            placement = place(runner, pod, self.seed, cursor=self._cursor)
+            placement = place(runner, pod, self.seed, cursor=self._cursor, detailed=False)
             self._cursor = placement.cursor
             if placement.error:
                 return self._not_scheduled(queued, [], placement.error, now, error=True)
@@ -273,7 +280,7 @@ class Scheduler:
             queued = self.queue.find(action.uid)
             if queued is not None and queued.place is not Place.IN_FLIGHT:
                 actions += self.reports.again(action, queued.record)
-            elif isinstance(action, ClearNomination) and action.uid in self.cluster.placed:
+            elif isinstance(action, Nominate) and action.uid in self.cluster.placed:
                 actions.append(action)
         return actions
 

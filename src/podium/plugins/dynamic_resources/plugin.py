@@ -23,6 +23,7 @@ from podium.cluster.cluster import Cluster
 from podium.cluster.pods import PodRecord
 from podium.cluster.view import View
 from podium.framework.arguments import Arguments, read_arguments
+from podium.framework.cells import OneCell
 from podium.framework.claims import ClaimRelease, DeviceReservation
 from podium.framework.cycle_state import CycleState
 from podium.framework.events import Action, ClusterEvent, EventToRegister, Resource
@@ -140,6 +141,13 @@ class DynamicResources:
         fitting: Fitting | None = state.get(self.name)
         return SUCCESS if fitting is not None and fitting.asked.has_alternatives else SKIP
 
+    def score_cells(self, pod: PodRecord) -> OneCell | None:
+        """One for all nodes, where the pod wants no devices."""
+        return OneCell.of(pod, self._wants_none)
+
+    def _wants_none(self, pod: PodRecord) -> bool:
+        return not pod.spec.resource_claims and not backed_resources(pod, self._cluster)
+
     def score_rows(self, state: CycleState, pod: PodRecord, view: View) -> Int64s:
         """Rate by the alternatives that the requests get."""
         fitting: Fitting = state[self.name]
@@ -190,11 +198,12 @@ class DynamicResources:
                 return PermitResult(Status(Code.WAIT), self._binding_timeout_ns)
         return PermitResult(SUCCESS)
 
-    def give_up(self, state: CycleState, pod: PodRecord, node_name: str) -> None:
+    def give_up(self, state: CycleState, pod: PodRecord, node_name: str) -> Status:
         """Devices that were not ready in time do not count as the pod's any more: PostFilter takes them away."""
         fitting: Fitting | None = state.get(self.name)
         late = (claim for claim in self._reserved(pod, fitting) if not is_ready(claim))
         self._late.update(dict.fromkeys(claim.metadata.uid for claim in late))
+        return Status(Code.ERROR, ("device binding timeout",))
 
     def _reserved(self, pod: PodRecord, fitting: Fitting | None) -> list[ResourceClaim]:
         """The pod's claims as they are now, as far as they have devices."""

@@ -1,0 +1,1 @@
+"""Volumes: claims are bound to them, and they are made for claims."""

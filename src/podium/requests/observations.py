@@ -1,0 +1,60 @@
+"""What machines are told of the events of watches, and of lists: the one place where these become observations.
+
+Source: k8s.io/client-go/tools/cache (reflector, DeltaFIFO).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, MutableMapping
+
+from podium.api.meta import Raw
+from podium.api.reading import read
+from podium.machines.observations import Changed, Gone
+from podium.store.resource import Resource
+from podium.store.stored import Stored
+from podium.store.watch_log import WatchEvent
+
+Seen = Changed | Gone
+
+
+def observation_of(event: WatchEvent) -> Seen:
+    """A write as whoever sees all of them at once is told of it."""
+    stored = event.stored
+    return Gone(stored.object) if event.type == "DELETED" else Changed(stored.object, stored.raw)
+
+
+def first_seen(stored: Stored) -> Changed:
+    """An object as whoever begins to watch is told of it."""
+    return Changed(stored.object, stored.raw)
+
+
+def received(resource: Resource, raw: Raw) -> Stored:
+    """An object that comes in its wire form, from a list or a watch. Raises InputError for what cannot be read."""
+    object_ = read(raw, resource.type)
+    return Stored(raw, object_, int(object_.metadata.resource_version or 0), resource)
+
+
+def arrived(known: MutableMapping[str, Stored], type_: str, stored: Stored) -> Seen:
+    """What a watcher is told of an event of the watch, to whom the ``known`` objects were shown, by key.
+
+    What is gone is what it was shown, though a namesake may have come since.
+    """
+    key = stored.key
+    if type_ == "DELETED":
+        shown = known.pop(key, stored)
+        return Gone(stored.object if shown.uid == stored.uid else shown.object)
+    known[key] = stored
+    return Changed(stored.object, stored.raw)
+
+
+def differences(known: Mapping[str, Stored], there: Mapping[str, Stored]) -> list[tuple[str, Stored]]:
+    """The events that a list stands for, after a watch that was broken: first what is gone, then what has changed.
+
+    Both by key. A namesake of what is gone is told as a change.
+    """
+    gone = [("DELETED", stored) for key, stored in sorted(known.items()) if key not in there]
+    return gone + [
+        ("MODIFIED", stored)
+        for key, stored in sorted(there.items())
+        if key not in known or (known[key].uid, known[key].version) != (stored.uid, stored.version)
+    ]

@@ -1,0 +1,174 @@
+"""What the bodies of deletions, bindings and evictions ask for.
+
+Source: apimachinery (pkg/apis/meta/v1/types.go, DeleteOptions), k8s.io/api (core/v1 Binding, policy/v1 Eviction).
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+
+from podium.api.avoid_list import AvoidFor
+from podium.api.errors import shown
+from podium.api.meta import Raw
+from podium.api.times import format_duration, parse_duration
+from podium.store.errors import bad_request
+
+COMPONENT = "podium.dev/component"
+"""The annotation of an Eviction that names the component whose cap on disruptions counts."""
+
+AVOID_NODE = "podium.dev/avoid-node"
+"""The annotation of an Eviction that asks for the pod's controller to be put on its node's avoid list: "true"."""
+
+AVOID_FOR = "podium.dev/avoid-for"
+"""The annotation of an Eviction that says how long that lasts, such as "30m"."""
+
+AVOID_UNTIL_SCHEDULED = "podium.dev/avoid-until-scheduled"
+"""The annotation of an Eviction that names the pod (`namespace/name`) which is to have the room."""
+
+
+class DeleteOptions(msgspec.Struct, frozen=True, kw_only=True):
+    """How an object is to be deleted; "" and None stand for what is not said."""
+
+    grace_seconds: int | None = None
+    propagation: Any = ""
+    uid: str = ""
+    resource_version: str = ""
+    dry_run: bool = False
+
+
+class EvictionOptions(msgspec.Struct, frozen=True, kw_only=True):
+    """How a pod is to be evicted, with what Podium adds to it."""
+
+    delete: DeleteOptions
+    component: str = ""
+    avoid_node: bool = False
+    avoid_for: AvoidFor = AvoidFor()
+
+
+_PLAIN = DeleteOptions()
+
+
+def delete_options_body(uid: str, grace_seconds: int | None = None) -> Raw:
+    """The body of a deletion, for an object of that uid alone."""
+    body: Raw = {"apiVersion": "v1", "kind": "DeleteOptions", "preconditions": {"uid": uid}}
+    if grace_seconds is not None:
+        body["gracePeriodSeconds"] = grace_seconds
+    return body
+
+
+def read_delete_options(body: Any) -> DeleteOptions:
+    """What the body of a deletion says; None says nothing. Raises StoreError 400 for what cannot be read."""
+    if body is None:
+        return _PLAIN
+    raw = _object(body, "DeleteOptions")
+    preconditions = _object(raw.get("preconditions") or {}, "preconditions")
+    grace = raw.get("gracePeriodSeconds")
+    if grace is not None and (type(grace) is not int or not -(2**63) <= grace < 2**63):
+        raise bad_request(f"gracePeriodSeconds: {shown(grace)} is not a whole number of 64 bits")
+    propagation = raw.get("propagationPolicy")
+    if raw.get("orphanDependents") is not None and not propagation:
+        propagation = "Orphan" if raw["orphanDependents"] else "Background"
+    return DeleteOptions(
+        grace_seconds=grace,
+        propagation=_text(propagation, "propagationPolicy"),
+        uid=_text(preconditions.get("uid"), "preconditions.uid"),
+        resource_version=_text(preconditions.get("resourceVersion"), "preconditions.resourceVersion"),
+        dry_run=is_dry_run(raw.get("dryRun")),
+    )
+
+
+def is_dry_run(value: Any) -> bool:
+    """Whether `dryRun` asks for a dry run. Raises StoreError 400 for anything but nothing and All."""
+    if not value:
+        return False
+    if value in (["All"], "All"):
+        return True
+    raise bad_request(f"dryRun: {shown(value)}: All is the only value that there is")
+
+
+def eviction_body(
+    key: str, delete: Raw, component: str = "", *, avoid_node: bool = False, avoid_for: AvoidFor | None = None
+) -> Raw:
+    """The Eviction of a pod; what Podium adds stands in its annotations."""
+    annotations = {COMPONENT: component} if component else {}
+    if avoid_node:
+        annotations[AVOID_NODE] = "true"
+    if avoid_for is not None and avoid_for.expire_after_ns is not None:
+        annotations[AVOID_FOR] = format_duration(avoid_for.expire_after_ns)
+    if avoid_for is not None and avoid_for.until_scheduled:
+        annotations[AVOID_UNTIL_SCHEDULED] = avoid_for.until_scheduled
+    namespace, _, name = key.rpartition("/")
+    metadata: Raw = {"name": name, "namespace": namespace}
+    if annotations:
+        metadata["annotations"] = annotations
+    return {"apiVersion": "policy/v1", "kind": "Eviction", "metadata": metadata, "deleteOptions": delete}
+
+
+def read_eviction(body: Any, key: str) -> EvictionOptions:
+    """What an Eviction asks for. Raises StoreError 400 for one that cannot be read, or is another pod's."""
+    raw = _object(body, "Eviction")
+    metadata = _object(raw.get("metadata") or {}, "metadata")
+    check_name(metadata, key)
+    annotations = _object(metadata.get("annotations") or {}, "metadata.annotations")
+    lasts = annotations.get(AVOID_FOR)
+    try:
+        expire_after_ns = None if lasts is None else parse_duration(_text(lasts, AVOID_FOR))
+    except ValueError as error:
+        raise bad_request(f"metadata.annotations[{AVOID_FOR}]: {error}") from None
+    return EvictionOptions(
+        delete=read_delete_options(raw.get("deleteOptions")),
+        component=_text(annotations.get(COMPONENT), COMPONENT),
+        avoid_node=annotations.get(AVOID_NODE) == "true",
+        avoid_for=AvoidFor(expire_after_ns, _text(annotations.get(AVOID_UNTIL_SCHEDULED), AVOID_UNTIL_SCHEDULED)),
+    )
+
+
+def binding_body(key: str, uid: str, node_name: str) -> Raw:
+    """The Binding of a pod of that uid to a node."""
+    namespace, _, name = key.rpartition("/")
+    metadata = {"name": name, "namespace": namespace, "uid": uid}
+    target = {"kind": "Node", "name": node_name}
+    return {"apiVersion": "v1", "kind": "Binding", "metadata": metadata, "target": target}
+
+
+def read_binding(body: Any, key: str) -> tuple[str, str, str, str]:
+    """The uid and version that a Binding wants its pod to have ("" for any), and its target's kind and name.
+
+    Raises StoreError 400 for one that cannot be read, or is another pod's.
+    """
+    raw = _object(body, "Binding")
+    metadata = _object(raw.get("metadata") or {}, "metadata")
+    check_name(metadata, key)
+    target = _object(raw.get("target") or {}, "target")
+    return (
+        _text(metadata.get("uid"), "metadata.uid"),
+        _text(metadata.get("resourceVersion"), "metadata.resourceVersion"),
+        _text(target.get("kind"), "target.kind"),
+        _text(target.get("name"), "target.name"),
+    )
+
+
+def check_name(metadata: Raw, key: str) -> None:
+    """Raise StoreError 400 where metadata names another object than the request does."""
+    namespace, _, name = key.rpartition("/")
+    for field, wanted in (("name", name), ("namespace", namespace)):
+        given = metadata.get(field)
+        if given and given != wanted:
+            what = f"the {field} of the object ({shown(given)}) does not match the {field} of the request"
+            raise bad_request(f"{what} ({shown(wanted)})")
+
+
+def _object(value: Any, what: str) -> Raw:
+    if not isinstance(value, dict):
+        raise bad_request(f"{what}: {shown(value)} is not an object")
+    return value
+
+
+def _text(value: Any, what: str) -> str:
+    if value is None:
+        return ""
+    if not isinstance(value, str):
+        raise bad_request(f"{what}: {shown(value)} is not text")
+    return value

@@ -1,0 +1,72 @@
+"""One request to the API server, and its answer: what HTTP carries, without HTTP."""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+import msgspec
+
+from podium.api.meta import Raw
+from podium.store.errors import StoreError
+from podium.store.listing import ListOptions, Page
+from podium.store.patching import PatchType
+from podium.store.stored_objects import EVERYTHING
+from podium.store.watch import Watch
+
+Verb = Literal["get", "list", "watch", "create", "update", "patch", "delete", "deletecollection"]
+FieldValidation = Literal["", "Ignore", "Warn", "Strict"]
+
+
+class Request(msgspec.Struct, frozen=True, kw_only=True):
+    """What a client asks the API server for.
+
+    `kind` is what the store calls the kind, such as Pod. `key` names the object (`namespace/name`, or the name alone),
+    `namespace` the objects of a collection, "" for those of all namespaces, or where the `body` says. The body is the
+    wire form of what HTTP would carry: an object, a patch of `patch_type`, a Binding, an Eviction, or DeleteOptions,
+    and preconditions stand in it where Kubernetes has them: `metadata.uid` and `metadata.resourceVersion` of objects
+    and patches, `preconditions` of DeleteOptions. `options` choose what is listed, watched, or deleted together.
+
+    `dry_run` makes the answer and leaves no trace. `field_validation` says what becomes of fields that there are not.
+    Source: apimachinery (pkg/apis/meta/v1/types.go), apiserver (pkg/endpoints/handlers).
+    """
+
+    verb: Verb
+    kind: str
+    key: str = ""
+    namespace: str = ""
+    subresource: str = ""
+    body: Any = None
+    patch_type: PatchType = "merge"
+    options: ListOptions = EVERYTHING
+    dry_run: bool = False
+    field_validation: FieldValidation = ""
+
+
+class Response(msgspec.Struct, frozen=True, kw_only=True):
+    """What the API server answers: an object or a Status, a page of a list, a watch, or an error.
+
+    `code` is that of HTTP. `warnings` are for people, one header each.
+    """
+
+    code: int = 200
+    object: Raw | None = None
+    page: Page | None = None
+    watch: Watch | None = None
+    error: StoreError | None = None
+    warnings: tuple[str, ...] = ()
+
+    def objects(self) -> list[Raw]:
+        """The objects of a list."""
+        if self.page is not None:
+            return [stored.raw for stored in self.page.items]
+        return list((self.object or {}).get("items", ()))
+
+    def to_dict(self) -> Raw:
+        """The body as the API gives it. Raises ValueError for a watch, which has no end."""
+        if self.error is not None:
+            return self.error.to_dict()
+        if self.page is not None:
+            return self.page.to_dict()
+        if self.object is None:
+            raise ValueError("a watch has no body; its events are pulled")
+        return self.object

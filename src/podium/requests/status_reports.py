@@ -1,0 +1,86 @@
+"""Writing a part of the status of a pod or a node: one strategic merge patch, of what differs from what is there.
+
+Source: pkg/scheduler/framework/api_calls/pod_status_patch.go, pkg/util/pod/pod.go (PatchPodStatus), and the status
+manager of the kubelet: all of them take the newest status that they know, change it, and send what has changed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from podium.api.meta import Raw
+from podium.api.pod import NOMINATED_NODE_ANNOTATION, PodCondition
+from podium.machines.actions import Nominate, ReportStatus, ReportUnschedulable
+from podium.requests.conversation import Conversation
+from podium.requests.request import Request
+from podium.requests.strategic_diff import strategic_diff
+from podium.store.conditions import with_condition
+from podium.store.errors import StoreError
+from podium.store.merge_keys import schema_of
+
+_NOMINATED = "nominatedNodeName"
+
+
+def report_status(action: ReportStatus, now: int) -> Conversation:
+    """Write what is reported of a pod or a node."""
+    yield from patch_status(action.kind, action.key, action.uid, action.fields, action.conditions, now)
+
+
+def report_unschedulable(action: ReportUnschedulable, now: int) -> Conversation:
+    """Write that no node was found for a pod, and what that does to its nomination."""
+    condition = PodCondition(type="PodScheduled", status="False", reason=action.reason, message=action.message)
+    if action.nominated_node_name is None:
+        yield from patch_status("Pod", action.pod, action.uid, {}, (condition,), now)
+    else:
+        yield from _nominate(action.pod, action.uid, action.nominated_node_name, (condition,), now)
+
+
+def nominate(action: Nominate, now: int) -> Conversation:
+    """Write a pod's nomination, or clear it."""
+    yield from _nominate(action.pod, action.uid, action.node_name, (), now)
+
+
+def _nominate(pod: str, uid: str, node_name: str, conditions: tuple[PodCondition, ...], now: int) -> Conversation:
+    """Write a nomination with conditions; when it is cleared, also that in the annotation of the preemption design."""
+    read = yield Request(verb="get", kind="Pod", key=pod)
+    before = read.object or {}
+    yield from _patch("Pod", pod, uid, before, {_NOMINATED: node_name or None}, conditions, now)
+    if not node_name and NOMINATED_NODE_ANNOTATION in before["metadata"].get("annotations", {}):
+        metadata = {"uid": uid, "annotations": {NOMINATED_NODE_ANNOTATION: None}}
+        yield Request(verb="patch", kind="Pod", key=pod, body={"metadata": metadata})
+
+
+def patch_status(
+    kind: str, key: str, uid: str, fields: Raw, conditions: Iterable[PodCondition], now: int
+) -> Conversation:
+    """Set some fields of an object's status, or for None remove them, and some of its conditions.
+
+    Nothing is sent where nothing changes. Refused with Conflict where the object has another uid.
+    """
+    read = yield Request(verb="get", kind=kind, key=key)
+    yield from _patch(kind, key, uid, read.object or {}, fields, conditions, now)
+
+
+def _patch(
+    kind: str, key: str, uid: str, before: Raw, fields: Raw, conditions: Iterable[PodCondition], now: int
+) -> Conversation:
+    if before["metadata"].get("uid") != uid:
+        raise StoreError(409, "Conflict", f"{kind} {key}: has uid {before['metadata'].get('uid')}, not {uid}")
+    status: Raw = before.get("status", {})
+    after = {name: value for name, value in {**status, **fields}.items() if value is not None}
+    for condition in conditions:
+        after["conditions"] = with_condition(after.get("conditions", ()), written(condition), now)
+    change = strategic_diff(status, after, schema_of(kind).of("status"))
+    if change:
+        body = {"metadata": {"uid": uid}, "status": change}
+        yield Request(verb="patch", kind=kind, key=key, subresource="status", body=body, patch_type="strategic")
+
+
+def written(condition: PodCondition) -> Raw:
+    """The condition as it is written: without what it does not say."""
+    fields = {"type": condition.type, "status": condition.status}
+    if condition.reason:
+        fields["reason"] = condition.reason
+    if condition.message:
+        fields["message"] = condition.message
+    return fields

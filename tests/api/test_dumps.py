@@ -1,0 +1,173 @@
+"""A dump is read object by object, and says what it would say if it were read as a whole."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from podium.api import codec
+from podium.api.codec import Document, load_text
+from podium.api.documents import Encoded
+from podium.api.errors import InputError
+from podium.api.pod import Pod
+from podium.api.warnings import Validation
+from tests.api.dumps import ACCESS, dump, dumped_pod
+from tests.app.test_fuzzed_manifests import MANIFESTS, VALIDATIONS, mutated, mutations, paths_of
+from tests.fuzzing import Effort, efforts
+
+PODS = [dumped_pod(number) for number in range(3)]
+DUMP = dump(*PODS, MANIFESTS[0])
+PATHS = list(paths_of(DUMP))[1:]
+# What no writer of JSON would write, each behind a key.
+TEXTS = (
+    *("NaN", "-Infinity", "1e999", "-0", "1E2", "1.50", "12345678901234567890123", "0" * 3),
+    *(r'"\ud83d\ude00"', r'"\ud800"', r'"\u0022a\":1"', r'"\u003c\u0026"', r'"\q"', '"\x01"', '"é"', '"\x00"'),
+    *('{"a":1,"a":1}', '{"a": 1, "a" :2}', "[" * 250 + "]" * 250, '{"a":' * 195 + "1" + "}" * 195, "null", "[null]"),
+)
+
+
+def outcome(text: str | bytes, validation: Validation | None = None) -> list[Document] | str:
+    """What a text says: its objects, or what is wrong with it."""
+    try:
+        return load_text(text, "dump", validation)
+    except InputError as error:
+        return f"{type(error).__name__} {error}"
+
+
+def as_a_whole(text: str | bytes, validation: Validation | None = None) -> list[Document] | str:
+    """The same of a text that is not read object by object."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(codec, "json_list", lambda _content: None)
+        return outcome(text, validation)
+
+
+def was_listed(documents: list[Document]) -> bool:
+    """Whether the objects were read one by one: then nobody has their wire form yet."""
+    return all(isinstance(one.written, Encoded) for one in documents)
+
+
+@st.composite
+def texts(draw: st.DrawFn) -> str:
+    """A dump with anything wrong in any place, in one of the ways in which JSON is written."""
+    deeds = draw(st.lists(mutations(PATHS), max_size=2))
+    value: Any = mutated(DUMP, deeds)
+    indent = draw(st.sampled_from((None, 1, 4)))
+    separators = draw(st.sampled_from(((",", ":"), (", ", ": "), (" ,\n", " : "))))
+    text = json.dumps(value, indent=indent, separators=separators, ensure_ascii=draw(st.booleans()))
+    return draw(st.sampled_from((as_it_is, doubled, garbled, as_it_is)))(draw, text)
+
+
+def as_it_is(_draw: st.DrawFn, text: str) -> str:
+    return text
+
+
+def doubled(draw: st.DrawFn, text: str) -> str:
+    """Some key is given twice, with the same value or another."""
+    key = draw(st.sampled_from(('"name"', '"items"', '"kind"', '"spec"', '"status"', '"f:ip"', '"metadata"', '"uid"')))
+    places = [place for place in range(len(text)) if text.startswith(key, place)]
+    if not places:
+        return text
+    place = draw(st.sampled_from(places))
+    return f"{text[:place]}{key}:{draw(st.sampled_from(('1', '{}', '[]', 'null')))},{text[place:]}"
+
+
+def garbled(draw: st.DrawFn, text: str) -> str:
+    """Something stands behind a key that only a careful reader takes for what it is."""
+    keys = ('"name"', '"resourceVersion"', '"f:ip"', '"restartCount"', '"nodeName"', '"time"', '"volumes"')
+    key = draw(st.sampled_from(keys))
+    start = text.find(key)
+    colon = text.find(":", start + len(key))
+    if start < 0 or colon < 0:
+        return text
+    return f'{text[: colon + 1]}{draw(st.sampled_from(TEXTS))}, "extra":{text[colon + 1 :]}'
+
+
+@efforts(150)
+def test_a_dump_says_the_same_read_object_by_object_and_as_a_whole(effort: Effort) -> None:
+    @effort
+    @given(texts(), VALIDATIONS)
+    def check_same(text: str, validation: Validation | None) -> None:
+        assert outcome(text, validation) == as_a_whole(text, validation)
+
+    check_same()
+
+
+def test_objects_of_a_dump_keep_their_text_until_somebody_asks_for_their_wire_form() -> None:
+    documents = load_text(json.dumps(dump(*PODS, MANIFESTS[0]), indent=4), "dump")
+
+    assert was_listed(documents)
+    assert documents[0].raw["status"]["conditions"][0] == {
+        "lastTransitionTime": "2026-01-01T00:00:00Z",
+        "status": "True",
+        "type": "PodScheduled",
+    }
+    assert documents[0].raw is documents[0].raw
+    assert not was_listed(documents)
+
+
+def test_pods_of_one_template_share_what_was_read_of_it_and_keep_what_is_their_own() -> None:
+    first, second = (typed(one) for one in load_text(json.dumps(dump(*PODS[:2])), "dump"))
+
+    assert first.spec.containers is second.spec.containers
+    assert first.metadata.labels is second.metadata.labels
+    assert (first.spec.node_name, second.spec.node_name) == ("node-0", "node-1")
+    assert [one.spec.volumes[0].name for one in (first, second)] == [f"{ACCESS}b4x8z", f"{ACCESS}c4x8z"]
+
+
+def typed(document: Document) -> Pod:
+    assert isinstance(document.object, Pod)
+    return document.object
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda pod: pod["metadata"]["labels"].update({"web-5d4f-bx2zq": "-"}),
+        lambda pod: pod["metadata"]["labels"].update({"no key": "a"}),
+        lambda pod: pod["metadata"]["managedFields"][0].update(fieldsV2={}),
+        lambda pod: pod["spec"].update(nodeName="Node"),
+        lambda pod: pod["spec"].update(nodeNmae="node-1"),
+        lambda pod: pod["spec"]["containers"][0]["volumeMounts"][0].update(name=f"{ACCESS}any"),
+        lambda pod: pod["spec"]["containers"][0]["resources"]["requests"].update(memory="100m"),
+        lambda pod: pod["status"].update(phase="Walking"),
+        lambda pod: pod["status"].update(startTime="yesterday"),
+        lambda pod: pod["status"]["containerStatuses"][0].update(restartCount="1"),
+    ],
+)
+def test_a_pod_that_differs_from_those_of_its_template_in_what_is_wrong_is_told(
+    change: Callable[[dict[str, Any]], None],
+) -> None:
+    pod = dumped_pod(1)
+    change(pod)
+    text = json.dumps(dump(PODS[0], pod))
+
+    found = outcome(text, "strict")
+
+    assert isinstance(found, str) or found[1].warnings
+    assert found == as_a_whole(text, "strict")
+
+
+def test_what_is_no_json_is_told_before_what_is_wrong_with_an_object_in_front_of_it() -> None:
+    text = json.dumps(dump(dumped_pod(0, nodeNmae="a"), PODS[1])).replace("node-1", r"\q")
+
+    assert "not valid JSON" in str(outcome(text, "strict"))
+
+
+def test_a_list_of_one_kind_says_it_of_its_items() -> None:
+    pod = {key: value for key, value in PODS[0].items() if key not in ("apiVersion", "kind")}
+
+    (document,) = load_text(json.dumps(dump(pod, kind="PodList")), "dump")
+
+    assert document.raw["kind"] == "Pod"
+    assert typed(document).key == "default/web-5d4f-ax2zq"
+
+
+def test_a_mark_of_the_order_of_bytes_before_a_dump_is_passed_over() -> None:
+    text = b"\xef\xbb\xbf" + json.dumps(dump(*PODS)).encode()
+
+    assert was_listed(load_text(text, "dump"))
