@@ -16,9 +16,11 @@ from podium.cluster.pods import PodRecord
 from podium.decide.placement import place
 from podium.decide.ties import lot
 from podium.framework.cycle_state import CycleState
+from podium.framework.plugin import Plugin
 from podium.framework.runner import Runner
 from tests.builders import plain_runner
 from tests.cluster.changing_cluster import NAMES, ChangingCluster
+from tests.decide.test_kept_answers import ByTheNodeKept, ByThePodsKept
 from tests.fuzzing import long_runs
 from tests.generators import EVERYTHING, Traits, targets
 
@@ -28,9 +30,9 @@ NEAR = Traits(affinity=True, preferences=True, terminating=True)
 SPREAD = Traits(spread=True, soft_spread=True, terminating=True)
 
 
-def ranking_runner(cluster: Cluster) -> Runner:
+def ranking_runner(cluster: Cluster, *extra: Plugin) -> Runner:
     """A runner that keeps a ranking as soon as it can."""
-    runner = plain_runner(cluster)
+    runner = plain_runner(cluster, extra=extra)
     runner.rankings.patience = 0
     return runner
 
@@ -107,13 +109,24 @@ class RankedApart(RankedCluster):
     traits = SPREAD
 
 
-MACHINES = [RankedCluster, RankedPlainly, RankedNear, RankedApart]
+class RankedSimply(RankedCluster):
+    """With plugins in the simple form that state their scope."""
+
+    traits = PLAIN
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.runner = ranking_runner(self.cluster, ByTheNodeKept(), ByThePodsKept())
+
+
+MACHINES = [RankedCluster, RankedPlainly, RankedNear, RankedApart, RankedSimply]
 for machine in MACHINES:
     machine.TestCase.settings = settings(max_examples=15, stateful_step_count=25)
 TestAllPods = RankedCluster.TestCase
 TestPlainPods = RankedPlainly.TestCase
 TestPodsNearOthers = RankedNear.TestCase
 TestSpreadPods = RankedApart.TestCase
+TestSimpleForm = RankedSimply.TestCase
 
 
 @pytest.mark.fuzz

@@ -14,6 +14,7 @@ from podium.framework.cycle_state import CycleState
 from podium.framework.errors import PluginError
 from podium.framework.plugin import Scope
 from podium.framework.runner import Runner
+from podium.framework.simple_form import FilterByRow, ScoreByRow
 from podium.framework.status import SUCCESS, Status, unschedulable
 from tests.builders import cluster_of, node, plain_runner, pod
 
@@ -164,3 +165,46 @@ def test_a_node_says_0_of_a_resource_that_it_does_not_name() -> None:
 
     assert (shown.allocatable["example.com/gpu"], shown.requested["example.com/gpu"]) == (0, 0)
     assert "example.com/gpu" not in shown.allocatable
+
+
+class Answering:
+    """Answers what it is told to, in scope ROW."""
+
+    name = "Answering"
+    scope = "row"
+
+    def __init__(self, status: object = SUCCESS, score: object = 1) -> None:
+        self._status = status
+        self._score = score
+
+    def filter(self, state: CycleState, pod: PodRecord, node: NodeView) -> object:
+        return self._status
+
+    def score(self, state: CycleState, pod: PodRecord, node: NodeView) -> object:
+        return self._score
+
+
+@pytest.mark.parametrize(
+    ("plugin", "problem"),
+    [
+        (Answering(status=None), "plugin Answering answered None, which is no Status at Filter for pod default/p"),
+        (Answering(score=1.5), "plugin Answering scored 1.5 for pod default/p; an integer"),
+        (Answering(score=101), "plugin Answering scored 101 for pod default/p; an integer within 0 and 100 is needed"),
+    ],
+)
+def test_what_is_answered_about_a_single_row_is_checked(plugin: Answering, problem: str) -> None:
+    cluster = many_nodes()
+    record = cluster.read(pod("p"))
+    by_filter, by_score = FilterByRow(plugin, cluster), ScoreByRow(plugin, cluster)  # type: ignore[arg-type]
+
+    with pytest.raises(PluginError, match=problem):
+        _ = by_filter.fits_row(record, 0) and by_score.score_row(record, 0)
+
+
+def test_a_single_row_is_judged_as_all_rows_are() -> None:
+    cluster = many_nodes()
+    record, talkative = cluster.read(pod("p")), Talkative()
+
+    assert FilterByRow(Answering(), cluster).fits_row(record, 2)  # type: ignore[arg-type]
+    assert not FilterByRow(talkative, cluster).fits_row(record, 2)
+    assert ScoreByRow(Asked("row"), cluster).score_row(record, cluster.nodes.row_of["n2"]) == 1
