@@ -32,8 +32,8 @@ SCHEDULED = sorted(set(BUILDERS) - {"explain", "scale"})
 
 
 def settled(measurement: Measurement) -> tuple[object, ...]:
-    """What does not depend on the machine."""
-    return *measurement.subject, measurement.counts, measurement.operations_per_pod
+    """What does not depend on the machine. What is kept for good takes operations where it comes up first."""
+    return *measurement.subject, measurement.counts, pytest.approx(measurement.operations_per_pod, rel=0.01)
 
 
 @pytest.mark.parametrize("name", SCHEDULED)

@@ -17,6 +17,7 @@ from typing import Any
 from podium.api.codec import decode
 from podium.app.explain import Explainer
 from podium.app.explanation import Explanation
+from podium.decide.placement import place
 from podium.framework.configuration import read_configuration
 
 HERE = Path(__file__).parent
@@ -55,6 +56,14 @@ def explained(case: Case) -> Explanation:
     typed = [one for one in map(decode, case.objects) if one is not None]
     configuration = read_configuration(case.config, case.name) if case.config else None
     return Explainer(typed, configuration).explain(case.pod)
+
+
+def ranked_node(explanation: Explanation) -> str:
+    """The node that the scheduler finds by what it keeps of the pod's class, once it keeps something."""
+    runner = explanation.runner
+    runner.rankings.patience = 0
+    found = [place(runner, explanation.record, detailed=False).row for _ in range(3)][-1]
+    return "" if found is None else runner.cluster.nodes.name(found)
 
 
 def disagreement(case: Case, explanation: Explanation) -> str:

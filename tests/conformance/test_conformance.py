@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.conformance.measured import Case, all_cases, disagreement, explained, may_take
+from tests.conformance.measured import Case, all_cases, disagreement, explained, may_take, ranked_node
 
 THEMES = (
     "antiaffinity",
@@ -78,6 +78,8 @@ def test_every_decision_is_kube_schedulers(suffix: str, theme: str, number: int)
         outcome, nodes = may_take(case, explanation)
         if not differs and (explanation.outcome != outcome or explanation.node not in nodes):
             differs = f"{case.name}: {explanation.outcome} {explanation.node}, not {outcome} {nodes}"
+        if not differs and explanation.outcome == "schedulable" and ranked_node(explanation) != explanation.node:
+            differs = f"{case.name}: by ranking {ranked_node(explanation)}, not {explanation.node}"
         wrong += [differs] if differs else []
 
     assert len(cases) == number

@@ -4,30 +4,41 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import numpy as np
 import pytest
 from hypothesis import event, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import initialize, invariant, precondition, rule
 from msgspec.structs import replace as changed
 
-from podium.api.pod import Pod
+from podium.api.pod import GCEPersistentDisk, Pod, Volume
+from podium.cluster.arrays import Int64s
 from podium.cluster.cluster import Cluster
 from podium.cluster.pods import PodRecord
+from podium.cluster.view import View
 from podium.decide.placement import place
 from podium.decide.ties import lot
 from podium.framework.cycle_state import CycleState
-from podium.framework.plugin import Plugin
+from podium.framework.errors import PluginError
+from podium.framework.plugin import Plugin, Scope
+from podium.framework.rankings import MOST_CHANGES, PATIENCE
 from podium.framework.runner import Runner
-from tests.builders import plain_runner
+from podium.framework.status import unschedulable
+from podium.framework.verdicts import Verdicts
+from podium.plugins.domain_counts import FEW_DOMAINS
+from tests.builders import HOSTNAME, ZONE, cluster_of, node, node_term, plain_runner, pod, spread_over, term, tolerate
 from tests.cluster.changing_cluster import NAMES, ChangingCluster
 from tests.decide.test_kept_answers import ByTheNodeKept, ByThePodsKept
 from tests.fuzzing import long_runs
 from tests.generators import EVERYTHING, Traits, targets
 
-UNNOMINATED = replace(EVERYTHING, nominated=False)
 PLAIN = Traits(ports=True, terminating=True, tolerations=True, images=True)
+NOMINATED = Traits(ports=True, heavy_target=True, nominated=True)
 NEAR = Traits(affinity=True, preferences=True, terminating=True)
 SPREAD = Traits(spread=True, soft_spread=True, terminating=True)
+
+
+DISK = Volume(name="data", gce_persistent_disk=GCEPersistentDisk(pd_name="data"))
 
 
 def ranking_runner(cluster: Cluster, *extra: Plugin) -> Runner:
@@ -46,14 +57,149 @@ def same_row(runner: Runner, record: PodRecord) -> bool:
         found = runner.rankings.best(state, record, lot(record.uid, 0))
     expected = place(runner, record, nominated_first=False).row
     assert found in (None, expected)
-    assert place(runner, record, detailed=False).row == expected
+    assert place(runner, record, nominated_first=False, detailed=False).row == expected
     return found is not None
+
+
+def ranked(runner: Runner, *records: PodRecord) -> list[bool]:
+    """Which of some pods are found a node by ranking, each asked about twice before."""
+    return [[same_row(runner, record) for _ in range(3)][-1] for record in records]
+
+
+@pytest.mark.parametrize(
+    "target",
+    [
+        pod("p", cpu=1),
+        pod("p", cpu=1, ports=(80,), tolerations=[tolerate("gpu")], likes_nodes=[(3, node_term("disk"))]),
+        pod("p", labels={"app": "a"}, near=[term("app=a", ZONE)]),
+        pod("p", labels={"app": "a"}, apart=[term("app=a", HOSTNAME)], likes=[(2, term("app=b", ZONE))]),
+        pod("p", labels={"app": "a"}, spread=[spread_over(ZONE, "app=a"), spread_over(HOSTNAME, "app=a", soft=True)]),
+    ],
+    ids=["plain", "choosy", "near", "apart", "spread"],
+)
+def test_the_second_pod_of_a_class_is_placed_by_what_the_first_left(target: Pod) -> None:
+    nodes = (node(f"n{n}", cpu=4, labels={ZONE: f"z{n % 3}", HOSTNAME: f"n{n}", "disk": "x"}) for n in range(9))
+    cluster = cluster_of(*nodes, pod("q", on="n1", labels={"app": "b"}))
+    runner = ranking_runner(cluster)
+    record = cluster.read(target)
+    assert ranked(runner, record) == [True]
+    for number in range(6):
+        row = place(runner, record, detailed=False).row
+        assert row is not None
+        name = cluster.nodes.name(row)
+        cluster.add_pod(replace(record, name=f"p{number}", uid=f"p{number}", node_name=name))
+
+        assert same_row(runner, record)
+
+
+def test_all_nodes_are_looked_at_where_disks_or_a_percentage_count() -> None:
+    cluster = cluster_of(*(node(f"n{n}") for n in range(3)))
+    mounting, plain = (cluster.read(one) for one in (pod("m", spec={"volumes": (DISK,)}), pod("p")))
+
+    assert ranked(ranking_runner(cluster), plain, mounting) == [True, False]
+    sampling = ranking_runner(cluster)
+    profile = replace(sampling.profile, percentage_of_nodes_to_score=50)
+    sampling = Runner(profile, cluster)
+    sampling.rankings.patience = 0
+    assert ranked(sampling, plain) == [False]
+
+
+def test_room_of_nominated_pods_is_seen_by_pods_of_no_higher_priority() -> None:
+    cluster = cluster_of(node("n", cpu=2), node("full", cpu=2), pod("q", on="full", cpu=2))
+    waiting = cluster.read(pod("w", cpu=2, priority=1))
+    runner = ranking_runner(cluster)
+    higher, equal = (cluster.read(pod("p", cpu=1, priority=priority)) for priority in (2, 1))
+    apart = cluster.read(pod("p", cpu=1, labels={"app": "a"}, apart=[term("app=a", HOSTNAME)]))
+    assert ranked(runner, higher, equal, apart) == [True, True, True]
+
+    cluster.nominations.put(waiting, "n")
+
+    assert ranked(runner, higher, equal, apart, waiting) == [True, False, False, False]
+    assert [place(runner, one, detailed=False).row for one in (higher, equal)] == [cluster.nodes.row_of["n"], None]
+    cluster.nominations.remove(waiting.uid)
+    assert ranked(runner, equal, apart) == [True, True]
+
+
+class OddRows:
+    """A filter and score of scope ROW from outside, in the array form alone."""
+
+    name = "OddRows"
+    scope = Scope.ROW
+
+    def __init__(self, highest: int = 100) -> None:
+        self.highest = highest
+
+    def filter_rows(self, state: CycleState, pod: PodRecord, view: View) -> Verdicts:
+        return Verdicts.where(view.pod_count() > 2, unschedulable("full enough"))
+
+    def score_rows(self, state: CycleState, pod: PodRecord, view: View) -> Int64s:
+        return np.where(view.pod_count() % 2 == 1, self.highest, 0)
+
+
+def test_a_plugin_that_does_not_know_of_single_rows_is_asked_in_arrays() -> None:
+    cluster = cluster_of(*(node(f"n{n}") for n in range(5)))
+    runner = plain_runner(cluster, extra=[OddRows()])
+    runner.rankings.patience = 0
+    record = cluster.read(pod("p", cpu="100m"))
+    assert ranked(runner, record) == [True]
+    for number in range(15):
+        row = place(runner, record, detailed=False).row
+        assert row is not None
+        name = cluster.nodes.name(row)
+        cluster.add_pod(replace(record, name=f"p{number}", uid=f"p{number}", node_name=name))
+
+        assert same_row(runner, record) == (number < 14)
+
+
+def test_a_score_out_of_range_is_an_error_by_ranking_too() -> None:
+    cluster = cluster_of(node("n"), node("m"), pod("q", on="m"))
+    runner = plain_runner(cluster, extra=[OddRows(101)])
+    runner.rankings.patience = 0
+    record = cluster.read(pod("p"))
+
+    for _ in range(3):
+        with pytest.raises(PluginError, match="they must be within 0 and 100"):
+            place(runner, record, detailed=False)
+
+
+def test_a_plugin_that_may_look_at_the_whole_cluster_is_asked_about_all_nodes() -> None:
+    class Anywhere(OddRows):
+        name = "Anywhere"
+        scope = Scope.CLUSTER
+
+    cluster = cluster_of(node("n"), node("m"))
+    runner = plain_runner(cluster, extra=[Anywhere()])
+    runner.rankings.patience = 0
+
+    assert ranked(runner, cluster.read(pod("p"))) == [False]
+
+
+def test_a_ranking_is_made_when_a_class_has_come_several_times_and_given_up_when_much_has_changed() -> None:
+    cluster = cluster_of(*(node(f"n{n}") for n in range(3)))
+    runner = plain_runner(cluster)
+    record, other = cluster.read(pod("p", cpu=1)), cluster.read(pod("q", on="n1"))
+
+    def looks_at() -> int:
+        return len(place(runner, record, detailed=False).rows)
+
+    assert [looks_at() for _ in range(PATIENCE + 3)] == [3] * (PATIENCE + 1) + [0, 0]
+    for number in range(MOST_CHANGES + 1):
+        cluster.add_pod(replace(other, uid=f"q{number}"))
+
+    assert looks_at() == 3
+
+
+def test_many_cells_are_not_kept() -> None:
+    cluster = cluster_of(*(node(f"n{n}", labels={"rack": f"r{n // 2}"}) for n in range(2 * FEW_DOMAINS + 2)))
+    record = cluster.read(pod("p", labels={"app": "a"}, likes=[(1, term("app=a", "rack"))]))
+
+    assert ranked(ranking_runner(cluster), record) == [False]
 
 
 class RankedCluster(ChangingCluster):
     """The same pods are decided about after every change, and some of them are placed where they were decided to go."""
 
-    traits = UNNOMINATED
+    traits = EVERYTHING
 
     def __init__(self) -> None:
         super().__init__()
@@ -87,14 +233,20 @@ class RankedCluster(ChangingCluster):
     @invariant()
     def a_ranking_finds_what_a_look_at_all_nodes_finds(self) -> None:
         for record in self.records:
-            ranked = [same_row(self.runner, replace(record, uid=uid)) for uid in ("a", "b", "c")]
-            event("ranked" if ranked[-1] else "not ranked")
+            found = [same_row(self.runner, replace(record, uid=uid)) for uid in ("a", "b", "c")]
+            event("ranked" if found[-1] else "not ranked")
 
 
 class RankedPlainly(RankedCluster):
     """Pods that only look at nodes and at what is on them."""
 
     traits = PLAIN
+
+
+class RankedBesideOthers(RankedCluster):
+    """Pods that others are nominated beside."""
+
+    traits = NOMINATED
 
 
 class RankedNear(RankedCluster):
@@ -119,11 +271,12 @@ class RankedSimply(RankedCluster):
         self.runner = ranking_runner(self.cluster, ByTheNodeKept(), ByThePodsKept())
 
 
-MACHINES = [RankedCluster, RankedPlainly, RankedNear, RankedApart, RankedSimply]
+MACHINES = [RankedCluster, RankedPlainly, RankedBesideOthers, RankedNear, RankedApart, RankedSimply]
 for machine in MACHINES:
-    machine.TestCase.settings = settings(max_examples=15, stateful_step_count=25)
+    machine.TestCase.settings = settings(max_examples=8, stateful_step_count=20)
 TestAllPods = RankedCluster.TestCase
 TestPlainPods = RankedPlainly.TestCase
+TestPodsBesideNominatedOnes = RankedBesideOthers.TestCase
 TestPodsNearOthers = RankedNear.TestCase
 TestSpreadPods = RankedApart.TestCase
 TestSimpleForm = RankedSimply.TestCase

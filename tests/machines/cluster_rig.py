@@ -18,13 +18,14 @@ from podium.machines.actions import (
     PatchObject,
     ReportStatus,
 )
-from podium.machines.kubelets.kubelet import Kubelet
-from podium.machines.machine import Machine
+from podium.machines.machine import Machine, does_watch
 from podium.machines.observations import (
     Answered,
     Changed,
     NodeHeard,
     NodeSilent,
+    NodeStarted,
+    NodeStopped,
     Observation,
     Problem,
     Tick,
@@ -32,8 +33,8 @@ from podium.machines.observations import (
 from podium.requests.actions import carry_out
 from podium.requests.observations import observation_of
 from podium.requests.router import Router
+from podium.store.log.watch_event import WatchEvent
 from podium.store.store import Store
-from podium.store.watch_log import WatchEvent
 from tests.store.objects import SECOND, Raw
 
 START_NS = parse_time("2026-01-01T12:00:00Z")
@@ -111,18 +112,14 @@ class Rig:
         """The machines of nodes stop at once."""
         for name in nodes:
             self.down[name] = self.now
-            for kubelet in self._kubelets():
-                kubelet.fail_node(name, self.now)
-            self._tell(NodeSilent(name, self.now))
+            self._tell(NodeStopped(name), NodeSilent(name, self.now))
         self.settle()
 
     def recover(self, *nodes: str) -> None:
         """The machines of nodes are there again."""
         for name in nodes:
             del self.down[name]
-            for kubelet in self._kubelets():
-                kubelet.recover_node(name, self.now)
-            self._tell(NodeHeard(name))
+            self._tell(NodeStarted(name), NodeHeard(name))
         self.settle()
 
     def restart(self) -> None:
@@ -155,10 +152,10 @@ class Rig:
         return [f"{one['key'].removeprefix('node.kubernetes.io/')}:{one['effect']}" for one in found]
 
     def is_at_rest(self) -> bool:
-        return all(place.machine.next_deadline() is None for place in self.places)
+        return all(place.machine.deadline().time_ns is None for place in self.places)
 
     def is_settled(self) -> bool:
-        return all(place.machine.is_settled() for place in self.places)
+        return not any(place.machine.deadline().is_news for place in self.places)
 
     # How time passes
 
@@ -211,11 +208,11 @@ class Rig:
         self.release()
 
     def _next_time(self) -> int | None:
-        times = [place.machine.next_deadline() for place in self.places]
+        times = [place.machine.deadline().time_ns for place in self.places]
         return min((time for time in times if time is not None), default=None)
 
     def _is_due(self, place: _Place) -> bool:
-        deadline = place.machine.next_deadline()
+        deadline = place.machine.deadline().time_ns
         return deadline is not None and deadline <= self.now
 
     def _shown(self, place: _Place) -> str:
@@ -225,26 +222,22 @@ class Rig:
         for event in self.store.events_since(self._version):
             self._version = event.version
             for place in self.places:
-                place.unseen.setdefault(event.stored.kind, deque()).append(event)
+                if does_watch(place.machine, event.stored.kind):
+                    place.unseen.setdefault(event.stored.kind, deque()).append(event)
 
     def _begin(self, place: _Place) -> None:
         self._watch()
         place.machine = place.make()
         place.inbox.clear()
         place.unseen.clear()
-        if isinstance(place.machine, Kubelet):
-            for name in self.down:
-                place.machine.fail_node(name, self.now)
+        place.inbox.extend(NodeStopped(name) for name in self.down)
         place.inbox.extend(NodeSilent(name, since_ns) for name, since_ns in self.down.items())
         for kind in ("Pod", "Node"):
             place.inbox.extend(Changed(one.object, one.raw) for one in self.store.objects(kind))
 
-    def _kubelets(self) -> list[Kubelet]:
-        return [place.machine for place in self.places if isinstance(place.machine, Kubelet)]
-
-    def _tell(self, observation: Observation) -> None:
+    def _tell(self, *observations: Observation) -> None:
         for place in self.places:
-            place.inbox.append(observation)
+            place.inbox.extend(observations)
 
     # What the API server does
 

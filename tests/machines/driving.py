@@ -98,7 +98,7 @@ class Driver:
     @property
     def deadline_seconds(self) -> float | None:
         """In how many seconds the scheduler next wants a tick; None for never."""
-        deadline = self.scheduler.next_deadline()
+        deadline = self.scheduler.deadline().time_ns
         return None if deadline is None else max(deadline - self.now, 0) / SECOND
 
 

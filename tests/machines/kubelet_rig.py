@@ -55,7 +55,7 @@ class Rig:
     def pass_to(self, seconds: float) -> None:
         """Let time pass, with a tick whenever the kubelet wants one."""
         end = round(seconds * SECOND)
-        while (deadline := self.kubelet.next_deadline()) is not None and deadline <= end:
+        while (deadline := self.kubelet.deadline().time_ns) is not None and deadline <= end:
             self.now = max(self.now, deadline)
             self._tick()
         self.now = end
@@ -64,7 +64,7 @@ class Rig:
         return self.pods[f"default/{name}"].status.phase
 
     def _tick(self) -> None:
-        while (deadline := self.kubelet.next_deadline()) is not None and deadline <= self.now:
+        while (deadline := self.kubelet.deadline().time_ns) is not None and deadline <= self.now:
             self._do(self.kubelet.handle(Tick(), self.now))
 
     def _do(self, actions: list[Action]) -> None:

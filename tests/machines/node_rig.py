@@ -20,7 +20,7 @@ from podium.machines.actions import (
     PatchObject,
     Record,
 )
-from podium.machines.machine import Machine
+from podium.machines.machine import Machine, does_watch
 from podium.machines.observations import Answered, Changed, Observation, Problem, Tick
 from podium.requests.actions import carry_out
 from podium.requests.observations import observation_of
@@ -122,7 +122,7 @@ class Rig:
     def rest(self, seconds: float = 100_000) -> None:
         """Let time pass until all are settled, as a simulation without an end does; ``seconds`` at most."""
         end = START_NS + round(seconds * SECOND)
-        while not all(machine.is_settled() for machine in self.machines) or self._ends():
+        while any(machine.deadline().is_news for machine in self.machines) or self._ends():
             next_ns = self._next_ns()
             if next_ns is None:
                 return
@@ -136,6 +136,8 @@ class Rig:
         self.machines[index] = self._make[index]()
         self._inboxes[index].clear()
         for resource in self.store.resources.all():
+            if not does_watch(self.machines[index], resource.name):
+                continue
             for stored in self.store.objects(resource.name):
                 self._inboxes[index].append(Changed(stored.object, stored.raw))
         self.settle()
@@ -163,7 +165,7 @@ class Rig:
         return [end for end in ends if end > self.now]
 
     def _next_ns(self) -> int | None:
-        deadlines = [machine.next_deadline() for machine in self.machines]
+        deadlines = [machine.deadline().time_ns for machine in self.machines]
         return min((time for time in [*deadlines, *self._ends()] if time is not None), default=None)
 
     def _end_pods(self) -> None:
@@ -175,8 +177,9 @@ class Rig:
     def _pump(self) -> None:
         for event in self.store.events_since(self._version):
             self._version = event.version
-            for inbox in self._inboxes:
-                inbox.append(observation_of(event))
+            for machine, inbox in zip(self.machines, self._inboxes, strict=True):
+                if does_watch(machine, event.stored.kind):
+                    inbox.append(observation_of(event))
 
     def _show(self) -> bool:
         for index, inbox in enumerate(self._inboxes):
@@ -187,7 +190,7 @@ class Rig:
 
     def _tick(self) -> bool:
         for index, machine in enumerate(self.machines):
-            deadline = machine.next_deadline()
+            deadline = machine.deadline().time_ns
             if deadline is not None and deadline <= self.now:
                 self._handle(index, Tick())
                 return True

@@ -13,16 +13,16 @@ from podium.machines.actions import (
     Action,
     Record,
 )
-from podium.machines.machine import Machine
+from podium.machines.machine import Machine, does_watch
 from podium.machines.observations import Answered, Changed, Problem, Tick
 from podium.requests.actions import carry_out
 from podium.requests.observations import observation_of
 from podium.requests.router import Router
+from podium.store.api_resource import APIResource
+from podium.store.api_resources import APIResources
 from podium.store.errors import StoreError
-from podium.store.resource import Resource
-from podium.store.resources import Resources
+from podium.store.log.watch_event import WatchEvent
 from podium.store.store import Store
-from podium.store.watch_log import WatchEvent
 from tests.sim.objects import owned, workload
 from tests.store.objects import SECOND, Raw
 from tests.store.objects import pod as plain_pod
@@ -56,9 +56,9 @@ class Rig:
     carried out all the same. ``before_write`` is called before each of them.
     """
 
-    def __init__(self, make: Callable[[], Machine], *objects: Raw, custom: Iterable[Resource] = ()) -> None:
+    def __init__(self, make: Callable[[], Machine], *objects: Raw, custom: Iterable[APIResource] = ()) -> None:
         self.make = make
-        self.store = Store(resources=Resources(custom))
+        self.store = Store(resources=APIResources(custom))
         self.now = START_NS
         self.held: set[str] = set()
         self.problems: list[Problem | None] = []
@@ -106,6 +106,8 @@ class Rig:
         self._coming: list[WatchEvent] = []
         self._version = self.store.version
         for resource in self.store.resources.all():
+            if not does_watch(self.machine, resource.name):
+                continue
             for one in self.store.objects(resource.name):
                 self.carry_out(self.machine.handle(Changed(one.object, one.raw), self.now))
 
@@ -126,7 +128,7 @@ class Rig:
         """Let the controller see and do all that it can at this time."""
         for _ in range(1_000):
             self.see()
-            deadline = self.machine.next_deadline()
+            deadline = self.machine.deadline().time_ns
             if deadline is None or deadline > self.now:
                 return
             self.carry_out(self.machine.handle(Tick(), self.now))
@@ -136,7 +138,7 @@ class Rig:
         """Let time pass, with a tick whenever the controller wants one."""
         end = self.now + round(seconds * SECOND)
         self.settle()
-        while (deadline := self.machine.next_deadline()) is not None and deadline <= end:
+        while (deadline := self.machine.deadline().time_ns) is not None and deadline <= end:
             self.now = deadline
             self.settle()
         self.now = end
@@ -172,7 +174,8 @@ class Rig:
 
     def _show(self, events: Iterable[WatchEvent]) -> None:
         for event in events:
-            self.carry_out(self.machine.handle(observation_of(event), self.now))
+            if does_watch(self.machine, event.stored.kind):
+                self.carry_out(self.machine.handle(observation_of(event), self.now))
 
     def _write(self, action: Action) -> Problem | None:
         self.before_write()

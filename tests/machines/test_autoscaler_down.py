@@ -245,7 +245,7 @@ def test_a_removal_that_fails_again_and_again_does_not_keep_a_simulation_going()
 
     assert sum(BEGUN in one for one in rig.told) == 2
     assert rig.taints("n1") == []
-    assert autoscaler_of(rig).next_deadline() is not None
+    assert autoscaler_of(rig).deadline().time_ns is not None
 
 
 def test_a_pod_that_does_not_end_lets_the_removal_be_taken_back() -> None:

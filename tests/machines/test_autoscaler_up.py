@@ -288,7 +288,7 @@ def test_a_pause_grows_and_a_simulation_does_not_wait_for_it_for_ever() -> None:
     assert "tried again from 2026-01-01T00:05:10Z" in rig.events[1]
 
     rig.rest()
-    assert autoscaler_of(rig).next_deadline() is not None
+    assert autoscaler_of(rig).deadline().time_ns is not None
 
 
 def test_a_node_whose_creation_was_not_answered_is_asked_for_again_and_not_twice() -> None:
@@ -384,12 +384,12 @@ def test_a_crash_between_two_actions_leaves_the_group_within_its_maximum(after: 
 
 def test_an_autoscaler_rests_when_there_is_nothing_to_do() -> None:
     rig = autoscaled()
-    assert autoscaler_of(rig).next_deadline() is None
+    assert autoscaler_of(rig).deadline().time_ns is None
 
     rig.apply(node("n1"), pod("a", node="n1"))
     rig.rest()
 
-    assert autoscaler_of(rig).next_deadline() is None
+    assert autoscaler_of(rig).deadline().time_ns is None
     assert rig.seconds == 10
 
 
@@ -403,7 +403,7 @@ def test_heartbeats_and_other_reports_do_not_wake_it() -> None:
     rig.patch("Node", "n1", {"status": {"conditions": [{**ready[0], "message": "still well"}]}}, status=True)
     rig.patch("Pod", "default/a", {"status": {"conditions": ready}}, status=True)
 
-    assert autoscaler_of(rig).next_deadline() is None
+    assert autoscaler_of(rig).deadline().time_ns is None
 
 
 def _creates(action: Action, group_: str) -> bool:

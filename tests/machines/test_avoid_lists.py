@@ -80,7 +80,7 @@ class Rig:
 
     @property
     def deadline_seconds(self) -> float | None:
-        deadline = self.machine.next_deadline()
+        deadline = self.machine.deadline().time_ns
         return None if deadline is None else deadline / SECOND
 
 
@@ -231,7 +231,7 @@ def test_a_patch_that_fails_is_sent_again_later_each_time(problem: Problem) -> N
         delays.append((rig.deadline_seconds or 0) - rig.now / SECOND)
 
     assert delays == [1, 2, 4]
-    assert rig.machine.is_settled()
+    assert not rig.machine.deadline().is_news
 
 
 def test_the_failure_of_an_old_patch_says_nothing_about_a_newer_list() -> None:
@@ -268,11 +268,11 @@ def test_lists_that_cannot_be_read_are_left_alone() -> None:
 
 def test_it_is_settled_though_entries_will_run_out() -> None:
     rig = Rig(WEB, node(evicted("web", 0)))
-    assert not rig.machine.is_settled()
+    assert rig.machine.deadline().is_news
 
     rig.at(1)
 
-    assert rig.machine.is_settled()
+    assert not rig.machine.deadline().is_news
 
 
 BIG = Pod(metadata=ObjectMeta(name="big", namespace="shop", uid="uid-big"))

@@ -220,8 +220,8 @@ def test_what_comes_again_and_again_keeps_no_simulation_going() -> None:
     rig = rig_of(cron())
     rig.pass_to(10 * MINUTE)
 
-    assert rig.machines[0].is_settled()
-    assert rig.machines[0].next_deadline() is not None
+    assert not rig.machines[0].deadline().is_news
+    assert rig.machines[0].deadline().time_ns is not None
 
 
 def test_one_that_is_deleted_leaves_nothing_behind() -> None:
@@ -231,4 +231,4 @@ def test_one_that_is_deleted_leaves_nothing_behind() -> None:
     rig.delete("CronJob", "sum")
 
     assert jobs(rig) == []
-    assert rig.machines[0].next_deadline() is None
+    assert rig.machines[0].deadline().time_ns is None

@@ -74,7 +74,7 @@ def test_a_workload_without_a_budget_gets_one_of_its_own(kind: str) -> None:
             "blockOwnerDeletion": True,
         }
     ]
-    assert rig.machine.is_settled()
+    assert not rig.machine.deadline().is_news
 
 
 def test_parts_of_workloads_and_what_ends_get_none() -> None:
@@ -156,7 +156,7 @@ def test_what_else_the_policy_says_is_no_work() -> None:
     rig.put(policy(ANY, caps=[{"component": "drain", "max": "5/1h"}]))
     rig.see()
 
-    assert rig.machine.next_deadline() is None
+    assert rig.machine.deadline().time_ns is None
 
 
 def test_a_budget_follows_its_workload() -> None:
@@ -411,7 +411,7 @@ def test_what_changes_no_budget_is_no_work() -> None:
 
     rig.see()
 
-    assert rig.machine.next_deadline() is None
+    assert rig.machine.deadline().time_ns is None
 
 
 # Writes that fail, and crashes
@@ -424,15 +424,15 @@ def test_a_creation_that_fails_is_tried_again_and_made_once(problem: Problem) ->
 
     rig.settle()
     # What was carried out without an answer is seen.
-    assert rig.machine.is_settled() is (problem is NO_ANSWER)
-    assert rig.machine.next_deadline() == (None if problem is NO_ANSWER else rig.now + SECOND)
+    assert rig.machine.deadline().is_news is not (problem is NO_ANSWER)
+    assert rig.machine.deadline().time_ns == (None if problem is NO_ANSWER else rig.now + SECOND)
     rig.wait(1)
-    assert rig.machine.is_settled() is (problem is not UNAVAILABLE)
+    assert rig.machine.deadline().is_news is not (problem is not UNAVAILABLE)
     rig.wait(600)
 
     assert list(budgets(rig)) == ["web-default"]
-    assert rig.machine.next_deadline() is None
-    assert rig.machine.is_settled()
+    assert rig.machine.deadline().time_ns is None
+    assert not rig.machine.deadline().is_news
 
 
 @pytest.mark.parametrize("problem", [NO_ANSWER, UNAVAILABLE, CONFLICT])
@@ -496,4 +496,4 @@ def test_what_is_told_twice_changes_nothing() -> None:
         one = rig.store.get(kind, key)
         rig.machine.handle(Changed(one.object, one.raw), rig.now)
 
-    assert rig.machine.next_deadline() is None
+    assert rig.machine.deadline().time_ns is None

@@ -176,14 +176,14 @@ def test_what_was_begun_counts_until_the_api_shows_it_and_only_once() -> None:
 def test_the_cap_is_no_reason_to_call_it_a_day() -> None:
     """A simulation that is quiet but for it goes on to the next token."""
     driver = full(1, policy("1/1h", full_after=HOUR))
-    assert driver.scheduler.is_settled()
+    assert not driver.scheduler.deadline().is_news
     driver.see(high(0))
     begun(driver)
-    assert not driver.scheduler.is_settled()
+    assert driver.scheduler.deadline().is_news
 
     driver.miss(high(0))
 
-    assert driver.scheduler.is_settled()
+    assert not driver.scheduler.deadline().is_news
 
 
 def test_without_a_policy_there_is_no_cap() -> None:

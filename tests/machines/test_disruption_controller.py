@@ -10,8 +10,8 @@ from podium.machines.actions import Record
 from podium.machines.disruption.budget import Budget
 from podium.machines.disruption.disruption_controller import DisruptionController
 from podium.machines.observations import Changed, Gone, Tick
+from podium.store.api_resource import APIResource
 from podium.store.errors import StoreError
-from podium.store.resource import Resource
 from tests.machines.store_rig import UNREADY, WEB, Rig, pod, replica_set
 from tests.sim.objects import budget, job, owned, workload
 from tests.store.objects import SECOND, Raw, disruption_policy
@@ -157,7 +157,7 @@ def test_pods_may_get_another_controller() -> None:
 
 @pytest.mark.upstream(57)
 def test_custom_resources_scale_by_their_replicas() -> None:
-    kind = Resource(group="example.com", kind="Crd", plural="crds", namespaced=True, is_custom=True)
+    kind = APIResource(group="example.com", kind="Crd", plural="crds", namespaced=True, is_custom=True)
     raw = {**workload("Crd", "resource", 4, uid="crd"), "apiVersion": "example.com/v1"}
     pods = (pod(f"web-{number}", owner=raw) for number in range(4))
     rig = rig_of(budget("pdb", maxUnavailable=2), raw, *pods, custom=[kind])
@@ -169,7 +169,7 @@ def test_custom_resources_scale_by_their_replicas() -> None:
 
 @pytest.mark.parametrize("replicas", [None, "4", True])
 def test_custom_resources_without_a_number_of_replicas_have_no_scale(replicas: Any) -> None:
-    kind = Resource(group="example.com", kind="Crd", plural="crds", namespaced=True, is_custom=True)
+    kind = APIResource(group="example.com", kind="Crd", plural="crds", namespaced=True, is_custom=True)
     raw = {**workload("Crd", "resource", 4, uid="crd"), "apiVersion": "example.com/v1"}
     rig = rig_of(budget("pdb", maxUnavailable=2), raw, pod("a", owner=raw), custom=[kind])
 
@@ -437,7 +437,7 @@ def test_the_status_shows_what_a_rate_has_left_as_tokens_come_back() -> None:
     assert not rig.evict("web-2")
     rig.settle()
     assert status(rig)["disruptionRate"]["available"] == 0
-    assert rig.machine.is_settled()
+    assert not rig.machine.deadline().is_news
 
     rig.wait(30 * 60 - 1)
     assert status(rig)["disruptionRate"]["available"] == 0
@@ -445,7 +445,7 @@ def test_the_status_shows_what_a_rate_has_left_as_tokens_come_back() -> None:
     assert status(rig)["disruptionRate"] == {"max": "2/1h", "available": 1, "fullTime": "2026-01-01T13:00:00Z"}
     rig.wait(30 * 60)
     assert status(rig)["disruptionRate"]["available"] == 2
-    assert rig.machine.next_deadline() is None
+    assert rig.machine.deadline().time_ns is None
 
 
 def test_a_rate_is_a_limit_of_its_own() -> None:
@@ -472,7 +472,7 @@ def test_a_rate_comes_and_goes_and_changes_with_its_annotation() -> None:
     rig.sync(budget("pdb", minAvailable=0))
 
     assert "disruptionRate" not in status(rig)
-    assert rig.machine.next_deadline() is None
+    assert rig.machine.deadline().time_ns is None
 
 
 # What it costs
@@ -506,7 +506,7 @@ def test_news_of_other_things_is_no_work() -> None:
     rig.put(pod("b", labels={}))
     rig.see()
 
-    assert rig.machine.next_deadline() is None
+    assert rig.machine.deadline().time_ns is None
     assert len(rig.told) == written
 
 
@@ -514,12 +514,12 @@ def test_a_budget_that_goes_is_forgotten() -> None:
     rate = {"max": "1/1h", "available": 0, "fullTime": "2026-01-01T12:10:00Z"}
     accepted = {"disruptedPods": {"a": "2026-01-01T12:00:00Z"}, "disruptionRate": rate}
     rig = rig_of({**rated("1/1h"), "status": accepted}, pod("a"))
-    assert rig.machine.next_deadline() == rig.now + 120 * SECOND
+    assert rig.machine.deadline().time_ns == rig.now + 120 * SECOND
 
     rig.delete("PodDisruptionBudget", "pdb")
     rig.settle()
 
-    assert rig.machine.next_deadline() is None
+    assert rig.machine.deadline().time_ns is None
     rig.sync(pod("a", ready=False))
     assert len(rig.told) == 1
 

@@ -110,16 +110,16 @@ def test_a_write_that_fails_for_no_visible_reason_is_made_again_after_a_while(pr
     rig.problems = [problem, problem, None]
 
     rig.settle()
-    assert not rig.machine.is_settled()
-    assert rig.machine.next_deadline() == rig.now + SECOND
+    assert rig.machine.deadline().is_news
+    assert rig.machine.deadline().time_ns == rig.now + SECOND
     rig.wait(1)
-    assert rig.machine.is_settled() is (problem is REFUSED)
-    assert rig.machine.next_deadline() == rig.now + 2 * SECOND
+    assert rig.machine.deadline().is_news is not (problem is REFUSED)
+    assert rig.machine.deadline().time_ns == rig.now + 2 * SECOND
     rig.wait(2)
 
     assert allowed(rig) == 1
-    assert rig.machine.next_deadline() is None
-    assert rig.machine.is_settled()
+    assert rig.machine.deadline().time_ns is None
+    assert not rig.machine.deadline().is_news
 
 
 def test_the_status_of_a_budget_that_is_not_there_is_not_written_again() -> None:
@@ -128,20 +128,20 @@ def test_the_status_of_a_budget_that_is_not_there_is_not_written_again() -> None
 
     rig.settle()
 
-    assert rig.machine.next_deadline() is None
+    assert rig.machine.deadline().time_ns is None
 
 
 def test_after_a_failure_that_another_controller_has_made_good_nothing_is_left_to_do() -> None:
     rig = Rig(DisruptionController, budget("pdb", minAvailable=0), pod("a"))
     rig.problems = [UNAVAILABLE]
     rig.settle()
-    assert not rig.machine.is_settled()
+    assert rig.machine.deadline().is_news
 
     (write,) = [action for action, _ in rig.writes if isinstance(action, ReplaceStatus)]
     rig.store.update_status(write.raw)
     rig.settle()
 
-    assert rig.machine.is_settled()
+    assert not rig.machine.deadline().is_news
     rig.wait(600)
     assert len(rig.writes) == 1
 
@@ -158,7 +158,7 @@ def test_a_write_without_an_answer_is_not_taken_for_done_or_undone() -> None:
     rig.wait(600)
 
     assert len(rig.writes) == 2
-    assert rig.machine.next_deadline() is None
+    assert rig.machine.deadline().time_ns is None
 
 
 def test_an_answer_that_comes_after_the_next_version_changes_nothing() -> None:
@@ -170,7 +170,7 @@ def test_an_answer_that_comes_after_the_next_version_changes_nothing() -> None:
 
     rig.machine.handle(Answered(write, CONFLICT), rig.now)
 
-    assert rig.machine.next_deadline() is None
+    assert rig.machine.deadline().time_ns is None
     rig.carry_out([second])
     rig.settle()
     assert allowed(rig) == 0
@@ -213,7 +213,7 @@ def test_f5_an_eviction_counts_until_its_pod_is_seen_terminating() -> None:
 def test_f5_a_pod_that_is_not_deleted_after_all_gives_its_unit_back_after_two_minutes() -> None:
     rig = rig_of(with_note("a", minAvailable=1), pod("a"), pod("b"))
     assert allowed(rig) == 0
-    assert not rig.machine.is_settled()
+    assert rig.machine.deadline().is_news
 
     rig.wait(119)
     assert allowed(rig) == 0
@@ -221,7 +221,7 @@ def test_f5_a_pod_that_is_not_deleted_after_all_gives_its_unit_back_after_two_mi
 
     assert allowed(rig) == 1
     assert noted(rig) == []
-    assert rig.machine.is_settled()
+    assert not rig.machine.deadline().is_news
 
 
 def test_f5_an_eviction_of_a_pod_that_was_never_seen_counts() -> None:
@@ -245,7 +245,7 @@ def test_f5_an_eviction_of_a_pod_that_was_never_seen_counts() -> None:
 def test_notes_without_effect_do_not_keep_the_controller_busy() -> None:
     rig = rig_of(with_note("unseen", minAvailable=1), pod("a"))
 
-    assert rig.machine.is_settled()
+    assert not rig.machine.deadline().is_news
     rig.wait(120)
     assert noted(rig) == []
 

@@ -114,7 +114,7 @@ def test_one_pod_that_may_not_go_keeps_all_of_them_and_the_node_stays_cordoned()
         ("default/web-1", "waiting", ""),
     ]
     assert rig.told == ["0 patch n1: cordoned"]
-    assert drain_of(rig).next_deadline() is None
+    assert drain_of(rig).deadline().time_ns is None
 
 
 def test_force_evicts_pods_without_a_controller() -> None:
@@ -165,7 +165,7 @@ def test_the_pods_of_a_node_that_goes_before_it_is_cordoned_are_evicted_all_the_
     rig.delete("Node", "n1")
 
     assert rig.told == ["0 patch n1: cordoned (500)", "0 evict web-1"]
-    assert drain_of(rig).next_deadline() != 0
+    assert drain_of(rig).deadline().time_ns != 0
 
 
 def test_a_refused_eviction_is_repeated_every_5_seconds_until_the_budget_allows_it() -> None:
@@ -208,7 +208,7 @@ def test_a_drain_is_blocked_and_settled_while_every_pod_left_is_refused_again_an
     rig = draining(pod("web-1", node="n1", labels={"app": "web"}), budget("web", 0, app="web"), pod("web-2", node="n1"))
 
     assert state(rig) == "running"
-    assert not drain_of(rig).is_settled()
+    assert drain_of(rig).deadline().is_news
 
     rig.rest()
 
@@ -216,17 +216,17 @@ def test_a_drain_is_blocked_and_settled_while_every_pod_left_is_refused_again_an
     assert state(rig) == "blocked"
     assert (blocked.pod, blocked.state, gone.pod) == ("default/web-1", "waiting", "default/web-2")
     assert "disruption budget web" in blocked.reason
-    assert drain_of(rig).next_deadline() is not None
+    assert drain_of(rig).deadline().time_ns is not None
 
 
 def test_a_blocked_drain_has_hope_again_when_a_budget_changes() -> None:
     rig = draining(pod("web-1", node="n1", labels={"app": "web"}), budget("web", 0, app="web"))
     rig.rest()
-    assert drain_of(rig).is_settled()
+    assert not drain_of(rig).deadline().is_news
 
     rig.allow("web", 1)
 
-    assert not drain_of(rig).is_settled()
+    assert drain_of(rig).deadline().is_news
     rig.rest()
     assert state(rig) == "drained"
 
@@ -238,13 +238,13 @@ def test_a_blocked_drain_has_hope_again_when_one_of_its_pods_has_left() -> None:
         budget("web", 0, app="web"),
     )
     rig.rest()
-    assert drain_of(rig).is_settled()
+    assert not drain_of(rig).deadline().is_news
 
     rig.store.delete("Pod", "default/web-2", now=rig.now, grace_seconds=0)
     rig.settle()
 
     assert standing(rig) == {"web-1": "waiting", "web-2": "gone"}
-    assert not drain_of(rig).is_settled()
+    assert drain_of(rig).deadline().is_news
 
 
 def test_a_drain_gives_up_when_its_time_is_up_and_asks_for_no_more() -> None:
@@ -253,7 +253,7 @@ def test_a_drain_gives_up_when_its_time_is_up_and_asks_for_no_more() -> None:
 
     assert (state(rig), rig.seconds) == ("timed-out", 12)
     assert Counter(rig.told)["10 evict web-1 (429)"] == 1
-    assert drain_of(rig).next_deadline() is None
+    assert drain_of(rig).deadline().time_ns is None
 
 
 def test_a_drain_may_delete_pods_past_their_budgets_and_shorten_their_grace_periods() -> None:

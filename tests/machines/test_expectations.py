@@ -1,5 +1,6 @@
 """What controllers wait to see."""
 
+from podium.machines.deadlines import NEVER
 from podium.machines.workloads.expectations import Expectations
 
 TIMEOUT = 300 * 10**9
@@ -44,7 +45,7 @@ def test_to_expect_nothing_is_to_wait_for_nothing() -> None:
     expectations.expect_creations("web", 0, now=0)
 
     assert expectations.are_met("web")
-    assert expectations.next_time() is None
+    assert expectations.deadline() is NEVER
 
 
 def test_what_is_never_seen_is_given_up_five_minutes_after_the_last_was_asked_for() -> None:
@@ -53,14 +54,14 @@ def test_what_is_never_seen_is_given_up_five_minutes_after_the_last_was_asked_fo
     expectations.expect("db", "a", now=1)
     expectations.expect("web", "b", now=2)
 
-    assert expectations.next_time() == TIMEOUT + 1
+    assert expectations.deadline().time_ns == TIMEOUT + 1
     assert expectations.take_expired(TIMEOUT) is None
     assert expectations.take_expired(TIMEOUT + 1) == "db"
     assert expectations.take_expired(TIMEOUT + 1) is None
     assert expectations.take_expired(TIMEOUT + 2) == "web"
 
     assert expectations.are_met("web")
-    assert expectations.next_time() is None
+    assert expectations.deadline() is NEVER
 
 
 def test_of_what_is_forgotten_nothing_is_expected() -> None:

@@ -258,7 +258,7 @@ def test_a_deadline_that_was_met_wakes_nobody() -> None:
 
     rig.end(*rig.active(), phase="Succeeded")
 
-    assert rig.machines[0].next_deadline() is None
+    assert rig.machines[0].deadline().time_ns is None
 
 
 def test_a_pod_that_was_deleted_has_failed_and_is_replaced_while_it_is_still_terminating() -> None:
@@ -320,13 +320,13 @@ def test_disruptions_for_ever_do_not_keep_it_from_being_settled() -> None:
     rules = [{"action": "Ignore", "onPodConditions": [{"type": "DisruptionTarget"}]}]
     rig = rig_of(job(podFailurePolicy={"rules": rules}))
     for _ in range(9):
-        assert not rig.machines[0].next_deadline()
+        assert not rig.machines[0].deadline().time_ns
         rig.end(*rig.active(), condition="DisruptionTarget")
-        if rig.machines[0].is_settled():
+        if not rig.machines[0].deadline().is_news:
             break
         rig.skip()
 
-    assert rig.machines[0].is_settled()
+    assert not rig.machines[0].deadline().is_news
     rig.skip()
     assert len(rig.active()) == 1
 
@@ -577,4 +577,4 @@ def test_nothing_is_written_when_nothing_has_changed() -> None:
     rig.rest()
 
     assert rig.actions == []
-    assert rig.machines[0].is_settled()
+    assert not rig.machines[0].deadline().is_news

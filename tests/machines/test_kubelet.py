@@ -98,7 +98,7 @@ def test_a_reading_from_before_the_end_does_not_start_a_pod_again() -> None:
 
     assert kubelet.handle(Changed(replace(one, metadata=replace(one.metadata, labels={"new": "yes"}))), 0) == []
     assert kubelet.handle(Tick(), 0) == []
-    assert kubelet.next_deadline() is None
+    assert kubelet.deadline().time_ns is None
 
 
 @pytest.mark.failure(65)
@@ -403,7 +403,7 @@ def test_a_node_with_nobody_to_evict_waits_for_a_change() -> None:
 
     rig.show(pod("critical", priority=CRITICAL, annotations={"memory-usage": "5Gi"}))
 
-    assert rig.kubelet.next_deadline() is None
+    assert rig.kubelet.deadline().time_ns is None
 
 
 # Nodes
@@ -479,7 +479,7 @@ def test_a_pod_that_is_gone_needs_no_report() -> None:
 
     rig.show(pod("a"))
 
-    assert rig.kubelet.next_deadline() is None
+    assert rig.kubelet.deadline().time_ns is None
 
 
 @pytest.mark.parametrize("code", [400, 403, 422])
@@ -489,7 +489,7 @@ def test_what_is_refused_is_sent_again_and_is_nothing_to_wait_for(code: int) -> 
 
     rig.show(pod("a"))
     rig.pass_to(2)
-    assert rig.kubelet.is_settled()
+    assert not rig.kubelet.deadline().is_news
     rig.problem = None
     rig.pass_to(100)
 

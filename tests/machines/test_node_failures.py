@@ -11,6 +11,7 @@ from podium.machines.machine import Machine
 from podium.machines.nodes.node_lifecycle import NodeLifecycle
 from podium.machines.nodes.pod_garbage import PodGarbageCollector
 from podium.machines.nodes.taint_eviction import TaintEviction
+from podium.machines.observations import ContainersExited, NodeStarted
 from tests.machines.cluster_rig import BROKEN, Rig
 from tests.store.objects import SECOND, Raw, node, pod
 
@@ -215,9 +216,13 @@ def test_containers_of_a_node_that_is_down_cannot_be_let_exit() -> None:
     assert isinstance(stored, Pod)
 
     rig.fail("n1")
-    assert not kubelet.finish(stored, rig.now)
+    assert not kubelet.is_running(stored)
+    assert kubelet.handle(ContainersExited("n1", stored.metadata.uid), rig.now) == []
     rig.recover("n1")
-    assert kubelet.finish(stored, rig.now)
+    assert kubelet.is_running(stored)
+    kubelet.handle(ContainersExited("n1", stored.metadata.uid), rig.now)
+    rig.settle()
+    assert rig.pods()["a"] == "Succeeded"
 
 
 def test_restarts_are_counted_though_nobody_has_seen_the_last_one() -> None:
@@ -233,10 +238,8 @@ def test_restarts_are_counted_though_nobody_has_seen_the_last_one() -> None:
 
 def test_to_recover_a_node_that_was_not_down_changes_nothing() -> None:
     rig = rig_of(pod("a", node="n1"))
-    kubelet = rig.places[0].machine
-    assert isinstance(kubelet, Kubelet)
 
-    kubelet.recover_node("n1", rig.now)
+    rig.places[0].inbox.append(NodeStarted("n1"))
     rig.pass_to(10)
 
     assert rig.told == ["0 Running ready a"]

@@ -207,7 +207,7 @@ def test_nobody_makes_volumes_of_a_class_without_provisioner() -> None:
     rig = Volumes(claim(), storage_class("kubernetes.io/no-provisioner"), node("n1"))
 
     assert "volumeName" not in rig.bind("").raw["spec"]
-    assert rig.machine.next_deadline() is None
+    assert rig.machine.deadline().time_ns is None
 
 
 def test_a_claim_that_no_scheduler_has_looked_at_is_left_alone() -> None:

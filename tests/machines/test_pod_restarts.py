@@ -159,11 +159,11 @@ def test_a_crash_loop_is_settled_once_it_has_been_seen_to_be_one() -> None:
 
     for second in (1, 6, 12, 21):
         rig.pass_to(second)
-        settled.append(place.machine.is_settled())
+        settled.append(not place.machine.deadline().is_news)
 
     assert settled == [False, False, True, True]
     rig.delete("Pod", "a", grace=4)
-    assert not place.machine.is_settled()
+    assert place.machine.deadline().is_news
 
 
 def test_the_back_off_begins_anew_after_ten_minutes_of_running() -> None:

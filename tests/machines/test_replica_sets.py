@@ -227,7 +227,7 @@ def test_a_creation_that_was_not_carried_out_is_tried_again() -> None:
     rig.fault = failing(CreateObject, UNSENT, times=2)
 
     rig.apply(web(1))
-    assert not rig.machines[0].is_settled()
+    assert rig.machines[0].deadline().is_news
     rig.rest()
 
     assert rig.told == ["0 create web- (Timeout)", "1 create web- (Timeout)", "3 create web-"]
@@ -240,8 +240,8 @@ def test_a_refused_creation_is_tried_again_with_one_pod_after_a_growing_wait() -
 
     assert len(rig.active()) == 1
     assert rig.told == [f"{seconds} create web- (Forbidden)" for seconds in (1, 3, 7)]
-    assert rig.machines[0].is_settled()
-    assert rig.machines[0].next_deadline() is not None
+    assert not rig.machines[0].deadline().is_news
+    assert rig.machines[0].deadline().time_ns is not None
 
 
 def test_a_refusal_stands_in_the_status_until_the_pods_are_there() -> None:
@@ -332,11 +332,11 @@ def test_pods_that_end_at_once_for_ever_do_not_keep_it_from_being_settled() -> N
     rig = rig_of(web(1), runs=False)
     for _ in range(11):
         rig.end(*rig.active())
-        if rig.machines[0].is_settled():
+        if not rig.machines[0].deadline().is_news:
             break
         rig.skip()
 
-    assert rig.machines[0].is_settled()
+    assert not rig.machines[0].deadline().is_news
     assert rig.told[-1] == "811 create web-"
 
 
@@ -424,8 +424,8 @@ def test_nothing_is_written_when_nothing_has_changed() -> None:
     rig.rest()
 
     assert rig.actions == []
-    assert rig.machines[0].is_settled()
-    assert rig.machines[0].next_deadline() is None
+    assert not rig.machines[0].deadline().is_news
+    assert rig.machines[0].deadline().time_ns is None
 
 
 def test_pods_that_are_refused_are_told_to_their_workload_once_at_a_time() -> None:

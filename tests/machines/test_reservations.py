@@ -4,9 +4,9 @@ from typing import Any
 
 from podium.api.codec import decode
 from podium.api.meta import Kubernetes
-from podium.machines.actions import ReserveClaim
+from podium.machines.actions import Bind, ReserveClaim
 from tests.devices import claim, device, device_class, devices_of, request, using
-from tests.machines.driving import NO_ANSWER, REFUSED, Driver, all_of, the
+from tests.machines.driving import CONFLICT, NO_ANSWER, REFUSED, Driver, all_of, the
 from tests.store.objects import node, pod
 
 
@@ -46,3 +46,18 @@ def test_a_refusal_that_passes_says_nothing_of_the_request_before_it_that_had_no
     assert not all_of(ReserveClaim, driver.tick())
     driver.wait(1)
     assert the(ReserveClaim, driver.tick()) == reserve
+
+
+def test_a_reading_from_before_a_claim_was_let_go_does_not_spare_its_reservation() -> None:
+    driver, reserve = reserving()
+    driver.answer(reserve, CONFLICT)
+    assert reserve.allocation is not None
+    user = {"resource": "pods", "name": "a", "uid": reserve.pod_uid}
+    reserved = {"allocation": dict(reserve.allocation), "reservedFor": [user]}
+
+    driver.see(read({**claim("c", request()), "status": reserved}))
+    driver.wait(2)
+    again = the(ReserveClaim, driver.tick())
+
+    assert (again.claim, again.allocation) == ("default/c", None)
+    assert the(Bind, driver.answer(again)).pod == "default/a"

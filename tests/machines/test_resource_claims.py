@@ -57,7 +57,7 @@ def test_a_claim_is_made_from_a_template_and_the_pod_is_told_its_name() -> None:
 def test_a_pod_waits_for_its_template() -> None:
     rig = rig_of(using(user("web"), template="gpu"))
     assert rig.writes == []
-    assert rig.machine.is_settled()
+    assert not rig.machine.deadline().is_news
 
     rig.sync(claim_template("gpu"))
 
@@ -86,7 +86,7 @@ def test_a_claim_that_was_made_and_is_shown_late_is_not_made_again_for_a_minute(
     machine.handle(Answered(action), 0)
 
     assert machine.handle(Tick(), 0) == []
-    assert machine.next_deadline() == 60 * SECOND
+    assert machine.deadline().time_ns == 60 * SECOND
     assert machine.handle(Tick(), 60 * SECOND) == [action]
 
 
@@ -97,7 +97,7 @@ def test_what_fails_is_tried_again() -> None:
     rig.wait(60)
 
     assert "resourceClaimStatuses" in rig.get("Pod", "web")["status"]
-    assert rig.machine.is_settled()
+    assert not rig.machine.deadline().is_news
 
 
 def test_the_last_pod_to_end_frees_the_claim() -> None:

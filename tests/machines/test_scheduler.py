@@ -56,16 +56,16 @@ class TestWhoIsAttempted:
 
     def test_it_is_settled_when_no_pod_is_about_to_be_attempted(self) -> None:
         driver = Driver(N1)
-        assert driver.scheduler.is_settled()
+        assert not driver.scheduler.deadline().is_news
 
         driver.see(HUGE)
-        assert not driver.scheduler.is_settled()
+        assert driver.scheduler.deadline().is_news
         driver.tick()
-        assert driver.scheduler.is_settled()
+        assert not driver.scheduler.deadline().is_news
 
         driver.see(node("larger", cpu=100))
         assert driver.where(HUGE) is Place.BACKOFF
-        assert not driver.scheduler.is_settled()
+        assert driver.scheduler.deadline().is_news
 
     @pytest.mark.upstream(47)
     def test_pods_of_other_schedulers_are_no_business_of_ours_but_take_their_room(self) -> None:

@@ -8,14 +8,14 @@ def test_what_is_due_once_unsettles_until_it_is_taken_or_taken_back() -> None:
     deadlines: SettlingDeadlines[str] = SettlingDeadlines()
     deadlines.set("a", 5)
     deadlines.set("b", 7)
-    assert not deadlines.is_settled()
+    assert deadlines.deadline().is_news
 
     assert deadlines.take_due(5) == "a"
-    assert not deadlines.is_settled()
+    assert deadlines.deadline().is_news
     deadlines.set("b", None)
 
-    assert deadlines.is_settled()
-    assert deadlines.next_time() is None
+    assert not deadlines.deadline().is_news
+    assert deadlines.deadline().time_ns is None
 
 
 def test_what_recurs_is_due_all_the_same() -> None:
@@ -24,8 +24,8 @@ def test_what_recurs_is_due_all_the_same() -> None:
 
     deadlines.set("a", 9, recurs=True)
 
-    assert deadlines.is_settled()
-    assert deadlines.next_time() == 9
+    assert not deadlines.deadline().is_news
+    assert deadlines.deadline().time_ns == 9
     assert deadlines.take_due(8) is None
     assert deadlines.take_due(9) == "a"
 
@@ -35,4 +35,4 @@ def test_what_comes_after_the_last_time_that_there_is_unsettles_nobody() -> None
 
     deadlines.set("a", MAX_TIME_NS + 1)
 
-    assert deadlines.is_settled()
+    assert not deadlines.deadline().is_news

@@ -439,4 +439,4 @@ def test_nothing_is_written_when_nothing_has_changed() -> None:
     rig.rest()
 
     assert rig.actions == []
-    assert rig.machines[0].is_settled()
+    assert not rig.machines[0].deadline().is_news

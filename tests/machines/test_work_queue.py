@@ -24,12 +24,12 @@ def test_what_may_pass_is_waited_for_however_often_it_has_failed(failure: Answer
     queue: WorkQueue[str] = WorkQueue()
 
     for _ in range(3):
-        now = queue.next_time() or 0
+        now = queue.deadline().time_ns or 0
         queue.take(now)
         queue.answer("a", failure, now)
 
-    assert not queue.is_settled()
-    assert queue.next_time() == 7 * SECOND
+    assert queue.deadline().is_news
+    assert queue.deadline().time_ns == 7 * SECOND
 
 
 @pytest.mark.parametrize("code", REFUSALS)
@@ -37,11 +37,11 @@ def test_what_was_refused_twice_is_tried_again_and_is_nothing_to_wait_for(code: 
     queue: WorkQueue[str] = WorkQueue()
 
     queue.answer("a", answered(code), 0)
-    assert not queue.is_settled()
+    assert queue.deadline().is_news
     assert queue.take(SECOND) == "a"
     queue.answer("a", answered(code), SECOND)
 
-    assert queue.is_settled()
+    assert not queue.deadline().is_news
     assert queue.take(3 * SECOND - 1) is None
     assert queue.take(3 * SECOND) == "a"
 
@@ -51,8 +51,8 @@ def test_what_is_gone_is_not_tried_again() -> None:
 
     queue.answer("a", answered(404), 0)
 
-    assert queue.next_time() is None
-    assert queue.is_settled()
+    assert queue.deadline().time_ns is None
+    assert not queue.deadline().is_news
 
 
 def test_the_first_failure_after_a_success_waits_as_the_first() -> None:
@@ -63,7 +63,7 @@ def test_the_first_failure_after_a_success_waits_as_the_first() -> None:
     queue.answer("a", answered(0), SECOND)
 
     queue.answer("a", answered(500), 2 * SECOND)
-    assert queue.next_time() == 3 * SECOND
+    assert queue.deadline().time_ns == 3 * SECOND
 
 
 def test_a_success_does_not_take_back_what_else_has_failed_for_the_key() -> None:
@@ -90,7 +90,7 @@ def test_a_server_that_asks_for_a_wait_gets_it() -> None:
 
     queue.answer("a", answered(503, 20 * SECOND), 0)
 
-    assert queue.next_time() == 20 * SECOND
+    assert queue.deadline().time_ns == 20 * SECOND
 
 
 def test_what_is_forgotten_is_not_looked_at() -> None:
@@ -100,8 +100,8 @@ def test_what_is_forgotten_is_not_looked_at() -> None:
 
     queue.forget("a")
 
-    assert queue.next_time() is None
-    assert queue.is_settled()
+    assert queue.deadline().time_ns is None
+    assert not queue.deadline().is_news
 
 
 def test_what_is_to_be_looked_at_is_not_settled() -> None:
@@ -109,4 +109,4 @@ def test_what_is_to_be_looked_at_is_not_settled() -> None:
 
     queue.add("a")
 
-    assert not queue.is_settled()
+    assert queue.deadline().is_news

@@ -9,14 +9,14 @@ from typing import Any
 from podium.api.meta import Raw
 from podium.api.pod import Pod
 from podium.machines.actions import Action, CreateObject, DeleteObject, Record
-from podium.machines.machine import Machine
+from podium.machines.machine import Machine, does_watch
 from podium.machines.observations import Answered, Changed, Gone, Problem, Tick
 from podium.requests.actions import carry_out
 from podium.requests.observations import observation_of
 from podium.requests.router import Router
-from podium.store.garbage import GarbageCollector
+from podium.store.controllers.garbage import GarbageCollector
+from podium.store.log.watch_event import WatchEvent
 from podium.store.store import Store
-from podium.store.watch_log import WatchEvent
 
 SECOND = 10**9
 # 2026-01-01T00:00:00Z
@@ -203,7 +203,8 @@ class Rig:
         for event in missed:
             self.unseen[index].setdefault(event.stored.kind, deque()).append(event)
         for _, stored in sorted(found.items(), key=lambda item: item[0]):
-            self._handle(index, Changed(stored.object, stored.raw))
+            if does_watch(self.machines[index], stored.kind):
+                self._handle(index, Changed(stored.object, stored.raw))
 
     def show(self, kind: str | None = None, count: int = _MANY, index: int = 0) -> None:
         """A controller sees the next changes of a kind, or for None of all, and gets the answers that are due."""
@@ -237,7 +238,7 @@ class Rig:
         """Let the controllers act that want to; whether any did."""
         did = False
         for index, machine in enumerate(self.machines):
-            deadline = machine.next_deadline()
+            deadline = machine.deadline().time_ns
             if deadline is not None and deadline <= self.now:
                 did = True
                 self._handle(index, Tick())
@@ -246,7 +247,7 @@ class Rig:
     # Within
 
     def _next_deadline(self) -> int | None:
-        deadlines = (machine.next_deadline() for machine in self.machines)
+        deadlines = (machine.deadline().time_ns for machine in self.machines)
         return min((deadline for deadline in deadlines if deadline is not None), default=None)
 
     def _is_anything_unseen(self) -> bool:
@@ -261,7 +262,8 @@ class Rig:
                 kinds.setdefault(event.stored.kind, deque()).append(event)
 
     def _see(self, index: int, event: WatchEvent) -> None:
-        self._handle(index, observation_of(event))
+        if does_watch(self.machines[index], event.stored.kind):
+            self._handle(index, observation_of(event))
 
     def _handle(self, index: int, observation: Changed | Gone | Answered | Tick) -> None:
         for action in self.machines[index].handle(observation, self.now):

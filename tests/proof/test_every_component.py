@@ -10,11 +10,11 @@ from dataclasses import dataclass
 
 import pytest
 
+from podium.driver.component import Component
 from podium.machines.disruption.disruption_controller import DisruptionController
 from podium.machines.disruption.drain import Drain
 from podium.machines.workloads.resource_claims import ResourceClaims
 from podium.machines.workloads.workload_controller import WorkloadController
-from podium.sim.component import Component
 from podium.sim.simulation import Simulation
 from tests import devices
 from tests.proof.failures.bugs import Bug, fails, instead, nothing

@@ -14,10 +14,10 @@ import pytest
 from podium.api.meta import Kubernetes
 from podium.app.bench.driver import BenchDriver
 from podium.cluster import matchers, nodes
+from podium.driver.component import Component
 from podium.machines.observations import Changed, Gone
 from podium.machines.scheduling.scheduler import Scheduler
 from podium.plugins.dynamic_resources import selectors
-from podium.sim.component import Component
 from podium.sim.simulation import Simulation
 from tests import builders as build
 from tests.proof.rounds import AUTOSCALER, BASE, ROUND_S, busy_pods, cluster_round, surroundings

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from podium.machines.observations import Changed, Gone
 from podium.requests.observations import Seen, arrived, differences, first_seen, observation_of, received
-from podium.store.resources import POD
+from podium.store.api_resources import POD
 from podium.store.store import Store
 from podium.store.stored import Stored
 from tests.store.objects import pod

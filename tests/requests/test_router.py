@@ -10,7 +10,7 @@ from msgspec.structs import replace
 
 from podium.requests.request import Request, Response
 from podium.requests.router import SERVED
-from podium.store.listing import ListOptions
+from podium.store.reads.listing import ListOptions
 from tests.requests.asking import API, NOW
 from tests.sim.objects import workload
 from tests.store.objects import Raw, node, pod

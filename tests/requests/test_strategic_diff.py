@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from podium.requests.strategic_diff import strategic_diff
-from podium.store.merge_keys import Schema, schema_of
-from podium.store.strategic_patch import strategic_patch
+from podium.store.patches.merge_keys import Schema, schema_of
+from podium.store.patches.strategic_patch import strategic_patch
 
 STATUS = schema_of("Pod").of("status")
 SCHEMA = Schema(

@@ -12,8 +12,8 @@ from podium.api.times import parse_time
 from podium.machines.actions import Action, Evict
 from podium.machines.observations import Problem
 from podium.sim.simulation import Simulation
+from podium.store.log.watch_event import WatchEvent
 from podium.store.store import Store
-from podium.store.watch_log import WatchEvent
 from tests.sim.invariants import is_ready
 
 DISRUPTIONS_COUNT_NS = 120 * 10**9

@@ -5,11 +5,13 @@ It serves the most important pod first, never preempts, and tries again with all
 
 from collections import Counter
 
+from podium.api.kinds import KINDS
 from podium.api.meta import Kubernetes
 from podium.api.node import Node
 from podium.api.pod import Pod
 from podium.api.requests import node_allocatable, pod_requests
 from podium.machines.actions import Action, Bind, Record, ReportUnschedulable
+from podium.machines.deadlines import Deadline
 from podium.machines.observations import Answered, Changed, Gone, Observation, Tick
 
 RETRY_NS = 1_000_000_000
@@ -17,6 +19,8 @@ RETRY_NS = 1_000_000_000
 
 class FirstFit:
     """The machine; `name` is the scheduler name that it answers to."""
+
+    watches = frozenset(kind.name for kind in KINDS.values())
 
     def __init__(self, name: str = "default-scheduler") -> None:
         self.name = name
@@ -40,11 +44,9 @@ class FirstFit:
                 pass
         return []
 
-    def next_deadline(self) -> int | None:
-        return 0 if self.untried else self.retry_ns
-
-    def is_settled(self) -> bool:
-        return not self.untried and self.retry_ns is None
+    def deadline(self) -> Deadline:
+        time_ns = 0 if self.untried else self.retry_ns
+        return Deadline(time_ns, time_ns is not None)
 
     def _observe(self, changed: Kubernetes, gone: bool) -> None:
         self.seen.append(f"{'-' if gone else '+'}{changed.kind} {changed.key}")

@@ -9,11 +9,11 @@ from collections.abc import Sequence
 from podium.api.meta import Raw
 from podium.api.pod import Pod
 from podium.api.times import parse_time
+from podium.driver.component import Component
 from podium.machines.kubelets.pod_annotations import TERMINATION
 from podium.machines.scheduling.queued_pod import Place
-from podium.sim.component import Component
 from podium.sim.simulation import Simulation
-from podium.store.watch_log import WatchEvent
+from podium.store.log.watch_event import WatchEvent
 from tests.sim.api_invariants import Replay, check_requests
 from tests.sim.budget_invariants import DISRUPTIONS_COUNT_NS, BudgetChecker
 from tests.sim.device_invariants import check_devices, check_devices_at_rest
@@ -48,6 +48,7 @@ class FleetChecker:
             if isinstance(event.stored.object, Pod):
                 self._check_kubelet(event)
         self.replay.check()
+        self.simulation.driver.check()
         check_room(self.store, filter(is_running, self.pods()))
         self._check_ordinals()
         check_devices(self.store, may_be_given_twice=any(one.life > 1 for one in self.schedulers))

@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 from hashlib import sha256
 from random import Random
 
+from podium.driver.component import Component
 from podium.machines.actions import DeleteObject, Evict
-from podium.sim.component import Component
 from podium.sim.faults import DrawnFaults, Fault
 from podium.sim.run import configuration_of
 from podium.sim.simulation import Simulation

@@ -14,9 +14,9 @@ from podium.api.selectors import compile_label_selector
 from podium.api.workloads import Deployment, ReplicaSet
 from podium.app.explain import Explainer, explain_decision
 from podium.cluster.cluster import Cluster
+from podium.driver.component import Component
 from podium.framework.configuration import Configuration
 from podium.machines.scheduling.queued_pod import Place, QueuedPod
-from podium.sim.component import Component
 from podium.sim.simulation import Simulation
 from tests.sim.judged_scheduler import JudgedScheduler, is_to_be_scheduled
 from tests.sim.oracle import Sight, policy_of
@@ -48,6 +48,7 @@ class InvariantChecker:
     def after_step(self) -> None:
         """What holds at any time."""
         self.writes.check()
+        self.simulation.driver.check()
         self._check_nodes()
 
     def at_rest(self, *, is_flushed: bool) -> None:

@@ -16,6 +16,7 @@ from podium.framework.configuration import Configuration
 from podium.framework.plugin import PostFilterResult
 from podium.framework.runner import Runner
 from podium.machines.actions import Action, DeleteObject, Nominate, Record, ReportStatus, ReportUnschedulable
+from podium.machines.deadlines import Deadline
 from podium.machines.observations import Answered, Changed, Gone, Observation
 from podium.machines.scheduling.queued_pod import Place, QueuedPod
 from podium.machines.scheduling.scheduler import Scheduler
@@ -61,10 +62,11 @@ class JudgedScheduler(Scheduler):
         self._judge_state()
         return actions
 
-    def is_settled(self) -> bool:
-        """Whether nothing is about to be tried; where faults come to an end, errors do too."""
-        owes = self.queue.count(Place.BACKOFF) or self.reports.next_deadline() is not None
-        return super().is_settled() and not owes and not self.is_patient
+    def deadline(self) -> Deadline:
+        """Where faults come to an end, errors do too: whatever is tried again is news."""
+        time_ns, is_news = super().deadline()
+        owes = bool(self.queue.count(Place.BACKOFF)) or self.reports.next_deadline() is not None
+        return Deadline(time_ns, is_news or owes or self.is_patient)
 
     def sight(self, besides: str = "") -> Sight:
         """What the scheduler sees; the nomination of the pod ``besides`` (a uid) left out."""

@@ -5,8 +5,8 @@ from typing import Any
 
 from podium.api.pod import Pod
 from podium.api.present import start_time
+from podium.driver.component import Component
 from podium.machines.machine import Machine
-from podium.sim.component import Component
 from podium.sim.run import RunOptions, autoscalers_of
 from podium.sim.scenario import split_documents
 from podium.sim.simulation import Settings, Simulation

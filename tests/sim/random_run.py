@@ -5,8 +5,8 @@ from dataclasses import dataclass, field, replace
 from hashlib import sha256
 from random import Random
 
+from podium.driver.component import Component
 from podium.framework.configuration import NominationClearing
-from podium.sim.component import Component
 from podium.sim.faults import DrawnFaults, Fault
 from podium.sim.simulation import Simulation
 from tests.builders import configuration

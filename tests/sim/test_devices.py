@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
+from podium.driver.component import Component
 from podium.machines.scheduling.scheduler import Scheduler
-from podium.sim.component import Component
 from podium.sim.faults import DrawnFaults, Fault, Faults
 from podium.sim.simulation import Simulation
 from tests.devices import (

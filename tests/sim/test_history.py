@@ -13,6 +13,7 @@ from podium.machines.actions import (
     ReportStatus,
     ReportUnschedulable,
 )
+from podium.machines.deadlines import NEVER, Deadline
 from podium.machines.observations import Observation, Tick
 from podium.machines.scheduling.scheduler import Scheduler
 from podium.sim.history import History
@@ -38,11 +39,8 @@ class Acting(FirstFit):
         self.next_ns = now + SECOND
         return [self.plan.pop(0)]
 
-    def next_deadline(self) -> int | None:
-        return self.next_ns if self.plan else None
-
-    def is_settled(self) -> bool:
-        return not self.plan
+    def deadline(self) -> Deadline:
+        return Deadline(self.next_ns, True) if self.plan else NEVER
 
 
 def at(seconds: int) -> str:

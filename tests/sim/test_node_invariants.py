@@ -16,7 +16,7 @@ from podium.api.times import parse_time
 from podium.decide.critical_pods import is_critical
 from podium.machines.scheduling.scheduler import Scheduler
 from podium.sim.simulation import Simulation
-from podium.store.watch_log import WatchEvent
+from podium.store.log.watch_event import WatchEvent
 from tests.sim.objects import scenario
 from tests.sim.played import simulation_of
 from tests.store.objects import SECOND, Raw, node, pod

@@ -9,7 +9,7 @@ from podium.api.codec import load_text
 from podium.api.errors import InputError
 from podium.api.meta import Raw
 from podium.api.present import start_time
-from podium.sim.component import Component
+from podium.driver.component import Component
 from podium.sim.openb import read_trace
 from podium.sim.result import result_of
 from podium.sim.scenario import Scenario, split_documents

@@ -6,6 +6,7 @@ import pytest
 
 from podium.api.errors import InputError, PodiumError
 from podium.machines.actions import Action, Bind
+from podium.machines.deadlines import AT_ONCE, Deadline
 from podium.machines.observations import Answered, Observation, Problem
 from podium.sim.faults import ANSWER_LOST, NO_ANSWER, REFUSED, STUMBLED, Fate
 from tests.sim.first_fit import FirstFit
@@ -178,8 +179,8 @@ def test_pods_that_end_as_soon_as_they_start_are_replaced_more_and_more_slowly()
 
 def test_what_goes_on_for_ever_at_one_instant_is_an_error() -> None:
     class Restless(FirstFit):
-        def next_deadline(self) -> int | None:
-            return 0
+        def deadline(self) -> Deadline:
+            return AT_ONCE
 
     with pytest.raises(PodiumError, match="scheduler-0 goes on for ever at one instant"):
         played(node("n1"), schedulers=[Restless()])

@@ -4,6 +4,7 @@ import pytest
 
 from podium.api.errors import PodiumError
 from podium.machines.actions import Action, DeleteObject
+from podium.machines.deadlines import AT_ONCE, Deadline
 from podium.machines.observations import Observation, Tick
 from podium.sim import standstill as limits
 from podium.sim.simulation import Simulation
@@ -23,17 +24,16 @@ def run(simulation: Simulation) -> None:
 class _Spinning:
     """A machine that always wants to do something, and asks for ``actions``."""
 
+    watches: frozenset[str] = frozenset()
+
     def __init__(self, actions: list[Action]) -> None:
         self._actions = actions
 
     def handle(self, observation: Observation, now: int) -> list[Action]:
         return self._actions if isinstance(observation, Tick) else []
 
-    def next_deadline(self) -> int | None:
-        return 0
-
-    def is_settled(self) -> bool:
-        return False
+    def deadline(self) -> Deadline:
+        return AT_ONCE
 
 
 NOT_THERE = DeleteObject("Pod", "default/gone", "u", "test")
@@ -48,7 +48,8 @@ def names_of_components() -> list[str]:
 def test_whichever_component_goes_on_for_ever_at_one_instant_is_named(name: str, actions: list[Action]) -> None:
     simulation = simulation_of(node("n1"))
     spinning = next(one for one in simulation.components if one.name == name)
-    spinning.machine = _Spinning(actions)
+    spinning.make = lambda: _Spinning(actions)
+    simulation.start(spinning)
 
     with pytest.raises(PodiumError, match=f"^{name} goes on for ever at one instant: it acted"):
         run(simulation)

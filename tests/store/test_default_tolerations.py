@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from podium.store.default_tolerations import DEFAULTS
+from podium.store.admission.default_tolerations import DEFAULTS
 from podium.store.errors import StoreError
 from podium.store.store import Store
 from tests.store.objects import Raw, pod

@@ -15,7 +15,7 @@ def test_it_is_served_without_a_namespace_under_its_own_group_and_version() -> N
 
     assert [stored.key for stored in page.items] == ["default"]
     assert page.to_dict()["apiVersion"] == "podium.dev/v1alpha1"
-    assert page.scope.resource.qualified == "disruptionpolicies.podium.dev"
+    assert page.selector.resource.qualified == "disruptionpolicies.podium.dev"
 
 
 def test_there_is_no_second_one() -> None:

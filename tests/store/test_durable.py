@@ -11,10 +11,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from podium.store.durable import DurableJournal, JournalError
+from podium.store.api_resource import APIResource
+from podium.store.api_resources import APIResources
 from podium.store.errors import StoreError
-from podium.store.resource import Resource
-from podium.store.resources import Resources
+from podium.store.journal.durable import DurableJournal, JournalError
 from podium.store.store import Store
 from tests.store.lives import Life, reopened, state
 from tests.store.objects import node, pod, quota
@@ -364,12 +364,12 @@ def test_a2_a_uid_is_never_used_again_not_even_after_a_restart(life: Life) -> No
 
 
 def test_custom_resources_are_read_where_their_kind_is_known(life: Life) -> None:
-    widget = Resource(group="example.com", kind="Widget", plural="widgets", namespaced=False, is_custom=True)
+    widget = APIResource(group="example.com", kind="Widget", plural="widgets", namespaced=False, is_custom=True)
     life.store.resources.add(widget)
     life.store.create({"apiVersion": "example.com/v1", "kind": "Widget", "metadata": {"name": "a"}}, now=0)
     life.journal.close()
 
-    store, journal = reopened(life.path, resources=Resources([widget]))
+    store, journal = reopened(life.path, resources=APIResources([widget]))
     assert store.get("Widget.example.com", "a").version == 1
     journal.close()
     again = DurableJournal(str(life.path))

@@ -1,7 +1,7 @@
 """Refusals as the API gives them."""
 
+from podium.store.api_resources import POD
 from podium.store.errors import too_many_requests
-from podium.store.resources import POD
 from podium.store.store import Store
 from tests.store.objects import pod
 from tests.store.refusals import refusal

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from podium.api.pod import Pod
-from podium.store.journal import Saved
+from podium.store.journal.journal import Saved
 from podium.store.store import Store
 from podium.store.stored import Stored
 from tests.store.objects import SECOND, Raw, budget, disruption_policy, pod, running

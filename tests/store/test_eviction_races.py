@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from podium.api.pod import Pod
 from podium.store.errors import StoreError
-from podium.store.journal import Saved
+from podium.store.journal.journal import Saved
 from podium.store.store import Store
 from podium.store.stored import Stored
 from tests.store.objects import SECOND, Raw, budget, running

@@ -4,10 +4,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from podium.store.deletion import Propagation
-from podium.store.garbage import Collect, GarbageCollector, Rewrite
+from podium.store.controllers.garbage import Collect, GarbageCollector, Rewrite
 from podium.store.store import Store
 from podium.store.stored import Stored
+from podium.store.verbs.deletion import Propagation
 from tests.store.objects import Raw, pod
 
 

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
+from podium.store.admission.limit_ranges import ANNOTATION
 from podium.store.errors import StoreError
-from podium.store.limit_ranges import ANNOTATION
 from podium.store.store import Store
 from tests.store.objects import Raw, pod
 

@@ -1,8 +1,8 @@
 """Namespaces, in a store that requires them."""
 
-from podium.store.namespace_contents import NamespaceCleaner
-from podium.store.resource import Resource
-from podium.store.resources import Resources
+from podium.store.api_resource import APIResource
+from podium.store.api_resources import APIResources
+from podium.store.controllers.namespace_contents import NamespaceCleaner
 from podium.store.store import Store
 from tests.store.objects import Raw, node, pod
 from tests.store.refusals import answer, refusal
@@ -13,8 +13,8 @@ def namespace(name: str, **metadata: object) -> Raw:
 
 
 def strict() -> Store:
-    widget = Resource(group="example.com", kind="Widget", plural="widgets", namespaced=True, is_custom=True)
-    store = Store(require_namespaces=True, resources=Resources([widget]))
+    widget = APIResource(group="example.com", kind="Widget", plural="widgets", namespaced=True, is_custom=True)
+    store = Store(require_namespaces=True, resources=APIResources([widget]))
     store.create(namespace("default"), now=0)
     return store
 

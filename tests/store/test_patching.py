@@ -5,9 +5,9 @@ from typing import Any
 import pytest
 
 from podium.api.yaml import MAX_DEPTH
-from podium.store.patching import PatchType
-from podium.store.resource import Resource
-from podium.store.resources import Resources
+from podium.store.api_resource import APIResource
+from podium.store.api_resources import APIResources
+from podium.store.patches.patching import PatchType
 from podium.store.store import Store
 from tests.store.objects import Raw, node, pod
 from tests.store.refusals import answer, refusal
@@ -145,8 +145,8 @@ def test_a_patch_of_what_does_not_exist_is_not_found() -> None:
 
 
 def test_a_custom_resource_takes_no_strategic_merge_patch() -> None:
-    widget = Resource(group="example.com", kind="Widget", plural="widgets", namespaced=False, is_custom=True)
-    store = Store(resources=Resources([widget]))
+    widget = APIResource(group="example.com", kind="Widget", plural="widgets", namespaced=False, is_custom=True)
+    store = Store(resources=APIResources([widget]))
     store.create({"apiVersion": "example.com/v1", "kind": "Widget", "metadata": {"name": "a"}}, now=0)
 
     error = refusal(store, lambda: store.patch("Widget.example.com", "a", {}, "strategic"))

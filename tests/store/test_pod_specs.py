@@ -2,13 +2,18 @@
 
 import pytest
 from hypothesis import given
+from hypothesis import strategies as st
 from msgspec import convert
 
+from podium.api.codec import decode
 from podium.api.pod import PodSpec
-from podium.store.pod_specs import shared_spec
+from podium.api.policy import POLICY_ANNOTATION
+from podium.store.errors import StoreError
 from podium.store.store import Store
+from podium.store.verbs import pod_specs
+from podium.store.verbs.pod_specs import shared_spec
 from tests.store.json_values import OBJECTS
-from tests.store.objects import Raw, pod
+from tests.store.objects import Raw, pod, priority_class
 from tests.store.refusals import refusal
 
 
@@ -25,7 +30,7 @@ def test_numbers_truth_and_text_are_told_apart() -> None:
     specs: list[Raw] = [{"x": value} for value in (1, 1.0, True, "1", None, float("inf"))]
     found = [shared_spec(spec) for spec in specs]
 
-    assert [repr(one[0]) for one in found if one is not None] == [repr(spec) for spec in specs]
+    assert [repr(one.raw) for one in found if one is not None] == [repr(spec) for spec in specs]
 
 
 @pytest.mark.parametrize(
@@ -49,8 +54,8 @@ def test_a_number_that_cannot_be_packed_is_read_by_itself(number: int) -> None:
 def test_what_is_shared_is_equal_to_what_was_given(spec: Raw) -> None:
     found = shared_spec(spec)
     if found is not None:
-        assert found[0] == spec
-        assert found[1] == convert(spec, PodSpec)
+        assert found.raw == spec
+        assert found.spec == convert(spec, PodSpec)
 
 
 def test_what_is_no_json_stays_as_it_is() -> None:
@@ -58,3 +63,64 @@ def test_what_is_no_json_stays_as_it_is() -> None:
 
     assert shared_spec({"x": [1, 2]}) is not None
     assert shared_spec(spec) is None
+
+
+KEYS = {"topologyKey": "zone", "maxSkew": 1, "whenUnsatisfiable": "DoNotSchedule", "matchLabelKeys": ["app"]}
+SPECS: list[Raw] = [
+    {},
+    {"priorityClassName": "high"},
+    {"priorityClassName": "annotated"},
+    {"priority": 5},
+    {"tolerations": [{"operator": "Exists"}]},
+    {"runtimeClassName": "sandbox"},
+    {"topologySpreadConstraints": [{**KEYS, "labelSelector": {"matchLabels": {"a": "b"}}}]},
+]
+RANGE: Raw = {"limits": [{"type": "Container", "default": {"cpu": "2"}}]}
+SURROUNDINGS: list[Raw] = [
+    priority_class("high", 1_000),
+    priority_class("usual", 7, globalDefault=True),
+    {**priority_class("annotated", 3), "metadata": {"name": "annotated", "annotations": {POLICY_ANNOTATION: "Never"}}},
+    {
+        "apiVersion": "node.k8s.io/v1",
+        "kind": "RuntimeClass",
+        "metadata": {"name": "sandbox"},
+        "handler": "x",
+        "overhead": {"podFixed": {"cpu": "100m"}},
+    },
+    {"apiVersion": "v1", "kind": "LimitRange", "metadata": {"name": "r", "namespace": "default"}, "spec": RANGE},
+]
+# A pod with its specification and the value of a label, or something around it that comes or goes.
+STEPS = st.lists(st.tuples(st.integers(0, 6), st.sampled_from("xy")) | st.integers(0, 4), max_size=12)
+
+
+def played(steps: list[tuple[int, str] | int], *, forgets: bool) -> list[Raw | str]:
+    """What becomes of the pods; with `forgets` nothing is remembered from one to the next."""
+    store = Store()
+    found: list[Raw | str] = []
+    for number, step in enumerate(steps):
+        if forgets:
+            pod_specs._known.cache_clear()
+        if isinstance(step, int):
+            raw = SURROUNDINGS[step]
+            key = "/".join(filter(None, (raw["metadata"].get("namespace"), raw["metadata"]["name"])))
+            if store.find(raw["kind"], key) is None:
+                store.create(raw, now=0)
+            else:
+                store.delete(raw["kind"], key, now=0)
+            continue
+        index, label = step
+        try:
+            stored = store.create(pod(f"p{number}", spec=SPECS[index], labels={"app": label}), now=0)
+        except StoreError as error:
+            found.append(str(error))
+        else:
+            assert stored.object == decode(stored.raw)
+            found.append(stored.raw)
+    return found
+
+
+@given(steps=STEPS)
+def test_what_is_remembered_of_a_sort_of_pods_is_what_admission_would_make_of_each(
+    steps: list[tuple[int, str] | int],
+) -> None:
+    assert played(steps, forgets=False) == played(steps, forgets=True)

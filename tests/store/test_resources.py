@@ -2,8 +2,8 @@
 
 import pytest
 
-from podium.store.resource import Resource
-from podium.store.resources import Resources
+from podium.store.api_resource import APIResource
+from podium.store.api_resources import APIResources
 from podium.store.store import Store
 from tests.store.objects import pod, priority_class
 from tests.store.refusals import answer, refusal
@@ -31,8 +31,8 @@ def test_a_built_in_kind_that_podium_does_not_read_is_kept_as_it_is() -> None:
 
 
 def test_a_custom_resource_is_kept_beside_the_built_in_kind_of_its_name() -> None:
-    widget = Resource(group="example.com", kind="Pod", plural="pods", namespaced=False, is_custom=True)
-    store = Store(resources=Resources([widget]))
+    widget = APIResource(group="example.com", kind="Pod", plural="pods", namespaced=False, is_custom=True)
+    store = Store(resources=APIResources([widget]))
     store.create(pod("web"), now=0)
 
     raw = {"apiVersion": "example.com/v2", "kind": "Pod", "metadata": {"name": "web"}, "spec": {"anything": 1}}
@@ -44,10 +44,10 @@ def test_a_custom_resource_is_kept_beside_the_built_in_kind_of_its_name() -> Non
 
 
 def test_a_kind_is_served_once() -> None:
-    resources = Resources()
+    resources = APIResources()
 
     with pytest.raises(ValueError, match="already"):
-        resources.add(Resource(group="", kind="Pod", plural="pods", namespaced=True))
+        resources.add(APIResource(group="", kind="Pod", plural="pods", namespaced=True))
 
 
 def test_a_kind_without_a_status_has_no_such_subresource() -> None:
@@ -58,8 +58,8 @@ def test_a_kind_without_a_status_has_no_such_subresource() -> None:
 
 
 def test_an_object_of_a_custom_kind_gets_the_defaults_of_its_schema() -> None:
-    resources = Resources()
-    widget = Resource(group="example.com", kind="Widget", plural="widgets", namespaced=True, is_custom=True)
+    resources = APIResources()
+    widget = APIResource(group="example.com", kind="Widget", plural="widgets", namespaced=True, is_custom=True)
     size = {"type": "integer", "default": 3}
     spec = {"type": "object", "properties": {"size": size, "color": {"type": "string"}}}
     resources.add(widget, {"type": "object", "properties": {"spec": spec}})

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
+from podium.store.admission.runtime_classes import merge_tolerations
 from podium.store.errors import StoreError
-from podium.store.runtime_classes import merge_tolerations
 from podium.store.store import Store
 from tests.store.objects import Raw, pod
 

@@ -10,11 +10,11 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, ru
 from podium.api.codec import decode
 from podium.api.pod import Pod
 from podium.store.errors import StoreError
-from podium.store.listing import ListOptions, Page
+from podium.store.log.watch_event import WatchEvent
+from podium.store.reads.listing import ListOptions, Page
+from podium.store.reads.watch import Watch
 from podium.store.store import Store
 from podium.store.stored import Stored
-from podium.store.watch import Watch
-from podium.store.watch_log import WatchEvent
 from tests.store.objects import SECOND, Raw, pod
 
 NAMES = st.sampled_from(["a", "b", "c"])

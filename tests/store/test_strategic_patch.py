@@ -7,10 +7,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from podium.store.element_order import _positions, _sorted_in, in_order
 from podium.store.errors import StoreError
-from podium.store.merge_keys import Schema, schema_of
-from podium.store.strategic_patch import _merged_list, _merged_simply, strategic_patch
+from podium.store.patches.element_order import _positions, _sorted_in, in_order
+from podium.store.patches.merge_keys import Schema, schema_of
+from podium.store.patches.strategic_patch import _merged_as_ordered, _merged_list, _merged_simply, strategic_patch
 
 POD = schema_of("Pod")
 
@@ -271,3 +271,23 @@ def test_a_list_that_is_merged_simply_is_as_merging_and_then_ordering_it_has_it(
         places = [names.index(one["name"]) for one in new if one["name"] in names]
         given_names = [one["name"] for one in new]
         assert len(set(names)) < len(names) or len(set(given_names)) < len(given_names) or places != sorted(places)
+
+
+@given(
+    old=NAMED,
+    new=NAMED,
+    order=st.permutations("abcd").flatmap(lambda names: st.integers(1, 4).map(lambda n: names[:n])),
+)
+def test_a_list_in_the_order_that_is_asked_for_is_as_merging_and_then_ordering_it_has_it(
+    old: list[Any], new: list[Any], order: list[str]
+) -> None:
+    asked = [{"name": name} for name in order]
+    found = _merged_as_ordered(old, new, asked, "name", Schema())
+    if found is not None:
+        merged, _ = _merged_list(old, new, "name", Schema())
+        assert found == in_order(merged, asked, old, "name")
+    else:
+        names, given_names = [one["name"] for one in old], [one["name"] for one in new]
+        is_ordered = given_names == [one for one in order if one in given_names]
+        is_simple = len(set(names)) == len(names) and is_ordered and {*names, *given_names} == set(order)
+        assert not is_simple

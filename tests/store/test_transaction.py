@@ -7,9 +7,9 @@ import pytest
 
 from podium.store.errors import StoreError
 from podium.store.identity import Identities
-from podium.store.journal import Saved
+from podium.store.journal.journal import Saved
+from podium.store.log.watch_event import WatchEvent
 from podium.store.store import Store
-from podium.store.watch_log import WatchEvent
 from tests.store.objects import node, pod, priority_class, quota
 from tests.store.refusals import everything
 

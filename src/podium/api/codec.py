@@ -58,7 +58,7 @@ def read_input(
     cannot be read, for anything wrong in one, and for an object that is given twice.
     """
     with Reader(validation) as reader:
-        reader.read_files(paths, progress)
+        reader.read_all(paths, progress)
         return reader.input()
 
 
@@ -106,7 +106,11 @@ class Reader:
     def __exit__(self, *error: object) -> None:
         self._pause.__exit__(None, None, None)
 
-    def read_files(self, paths: Iterable[FileName], progress: Progress | None = None) -> None:
+    def read_files(self, path: FileName) -> None:
+        """Read a file, or those of a directory. Raises InputError."""
+        self.read_all([path])
+
+    def read_all(self, paths: Iterable[FileName], progress: Progress | None = None) -> None:
         """Read files, and those of directories. Raises InputError."""
         files: list[FileName] = []
         failure: InputError | None = None

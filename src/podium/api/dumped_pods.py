@@ -11,11 +11,13 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any
+from types import NoneType
 
 import msgspec
 from msgspec.structs import replace
 
+from podium.api.checks import check, check_time
+from podium.api.dumped_pod_parts import Managed, Observed, OwnNames, Parts
 from podium.api.errors import InputError
 from podium.api.exact_json import Text, UncertainError, decode, decode_with_nulls
 from podium.api.meta import ObjectMeta, Raw
@@ -36,49 +38,14 @@ from podium.api.validation.place import Place
 _SHAPES = 2_048
 _SMALL = 16_384
 _COLON = re.compile(rb"[ \t\r\n]*:[ \t\r\n]*")
-_ADDRESS = re.compile(r"[0-9a-f]+(?:[.:]+[0-9a-f]+){2,}", re.ASCII)
 _ACCESS = "kube-api-access-"
 _ANY = "any"
 _ANY_ACCESS = f'"{_ACCESS}{_ANY}"'.encode()
+_ANY_TIME = b'"2000-01-01T00:00:00Z"'
+_ANY_TEXT = b'"podium.dev/any"'
 _OWN_NAMES = (("nodeName", subdomain_problem), ("hostname", label_name_problem))
+_OWN_METADATA = ("name", "uid", "resourceVersion")
 _PARTS = ("metadata", "spec", "status")
-_NONE = msgspec.Raw()
-
-
-class _Parts(msgspec.Struct, forbid_unknown_fields=True, rename="camel"):
-    """A pod in parts that have not been looked into."""
-
-    api_version: str | None = None
-    kind: str | None = None
-    metadata: msgspec.Raw = _NONE
-    spec: msgspec.Raw = _NONE
-    status: msgspec.Raw = _NONE
-
-
-class _Manager(msgspec.Struct, rename="camel"):
-    """Who set fields, and which."""
-
-    fields: msgspec.Raw = msgspec.field(name="fieldsV1", default=_NONE)
-
-
-class _Managed(msgspec.Struct, rename="camel"):
-    """Of the metadata, who set what."""
-
-    managed_fields: list[_Manager] = []
-
-
-class _Named(msgspec.Struct, rename="camel"):
-    """Something by its name."""
-
-    name: str = ""
-
-
-class _OwnNames(msgspec.Struct, rename="camel"):
-    """Of a specification, what each pod has for itself."""
-
-    node_name: str = ""
-    hostname: str = ""
-    volumes: list[_Named] = []
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,13 +67,15 @@ class DumpedPods:
     """Reads pods of a dump one after another, and keeps what was found about those that were like them."""
 
     def __init__(self) -> None:
-        self._item = msgspec.json.Decoder(_Parts)
-        self._managed = msgspec.json.Decoder(_Managed)
-        self._own_names = msgspec.json.Decoder(_OwnNames)
+        self._item = msgspec.json.Decoder(Parts)
+        self._managed = msgspec.json.Decoder(Managed)
+        self._own_names = msgspec.json.Decoder(OwnNames)
+        self._observed = msgspec.json.Decoder(Observed)
+        self._shared_status = lru_cache(maxsize=_SHAPES)(_read_status)
         self._shape = lru_cache(maxsize=_SHAPES)(_read_shape)
         self._is_frame = lru_cache(maxsize=_SMALL)(_is_frame)
         self._are_fields = lru_cache(maxsize=_SHAPES)(_are_fields)
-        self._labels: dict[bytes, dict[str, str]] = {}
+        self._shared_metadata = lru_cache(maxsize=_SHAPES)(_read_metadata)
 
     def read(self, text: msgspec.Raw, common: Raw) -> Pod | None:
         """The pod, which is right in every respect; None for one of which that is not certain, and for what is none.
@@ -123,61 +92,77 @@ class DumpedPods:
         except (UncertainError, InputError, msgspec.MsgspecError, RecursionError, UnicodeDecodeError):
             return None
 
-    def _read(self, text: bytes, item: _Parts) -> Pod | None:
+    def _read(self, text: bytes, item: Parts) -> Pod | None:
         parts = [(name, getattr(item, name)) for name in _PARTS if len(getattr(item, name))]
         if not self._is_frame(_without(text, parts)):
             return None
-        status = _status(item.status)
-        raw, metadata = self._metadata(item.metadata, str(status.get("podIP", "")))
         own_names = self._own_names.decode(item.spec)
-        findings: list[Finding] = []
-        place = Place(raw, findings)
-        find_in_metadata(place, namespaced=True)
-        check_pod_annotations(place, Place({"nodeName": own_names.node_name}, findings))
-        spec = self._spec(bytes(item.spec), own_names, metadata)
-        if findings or spec is None or not metadata.namespace or not metadata.name:
-            return None
-        pod = Pod(api_version="v1", kind="Pod", metadata=metadata, spec=spec, status=read(status, PodStatus))
-        check_metadata(pod, namespaced=True)
-        check_pod_status(pod.status)
-        return pod
+        volume = next((one.name for one in own_names.volumes if one.name.startswith(_ACCESS)), "")
+        observed = self._observed.decode(item.status) if len(item.status) else Observed()
+        metadata = self._metadata(item.metadata, observed.addresses, bool(own_names.node_name))
+        spec = self._spec(bytes(item.spec), own_names, volume, metadata)
+        status = self._status(bytes(item.status), observed, volume) if len(item.status) else PodStatus()
+        return Pod(api_version="v1", kind="Pod", metadata=metadata, spec=spec, status=status)
 
-    def _metadata(self, text: Text, address: str) -> tuple[Raw, ObjectMeta]:
-        """The metadata, raw without the fields that were set, and typed."""
+    def _metadata(self, text: Text, addresses: Iterable[str], has_node: bool) -> ObjectMeta:
+        """The metadata of a pod with those addresses. Raises UncertainError."""
         managers = [one.fields for one in self._managed.decode(text).managed_fields if len(one.fields)]
         for fields in managers:
             written = bytes(fields)
-            if _ADDRESS.fullmatch(address):
-                # It stands there as a key: two keys that are the same stay the same.
+            for address in addresses:
+                # They stand there as keys: two keys that are the same stay the same.
                 written = written.replace(address.encode(), _ANY.encode())
             if not self._are_fields(written):
                 raise UncertainError
         raw = decode(_without(bytes(text), [("fieldsV1", fields) for fields in managers]))
-        if not fits(raw, Object("ObjectMeta")):
+        if not isinstance(raw, dict):
             raise UncertainError
-        metadata = read(raw, ObjectMeta)
-        return raw, replace(metadata, labels=self._shared(metadata.labels))
+        raw.pop("managedFields", None)
+        created = raw.pop("creationTimestamp", None)
+        own = {name: raw.pop(name, "") for name in _OWN_METADATA}
+        if not own["name"] or {*map(type, own.values())} != {str} or type(created) not in (str, NoneType):
+            raise UncertainError
+        check(subdomain_problem(own["name"]), "")
+        check_time(created, "")
+        shared = self._shared_metadata(msgspec.json.encode(raw), not own["uid"], has_node)
+        if shared is None:
+            raise UncertainError
+        return replace(
+            shared,
+            name=own["name"],
+            uid=own["uid"],
+            resource_version=own["resourceVersion"],
+            creation_timestamp=created,
+        )
 
-    def _shared(self, labels: dict[str, str]) -> dict[str, str]:
-        """The labels as the pods before had them, if they did: of many equal ones, one is kept."""
-        if len(self._labels) >= _SHAPES:
-            self._labels.clear()
-        return self._labels.setdefault(msgspec.json.encode(labels), labels)
-
-    def _spec(self, text: bytes, own_names: _OwnNames, metadata: ObjectMeta) -> PodSpec | None:
+    def _spec(self, text: bytes, own_names: OwnNames, volume: str, metadata: ObjectMeta) -> PodSpec:
+        """The specification of a pod with such metadata. Raises UncertainError."""
         for name, problem in _OWN_NAMES:
             own = own_names.node_name if name == "nodeName" else own_names.hostname
             if own:
-                if problem(own) is not None:
-                    return None
+                check(problem(own), "")
                 text = _with_any(text, name, own)
-        volume = next((one.name for one in own_names.volumes if one.name.startswith(_ACCESS)), "")
         if volume:
             if label_name_problem(volume) is not None or _ANY_ACCESS in text:
-                return None
+                raise UncertainError
             text = text.replace(f'"{volume}"'.encode(), _ANY_ACCESS)
         shape = self._shape(text, msgspec.json.encode(metadata.labels), not metadata.uid)
-        return None if shape is None else shape.with_names(own_names.node_name, volume)
+        if shape is None:
+            raise UncertainError
+        return shape.with_names(own_names.node_name, volume)
+
+    def _status(self, text: bytes, observed: Observed, volume: str) -> PodStatus:
+        """What was observed of a pod. Raises UncertainError."""
+        if _ANY_TIME in text:
+            raise UncertainError
+        for time in observed.times:
+            text = text.replace(f'"{time}"'.encode(), _ANY_TIME)
+        for own in (*observed.addresses, *observed.container_ids, *([volume] if volume else [])):
+            text = text.replace(f'"{own}"'.encode(), _ANY_TEXT)
+        shared = self._shared_status(text)
+        if shared is None:
+            raise UncertainError
+        return shared if observed.start_time is None else replace(shared, start_time=observed.start_time)
 
 
 def _without(text: bytes, parts: Iterable[tuple[str, msgspec.Raw]]) -> bytes:
@@ -213,14 +198,35 @@ def _are_fields(text: bytes) -> bool:
         return False
 
 
-def _status(text: Text) -> dict[str, Any]:
-    """What a pod's status says, with its nulls. Raises UncertainError."""
-    if not len(text):
-        return {}
-    status, _ = decode_with_nulls(text)
-    if not fits_with_nulls(status, Object("PodStatus")):
-        raise UncertainError
-    return dict(status)
+def _read_metadata(text: bytes, is_new: bool, has_node: bool) -> ObjectMeta | None:
+    """The metadata that pods have in common, of any name; None where there is something to say about them."""
+    raw = {**msgspec.json.decode(text), "name": _ANY, **({} if is_new else {"uid": _ANY})}
+    if not raw.get("namespace") or not fits(raw, Object("ObjectMeta")):
+        return None
+    findings: list[Finding] = []
+    place = Place(raw, findings)
+    find_in_metadata(place, namespaced=True)
+    check_pod_annotations(place, Place({"nodeName": _ANY if has_node else ""}, findings))
+    try:
+        metadata = read(raw, ObjectMeta)
+        check_metadata(Pod(metadata=metadata), namespaced=True)
+    except InputError:
+        return None
+    return None if findings else metadata
+
+
+def _read_status(text: bytes) -> PodStatus | None:
+    """What was observed of pods at whatever times; None where there is something to say about it."""
+    try:
+        raw, _ = decode_with_nulls(text)
+        if not fits_with_nulls(raw, Object("PodStatus")):
+            return None
+        status = read(raw, PodStatus)
+        check_pod_status(status)
+    except (UncertainError, InputError):
+        return None
+    rest = msgspec.json.encode(replace(status, start_time=None))
+    return None if _ANY_TIME in rest or _ANY_TEXT in rest else status
 
 
 def _with_any(text: bytes, name: str, own: str) -> bytes:

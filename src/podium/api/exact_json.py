@@ -50,7 +50,9 @@ def decode_with_nulls(text: Text) -> tuple[Any, bool]:
         raise UncertainError from None
     if written != compact and written != _unescaped(compact):
         raise UncertainError
-    if _most_levels(written) > _MOST_LEVELS and not _is_shallow(value):
+    brackets = written.count(b"{") + written.count(b"[")
+    # Most of them are of objects that are empty, or stand side by side.
+    if brackets > _MOST_LEVELS and brackets - _empty(written) > _MOST_LEVELS and not _is_shallow(value):
         raise UncertainError
     return value, b"null" in written
 
@@ -78,10 +80,9 @@ def _unescaped(compact: bytes) -> bytes:
     return compact
 
 
-def _most_levels(written: bytes) -> int:
-    """At least as many as there are: only what is not empty can hold more."""
-    brackets = written.count(b"{") + written.count(b"[")
-    return brackets - written.count(b"{}") - written.count(b"[]") + 1
+def _empty(written: bytes) -> int:
+    """How many objects and lists have nothing in them that could lie deeper; at most as many as there are."""
+    return written.count(b"{}") + written.count(b"[]")
 
 
 def _is_shallow(value: Any) -> bool:

@@ -13,8 +13,8 @@ from podium.api.meta import Kubernetes
 from podium.api.pod import Pod
 from podium.api.policy import PriorityClass
 from podium.api.runtime_class import RuntimeClass
-from podium.store.admission import admit_pod
-from podium.store.priority_levels import missing_classes
+from podium.store.admission.pod_admission import admit_pod
+from podium.store.admission.priority_levels import missing_classes
 
 
 @dataclass(frozen=True, slots=True)

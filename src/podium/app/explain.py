@@ -19,6 +19,7 @@ from podium.app.admission import PodDefaults, admitted, with_levels
 from podium.app.devices import device_findings
 from podium.app.explanation import Explanation, OutcomeName
 from podium.cluster.cluster import Cluster
+from podium.cluster.feed import Feed
 from podium.cluster.pods import PodRecord
 from podium.cluster.view import View
 from podium.decide.deferred import Deferred
@@ -63,6 +64,7 @@ class Explainer:
         self._objects = list(objects)
         self._now_ns = newest_time(self._objects) if now_ns is None else now_ns
         self.cluster = Cluster(honors_policy=feature_gates.non_preempting_priority)
+        self._feed = Feed(self.cluster)
         self._pending: dict[str, PodRecord] = {}
         pods, classes, policies = [], dict[str, PriorityClass](), []
         defaults = PodDefaults()
@@ -73,10 +75,10 @@ class Explainer:
                 classes[item.metadata.name] = item
             elif isinstance(item, DisruptionPolicy):
                 policies.append(item)
-                self.cluster.put(item)
+                self._feed.changed(item)
             else:
                 defaults.take(item)
-                self.cluster.put(item)
+                self._feed.changed(item)
         self.cluster.pass_time(self._now_ns)
         given = set(classes)
         for policy in policies:
@@ -125,11 +127,12 @@ class Explainer:
         return sorted(self._pending)
 
     def _take_in(self, pod: Pod) -> None:
-        if pod.is_terminal:
+        change = self._feed.pod_changed(pod)
+        record = change.after
+        if record is None:
             return
-        record = self.cluster.read(pod)
         if record.node_name:
-            self.cluster.add_pod(record)
+            self._feed.settle(change)
             return
         self._pending[record.key] = record
         if record.nominated_node_name and self._is_queued(record):

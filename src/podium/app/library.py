@@ -110,7 +110,7 @@ def read_objects(
     names = [one for one in given if isinstance(one, str | Path)]
     with Reader(validation) as reader:
         if len(names) == len(given):
-            reader.read_files(names, progress)
+            reader.read_all(names, progress)
             return reader.input()
         for index, one in enumerate(given):
             if isinstance(one, Document):
@@ -120,7 +120,7 @@ def read_objects(
                 raw = _raw(one) if isinstance(one, Kubernetes) else one
                 reader.read_text(msgspec.json.encode(raw), f"objects[{index}]")
             else:
-                reader.read_files([one])
+                reader.read_files(one)
         return reader.input()
 
 

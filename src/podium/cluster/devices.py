@@ -53,6 +53,8 @@ class Devices:
         self.slices: dict[str, ResourceSlice] = {}
         self.in_flight: dict[str, ResourceClaim] = {}
         self._unseen: dict[str, None] = {}
+        # By the uid of a pod, the uids of claims that it was taken off; readings from before that may still come.
+        self._let_go: dict[str, set[str]] = {}
         self.allocated = Allocated()
         self.backed: dict[str, DeviceClass] = {}
         self._rules: dict[str, DeviceTaintRule] = {}
@@ -109,6 +111,23 @@ class Devices:
         """An allocation was written. It counts until it is seen, or seen to be over."""
         if uid in self.in_flight:
             self._unseen[uid] = None
+
+    def let_go(self, uid: str, pod_uid: str) -> None:
+        """A pod is taken off a claim. What is read of that claim does not say any more that the pod may use it."""
+        self._let_go.setdefault(pod_uid, set()).add(uid)
+
+    def reserved(self, uid: str, pod_uid: str) -> None:
+        """A pod was put on a claim."""
+        self._let_go.get(pod_uid, set()).discard(uid)
+
+    def is_reserved_for(self, claim: ResourceClaim, pod_uid: str) -> bool:
+        """Whether the pod may surely use the claim."""
+        return claim.is_reserved_for(pod_uid) and claim.metadata.uid not in self._let_go.get(pod_uid, ())
+
+    def forget_pod(self, uid: str) -> None:
+        """A pod is gone, or not to be bound."""
+        self.forget_in_flight(uid)
+        self._let_go.pop(uid, None)
 
     def forget_unwritten(self, uid: str) -> None:
         """Let go of what `assume` counted, unless it was written."""

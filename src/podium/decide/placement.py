@@ -16,7 +16,8 @@ from podium.cluster.pods import PodRecord
 from podium.cluster.view import View
 from podium.decide.ties import lot, pick
 from podium.framework.cycle_state import CycleState
-from podium.framework.runner import PreFiltered, Runner
+from podium.framework.pre_filters import PreFiltered
+from podium.framework.runner import Runner
 from podium.framework.status import Status, unresolvable
 from podium.framework.verdicts import Outcome
 

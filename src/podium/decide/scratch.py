@@ -19,7 +19,8 @@ from podium.cluster.pods import NO_ROW, PodRecord
 from podium.decide.ties import pick
 from podium.framework.cycle_state import CycleState
 from podium.framework.errors import PluginError
-from podium.framework.runner import PreFiltered, Runner
+from podium.framework.pre_filters import PreFiltered
+from podium.framework.runner import Runner
 from podium.framework.status import unresolvable
 from podium.framework.verdicts import Outcome
 

@@ -46,6 +46,11 @@ class Scope(Enum):
     CLUSTER = "cluster"
 
 
+def is_own(plugin: object) -> bool:
+    """Whether a plugin is one of Podium's. What others answer is checked, so they are asked in few ways."""
+    return type(plugin).__module__.startswith("podium.")
+
+
 class Plugin(Protocol):
     """What all plugins have."""
 
@@ -125,7 +130,8 @@ class ArrayFilterPlugin(Plugin, Protocol):
 class RowFilterPlugin(ArrayFilterPlugin, Protocol):
     """An array filter of scope ROW that also says of one row of the cluster as it is whether the pod fits.
 
-    It says what `filter_rows` says, without arrays: after one pod is placed, one row has changed.
+    It says what `filter_rows` says, without arrays: after one pod is placed, one row has changed. This, and what is
+    said of classes and cells below, is asked of Podium's own plugins alone (`is_own`).
     """
 
     def fits_row(self, pod: PodRecord, row: int) -> bool: ...

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import pairwise
+from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from podium.cluster.arrays import Int64s
 from podium.cluster.name_order import NameOrder
@@ -35,26 +38,25 @@ class Ranking:
 
     def __init__(self, order: NameOrder, count: int) -> None:
         self._order = order
-        self._shelf_of: list[Shelf | None] = [None] * count
+        self._shelf_of: npt.NDArray[Any] = np.full(count, None, dtype=object)
         self.cells: dict[Key, Cell] = {}
 
     def fill(self, rows: Int64s, totals: Int64s, columns: Sequence[Int64s]) -> None:
         """Put many rows at once, into a ranking without any. All arrays are ``[n]``."""
-        by = np.lexsort((totals, *columns))
-        table = np.stack([*columns, totals])[:, by]
-        starts = np.flatnonzero(np.concatenate([[True], (table[:, 1:] != table[:, :-1]).any(axis=0)]))
-        ends = [*starts[1:].tolist(), len(rows)]
-        rows = rows[by]
+        at = np.full(len(self._order.rows), -1, dtype=np.int64)
+        at[self._order.ranks[rows]] = np.arange(len(rows))
+        by_rank = at[at >= 0]
+        by = by_rank[np.lexsort([column[by_rank] for column in (totals, *columns)])]
+        table, rows = np.stack([*columns, totals])[:, by], rows[by]
         ranks = self._order.ranks[rows]
-        for start, end in zip(starts.tolist() if len(rows) else (), ends, strict=False):
+        bounds = np.flatnonzero((table[:, 1:] != table[:, :-1]).any(axis=0)) + 1
+        for start, end in pairwise([0, *bounds.tolist(), len(rows)] if len(rows) else ()):
             *key, total = table[:, start].tolist()
-            shelf = self._open(tuple(key), total, ranks[start:end].tolist())
-            for row in rows[start:end].tolist():
-                self._shelf_of[row] = shelf
+            self._shelf_of[rows[start:end]] = self._open(tuple(key), total, ranks[start:end])
 
     def put(self, row: int, key: Key, total: int) -> None:
         """Let a row be in a cell, with a total."""
-        shelf = self._shelf_of[row]
+        shelf: Shelf | None = self._shelf_of[row]
         if shelf is not None:
             if shelf.total == total and shelf.cell == key:
                 return
@@ -63,7 +65,7 @@ class Ranking:
         found = None if cell is None else cell.shelves.get(total)
         rank = self._order.rank_of[row]
         if cell is None or found is None:
-            found = self._open(key, total, (rank,))
+            found = self._open(key, total, np.array([rank]))
         else:
             found.add(rank)
             cell.size += 1
@@ -71,7 +73,7 @@ class Ranking:
 
     def remove(self, row: int) -> None:
         """Let a row be in no cell; it may be in none already."""
-        shelf = self._shelf_of[row]
+        shelf: Shelf | None = self._shelf_of[row]
         if shelf is None:
             return
         self._shelf_of[row] = None
@@ -83,7 +85,7 @@ class Ranking:
         elif not shelf.size:
             cell.drop(shelf)
 
-    def _open(self, key: Key, total: int, ranks: Sequence[int]) -> Shelf:
+    def _open(self, key: Key, total: int, ranks: Int64s) -> Shelf:
         """A shelf that is not there yet, with some nodes."""
         shelf = Shelf(self._order, key, total, ranks)
         cell = self.cells.get(key)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from podium.cluster.pods import PodRecord
 from podium.framework.class_cache import KeptByClass
 from podium.framework.cycle_state import CycleState
-from podium.framework.plugin import CellScorePlugin, ClassScorePlugin
+from podium.framework.plugin import CellScorePlugin, ClassScorePlugin, is_own
 from podium.framework.ranking import Cell, Ranking
 from podium.framework.row_judge import CannotRankError, RowJudge
 from podium.framework.shelf import Shelf, nth
@@ -17,7 +17,9 @@ if TYPE_CHECKING:
     from podium.framework.runner import Runner
 
 RANKED_CLASSES = 16
-"""A ranking takes some hundred bytes a node: at 100,000 nodes, 16 of them take about 200 MiB."""
+"""A ranking takes 50 to 80 bytes a node: at 100,000 nodes, those of 16 classes take about 100 MiB."""
+RANKED_PRIORITIES = 2
+"""Of so many priorities of a class."""
 MOST_CHANGES = 48
 """If more rows than these have changed since a class was asked about, looking at all nodes costs less."""
 MOST_CELLS = 64
@@ -56,27 +58,31 @@ class _Standing:
 class Rankings:
     """Finds the best node of those that a pod fits without looking at all of them, where that is possible.
 
-    It is where every plugin's answers hang on a row alone or on cells, all nodes that fit are rated, and no nominated
-    pod counts. Otherwise, and where no node fits, `best` has no answer.
+    It is where every plugin's answers hang on a row alone or on cells, and all nodes that fit are rated. Nominated pods
+    are seen where filters look at rows alone, by pods that are not nominated themselves. Otherwise, and where no node
+    fits, `best` has no answer.
     """
 
     def __init__(self, runner: Runner) -> None:
         self._runner = runner
-        self._kept: KeptByClass[_Standing] = KeptByClass(RANKED_CLASSES)
+        self._kept: KeptByClass[_Standing] = KeptByClass(RANKED_CLASSES, RANKED_PRIORITIES)
         # 0, for tests, makes a ranking whenever there can be one.
         self.patience = PATIENCE
         percentage = runner.profile.percentage_of_nodes_to_score
         self._is_possible = (
             (percentage is None or percentage >= 100)
-            and all(isinstance(one, ClassScorePlugin | CellScorePlugin) for one in runner.profile.pre_score)
+            and all(
+                is_own(one) and isinstance(one, ClassScorePlugin | CellScorePlugin) for one in runner.profile.pre_score
+            )
             and not runner.scoring.unprepared
         )
 
     def best(self, state: CycleState, pod: PodRecord, lot: int) -> int | None:
         """The row that `decide.placement` would come to; None where that is not known here."""
-        if not self._is_possible or self._runner.cluster.nominations:
+        if not self._is_possible or not self._sees_nominations(state, pod):
             return None
-        standing = self._kept.get(pod.pod_class, "", self._standing)
+        # Which nominated pods count depends on the priority.
+        standing = self._kept.get(pod.pod_class, pod.priority, self._standing)
         try:
             if not self._is_current(standing, state, pod) or standing.judge is None or standing.ranking is None:
                 return None
@@ -90,6 +96,10 @@ class Rankings:
             return None
         shelves = [cells[0].top] if len(cells) == 1 else _best(standing.judge, cells, pod)
         return nth(shelves, lot % sum([shelf.size for shelf in shelves]))
+
+    def _sees_nominations(self, state: CycleState, pod: PodRecord) -> bool:
+        nominations = self._runner.cluster.nominations
+        return not nominations or (pod.uid not in nominations and self._runner.is_row_local(state))
 
     def _standing(self) -> _Standing:
         return _Standing(self.patience, self.patience)

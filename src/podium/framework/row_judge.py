@@ -17,9 +17,7 @@ from podium.framework.cells import CellFilter, Cells, CellScore, OneCell
 from podium.framework.cycle_state import CycleState
 from podium.framework.plugin import (
     CellFilterPlugin,
-    CellScorePlugin,
     RangeNormalizePlugin,
-    RowFilterPlugin,
     Scope,
 )
 from podium.framework.scoring import Rater
@@ -78,11 +76,11 @@ class RowJudge:
     def __init__(self, runner: Runner, state: CycleState, pod: PodRecord) -> None:
         self._runner = runner
         self._skipped = frozenset(state.skip_filter)
-        self.filters = [_filter_cells(f.plugin, pod) for f in runner.filters_of(state) if f.scope is Scope.CLUSTER]
+        self.filters = [_filter_cells(f.cells, pod) for f in runner.filters_of(state) if f.scope is Scope.CLUSTER]
         raters = [rater for rater in runner.scoring.raters if not rater.never_scores(pod.pod_class)]
-        self._node_raters = [rater for rater in raters if rater.kept and rater.scope is Scope.NODE]
+        node_raters = [rater for rater in raters if rater.kept and rater.scope is Scope.NODE]
         self._row_raters = [rater for rater in raters if rater.kept and rater.scope is Scope.ROW]
-        self._nodes_total = runner.scoring.sum_of(self._node_raters, state, pod)(None)
+        self._nodes_total = runner.scoring.kept_sum(node_raters, Scope.NODE, state, pod)
         scores = [(self._score_cells(rater, state, pod), rater.weight) for rater in raters if not rater.kept]
         self._cells: list[Cells] = [*self.filters, *(cells for cells, _ in scores)]
         self.scores = [(cells, weight) for cells, weight in scores if not isinstance(cells, OneCell)]
@@ -102,13 +100,23 @@ class RowJudge:
     def all_rows(self, state: CycleState, pod: PodRecord) -> Judged:
         """All feasible rows."""
         by_row = self._runner.kept_refusals(state, pod)[1]
-        return self._judged(state, pod, np.flatnonzero(by_row.values == 0))
+        rows = np.flatnonzero(by_row.values == 0)
+        if self._runner.cluster.nominations:
+            rows = np.setdiff1d(rows, self._runner.refused_beside(state, pod, rows), assume_unique=True)
+        of_rows = self._runner.scoring.kept_sum(self._row_raters, Scope.ROW, state, pod)
+        return self._judged(rows, of_rows[rows])
 
     def some_rows(self, state: CycleState, pod: PodRecord, rows: Sequence[int]) -> list[tuple[int, int | None]]:
-        """Some rows, each with its total, None where it is not feasible."""
+        """Some rows, ascending, each with its total, None where it is not feasible."""
         if self._fits_row is None:
-            return self._in_arrays(state, pod, np.array(rows, dtype=np.int64))
-        return [(row, self._total(pod, row)) for row in rows]
+            judged = self._in_arrays(state, pod, np.array(rows, dtype=np.int64))
+        else:
+            judged = [(row, self._total(pod, row)) for row in rows]
+        if self._runner.cluster.nominations:
+            fitting = np.array([row for row, total in judged if total is not None], dtype=np.int64)
+            refused = set(self._runner.refused_beside(state, pod, fitting).tolist())
+            judged = [(row, None if row in refused else total) for row, total in judged]
+        return judged
 
     def key(self, row: int) -> tuple[int, ...]:
         """The cell of a row."""
@@ -131,13 +139,13 @@ class RowJudge:
         outcome = self._runner.filter_rows_of(state, pod, rows, Scope.ROW)
         fitting = rows[(outcome.refused == 0) & (self._refused_nodes[rows] == 0)]
         totals: dict[int, int | None] = dict.fromkeys(rows.tolist())
-        judged = self._judged(state, pod, fitting)
+        judged = self._judged(fitting, self._runner.scoring.sum_of(self._row_raters, state, pod)(fitting))
         totals.update(zip(fitting.tolist(), judged.totals.tolist(), strict=True))
         return list(totals.items())
 
-    def _judged(self, state: CycleState, pod: PodRecord, rows: Int64s) -> Judged:
+    def _judged(self, rows: Int64s, of_rows: Int64s) -> Judged:
+        """The rows, with what those plugins score whose answers the pods on a row can change."""
         view = View(self._runner.cluster, rows)
-        of_rows = self._runner.scoring.sum_of(self._row_raters, state, pod)(rows)
         if min(of_rows.min(initial=0), self._nodes_total[rows].min(initial=0)) < 0:
             raise CannotRankError
         columns = [column for cells in self._cells for column in cells.columns(view)]
@@ -145,26 +153,30 @@ class RowJudge:
 
     def _by_row(self, state: CycleState) -> tuple[list[FitsRow] | None, list[tuple[ScoreRow, int]]]:
         """The methods that answer for one row; no filters where some plugin does not have one."""
-        filters: list[object] = [f.array for f in self._runner.filters_of(state) if f.scope is Scope.ROW]
-        fits: list[FitsRow] = [plugin.fits_row for plugin in filters if isinstance(plugin, RowFilterPlugin)]
-        raters = self._row_raters
-        scores: list[tuple[ScoreRow, int]] = [
-            (one.by_row.score_row, one.weight) for one in raters if one.by_row is not None
-        ]
-        if len(fits) < len(filters) or len(scores) < len(raters):
-            return None, []
+        fits: list[FitsRow] = []
+        for one in self._runner.filters_of(state):
+            if one.scope is Scope.ROW:
+                if one.by_row is None:
+                    return None, []
+                fits.append(one.by_row.fits_row)
+        scores: list[tuple[ScoreRow, int]] = []
+        for rater in self._row_raters:
+            if rater.by_row is None:
+                return None, []
+            scores.append((rater.by_row.score_row, rater.weight))
         return fits, scores
 
     def _score_cells(self, rater: Rater, state: CycleState, pod: PodRecord) -> CellScore:
-        plugin: object = rater.array
-        if rater.scope is Scope.NODE and isinstance(plugin, RangeNormalizePlugin) and not rater.checked:
-            return KeptRaw(plugin, self._runner.scoring.raw(rater, state, pod, View(self._runner.cluster)))
-        if isinstance(plugin, CellScorePlugin) and (cells := plugin.score_cells(pod)) is not None:
-            return cells
-        raise CannotRankError
-
-
-def _filter_cells(plugin: object, pod: PodRecord) -> CellFilter:
-    if isinstance(plugin, CellFilterPlugin) and (cells := plugin.filter_cells(pod)) is not None:
+        if rater.scope is Scope.NODE and rater.ranged is not None:
+            return KeptRaw(rater.ranged, self._runner.scoring.raw(rater, state, pod, View(self._runner.cluster)))
+        cells = None if rater.cells is None else rater.cells.score_cells(pod)
+        if cells is None:
+            raise CannotRankError
         return cells
-    raise CannotRankError
+
+
+def _filter_cells(plugin: CellFilterPlugin | None, pod: PodRecord) -> CellFilter:
+    cells = None if plugin is None else plugin.filter_cells(pod)
+    if cells is None:
+        raise CannotRankError
+    return cells

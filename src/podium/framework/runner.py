@@ -6,64 +6,47 @@ Source: pkg/scheduler/framework/runtime/framework.go.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 
 from podium.cluster.arrays import Int64s
 from podium.cluster.cluster import Cluster
-from podium.cluster.pod_class import PodClass
 from podium.cluster.pods import PodRecord
 from podium.cluster.view import View
 from podium.cluster.worlds import Worlds
 from podium.framework.class_cache import ClassCache, KeptRows
 from podium.framework.cycle_state import CycleState
-from podium.framework.errors import Calling, PluginError, failure, is_failure
+from podium.framework.errors import Calling, PluginError
 from podium.framework.plugin import (
     ArrayFilterPlugin,
-    ClassFilterPlugin,
+    CellFilterPlugin,
     FilterPlugin,
     Plugin,
     PodChangePlugin,
-    PreFilterPlugin,
-    PreFilterResult,
     PreparingPlugin,
+    RowFilterPlugin,
     Scope,
+    is_own,
 )
+from podium.framework.pre_filters import PreFiltered, PreFilters
 from podium.framework.profile import Profile
 from podium.framework.rankings import Rankings
 from podium.framework.scoring import Scoring
-from podium.framework.simple_form import FilterByNode, filter_by_node, rejection, says, scope_of
-from podium.framework.status import SUCCESS, Code, Status, unresolvable
+from podium.framework.simple_form import FilterByNode, filter_by_node, scope_of
+from podium.framework.status import SUCCESS, Status, unresolvable
 from podium.framework.verdicts import Outcome
 
 KEPT_CLASSES = 64
 
 
-@dataclass(frozen=True, slots=True)
-class PreFiltered:
-    """The result of all PreFilters. ``rows`` None means every node; ``plugins`` are those that named nodes."""
-
-    status: Status
-    rows: Int64s | None = None
-    plugins: tuple[str, ...] = ()
-
-
-_EVERY_NODE = PreFiltered(SUCCESS)
-
-
-@dataclass(frozen=True, slots=True)
-class _Asked:
-    """The PreFilter plugins that may have something to say to the pods of a class, and the names of the others."""
-
-    plugins: list[PreFilterPlugin]
-    skipping: list[str]
-
-
 class _Filter:
-    """A Filter plugin in the array form, with its place in the profile; ``plugin`` is as the profile has it."""
+    """A Filter plugin in the array form, with its place in the profile; ``plugin`` is as the profile has it.
 
-    __slots__ = ("after_others", "array", "index", "plugin", "scope")
+    ``by_row`` and ``cells`` are None where it does not have these forms, or is not asked in them.
+    """
+
+    __slots__ = ("after_others", "array", "by_row", "cells", "index", "plugin", "scope")
 
     def __init__(
         self,
@@ -76,6 +59,8 @@ class _Filter:
         self.plugin = plugin
         self.array = plugin if isinstance(plugin, ArrayFilterPlugin) else filter_by_node(plugin, cluster, told)
         self.scope = scope_of(self.array)
+        self.by_row = self.array if isinstance(self.array, RowFilterPlugin) and is_own(self.array) else None
+        self.cells = plugin if isinstance(plugin, CellFilterPlugin) and is_own(plugin) else None
         self.after_others = bool(getattr(self.array, "after_others", False))
 
 
@@ -96,8 +81,7 @@ class Runner:
         self._simple = [one.array for one in self._filters if isinstance(one.array, FilterByNode)]
         if any(map(_may_look_at_any_pod, (*profile.filter, *profile.score))):
             cluster.notes_every_reading = True
-        # Tells this runner's own from another's in a class's memo.
-        self._asked_key = object()
+        self._pre_filters = PreFilters(profile.pre_filter, cluster)
         self.rankings = Rankings(self)
 
     def pre_enqueue(self, pod: PodRecord) -> Status:
@@ -122,63 +106,10 @@ class Runner:
         return self.profile.queue_sort.sort_key(pod, queued_ns)
 
     def pre_filter(self, state: CycleState, pod: PodRecord) -> PreFiltered:
-        """Run every PreFilter.
-
-        A rejection that preemption might lift lets the others prepare their Filters all the same, for preemption needs
-        them; any other rejection ends it. Raises PluginError for an answer that is neither success, skip nor rejection.
-        """
+        """Run every PreFilter (see `PreFilters.run`)."""
         for simple in self._simple:
             simple.begin_attempt()
-        names: frozenset[str] | None = None
-        narrowing: list[str] = []
-        rejected: Status | None = None
-        asked = self._asked_about(pod.pod_class)
-        state.skip_filter.update(asked.skipping)
-        for plugin in asked.plugins:
-            answer = self._ask_pre_filter(plugin, state, pod)
-            if answer is SUCCESS:
-                continue
-            status, named = (
-                (answer.status, answer.node_names) if isinstance(answer, PreFilterResult) else (answer, None)
-            )
-            if says(status, Code.SKIP):
-                state.skip_filter.add(plugin.name)
-            elif not says(status, Code.SUCCESS):
-                rejected = rejection(status, plugin.name, "PreFilter", pod)
-                if rejected.code is not Code.UNSCHEDULABLE:
-                    return PreFiltered(rejected)
-            elif named is not None:
-                narrowing.append(plugin.name)
-                names = named if names is None else names & named
-                if not names:
-                    return PreFiltered(_nothing_left(narrowing))
-        return PreFiltered(rejected) if rejected is not None else self._narrowed(names, narrowing)
-
-    def _narrowed(self, names: frozenset[str] | None, plugins: list[str]) -> PreFiltered:
-        """The rows of the nodes that some plugins named; None means every node."""
-        if names is None:
-            return _EVERY_NODE
-        row_of = self.cluster.nodes.row_of
-        rows = np.array(sorted(row_of[name] for name in names if name in row_of), dtype=np.int64)
-        return PreFiltered(SUCCESS, rows, tuple(sorted(plugins)))
-
-    def _asked_about(self, pod_class: PodClass) -> _Asked:
-        known: _Asked | None = pod_class.memo.get(self._asked_key)
-        if known is None:
-            plugins = self.profile.pre_filter
-            skipping = [p.name for p in plugins if isinstance(p, ClassFilterPlugin) and p.never_filters(pod_class)]
-            asked = [plugin for plugin in plugins if plugin.name not in skipping]
-            known = pod_class.memo[self._asked_key] = _Asked(asked, skipping)
-        return known
-
-    def _ask_pre_filter(self, plugin: PreFilterPlugin, state: CycleState, pod: PodRecord) -> PreFilterResult | Status:
-        # As `Calling` does it, which would cost as much as most plugins take to answer.
-        try:
-            return plugin.pre_filter(state, pod, self.cluster)
-        except BaseException as error:
-            if is_failure(error) and not isinstance(error, PluginError):
-                raise failure(error, plugin.name, "PreFilter", pod) from error
-            raise
+        return self._pre_filters.run(state, pod)
 
     def filters_of(self, state: CycleState) -> list[_Filter]:
         """The filters that have something to say about the pod of this attempt."""
@@ -243,6 +174,11 @@ class Runner:
             refused[own : own + 1][: len(beside.refused)] = beside.refused
         np.copyto(outcome.refused, refused, where=(refused != 0) & (outcome.refused != Outcome.ABSENT))
         outcome.decoders.update(kept.decoders)
+
+    def refused_beside(self, state: CycleState, pod: PodRecord, rows: Int64s) -> Int64s:
+        """Those of some rows, ascending, where ``pod`` does not fit beside the nominated pods that count for it."""
+        positions, beside = self._beside(state, pod, View(self.cluster, rows), pod.uid)
+        return rows[positions[beside.refused != 0]] if len(beside.refused) else rows[:0]
 
     def _beside(self, state: CycleState, pod: PodRecord, view: View, own_uid: str) -> tuple[Int64s, Outcome]:
         """The positions with nominated pods that count for ``pod``, and whether it fits beside them there."""
@@ -337,11 +273,4 @@ class Runner:
 
 def _may_look_at_any_pod(plugin: Plugin) -> bool:
     """Whether a plugin's answers are kept by row, and may hang on what none of Podium's own look at in pods."""
-    is_own = type(plugin).__module__.startswith("podium.plugins.")
-    return scope_of(plugin) is Scope.ROW and not is_own
-
-
-def _nothing_left(plugins: list[str]) -> Status:
-    if len(plugins) == 1:
-        return unresolvable(f"node(s) didn't satisfy plugin {plugins[0]}")
-    return unresolvable(f"node(s) didn't satisfy plugin(s) [{' '.join(sorted(plugins))}] simultaneously")
+    return scope_of(plugin) is Scope.ROW and not is_own(plugin)

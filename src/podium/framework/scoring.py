@@ -20,11 +20,14 @@ from podium.framework.errors import Calling, PluginError
 from podium.framework.plugin import (
     MAX_NODE_SCORE,
     ArrayScorePlugin,
+    CellScorePlugin,
     ClassScorePlugin,
     NormalizePlugin,
+    RangeNormalizePlugin,
     RowScorePlugin,
     Scope,
     ScorePlugin,
+    is_own,
 )
 from podium.framework.profile import Profile
 from podium.framework.simple_form import scope_of, score_by_node
@@ -35,7 +38,19 @@ AnyScorePlugin = ArrayScorePlugin | ScorePlugin
 class Rater:
     """A Score plugin in the array form, with what the runner must know of it; None for points that it does not have."""
 
-    __slots__ = ("_by_class", "array", "by_row", "checked", "kept", "name", "normalizing", "scope", "weight")
+    __slots__ = (
+        "_by_class",
+        "array",
+        "by_row",
+        "cells",
+        "checked",
+        "kept",
+        "name",
+        "normalizing",
+        "ranged",
+        "scope",
+        "weight",
+    )
 
     def __init__(self, plugin: AnyScorePlugin, weight: int, cluster: Cluster) -> None:
         self.name = plugin.name
@@ -44,11 +59,13 @@ class Rater:
         self.normalizing = plugin if isinstance(plugin, NormalizePlugin) else None
         self.scope = scope_of(self.array)
         # Our own plugins keep to the range; those of others are checked.
-        self.checked = not type(plugin).__module__.startswith("podium.")
+        self.checked = not is_own(plugin)
         # Whether the final score of a row depends on that row alone.
         self.kept = self.scope is not Scope.CLUSTER and self.normalizing is None
-        self.by_row = self.array if isinstance(self.array, RowScorePlugin) else None
-        self._by_class = plugin if isinstance(plugin, ClassScorePlugin) else None
+        self.by_row = self.array if isinstance(self.array, RowScorePlugin) and is_own(self.array) else None
+        self.ranged = plugin if isinstance(plugin, RangeNormalizePlugin) and not self.checked else None
+        self.cells = plugin if isinstance(plugin, CellScorePlugin) and not self.checked else None
+        self._by_class = plugin if isinstance(plugin, ClassScorePlugin) and not self.checked else None
 
     def never_scores(self, pod_class: PodClass) -> bool:
         """Whether it is known of the whole class that the plugin does not rate its pods."""
@@ -98,14 +115,11 @@ class Scoring:
     def totals(self, state: CycleState, pod: PodRecord, feasible: View) -> Int64s:
         """The sum of all weighted scores, ``[n]``; equal to adding up `scores`, but keeps what it can."""
         total = np.zeros(len(feasible), dtype=np.int64)
-        nodes, raters = self._cluster.nodes, self._rating(state)
-        for scope, log in ((Scope.NODE, nodes.node_changes), (Scope.ROW, nodes.changes)):
+        raters = self._rating(state)
+        for scope in (Scope.NODE, Scope.ROW):
             kept_raters = [rater for rater in raters if rater.kept and rater.scope is scope]
             if kept_raters:
-                key = ("score", tuple([rater.name for rater in kept_raters]))
-                kept = self._cache.rows(pod.pod_class, key, whole=scope is Scope.NODE)
-                kept.refresh(log, nodes.count, self.sum_of(kept_raters, state, pod))
-                part = feasible.take(kept.values)
+                part = feasible.take(self.kept_sum(kept_raters, scope, state, pod))
                 if part.min(initial=0) < 0:
                     self.scores(state, pod, feasible)
                 total += part
@@ -117,6 +131,13 @@ class Scoring:
 
     def _rating(self, state: CycleState) -> list[Rater]:
         return [rater for rater in self.raters if rater.name not in state.skip_score]
+
+    def kept_sum(self, raters: list[Rater], scope: Scope, state: CycleState, pod: PodRecord) -> Int64s:
+        """``[rows]``: the sum of the scores of some raters of one scope, kept for the pod's class (see `sum_of`)."""
+        nodes, is_node = self._cluster.nodes, scope is Scope.NODE
+        kept = self._cache.rows(pod.pod_class, ("score", scope, tuple([rater.name for rater in raters])), whole=is_node)
+        kept.refresh(nodes.node_changes if is_node else nodes.changes, nodes.count, self.sum_of(raters, state, pod))
+        return kept.values
 
     def sum_of(self, raters: list[Rater], state: CycleState, pod: PodRecord) -> Callable[[Int64s | None], Int64s]:
         """The sum of the raters' scores for some rows; negative where one of them left the range that is allowed.

@@ -3,32 +3,39 @@
 from __future__ import annotations
 
 from bisect import bisect_left, insort
-from collections.abc import Iterable, Sequence
-from itertools import chain
+from collections.abc import Sequence
+from itertools import chain, pairwise
 
+import numpy as np
+
+from podium.cluster.arrays import Int64s
 from podium.cluster.name_order import NameOrder
 
 
 class Shelf:
     """Some nodes, by their ranks in a `NameOrder`; ``total`` and ``cell`` are where the shelf stands in a ranking.
 
-    Until somebody draws from it, it is a heap without order. From then on its ranks lie in blocks, sorted.
+    ``ranks`` ascend. Until somebody draws from it, it is a heap without order. From then on its ranks lie in blocks,
+    sorted.
     """
 
-    __slots__ = ("_blocks", "_counts", "_order", "_pile", "cell", "size", "total")
+    __slots__ = ("_blocks", "_counts", "_order", "_pile", "_untouched", "cell", "size", "total")
 
-    def __init__(self, order: NameOrder, cell: tuple[int, ...], total: int, ranks: Iterable[int] = ()) -> None:
+    def __init__(self, order: NameOrder, cell: tuple[int, ...], total: int, ranks: Int64s) -> None:
         self._order = order
-        self._pile: set[int] | None = set(ranks)
+        # The ranks are in one of these: as they were given, in a heap, or in blocks.
+        self._untouched: Int64s | None = ranks
+        self._pile: set[int] | None = None
         self._blocks: list[list[int]] = []
         self._counts: list[int] = []
         self.cell = cell
         self.total = total
-        self.size = len(self._pile)
+        self.size = len(ranks)
 
     def add(self, rank: int) -> None:
         """Put a node on the shelf that is not there."""
         self.size += 1
+        self._touch()
         if self._pile is not None:
             self._pile.add(rank)
             return
@@ -39,6 +46,7 @@ class Shelf:
 
     def remove(self, rank: int) -> None:
         """Take a node off the shelf. Raises LookupError for one that is not there."""
+        self._touch()
         if self._pile is not None:
             self._pile.remove(rank)
         else:
@@ -53,14 +61,21 @@ class Shelf:
 
     def blocks(self) -> tuple[list[list[int]], list[int]]:
         """The ranks in sorted blocks, and how many there are in each."""
-        if self._pile is not None:
-            shift = self._order.shift
-            self._blocks = [[] for _ in range(self._order.blocks)]
-            for rank in sorted(self._pile):
-                self._blocks[rank >> shift].append(rank)
+        if not self._blocks:
+            ranks = self._untouched
+            if ranks is None:
+                ranks = np.array(sorted(self._pile or ()), dtype=np.int64)
+            ends = np.searchsorted(ranks, np.arange(self._order.blocks + 1) << self._order.shift).tolist()
+            in_order: list[int] = ranks.tolist()
+            self._blocks = [in_order[start:end] for start, end in pairwise(ends)]
             self._counts = [len(block) for block in self._blocks]
-            self._pile = None
+            self._untouched = self._pile = None
         return self._blocks, self._counts
+
+    def _touch(self) -> None:
+        if self._untouched is not None:
+            self._pile = set(self._untouched.tolist())
+            self._untouched = None
 
     def first(self) -> int:
         """The row of the first node on the shelf, which must not be empty."""

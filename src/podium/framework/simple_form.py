@@ -31,6 +31,7 @@ from podium.framework.plugin import (
     Scope,
     ScorePlugin,
 )
+from podium.framework.pre_filters import rejection, says
 from podium.framework.status import SUCCESS, Code, Status
 from podium.framework.verdicts import Verdicts
 
@@ -182,18 +183,3 @@ def filter_by_node(plugin: FilterPlugin, cluster: Cluster, told: Sequence[PodCha
 def _is_of_rows(plugin: Plugin) -> bool:
     prepares = isinstance(plugin, PreFilterPlugin | PreScorePlugin)
     return scope_of(plugin) is Scope.ROW and not prepares
-
-
-def says(answer: object, code: Code) -> bool:
-    """Whether a plugin's answer is a status with that code."""
-    return isinstance(answer, Status) and answer.code is code
-
-
-def rejection(answer: object, plugin: str, point: str, pod: PodRecord) -> Status:
-    """A plugin's no. Raises PluginError for an answer that is none."""
-    if isinstance(answer, Status) and answer.is_rejected:
-        return answer.by(plugin)
-    found = (
-        f"{answer.code.value} ({answer.message})" if isinstance(answer, Status) else f"{answer!r}, which is no Status"
-    )
-    raise PluginError(f"plugin {plugin} answered {found} at {point} for pod {pod.key}")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from heapq import heapify, heappop, heappush
-from typing import Generic, TypeVar
+from typing import Generic, NamedTuple, TypeVar
 
 from podium.api.times import MAX_TIME_NS
 
@@ -13,44 +13,81 @@ Key = TypeVar("Key")
 SLACK = 32
 
 
+class Deadline(NamedTuple):
+    """When something is next due, and whether news is to be expected.
+
+    ``time_ns`` 0 means at once, None that nothing is due. ``is_news``: something is likely to happen, then or later,
+    that has not happened before. What will only be tried once more, and what is done from time to time whatever
+    happens, is no news; what somebody else is known to be about to do is some, though nothing is due.
+    """
+
+    time_ns: int | None
+    is_news: bool
+
+
+NEVER = Deadline(None, False)
+AT_ONCE = Deadline(0, True)
+
+
+def soonest(*deadlines: Deadline) -> Deadline:
+    """When the first of several is due, and whether news is to be expected of any."""
+    found = NEVER
+    for one in deadlines:
+        if one is not NEVER:
+            found = one if found is NEVER else _sooner(found, one)
+    return found
+
+
 def earliest(times: Iterable[int | None]) -> int | None:
     """The first of some times, None where there is none; None among them stands for never."""
     return min((time for time in times if time is not None), default=None)
+
+
+def _sooner(one: Deadline, other: Deadline) -> Deadline:
+    return Deadline(earliest((one.time_ns, other.time_ns)), one.is_news or other.is_news)
 
 
 class Deadlines(Generic[Key]):
     """One time for each key, in nanoseconds; another replaces it. Keys of one time are taken in the order set."""
 
     def __init__(self) -> None:
-        self._times: dict[Key, int] = {}
+        self.times: dict[Key, int] = {}
+        """When each key is due; not to be changed by others."""
         # What was replaced stays here until it comes up, or there is more of it than of what counts.
         self._heap: list[tuple[int, int, Key]] = []
         self._added = 0
 
     def all_keys(self) -> list[Key]:
         """All that is due at some time."""
-        return list(self._times)
+        return list(self.times)
 
     def set(self, key: Key, time_ns: int | None) -> None:
         """The key is due at that time and no other; None, and what comes after the last time that there is: never."""
         if time_ns is None or time_ns > MAX_TIME_NS:
-            self._times.pop(key, None)
-        elif self._times.get(key) != time_ns:
-            self._times[key] = time_ns
+            if self.times.pop(key, None) is None:
+                return
+        elif self.times.get(key) != time_ns:
+            self.times[key] = time_ns
             self._added += 1
             heappush(self._heap, (time_ns, self._added, key))
-        if len(self._heap) > 2 * len(self._times) + SLACK:
+        if len(self._heap) > 2 * len(self.times) + SLACK:
             self._sweep()
 
     def time_of(self, key: Key) -> int | None:
         """When the key is due; None: never."""
-        return self._times.get(key)
+        return self.times.get(key)
 
     def next_time(self) -> int | None:
         """The first time, None when nothing is ever due."""
-        while self._heap and self._times.get(self._heap[0][2]) != self._heap[0][0]:
+        while self._heap and self.times.get(self._heap[0][2]) != self._heap[0][0]:
             heappop(self._heap)
         return self._heap[0][0] if self._heap else None
+
+    def deadline(self, *, is_news: bool = True) -> Deadline:
+        """When the first is due; ``is_news``: what is due here is news."""
+        if not self.times:
+            return NEVER
+        return Deadline(self.next_time(), is_news)
 
     def take_due(self, now: int) -> Key | None:
         """Remove and return the first key if its time has come, else None."""
@@ -58,11 +95,11 @@ class Deadlines(Generic[Key]):
         if time_ns is None or time_ns > now:
             return None
         key = heappop(self._heap)[2]
-        del self._times[key]
+        del self.times[key]
         return key
 
     def _sweep(self) -> None:
         # A time that was set, replaced and set again counts where it was set last.
         newest = {key: (time_ns, added, key) for time_ns, added, key in sorted(self._heap, key=lambda one: one[1])}
-        self._heap = [one for key, one in newest.items() if self._times.get(key) == one[0]]
+        self._heap = [one for key, one in newest.items() if self.times.get(key) == one[0]]
         heapify(self._heap)

@@ -4,28 +4,43 @@ from __future__ import annotations
 
 from typing import Protocol
 
+from podium.api.kinds import KEPT_KINDS, KINDS
 from podium.machines.actions import Action
+from podium.machines.deadlines import Deadline
 from podium.machines.observations import Observation
+
+CUSTOM_KINDS = "*"
+_KNOWN_KINDS = frozenset(kind.name for kind in (*KINDS.values(), *KEPT_KINDS))
 
 
 class Machine(Protocol):
     """A component of the cluster without clock or connections.
 
-    The driver hands in what was observed, carries out the actions that come back in their order, and hands in an
-    `Answered` for each of them. When ``next_deadline`` has come it hands in a `Tick`.
+    The driver hands in what was observed of the kinds that it ``watches``, carries out the actions that come back in
+    their order, and hands in an `Answered` for each of them. When its ``deadline`` has come it hands in a `Tick`.
     """
+
+    @property
+    def watches(self) -> frozenset[str]:
+        """The kinds of objects that it has to be shown; other kinds are nothing to it.
+
+        What is routed to it, listed and watched for it, and what it may read, follows from this. `CUSTOM_KINDS` stands
+        for all kinds that others have added to the API.
+        """
+        ...
 
     def handle(self, observation: Observation, now: int) -> list[Action]:
         """Take in an observation at ``now`` (nanoseconds) and say what to do."""
         ...
 
-    def next_deadline(self) -> int | None:
-        """When the machine next wants a `Tick`; 0 means at once, None that only an observation can move it."""
-        ...
+    def deadline(self) -> Deadline:
+        """When the machine next wants a `Tick`, and whether it would do anything that it has not done before.
 
-    def is_settled(self) -> bool:
-        """Whether nothing but what it observes is likely to make it do anything that it has not done before.
-
-        What it will only try once more, and what it does from time to time whatever happens, do not count.
+        It changes when something is handed in, and at no other time.
         """
         ...
+
+
+def does_watch(machine: Machine, kind: str) -> bool:
+    """Whether the machine is to be shown objects of the kind."""
+    return kind in machine.watches or (CUSTOM_KINDS in machine.watches and kind not in _KNOWN_KINDS)

@@ -71,6 +71,32 @@ class Tick:
 
 
 @dataclass(frozen=True, slots=True)
+class NodeStopped:
+    """A node's machine has stopped, with all that ran there; the API is told nothing.
+
+    It stays down until it is started, whatever becomes of the node in the API. A machine that starts anew is told so
+    again, before anything else.
+    """
+
+    node: str
+
+
+@dataclass(frozen=True, slots=True)
+class NodeStarted:
+    """A node's machine that had stopped runs again: its kubelet begins anew, and restarts the pods that ran there."""
+
+    node: str
+
+
+@dataclass(frozen=True, slots=True)
+class ContainersExited:
+    """A pod's containers have exited by themselves, with success; nothing where they do not run."""
+
+    node: str
+    uid: str
+
+
+@dataclass(frozen=True, slots=True)
 class NodeSilent:
     """A node's machine has stopped: nothing has been heard from its kubelet since ``since_ns``.
 
@@ -89,4 +115,4 @@ class NodeHeard:
     node: str
 
 
-Observation = Changed | Gone | Answered | Tick | NodeSilent | NodeHeard
+Observation = Changed | Gone | Answered | Tick | NodeStopped | NodeStarted | ContainersExited | NodeSilent | NodeHeard

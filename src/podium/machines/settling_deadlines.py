@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Generic, TypeVar
 
-from podium.machines.deadlines import Deadlines
+from podium.machines.deadlines import Deadline, Deadlines
 
 Key = TypeVar("Key")
 
@@ -25,13 +25,9 @@ class SettlingDeadlines(Generic[Key]):
         else:
             self._once.add(key)
 
-    def is_settled(self) -> bool:
-        """Whether nothing is due but what recurs."""
-        return not self._once
-
-    def next_time(self) -> int | None:
-        """The first time, None when nothing is ever due."""
-        return self._deadlines.next_time()
+    def deadline(self) -> Deadline:
+        """When the first is due; what recurs is no news."""
+        return self._deadlines.deadline(is_news=bool(self._once))
 
     def take_due(self, now: int) -> Key | None:
         """Remove and return the first key if its time has come, else None."""

@@ -10,7 +10,7 @@ from typing import Generic, TypeVar
 
 from podium.machines.agenda import Agenda
 from podium.machines.backoff import Backoff
-from podium.machines.deadlines import Deadlines, earliest
+from podium.machines.deadlines import AT_ONCE, NEVER, Deadline, Deadlines, earliest
 from podium.machines.observations import Answered
 
 Key = TypeVar("Key")
@@ -85,10 +85,11 @@ class WorkQueue(Generic[Key]):
         self._passing.discard(key)
         return key
 
-    def next_time(self) -> int | None:
-        """When `take` next has something: 0 for at once, None for never."""
-        return 0 if self._ready else earliest((self._later.next_time(), self._retries.next_time()))
-
-    def is_settled(self) -> bool:
-        """Whether no key waits but for what was refused, and refused again."""
-        return not self._ready and self._later.next_time() is None and not self._passing
+    def deadline(self) -> Deadline:
+        """When `take` next has something. That what was refused, and refused again, is tried once more is no news."""
+        if self._ready:
+            return AT_ONCE
+        if not self._retries.times and not self._passing and not len(self._later):
+            return NEVER
+        later_ns, retry_ns = self._later.next_time(), self._retries.next_time()
+        return Deadline(earliest((later_ns, retry_ns)), later_ns is not None or bool(self._passing))

@@ -35,8 +35,8 @@ from podium.requests.options import binding_body, delete_options_body, eviction_
 from podium.requests.request import Request
 from podium.requests.status_reports import nominate, report_status, report_unschedulable
 from podium.requests.volume_claims import bind_claim
+from podium.store.api_resources import BUILT_IN
 from podium.store.errors import StoreError
-from podium.store.resources import BUILT_IN
 
 
 def _bind(action: Bind) -> Request:
@@ -106,8 +106,10 @@ def carry_out(ask: Ask, action: Action, now: int, component: str = "") -> Proble
     if make is not None:
         error = ask(make(action), now).error
         return None if error is None else problem_of(error)
+    begin = _CONVERSATIONS.get(type(action))
+    conversation = begin(action, now) if begin is not None else conversation_of(action, component, now)
     try:
-        hold(conversation_of(action, component, now), ask, now)
+        hold(conversation, ask, now)
     except StoreError as error:
         return problem_of(error)
     return None

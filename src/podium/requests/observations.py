@@ -10,9 +10,9 @@ from collections.abc import Mapping, MutableMapping
 from podium.api.meta import Raw
 from podium.api.reading import read
 from podium.machines.observations import Changed, Gone
-from podium.store.resource import Resource
+from podium.store.api_resource import APIResource
+from podium.store.log.watch_event import WatchEvent
 from podium.store.stored import Stored
-from podium.store.watch_log import WatchEvent
 
 Seen = Changed | Gone
 
@@ -28,7 +28,7 @@ def first_seen(stored: Stored) -> Changed:
     return Changed(stored.object, stored.raw)
 
 
-def received(resource: Resource, raw: Raw) -> Stored:
+def received(resource: APIResource, raw: Raw) -> Stored:
     """An object that comes in its wire form, from a list or a watch. Raises InputError for what cannot be read."""
     object_ = read(raw, resource.type)
     return Stored(raw, object_, int(object_.metadata.resource_version or 0), resource)

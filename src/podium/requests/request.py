@@ -8,10 +8,10 @@ import msgspec
 
 from podium.api.meta import Raw
 from podium.store.errors import StoreError
-from podium.store.listing import ListOptions, Page
-from podium.store.patching import PatchType
+from podium.store.patches.patching import PatchType
+from podium.store.reads.listing import ListOptions, Page
+from podium.store.reads.watch import Watch
 from podium.store.stored_objects import EVERYTHING
-from podium.store.watch import Watch
 
 Verb = Literal["get", "list", "watch", "create", "update", "patch", "delete", "deletecollection"]
 FieldValidation = Literal["", "Ignore", "Warn", "Strict"]

@@ -12,11 +12,11 @@ from podium.api.meta import Raw
 from podium.requests.field_validation import check_fields
 from podium.requests.options import DeleteOptions, check_name, read_binding, read_delete_options, read_eviction
 from podium.requests.request import Request, Response
+from podium.store.api_resources import POD
 from podium.store.errors import StoreError, bad_request, unknown_kind
-from podium.store.resources import POD
-from podium.store.scale import scale_of
 from podium.store.store import Store
 from podium.store.stored import Stored
+from podium.store.verbs.scale import scale_of
 
 # The kinds of which the deleted object is the answer, and no Status (ReturnDeletedObject in pkg/registry).
 _RETURNED = frozenset(

@@ -16,7 +16,7 @@ from podium.requests.request import Request
 from podium.requests.strategic_diff import strategic_diff
 from podium.store.conditions import with_condition
 from podium.store.errors import StoreError
-from podium.store.merge_keys import schema_of
+from podium.store.patches.merge_keys import schema_of
 
 _NOMINATED = "nominatedNodeName"
 

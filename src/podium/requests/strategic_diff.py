@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Any
 
 from podium.api.meta import Raw
-from podium.store.merge_keys import Schema
+from podium.store.patches.merge_keys import Schema
 
 _ORDER = "$setElementOrder/"
 _DELETE_FROM = "$deleteFromPrimitiveList/"

@@ -10,10 +10,10 @@ from podium.machines.observations import Problem
 from podium.requests.actions import carry_out
 from podium.requests.router import Router
 from podium.sim.history import History
-from podium.store.garbage import GarbageCollector
-from podium.store.namespace_contents import NamespaceCleaner
+from podium.store.controllers.garbage import GarbageCollector
+from podium.store.controllers.namespace_contents import NamespaceCleaner
+from podium.store.log.watch_event import WatchEvent
 from podium.store.store import Store
-from podium.store.watch_log import WatchEvent
 
 _COLLECTOR = "garbage-collector"
 _NAMESPACES = "namespace-controller"

@@ -6,6 +6,8 @@ from collections.abc import Mapping
 
 from podium.api.node import Node
 from podium.api.node_health import READY, condition_status
+from podium.api.pod import Pod
+from podium.driver.component import Component
 from podium.machines.disruption.avoid_lists import AvoidLists
 from podium.machines.disruption.default_budgets import DefaultBudgets
 from podium.machines.disruption.disruption_controller import DisruptionController
@@ -14,7 +16,7 @@ from podium.machines.kubelets.kubelet import Kubelet, KubeletSettings
 from podium.machines.nodes.node_lifecycle import NodeLifecycle
 from podium.machines.nodes.pod_garbage import PodGarbageCollector
 from podium.machines.nodes.taint_eviction import TaintEviction
-from podium.machines.observations import NodeHeard, NodeSilent, Observation
+from podium.machines.observations import NodeHeard, NodeSilent, NodeStarted, NodeStopped, Observation
 from podium.machines.volumes.persistent_volumes import PersistentVolumes
 from podium.machines.workloads.cron_jobs import CronJobs
 from podium.machines.workloads.daemon_sets import DaemonSets
@@ -23,7 +25,6 @@ from podium.machines.workloads.jobs import Jobs
 from podium.machines.workloads.replica_sets import ReplicaSets
 from podium.machines.workloads.resource_claims import ResourceClaims
 from podium.machines.workloads.stateful_sets import StatefulSets
-from podium.sim.component import Component
 from podium.sim.scenario import Scenario
 
 News = list[tuple[Component, Observation]]
@@ -37,12 +38,11 @@ class ControlPlane:
     """
 
     def __init__(self, scenario: Scenario, kubelets: KubeletSettings, given: Mapping[str, Node], start_ns: int) -> None:
-        self._kubelets = kubelets
         # By the name of each node that is down, since when. One whose state is unknown was down before.
         self._down = {
             node.metadata.name: start_ns for node in given.values() if condition_status(node, READY) == "Unknown"
         }
-        self._kubelet = Component("kubelet", self._make_kubelet)
+        self._kubelet = Component("kubelet", lambda: Kubelet(kubelets))
         self._lifecycle = Component("node-lifecycle-controller", lambda: NodeLifecycle(scenario.node_lifecycle, given))
         self.components = [
             self._kubelet,
@@ -65,10 +65,14 @@ class ControlPlane:
         self._drains: list[Component | DrainReport] = []
 
     @property
-    def kubelet(self) -> Kubelet | None:
-        """The kubelets; None while they are down."""
-        machine = self._kubelet.machine
-        return machine if isinstance(machine, Kubelet) else None
+    def kubelet(self) -> Component:
+        """The kubelets."""
+        return self._kubelet
+
+    def is_running(self, pod: Pod) -> bool:
+        """Whether a pod's containers run; nobody can tell while kubelets are down."""
+        kubelet = self._kubelet.machine
+        return isinstance(kubelet, Kubelet) and kubelet.is_running(pod)
 
     def begin_drain(self, drain: Component) -> None:
         """A step has begun a drain."""
@@ -95,28 +99,19 @@ class ControlPlane:
         return node in self._down
 
     def change_power(self, node: str, now: int, *, is_up: bool) -> News:
-        """Let a node's machine stop or start, and tell who hears its heartbeat; nothing when it is so already."""
+        """A node's machine stops or starts: its kubelet, and who hears its heartbeat; nothing when it is so already."""
         if is_up is (node not in self._down):
             return []
-        kubelet = self.kubelet
         if is_up:
             del self._down[node]
-            if kubelet is not None:
-                kubelet.recover_node(node, now)
-            return [(self._lifecycle, NodeHeard(node))]
+            return [(self._kubelet, NodeStarted(node)), (self._lifecycle, NodeHeard(node))]
         self._down[node] = now
-        if kubelet is not None:
-            kubelet.fail_node(node, now)
-        return [(self._lifecycle, NodeSilent(node, now))]
+        return [(self._kubelet, NodeStopped(node)), (self._lifecycle, NodeSilent(node, now))]
 
     def news(self, component: Component) -> list[Observation]:
         """What a component that begins anew has to be told before anything else."""
-        if component is not self._lifecycle:
-            return []
-        return [NodeSilent(node, since_ns) for node, since_ns in self._down.items()]
-
-    def _make_kubelet(self) -> Kubelet:
-        kubelet = Kubelet(self._kubelets)
-        for node, since_ns in self._down.items():
-            kubelet.fail_node(node, since_ns)
-        return kubelet
+        if component is self._kubelet:
+            return [NodeStopped(node) for node in self._down]
+        if component is self._lifecycle:
+            return [NodeSilent(node, since_ns) for node, since_ns in self._down.items()]
+        return []

@@ -15,7 +15,7 @@ from podium.api.pod import Pod
 from podium.api.policy import PodDisruptionBudget
 from podium.api.selectors import compile_label_selector
 from podium.machines.disruption.covered_pods import is_healthy
-from podium.store.watch_log import WatchEvent
+from podium.store.log.watch_event import WatchEvent
 
 Origin = Literal["voluntary", "unplanned"]
 

@@ -13,7 +13,7 @@ from podium.api.times import parse_time
 from podium.cluster.pods import PREEMPTED
 from podium.machines.actions import Record
 from podium.machines.kubelets.container_statuses import read_restarts
-from podium.store.watch_log import WatchEvent
+from podium.store.log.watch_event import WatchEvent
 
 # What the store's own log tells better: it also knows of bindings whose answer was lost.
 _TOLD_BY_THE_STORE = frozenset(("Scheduled",))
@@ -206,7 +206,7 @@ class History:
             reason = "NominationCleared" if cleared else "Nominated"
             self.add(now, reason, pod.key, pod.nominated_node_name or old.nominated_node_name, by)
         restarts = read_restarts(event.stored.raw).count
-        if event.previous is not None and restarts > read_restarts(event.previous.raw).count:
+        if restarts and event.previous is not None and restarts > read_restarts(event.previous.raw).count:
             self.add(now, "Restarted", pod.key, node, by, f"restart {restarts}")
         grace = pod.metadata.deletion_grace_period_seconds
         if pod.is_terminating and grace != old.metadata.deletion_grace_period_seconds:
@@ -255,7 +255,8 @@ def _is_mere_report(event: WatchEvent) -> bool:
         now.annotations,
         now.deletion_timestamp,
     )
-    return is_same and before.spec == pod.spec and before.nominated_node_name == pod.nominated_node_name
+    is_same = is_same and (before.spec is pod.spec or before.spec == pod.spec)
+    return is_same and before.nominated_node_name == pod.nominated_node_name
 
 
 def is_repeated(before: SimEvent, event: SimEvent) -> bool:

@@ -6,13 +6,14 @@ Source: k8s.io/client-go/tools/cache (reflector, DeltaFIFO).
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Collection
 from dataclasses import dataclass
 
 from podium.requests.observations import Seen, arrived, differences, first_seen
 from podium.sim.faults import Faults
+from podium.store.log.watch_event import WatchEvent
 from podium.store.store import Store
 from podium.store.stored import Stored
-from podium.store.watch_log import WatchEvent
 
 
 @dataclass(slots=True)
@@ -36,14 +37,15 @@ class _Kind:
 
 
 class Informer:
-    """Hands on what happens in the API as the faults have it; without faults, at once.
+    """Hands on what happens to objects of some kinds as the faults have it; without faults, at once.
 
     A watch keeps its order; watches of different kinds may overtake one another. When a broken watch is back, its kind
     is listed: what has gone meanwhile is told as gone, unless a namesake has come, which is told as a change.
     """
 
-    def __init__(self, component: str, store: Store, faults: Faults) -> None:
+    def __init__(self, component: str, kinds: Collection[str], store: Store, faults: Faults) -> None:
         self._component = component
+        self._watched = kinds
         self._store = store
         self._faults = faults
         self._kinds: dict[str, _Kind] = {}
@@ -56,21 +58,26 @@ class Informer:
         version = self._store.version - lag
         missed = self._store.events_since(version)
         was = _before(missed)
-        for resource in self._store.resources.all():
-            listed = {one.key: one for one in self._store.objects(resource.name)}
-            for key, before in was.get(resource.name, {}).items():
+        for kind in self._watched:
+            listed = {one.key: one for one in self._store.objects(kind)}
+            for key, before in was.get(kind, {}).items():
                 listed.pop(key, None)
                 if before is not None:
                     listed[key] = before
             if listed:
-                self._kind(resource.name).known = dict(sorted(listed.items()))
-        seen: list[Seen] = [first_seen(one) for kind in self._kinds.values() for one in kind.known.values()]
+                self._kind(kind).known = dict(sorted(listed.items()))
+        seen: list[Seen] = [first_seen(one) for one_kind in self._kinds.values() for one in one_kind.known.values()]
         for event in missed:
-            self.see(event, now)
+            if self.watches(event.stored.kind):
+                self.see(event, now)
         return seen
 
+    def watches(self, kind: str) -> bool:
+        """Whether what happens to objects of the kind is for the component."""
+        return kind in self._watched
+
     def see(self, event: WatchEvent, now: int) -> None:
-        """Something was written."""
+        """Something was written to an object of a kind that is watched."""
         stored = event.stored
         kind = self._kind(stored.kind)
         if kind.broken_until_ns is not None:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, fields
 
 from podium.api.errors import PodiumError
 from podium.api.meta import Kubernetes
 from podium.api.times import format_duration
 from podium.api.workloads import Deployment, Job, ReplicaSet, ReplicationController, StatefulSet
+from podium.driver.component import Component
 
 
 class LimitError(PodiumError):
@@ -64,15 +66,16 @@ class Meter:
         """An object is no more."""
         self._objects.discard(uid)
 
-    def called(self, component: str, events: int, elapsed_ns: int) -> None:
-        """A component is called upon; so many events have happened before."""
-        self._calls += 1
-        if self._calls > self._limits.calls:
-            raise _reached("calls", self._limits.calls, f"{component} is called upon once more", elapsed_ns)
-        if events > self._limits.events:
-            raise _reached(
-                "events", self._limits.events, f"there is one more event before {component} acts", elapsed_ns
-            )
+    def called(self, components: Sequence[Component], events: int, elapsed_ns: int) -> None:
+        """Components are called upon; so many events have happened before."""
+        limits, before = self._limits, self._calls
+        self._calls += len(components)
+        if self._calls > limits.calls:
+            name = components[limits.calls - before].name
+            raise _reached("calls", limits.calls, f"{name} is called upon once more", elapsed_ns)
+        if events > limits.events:
+            name = components[0].name
+            raise _reached("events", limits.events, f"there is one more event before {name} acts", elapsed_ns)
 
 
 def pods_wanted(object_: Kubernetes) -> int:

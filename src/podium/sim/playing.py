@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 from podium.api.meta import Raw
 from podium.api.pod import Pod
+from podium.driver.component import Component
 from podium.machines.actions import (
     Action,
     CreateObject,
@@ -15,8 +16,8 @@ from podium.machines.actions import (
 from podium.machines.actions import Evict as EvictPod
 from podium.machines.disruption import drain
 from podium.machines.kubelets.pod_annotations import MEMORY_USAGE
+from podium.machines.observations import ContainersExited
 from podium.sim.api_server import APIServer
-from podium.sim.component import Component
 from podium.sim.control_plane import ControlPlane, News
 from podium.sim.history import History
 from podium.sim.steps import (
@@ -33,7 +34,7 @@ from podium.sim.steps import (
     Step,
     UseMemory,
 )
-from podium.store.budget_bounds import TOO_STRICT
+from podium.store.admission.budget_bounds import TOO_STRICT
 from podium.store.errors import StoreError
 from podium.store.store import Store
 from podium.store.stored import Stored
@@ -69,7 +70,7 @@ class Player:
             case Scale():
                 self._patch(step, step.change.kind, step.change.key, {"spec": {"replicas": step.change.replicas}}, now)
             case Finish():
-                self._finish(step, step.change, now)
+                return self._finish(step, step.change, now)
             case UseMemory():
                 annotations = {MEMORY_USAGE: step.change.memory}
                 self._patch(step, "Pod", step.change.pod, {"metadata": {"annotations": annotations}}, now)
@@ -117,12 +118,15 @@ class Player:
         if problem is not None:
             self._skip(evict.pod, problem.message, now)
 
-    def _finish(self, step: Step, finish: Finish, now: int) -> None:
+    def _finish(self, step: Step, finish: Finish, now: int) -> News:
         stored = self._find(step, "Pod", finish.pod, now)
-        if stored is not None and isinstance(stored.object, Pod):
-            kubelet = self._control_plane.kubelet
-            if kubelet is None or not kubelet.finish(stored.object, now):
-                self._skip(finish.pod, "it is not running", now)
+        if stored is None or not isinstance(stored.object, Pod):
+            return []
+        pod = stored.object
+        if not self._control_plane.is_running(pod):
+            self._skip(finish.pod, "it is not running", now)
+            return []
+        return [(self._control_plane.kubelet, ContainersExited(pod.spec.node_name, stored.uid))]
 
     def _cordon(self, step: Step, cordon: Cordon, now: int) -> None:
         message = "cordoned" if cordon.unschedulable else "uncordoned"

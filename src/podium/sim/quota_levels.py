@@ -19,8 +19,8 @@ from podium.api.quota import ResourceQuota
 from podium.api.requests import node_allocatable
 from podium.api.resources import CPU, EPHEMERAL_STORAGE, MEMORY, PODS, is_extended, is_huge_pages
 from podium.api.suggestion import suggestion
-from podium.store.priority_classes import SYSTEM_CLASSES
-from podium.store.usage import read_amount
+from podium.store.admission.priority_classes import SYSTEM_CLASSES
+from podium.store.admission.usage import read_amount
 
 _OFFERED = (CPU, MEMORY, EPHEMERAL_STORAGE, PODS)
 

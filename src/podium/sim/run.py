@@ -16,13 +16,13 @@ from podium.api.codec import Document, Input, Reader
 from podium.api.errors import InputError
 from podium.api.present import start_time
 from podium.api.times import MAX_TIME_NS, parse_duration, parse_time
+from podium.driver.component import Component
 from podium.framework.configuration import Configuration, default_configuration
 from podium.framework.departures import departures
 from podium.framework.extenders import without_extenders
 from podium.framework.feature_gates import FeatureGates
 from podium.machines.autoscaling.autoscaler import Autoscaler
 from podium.machines.scheduling.scheduler import Scheduler
-from podium.sim.component import Component
 from podium.sim.limits import Limits
 from podium.sim.result import Result, result_of
 from podium.sim.scenario import Scenario, split_documents

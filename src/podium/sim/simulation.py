@@ -2,27 +2,29 @@
 
 from __future__ import annotations
 
-from collections import deque
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
 from podium.api.codec import Document
 from podium.api.node import Node
 from podium.api.times import MAX_TIME_NS
+from podium.driver.component import Component
+from podium.driver.driver import Driver
+from podium.driver.transport import Asked
 from podium.framework.feature_gates import FeatureGates
 from podium.machines.actions import Action, Bind
 from podium.machines.agenda import Agenda
 from podium.machines.deadlines import earliest
 from podium.machines.kubelets.kubelet import KubeletSettings
-from podium.machines.observations import Answered, Changed, Observation, Tick
+from podium.machines.machine import does_watch
+from podium.machines.observations import Changed, Observation, Problem
 from podium.requests.observations import observation_of
 from podium.sim.api_server import APIServer
-from podium.sim.component import Component
 from podium.sim.control_plane import ControlPlane
 from podium.sim.disruption_counts import DisruptionCounts
 from podium.sim.faults import CARRIED_OUT, Faults
 from podium.sim.history import History
-from podium.sim.informer import Informer
+from podium.sim.informers import Informers
 from podium.sim.initial import check_objects, create_objects
 from podium.sim.limits import Limits, Meter
 from podium.sim.playing import Player
@@ -30,8 +32,8 @@ from podium.sim.scenario import Scenario
 from podium.sim.standstill import Standstill
 from podium.sim.steps import Step
 from podium.sim.usage import Usage
+from podium.store.log.watch_event import WatchEvent
 from podium.store.store import Store
-from podium.store.watch_log import WatchEvent
 
 # At one time, the scenario's steps go before what is on its way to or from the API server.
 _STEP, _ON_ITS_WAY = range(2)
@@ -51,21 +53,11 @@ class Settings:
 
 
 @dataclass(frozen=True, slots=True)
-class _CarryOut:
-    """An action that takes effect later, of a component in one of its lives."""
-
-    component: Component
-    life: int
-    action: Action
-
-
-@dataclass(frozen=True, slots=True)
 class _Hear:
     """An answer that arrives later."""
 
-    component: Component
-    life: int
-    answered: Answered
+    asked: Asked
+    problem: Problem | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,32 +98,39 @@ class Simulation:
         self.disruptions = DisruptionCounts()
         self.bind_attempts = 0
         self.steps_played = 0
-        self._faults = faults
         self._meter = Meter(settings.limits)
         self.server = APIServer(self.store, self.history, self._note)
-        self._agenda: Agenda[Step | _CarryOut | _Hear | _Restart] = Agenda()
-        self._inbox: deque[tuple[Component, int, Observation]] = deque()
+        self.driver = Driver(self, self._call)
+        self._faults = faults
+        self._informers = None if faults is None else Informers(self.store, faults, self.driver)
+        self._agenda: Agenda[Step | Asked | _Hear | _Restart] = Agenda()
         self._standstill = Standstill(self.store.count)
+        # The version up to which nothing is left to be collected.
+        self._collected = -1
         check_objects(documents, scenario, settings.until_ns is not None)
         create_objects(self.store, documents, self.now)
         nodes = {one.uid: one.object for one in self.store.objects("Node") if isinstance(one.object, Node)}
         self.control_plane = ControlPlane(scenario, _kubelets(scenario, settings), nodes, self.now)
-        self.components: list[Component] = [*self.control_plane.components, *components]
         self._player = Player(self.server, self.control_plane, self.history, self._add)
-        self._begin()
+        self._begin([*self.control_plane.components, *components])
 
     @property
     def elapsed_ns(self) -> int:
         """The virtual time since the start."""
         return self.now - self.settings.start_ns
 
+    @property
+    def components(self) -> list[Component]:
+        """All components, in the order in which they go at one instant."""
+        return self.driver.components
+
     def step(self) -> bool:
         """Let the next thing happen, and everything that follows from it at once; False when nothing is left."""
-        if self._inbox:
+        if self.driver.has_mail:
             # Somebody has asked the API server for something between two steps.
             self._settle()
             return True
-        if (component := self._due(waits=True)) is not None:
+        if (component := self.driver.first_due(self.now, waits=True)) is not None:
             self._wake(component)
         elif (item := self._agenda.take_due(self.now)) is not None:
             self._happen(item)
@@ -140,60 +139,70 @@ class Simulation:
         self._settle()
         return True
 
-    def _begin(self) -> None:
+    def start(self, component: Component) -> None:
+        """Begin a component's life: it is told of everything that exists."""
+        self._standstill.show(component.name)
+        self.driver.begin(component, self.control_plane.news(component))
+        if self._informers is not None:
+            seen: Iterable[Observation] = self._informers.begin(component, self.now)
+        else:
+            seen = self._listed(component)
+        for one in seen:
+            self.driver.tell(component, one)
+
+    def send(self, asked: Asked, now: int) -> None:
+        """Carry out an action of a component, now or when its time has come; the component may crash over it."""
+        component, action = asked.component, asked.action
+        if self._faults is not None and self._crashes(component, action, is_done=False):
+            return
+        delay_ns = self._bind_delay_ns(action) if isinstance(action, Bind) else 0
+        if delay_ns:
+            self._agenda.add(now + delay_ns, asked, _ON_ITS_WAY)
+        else:
+            self._carry_out(asked)
+        if self._faults is not None:
+            self._crashes(component, action, is_done=True)
+
+    def _begin(self, components: Iterable[Component]) -> None:
         for event in self.store.events_since(0):
             self.history.begin(event, self.now)
             self._meter.wanted(event.stored.object, self.elapsed_ns)
             self.usage.observe(event, self.now)
             self.disruptions.observe(event, self.now)
-        for component in self.components:
-            self._start(component)
+        for component in components:
+            self._add(component)
         for step in self.scenario.steps:
             self._agenda.add(self.settings.start_ns + step.at_ns, step, _STEP)
         self._settle()
 
     def _add(self, component: Component) -> None:
         """Take in one more component."""
-        self.components.append(component)
-        self._start(component)
+        self.driver.add(component)
+        self.start(component)
 
-    def _start(self, component: Component) -> None:
-        """Begin a component's life: it is told of everything that exists."""
-        component.begin()
-        if self._faults is not None:
-            component.informer = Informer(component.name, self.store, self._faults)
-            seen: Iterable[Observation] = component.informer.start(self.now)
-        else:
-            listed = (one for kind in self.store.resources.all() for one in self.store.objects(kind.name))
-            seen = (Changed(one.object, one.raw) for one in listed)
-        self._inbox.extend((component, component.life, one) for one in (*self.control_plane.news(component), *seen))
+    def _listed(self, component: Component) -> Iterator[Changed]:
+        """All that there is and a component watches."""
+        for kind in self.store.resources.all():
+            if component.machine is not None and does_watch(component.machine, kind.name):
+                yield from (Changed(one.object, one.raw) for one in self.store.objects(kind.name))
 
-    def _happen(self, item: Step | _CarryOut | _Hear | _Restart) -> None:
+    def _happen(self, item: Step | Asked | _Hear | _Restart) -> None:
         if isinstance(item, Step):
             for component, news in self._player.play(item, self.now):
-                self._inbox.append((component, component.life, news))
+                self._standstill.show(component.name)
+                self.driver.tell(component, news)
             self.steps_played += 1
-        elif isinstance(item, _CarryOut):
-            self._carry_out(item.component, item.life, item.action)
+        elif isinstance(item, Asked):
+            self._carry_out(item)
         elif isinstance(item, _Restart):
-            self._start(item.component)
+            self.start(item.component)
         else:
-            self._inbox.append((item.component, item.life, item.answered))
-
-    def _due(self, *, waits: bool) -> Component | None:
-        return next((one for one in self.components if one.waits is waits and self._is_due(one)), None)
-
-    def _is_due(self, component: Component) -> bool:
-        deadline = component.next_deadline()
-        return deadline is not None and deadline <= self.now
+            self.driver.answer(item.asked, item.problem)
 
     def _wake(self, component: Component) -> None:
         """Let a component do what is due."""
-        if component.machine is None:
-            return
-        self._call(component)
         self._standstill.act(component.name, self.store.version)
-        self._perform(component, component.machine.handle(Tick(), self.now))
+        self.driver.wake(component, self.now)
 
     def _pass_time(self) -> bool:
         """Go on to the next time at which something happens; False when there is none, or it is after the end."""
@@ -202,8 +211,9 @@ class Simulation:
         # What is put down for after the last time that there is never happens.
         times = [None if planned is None or planned > MAX_TIME_NS else planned]
         is_over = until_ns is None and times == [None]
-        if not (is_over and all(component.is_settled() for component in self.components)):
-            times += [component.next_deadline() for component in self.components]
+        arrival_ns = None if self._informers is None else self._informers.next_time(self.now)
+        if not is_over or arrival_ns is not None or self.driver.expects_news(self.now):
+            times += [arrival_ns, self.driver.next_time(self.now)]
         end = None if until_ns is None else self.settings.start_ns + until_ns
         next_ns = earliest(times)
         if next_ns is None or next_ns > (MAX_TIME_NS if end is None else end):
@@ -218,48 +228,43 @@ class Simulation:
     def _settle(self) -> None:
         """Deliver what was written and answered, and let kubelets and controllers act on it, until all are quiet."""
         while True:
-            while self._inbox:
-                component, life, observation = self._inbox.popleft()
-                if component.machine is not None and component.life == life:
-                    self._call(component)
-                    if not isinstance(observation, Answered):
-                        self._standstill.show(component.name)
-                    self._perform(component, component.machine.handle(observation, self.now))
-            if self.server.collect_garbage(self.now) or self._receive():
+            self.driver.deliver(self.now)
+            if self._collect_garbage() or self._receive():
                 continue
-            due = self._due(waits=False)
+            due = self.driver.first_due(self.now)
             if due is None:
                 break
             self._wake(due)
         for component in self.control_plane.end_drains():
-            self.components.remove(component)
+            if self._informers is not None:
+                self._informers.end(component)
+            self.driver.remove(component)
+
+    def _collect_garbage(self) -> bool:
+        """Let objects go whose owners are gone; whether there were any. Nothing is to be done but after a write."""
+        version = self.store.version
+        if version == self._collected:
+            return False
+        self._collected = version
+        return self.server.collect_garbage(self.now)
 
     def _receive(self) -> bool:
         """Take in what has arrived by watches that lag; whether there was anything."""
-        for component in self.components:
-            while component.informer and (seen := component.informer.take(self.now)) is not None:
-                self._inbox.append((component, component.life, seen))
-        return bool(self._inbox)
-
-    def _perform(self, component: Component, actions: Sequence[Action]) -> None:
-        """Carry out actions in their order, until the component crashes."""
-        for action in actions:
-            if self._crashes(component, action, is_done=False):
-                return
-            delay_ns = self._bind_delay_ns(action) if isinstance(action, Bind) else 0
-            if delay_ns:
-                self._agenda.add(self.now + delay_ns, _CarryOut(component, component.life, action), _ON_ITS_WAY)
-            else:
-                self._carry_out(component, component.life, action)
-            if self._crashes(component, action, is_done=True):
-                return
+        if self._informers is None:
+            return False
+        for component, seen in self._informers.take(self.now):
+            self._standstill.show(component.name)
+            self.driver.tell(component, seen)
+        return self.driver.has_mail
 
     def _crashes(self, component: Component, action: Action, *, is_done: bool) -> bool:
         outage_ns = self._faults.outage_ns(component.name, action, is_done=is_done) if self._faults else None
         if outage_ns is None:
             return False
         self.history.add(self.now, "Crashed", None, None, component.name)
-        component.machine = component.informer = None
+        if self._informers is not None:
+            self._informers.end(component)
+        self.driver.stop(component)
         self._agenda.add(self.now + outage_ns, _Restart(component), _ON_ITS_WAY)
         return True
 
@@ -269,21 +274,21 @@ class Simulation:
         own = (one.bind_delay_ns for one in self.scenario.schedulers if one.name == name)
         return next((delay_ns for delay_ns in own if delay_ns is not None), self.settings.bind_delay_ns)
 
-    def _carry_out(self, component: Component, life: int, action: Action) -> None:
+    def _carry_out(self, asked: Asked) -> None:
         """Carry out an action, as often as the faults have it, and answer it."""
-        fate = self._faults.fate(component.name, action) if self._faults else CARRIED_OUT
+        component, action = asked.component, asked.action
         self.bind_attempts += isinstance(action, Bind)
         # A scheduler goes by the name that its pods give it.
         by = "" if component.waits else component.name
+        fate = CARRIED_OUT if self._faults is None else self._faults.fate(component.name, action)
         version = self.store.version
         problems = [self.server.carry_out(action, self.now, by) for _ in range(fate.times)]
         self._standstill.write(component.name, self.store.version - version)
-        problem = fate.problem or next(iter(problems), None)
-        answered = Answered(action, problem)
+        problem = fate.problem or (problems[0] if problems else None)
         if fate.delay_ns:
-            self._agenda.add(self.now + fate.delay_ns, _Hear(component, life, answered), _ON_ITS_WAY)
+            self._agenda.add(self.now + fate.delay_ns, _Hear(asked, problem), _ON_ITS_WAY)
         else:
-            self._inbox.append((component, life, answered))
+            self.driver.answer(asked, problem)
 
     def _note(self, event: WatchEvent, now: int, by: str, message: str) -> None:
         """Something was written: tell everybody."""
@@ -291,12 +296,10 @@ class Simulation:
         self.history.observe(event, now, by, message)
         self.usage.observe(event, now)
         self.disruptions.observe(event, now)
-        observation = observation_of(event)
-        for component in self.components:
-            if component.informer is not None:
-                component.informer.see(event, now)
-            elif component.machine is not None:
-                self._inbox.append((component, component.life, observation))
+        if self._informers is None:
+            self.driver.show(event.stored.kind, observation_of(event))
+        else:
+            self._informers.see(event, now)
 
     def _measure(self, event: WatchEvent, by: str) -> None:
         """See to it that what is made, and what has happened before, stays within the limits."""
@@ -308,8 +311,8 @@ class Simulation:
         elif event.type == "DELETED":
             self._meter.gone(stored.uid)
 
-    def _call(self, component: Component) -> None:
-        self._meter.called(component.name, self.history.happened, self.elapsed_ns)
+    def _call(self, components: Sequence[Component]) -> None:
+        self._meter.called(components, self.history.happened, self.now - self.settings.start_ns)
 
 
 def _kubelets(scenario: Scenario, settings: Settings) -> KubeletSettings:

@@ -9,7 +9,7 @@ from podium.api.pod import Pod
 from podium.api.requests import node_allocatable
 from podium.api.resources import PODS
 from podium.sim.ledger import Ledger, held_by
-from podium.store.watch_log import WatchEvent
+from podium.store.log.watch_event import WatchEvent
 
 _HOUR = 3600 * 10**9
 
@@ -42,11 +42,15 @@ class Usage:
             else:
                 self._ledger.put_node(object_.metadata.name, node_allocatable(object_.status))
         elif isinstance(object_, Pod) and object_.spec.node_name:
+            uid = object_.metadata.uid
+            counts = event.type != "DELETED" and not object_.is_terminal
+            if counts is self._ledger.has_pod(uid):
+                return
             self.pass_time(now)
-            if event.type == "DELETED" or object_.is_terminal:
-                self._ledger.remove_pod(object_.metadata.uid)
-            elif not self._ledger.has_pod(object_.metadata.uid):
-                self._ledger.put_pod(object_.metadata.uid, object_.spec.node_name, held_by(object_))
+            if counts:
+                self._ledger.put_pod(uid, object_.spec.node_name, held_by(object_))
+            else:
+                self._ledger.remove_pod(uid)
 
     def pass_time(self, now: int) -> None:
         """Let what is requested now last until `now`."""

@@ -7,7 +7,7 @@ from typing import Any
 
 from podium.api.errors import InputError, MalformedError, PodiumError, escape
 from podium.api.validation.finding import Finding
-from podium.store.resource import Resource
+from podium.store.api_resource import APIResource
 
 _MAX_MESSAGE = 2_000
 
@@ -41,7 +41,7 @@ class StoreError(PodiumError):
         return {name: value for name, value in status.items() if value or name == "metadata"}
 
 
-def not_found(resource: Resource, key: str) -> StoreError:
+def not_found(resource: APIResource, key: str) -> StoreError:
     """No object of that kind and key."""
     return StoreError(404, "NotFound", f"{resource.kind} {key} not found", _about(resource, key))
 
@@ -51,17 +51,17 @@ def unknown_kind(name: str) -> StoreError:
     return StoreError(404, "NotFound", f"kind {name} not found")
 
 
-def already_exists(resource: Resource, key: str) -> StoreError:
+def already_exists(resource: APIResource, key: str) -> StoreError:
     """The name is taken."""
     return StoreError(409, "AlreadyExists", f"{resource.kind} {key} already exists", _about(resource, key))
 
 
-def conflict(resource: Resource, key: str, problem: str) -> StoreError:
+def conflict(resource: APIResource, key: str, problem: str) -> StoreError:
     """The object is not what the writer thinks it is."""
     return StoreError(409, "Conflict", f"{resource.kind} {key}: {problem}", _about(resource, key))
 
 
-def forbidden(resource: Resource, key: str, problem: str, cause: str = "") -> StoreError:
+def forbidden(resource: APIResource, key: str, problem: str, cause: str = "") -> StoreError:
     """Admission does not let the object in; `cause` is the reason of the one cause, "" for none."""
     details = _about(resource, key)
     if cause:
@@ -69,7 +69,9 @@ def forbidden(resource: Resource, key: str, problem: str, cause: str = "") -> St
     return StoreError(403, "Forbidden", f"{resource.kind} {key} is forbidden: {problem}", details)
 
 
-def invalid(resource: Resource, key: str, problem: str, path: str = "", cause: str = "FieldValueInvalid") -> StoreError:
+def invalid(
+    resource: APIResource, key: str, problem: str, path: str = "", cause: str = "FieldValueInvalid"
+) -> StoreError:
     """The object breaks a rule of its kind, in the field at `path` (`.spec.replicas`); "" is the object itself."""
     field = path.removeprefix(".")
     details = {
@@ -82,7 +84,7 @@ def invalid(resource: Resource, key: str, problem: str, path: str = "", cause: s
     return StoreError(422, "Invalid", f"{resource.kind} {key} is invalid: {place}{problem}", details)
 
 
-def invalid_fields(resource: Resource, key: str, findings: Sequence[Finding]) -> StoreError:
+def invalid_fields(resource: APIResource, key: str, findings: Sequence[Finding]) -> StoreError:
     """The object breaks rules of its kind: all of them, each with its field."""
     details = {
         "name": _name(key),
@@ -97,7 +99,7 @@ def invalid_fields(resource: Resource, key: str, findings: Sequence[Finding]) ->
     return StoreError(422, "Invalid", f"{resource.kind} {key} is invalid: {listed}", details)
 
 
-def unreadable(resource: Resource, key: str, error: InputError) -> StoreError:
+def unreadable(resource: APIResource, key: str, error: InputError) -> StoreError:
     """What reading and validation found: 400 for a value that cannot be read, 422 for one that is not right."""
     if isinstance(error, MalformedError):
         return bad_request(str(error.located(object=f"{resource.kind} {key}")))
@@ -117,7 +119,7 @@ def invalid_options(kind: str, field: str, problem: str, cause: str = "FieldValu
 
 
 def too_many_requests(
-    resource: Resource, key: str, problem: str, cause: str, retry_after_seconds: int = 0
+    resource: APIResource, key: str, problem: str, cause: str, retry_after_seconds: int = 0
 ) -> StoreError:
     """The object cannot be disrupted now; `cause` is what is used up, and 0 seconds leave open when it will not be."""
     details = _about(resource, key)
@@ -137,7 +139,7 @@ def too_large(version: int, current: int) -> StoreError:
     return StoreError(504, "Timeout", f"too large resource version: {version}, current: {current}", details)
 
 
-def _about(resource: Resource, key: str) -> dict[str, Any]:
+def _about(resource: APIResource, key: str) -> dict[str, Any]:
     return {"name": _name(key), "group": resource.group, "kind": resource.plural}
 
 

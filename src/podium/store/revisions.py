@@ -2,24 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Literal, Protocol
 
 import msgspec
 
 from podium.api.meta import Kubernetes, Raw
+from podium.store.api_resource import APIResource
 from podium.store.identity import Identities
-from podium.store.resource import Resource
+from podium.store.log.watch_event import WatchEvent
+from podium.store.log.watch_log import WatchLog
 from podium.store.sorted_keys import SortedKeys
 from podium.store.stored import Stored
-from podium.store.watch_event import WatchEvent
-from podium.store.watch_log import WatchLog
 
 _NOTHING: Mapping[str, Stored] = {}
 
 
-class Record(Protocol):
-    """Keeps the writes beyond the process (`podium.store.journal`)."""
+class Recorder(Protocol):
+    """Keeps the writes beyond the process (`podium.store.journal.journal`)."""
 
     def append(self, events: Sequence[WatchEvent], identities: Identities) -> None:
         """Keep the writes of one transaction. What this raises undoes the transaction."""
@@ -48,23 +48,26 @@ class Revisions:
     Each write makes one version, the next number. Those of a transaction become known together, or not at all.
     """
 
-    def __init__(self, log: WatchLog, identities: Identities, record: Record | None = None) -> None:
+    def __init__(self, log: WatchLog, identities: Identities, recorder: Recorder | None = None) -> None:
         self.log = log
         self.identities = identities
-        self._record = record
+        self._recorder = recorder
         self._objects: dict[str, dict[str, Stored]] = {}
         self._keys: dict[str, SortedKeys] = {}
+        self._changes: dict[str, int] = {}
         # The last version, that of the transaction under way if there is one.
         self.version = log.version
         # The writes of the transaction under way.
         self._staged: list[WatchEvent] = []
         self._depth = 0
-        # Those who wait for what was published, until they are called.
-        self._woken: list[Callable[[], None]] = []
 
     def of(self, resource: str) -> Mapping[str, Stored]:
         """The objects of a kind by key, in no order that means anything."""
         return self._objects.get(resource, _NOTHING)
+
+    def changes(self, resource: str) -> int:
+        """How often an object of a kind has come, changed or gone, what was taken back counted twice."""
+        return self._changes.get(resource, 0)
 
     def keys(self, resource: str) -> SortedKeys:
         """The keys of the objects of a kind, in order."""
@@ -103,11 +106,11 @@ class Revisions:
     def replay(self, event: WatchEvent) -> None:
         """Take in a write that was recorded before."""
         self._set(event.stored.resource.name, event.stored.key, None if event.type == "DELETED" else event.stored)
-        self.log.extend((event,))
+        self.log.append(event)
         self.version = event.version
 
     def write(
-        self, resource: Resource, previous: Stored | None, raw: Raw, object_: Kubernetes, *, is_gone: bool
+        self, resource: APIResource, previous: Stored | None, raw: Raw, object_: Kubernetes, *, is_gone: bool
     ) -> Stored:
         """Make the next version: the object as `raw` and `object_` say, or its removal where it `is_gone`."""
         key = "" if previous is None else previous.key
@@ -122,7 +125,7 @@ class Revisions:
             except BaseException:
                 self._undo(0)
                 raise
-            if self._woken:
+            if self.log.woken:
                 self._wake()
         return stored
 
@@ -149,20 +152,21 @@ class Revisions:
             if not keeps:
                 self._undo(mark)
                 self.identities.rewind(identities)
-        if self._woken:
+        if self.log.woken:
             self._wake()
 
     def _publish(self) -> None:
         if not self._staged:
             return
-        if self._record is not None:
-            self._record.append(self._staged, self.identities)
-        self._woken += self.log.extend(self._staged)
+        if self._recorder is not None:
+            self._recorder.append(self._staged, self.identities)
+        for event in self._staged:
+            self.log.append(event)
         self._staged.clear()
 
     def _wake(self) -> None:
         """Call those who wait for what was published; they may come back with the next thing to wait for."""
-        woken, self._woken = self._woken, []
+        woken, self.log.woken = self.log.woken, []
         for wake in woken:
             wake()
 
@@ -173,6 +177,7 @@ class Revisions:
             self._set(event.stored.resource.name, event.stored.key, event.previous)
 
     def _set(self, resource: str, key: str, stored: Stored | None) -> None:
+        self._changes[resource] = self._changes.get(resource, 0) + 1
         objects = self._objects.get(resource)
         if objects is None:
             objects, self._keys[resource] = self._objects.setdefault(resource, {}), SortedKeys()
@@ -185,7 +190,7 @@ class Revisions:
         objects[key] = stored
 
 
-def at_version(version: int, resource: Resource, raw: Raw, object_: Kubernetes, key: str = "") -> Stored:
+def at_version(version: int, resource: APIResource, raw: Raw, object_: Kubernetes, key: str = "") -> Stored:
     """The object with that version in both of its forms; `key` is the object's where it is known."""
     text = str(version)
     metadata = msgspec.structs.replace(object_.metadata, resource_version=text)

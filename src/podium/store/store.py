@@ -11,28 +11,28 @@ from podium.api.meta import Kubernetes, Raw
 from podium.api.pod import Pod
 from podium.api.quota import ResourceQuota
 from podium.api.times import parse_time
-from podium.store.admission_control import Admission
-from podium.store.binding import bound, check_binding
+from podium.store.admission.admission_control import Admission
+from podium.store.admission.priority_levels import missing_classes
+from podium.store.admission.quota import Quotas
+from podium.store.api_resource import APIResource
+from podium.store.api_resources import APIResources
 from podium.store.conditions import with_condition
-from podium.store.creation import as_new, with_metadata, with_uid
-from podium.store.deletion import Propagation, check_preconditions, deletion_metadata, is_due, with_propagation
-from podium.store.disruptions import Disruptions
 from podium.store.errors import already_exists, invalid, unknown_kind
-from podium.store.eviction import marked
-from podium.store.immutable import check_update
-from podium.store.journal import Journal, revisions_of
-from podium.store.listing import ListOptions, Page
-from podium.store.namespaces import check_mortal, check_namespace, is_held, terminating
-from podium.store.patching import PatchType, patched
-from podium.store.priority_levels import missing_classes
-from podium.store.quota import Quotas
-from podium.store.readings import check_status, decoded, filled_in, rereading, with_status
-from podium.store.replacement import identity, key_of, replaced
-from podium.store.resource import Resource
-from podium.store.resources import Resources
-from podium.store.scale import SCALE, scale_of, scaled
+from podium.store.journal.journal import Journal, revisions_of
+from podium.store.patches.patching import PatchType, patched
+from podium.store.reads.listing import ListOptions, Page
 from podium.store.stored import Stored
 from podium.store.stored_objects import EVERYTHING, StoredObjects
+from podium.store.verbs.binding import bound, check_binding
+from podium.store.verbs.creation import as_new, with_metadata, with_uid
+from podium.store.verbs.deletion import Propagation, check_preconditions, deletion_metadata, is_due, with_propagation
+from podium.store.verbs.disruptions import Disruptions
+from podium.store.verbs.eviction import marked
+from podium.store.verbs.immutable import check_update
+from podium.store.verbs.namespaces import check_mortal, check_namespace, is_held, terminating
+from podium.store.verbs.readings import check_status, decoded, rereading, shared_spec_of, with_status
+from podium.store.verbs.replacement import identity, key_of, replaced
+from podium.store.verbs.scale import SCALE, scale_of, scaled
 
 Subresource = Literal["", "status", "scale"]
 
@@ -53,11 +53,11 @@ class Store(StoredObjects):
         *,
         seed: int = 0,
         log_capacity: int = 100_000,
-        resources: Resources | None = None,
+        resources: APIResources | None = None,
         journal: Journal | None = None,
         require_namespaces: bool = False,
     ) -> None:
-        resources = resources or Resources()
+        resources = resources or APIResources()
         super().__init__(resources, revisions_of(journal, resources, seed, log_capacity))
         self._admission = Admission(self._revisions)
         self._quotas = Quotas(self._revisions)
@@ -92,8 +92,9 @@ class Store(StoredObjects):
         with self.transaction():
             named = with_metadata(as_new(raw, resource) if is_new else raw, resource, now, self._free_name)
             named = self.resources.defaulted(resource, named)
+            shared = shared_spec_of(resource, named)
             if reading is None or is_new:
-                object_ = decoded(resource, named, is_new=is_new)
+                object_ = decoded(resource, named, shared, is_new=is_new)
             else:
                 object_ = rereading(resource, reading, raw, named)
             key, uid = object_.key, object_.metadata.uid
@@ -101,10 +102,9 @@ class Store(StoredObjects):
             check_namespace(self._revisions, resource, namespace, key, must_exist=must_exist)
             if self.find(resource.name, key) is not None:
                 raise already_exists(resource, key)
-            admitted = self._admission.admit(resource, named, object_, was_there=was_there)
+            raw, object_ = self._admission.admit(resource, named, object_, shared, was_there=was_there)
             if uid and not self._revisions.identities.give(uid):
                 raise invalid(resource, key, f"the uid {uid} was used before", "metadata.uid")
-            raw, object_ = filled_in(resource, object_, named, admitted)
             if not uid:
                 raw, object_ = with_uid(raw, object_, self._revisions.identities.uid())
             stored = self._commit(resource, None, raw, object_)
@@ -123,7 +123,7 @@ class Store(StoredObjects):
     def _replace(self, previous: Stored, raw: Raw) -> Stored:
         """Write `raw` but for its status and what the server alone writes."""
         updated = replaced(previous, self.resources.defaulted(previous.resource, raw))
-        object_ = decoded(previous.resource, updated, previous.raw)
+        object_ = decoded(previous.resource, updated, shared_spec_of(previous.resource, updated), previous.raw)
         check_update(previous, updated, object_)
         self._admission.check_update(previous, object_)
         if isinstance(object_, DisruptionPolicy) and isinstance(previous.object, DisruptionPolicy):
@@ -328,7 +328,7 @@ class Store(StoredObjects):
         resource = self.resources.of(raw)
         return self._expect(resource.name, *identity(resource, raw))
 
-    def _commit(self, resource: Resource, previous: Stored | None, raw: Raw, object_: Kubernetes) -> Stored:
+    def _commit(self, resource: APIResource, previous: Stored | None, raw: Raw, object_: Kubernetes) -> Stored:
         """Write `raw`, whose reading is `object_`, at the next version; the previous object when nothing changes."""
         is_gone = previous is not None and is_due(raw["metadata"]) and not is_held(resource, raw)
         if isinstance(object_, ResourceQuota) and not is_gone:

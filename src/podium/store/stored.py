@@ -9,8 +9,8 @@ from typing import Any, Final, TypeVar
 import msgspec
 
 from podium.api.meta import Kubernetes, Raw
+from podium.store.api_resource import APIResource
 from podium.store.encoding import encoded
-from podium.store.resource import Resource
 
 Reading = TypeVar("Reading", bound=Kubernetes)
 
@@ -25,7 +25,7 @@ class Stored:
 
     __slots__ = ("_encoded", "_left", "key", "object", "raw", "resource", "version")
 
-    def __init__(self, raw: Raw, object_: Kubernetes, version: int, resource: Resource, key: str = "") -> None:
+    def __init__(self, raw: Raw, object_: Kubernetes, version: int, resource: APIResource, key: str = "") -> None:
         """`key` is the object's, for those who know it."""
         self.raw: Final = raw
         self.object: Final = object_

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
+from podium.store.api_resources import APIResources
 from podium.store.errors import not_found
-from podium.store.listing import ListOptions, Page, list_page
-from podium.store.resources import Resources
+from podium.store.log.watch_event import WatchEvent
+from podium.store.reads.listing import ListOptions, Page, list_page
+from podium.store.reads.object_selector import ObjectSelector, read_object_selector
+from podium.store.reads.watch import Watch, open_watch
 from podium.store.revisions import Revisions
-from podium.store.scope import Scope, read_scope
 from podium.store.stored import Stored
-from podium.store.watch import Watch, open_watch
-from podium.store.watch_event import WatchEvent
 
 EVERYTHING = ListOptions()
 
@@ -17,7 +17,7 @@ EVERYTHING = ListOptions()
 class StoredObjects:
     """Objects of the kinds in `resources`, each at its newest version, and the log of what happened to them."""
 
-    def __init__(self, resources: Resources, revisions: Revisions) -> None:
+    def __init__(self, resources: APIResources, revisions: Revisions) -> None:
         self.resources = resources
         self._revisions = revisions
 
@@ -53,11 +53,11 @@ class StoredObjects:
 
     def page(self, kind: str, namespace: str = "", options: ListOptions = EVERYTHING) -> Page:
         """A page of a kind's objects, of one namespace or for "" of all. Raises StoreError as `list_page` does."""
-        return list_page(self._revisions, self._scope(kind, namespace, options), options)
+        return list_page(self._revisions, self._selector(kind, namespace, options), options)
 
     def watch(self, kind: str, namespace: str = "", options: ListOptions = EVERYTHING) -> Watch:
         """What happens to a kind's objects from now or a version on. Raises StoreError as `open_watch` does."""
-        return open_watch(self._revisions, self._scope(kind, namespace, options), options)
+        return open_watch(self._revisions, self._selector(kind, namespace, options), options)
 
     def events_since(self, version: int, kind: str = "") -> list[WatchEvent]:
         """What was committed after `version`, of one kind or for "" of all, in order.
@@ -70,5 +70,7 @@ class StoredObjects:
         """Forget what happened up to `version`: lists and watches of earlier versions are answered with 410."""
         self._revisions.log.compact(version)
 
-    def _scope(self, kind: str, namespace: str, options: ListOptions) -> Scope:
-        return read_scope(self.resources.named(kind), namespace, options.label_selector, options.field_selector)
+    def _selector(self, kind: str, namespace: str, options: ListOptions) -> ObjectSelector:
+        return read_object_selector(
+            self.resources.named(kind), namespace, options.label_selector, options.field_selector
+        )

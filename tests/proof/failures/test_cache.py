@@ -8,8 +8,8 @@ import pytest
 
 from podium.api.pod import Pod
 from podium.cluster.cluster import Cluster
-from podium.machines.actions import Action, Bind
-from podium.machines.scheduling.pods_shown import PodsShown
+from podium.cluster.feed import Feed, PodChange
+from podium.machines.actions import Bind
 from tests.builders import node, pod
 from tests.machines.driving import Driver, all_of, on, the
 from tests.proof.failures.bugs import Right, caught, instead
@@ -26,10 +26,10 @@ def forgotten_with_its_node(right: Right, cluster: Cluster, name: str) -> None:
 def test_a_pod_whose_deletion_was_missed_keeps_its_node_full() -> None:
     """Symptom: a ghost, until the scheduler is restarted. Rule: a new uid under its name says that a pod is gone."""
 
-    def without_looking_at_the_name(right: Right, shown: PodsShown, one: Pod, now: int) -> list[Action]:
-        shown._uid_of.pop(one.key, None)
-        actions: list[Action] = right(shown, one, now)
-        return actions
+    def without_looking_at_the_name(right: Right, feed: Feed, one: Pod) -> PodChange:
+        feed._uid_of.pop(one.key, None)
+        change: PodChange = right(feed, one)
+        return change
 
     def story() -> None:
         driver = Driver(N1, pod("a", cpu=10, on="n1", uid="old"))
@@ -38,7 +38,7 @@ def test_a_pod_whose_deletion_was_missed_keeps_its_node_full() -> None:
 
         assert the(Bind, driver.tick()).uid == "new"
 
-    caught(story, instead(PodsShown, "changed", without_looking_at_the_name))
+    caught(story, instead(Feed, "pod_changed", without_looking_at_the_name))
 
 
 @pytest.mark.failure(48)

@@ -93,9 +93,9 @@ def test_an_update_puts_a_pod_back_that_is_on_its_way() -> None:
 def test_a_pod_that_was_replaced_during_its_attempt_stays_in_flight() -> None:
     """Symptom: memory grows without bound. Rule: what ends is the attempt of that very pod, by uid."""
 
-    def under_its_namesakes_uid(right: Right, shown: PodsShown, uid: str, now: int) -> Any:
+    def under_its_namesakes_uid(right: Right, shown: PodsShown, record: PodRecord, now: int) -> Any:
         with instead(SchedulingQueue, "delete", lambda delete, queue, _: delete(queue, "new")):
-            return right(shown, uid, now)
+            return right(shown, record, now)
 
     def story() -> None:
         driver = Driver(N1, pod("a", cpu=4, uid="old"))
@@ -105,7 +105,7 @@ def test_a_pod_that_was_replaced_during_its_attempt_stays_in_flight() -> None:
 
         assert driver.scheduler.queue.count(Place.IN_FLIGHT) == 0
 
-    caught(story, instead(PodsShown, "gone", under_its_namesakes_uid))
+    caught(story, instead(PodsShown, "_withdraw", under_its_namesakes_uid))
 
 
 @pytest.mark.failure(38)

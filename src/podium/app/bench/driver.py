@@ -49,7 +49,7 @@ class BenchDriver:
     def attempt(self) -> bool:
         """Let the scheduler make one attempt; False if it has nothing to attempt now."""
         scheduler = self.scheduler
-        if scheduler.next_deadline() != 0:
+        if scheduler.deadline().time_ns != 0:
             return False
         self.now += _STEP_NS
         start = perf_counter_ns()

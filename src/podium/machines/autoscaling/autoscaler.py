@@ -34,8 +34,9 @@ from podium.machines.autoscaling.cluster_picture import ClusterPicture
 from podium.machines.autoscaling.node_removals import NodeRemovals, RemovalSettings
 from podium.machines.autoscaling.node_start_ups import NodeStartUps
 from podium.machines.autoscaling.scale_up_reports import ScaleUpReports
-from podium.machines.deadlines import earliest
+from podium.machines.deadlines import Deadline, soonest
 from podium.machines.observations import Answered, Changed, Gone, Observation, Tick
+from podium.machines.placement_kinds import PLACEMENT_KINDS
 from podium.plugins.registry import IN_TREE
 
 _AUTOSCALER = "autoscaler"
@@ -71,6 +72,8 @@ class Autoscaler:
     has them. A pod that is nominated gets no node: its room is being made. Nodes that are starting are there already
     as far as pods are concerned, so no pod gets two. Nodes belong to a group by their label `podium.dev/node-group`.
     """
+
+    watches = PLACEMENT_KINDS | {"DaemonSet", "Pod"}
 
     def __init__(
         self,
@@ -116,14 +119,10 @@ class Autoscaler:
                 return actions
         return []
 
-    def next_deadline(self) -> int | None:
-        """When the autoscaler next wants a `Tick`."""
-        times = (self._scan_ns, self._start_ups.next_deadline(), self._removals.next_deadline())
-        return earliest(times)
-
-    def is_settled(self) -> bool:
-        """Whether nothing is on its way, and what there is to wait for was tried in vain several times."""
-        return not self._is_curious and self._start_ups.is_settled() and self._removals.is_settled()
+    def deadline(self) -> Deadline:
+        """When something is due; that what was tried in vain several times is tried once more is no news."""
+        scan = Deadline(self._scan_ns, self._is_curious)
+        return soonest(scan, self._start_ups.deadline(), self._removals.deadline())
 
     def _looked_at(self, makes_difference: bool, object_: Kubernetes, now: int) -> None:
         if isinstance(object_, Node):

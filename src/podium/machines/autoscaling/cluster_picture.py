@@ -15,6 +15,7 @@ from podium.api.policy import PodDisruptionBudget
 from podium.api.reading import read
 from podium.api.workloads import DaemonSet
 from podium.cluster.cluster import Cluster
+from podium.cluster.feed import Feed
 from podium.cluster.pods import PodRecord
 from podium.cluster.storage import StorageObject
 from podium.decide.drain import DAEMON_SET
@@ -45,14 +46,6 @@ class GroupNode:
         return removal_taint(self.node) is not None
 
 
-@dataclass(frozen=True, slots=True)
-class _SeenPod:
-    """A pod, and what was read of it that may make a difference; None for one that nobody has tried to place yet."""
-
-    record: PodRecord
-    difference: tuple[object, ...] | None
-
-
 class ClusterPicture:
     """What the API shows, kept for one autoscaler.
 
@@ -63,6 +56,7 @@ class ClusterPicture:
 
     def __init__(self, groups: Iterable[str]) -> None:
         self.cluster = Cluster()
+        self._feed = Feed(self.cluster)
         self.budgets = EvictionBudgets()
         self.nodes: dict[str, GroupNode] = {}
         self.upcoming: set[str] = set()
@@ -70,8 +64,7 @@ class ClusterPicture:
         self.unschedulable: dict[str, PodRecord] = {}
         self.keeps_data: set[str] = set()
         self.daemons: dict[str, PodRecord] = {}
-        self._pods: dict[str, _SeenPod] = {}
-        self._uid_of: dict[str, str] = {}
+        self._differences: dict[str, tuple[object, ...] | None] = {}
 
     def changed(self, object_: Kubernetes, raw: Raw) -> bool:
         """Take in an object; whether it might change a decision."""
@@ -87,14 +80,16 @@ class ClusterPicture:
             case DisruptionPolicy() if object_.metadata.name == POLICY_NAME:
                 self.budgets.requires_all = object_.spec.several_budgets == "RequireAll"
                 return True
-        self.cluster.put(object_)
+        self._feed.changed(object_)
         return isinstance(object_, StorageObject | Namespace)
 
     def gone(self, object_: Kubernetes) -> bool:
         """Forget an object; whether that might change a decision."""
         match object_:
             case Pod():
-                return self._forget_pod(object_.metadata.uid or object_.key)
+                change = self._feed.pod_gone(object_)
+                self._feed.settle(change)
+                return self._forget_pod(change.before)
             case Node():
                 return self._node_gone(object_)
             case PodDisruptionBudget():
@@ -105,7 +100,7 @@ class ClusterPicture:
             case DisruptionPolicy() if object_.metadata.name == POLICY_NAME:
                 self.budgets.requires_all = False
                 return True
-        self.cluster.remove(object_)
+        self._feed.gone(object_)
         return isinstance(object_, StorageObject | Namespace)
 
     def pods_on(self, node_name: str) -> list[PodRecord]:
@@ -121,60 +116,44 @@ class ClusterPicture:
         """The node was not created after all."""
         there = self.nodes.get(name)
         if there is not None and there.is_expected:
-            self._remove_node(name)
+            self._forget_node(name)
+            self._feed.gone(there.node)
 
     # Pods
 
     def _pod_changed(self, pod: Pod, raw: Raw) -> bool:
-        uid = pod.metadata.uid or pod.key
-        namesake = self._uid_of.get(pod.key)
-        made_room = namesake is not None and namesake != uid and self._forget_pod(namesake)
-        if pod.is_terminal:
-            return self._forget_pod(uid) or made_room
-        record, before = self.cluster.read(pod), self._pods.get(uid)
-        nominated = record.nominated_node_name
-        seen = self._pods[uid] = _SeenPod(record, _difference(pod, record))
-        self._uid_of[pod.key] = uid
+        change = self._feed.pod_changed(pod)
+        record = change.after
+        # Before it is settled, which takes the nomination from a pod that is on its node.
+        difference = None if record is None else _difference(pod, record)
+        waits = record is not None and not (record.node_name or record.nominated_node_name or record.terminating)
+        self._feed.settle(change)
+        made_room = self._forget_pod(change.replaced)
+        if record is None:
+            return self._forget_pod(change.before) or made_room
+        before = self._differences.get(record.uid)
+        self._differences[record.uid] = difference
         if has_local_storage(raw):
-            self.keeps_data.add(uid)
-        if record.node_name:
-            self._place(record)
-        elif nominated:
-            self.cluster.nominations.put(record, nominated)
+            self.keeps_data.add(record.uid)
+        if waits and _is_unschedulable(pod):
+            self.unschedulable[record.uid] = record
         else:
-            self.cluster.nominations.remove(uid)
-        if not record.node_name and not nominated and not record.terminating and _is_unschedulable(pod):
-            self.unschedulable[uid] = record
-        else:
-            self.unschedulable.pop(uid, None)
-        return made_room or seen.difference != (None if before is None else before.difference)
+            self.unschedulable.pop(record.uid, None)
+        return made_room or difference != before
 
-    def _place(self, record: PodRecord) -> None:
-        self.cluster.nominations.remove(record.uid)
-        record.nominated_node_name = ""
-        if record.uid in self.cluster.placed:
-            self.cluster.replace_pod(record)
-        else:
-            self.cluster.add_pod(record)
-
-    def _forget_pod(self, uid: str) -> bool:
-        seen = self._pods.pop(uid, None)
-        if seen is None:
+    def _forget_pod(self, record: PodRecord | None) -> bool:
+        """Forget a pod that is gone, if there was one; whether it may have made a difference."""
+        if record is None:
             return False
-        if self._uid_of.get(seen.record.key) == uid:
-            del self._uid_of[seen.record.key]
-        self.cluster.nominations.remove(uid)
-        self.unschedulable.pop(uid, None)
-        self.keeps_data.discard(uid)
-        if uid in self.cluster.placed:
-            self.cluster.remove_pod(uid)
-        return seen.difference is not None
+        self.unschedulable.pop(record.uid, None)
+        self.keeps_data.discard(record.uid)
+        return self._differences.pop(record.uid) is not None
 
     # Nodes
 
     def _node_changed(self, node: Node, raw: Raw) -> bool:
-        name, row = node.metadata.name, self.cluster.nodes.row_of.get(node.metadata.name)
-        before = None if row is None else self.cluster.nodes.node(row)
+        name = node.metadata.name
+        before = self._feed.known_node(name)
         was_upcoming = name in self.upcoming
         self._put_node(GroupNode(node, raw, node.metadata.labels.get(GROUP_LABEL, "")))
         return before is None or was_upcoming != (name in self.upcoming) or _differ(before, started(node))
@@ -184,25 +163,21 @@ class ClusterPicture:
         name = there.node.metadata.name
         self._forget_node(name)
         if there.group not in self.nodes_of:
-            self.cluster.put_node(there.node)
+            self._feed.changed(there.node)
             return
         self.nodes[name] = there
         self.nodes_of[there.group][name] = None
         if there.is_upcoming:
             self.upcoming.add(name)
-        self.cluster.put_node(started(there.node))
+        self._feed.changed(started(there.node))
 
     def _node_gone(self, node: Node) -> bool:
         name = node.metadata.name
         there = self.nodes.get(name)
-        if name not in self.cluster.nodes.row_of or (there is not None and there.is_expected):
+        if there is not None and there.is_expected:
             return False
-        self._remove_node(name)
-        return True
-
-    def _remove_node(self, name: str) -> None:
         self._forget_node(name)
-        self.cluster.remove_node(name)
+        return self._feed.gone(node) is not None
 
     def _forget_node(self, name: str) -> None:
         there = self.nodes.pop(name, None)

@@ -17,6 +17,7 @@ from podium.decide.node_groups import REMOVAL_TAINT, removal_taint
 from podium.decide.scale_down import Residents
 from podium.machines.actions import Action, DeleteObject, Evict, PatchObject
 from podium.machines.autoscaling.cluster_picture import ClusterPicture, GroupNode
+from podium.machines.deadlines import Deadline
 from podium.machines.disruption.evictions import STUCK_AFTER, Evictions, EvictionSettings
 from podium.machines.observations import Answered
 from podium.machines.work_queue import WorkQueue
@@ -133,14 +134,13 @@ class NodeRemovals:
                 actions += self._go_on(name, there, now)
         return actions
 
-    def next_deadline(self) -> int | None:
-        """When something is due for some node."""
-        return self._queue.next_time()
-
-    def is_settled(self) -> bool:
-        """Whether no removal is under way, but for those that cannot be written down."""
-        is_stuck = all(self._failed[name] >= STUCK_AFTER for name in self.under_way())
-        return is_stuck and self._queue.next_time() != 0
+    def deadline(self) -> Deadline:
+        """When something is due for some node; that a removal is not to be written down once more is no news."""
+        time_ns = self._queue.deadline().time_ns
+        is_stuck = time_ns != 0 and all(
+            self._failed[name] >= STUCK_AFTER for names in (self._began_ns, self._written) for name in names
+        )
+        return Deadline(time_ns, not is_stuck)
 
     def is_hopeless(self, name: str) -> bool:
         """Whether the node could not be marked, or was kept for the same pods as now, again and again."""

@@ -16,6 +16,7 @@ from podium.machines.actions import Action, CreateObject, PatchObject
 from podium.machines.answers import Answer
 from podium.machines.autoscaling.cluster_picture import ClusterPicture, GroupNode
 from podium.machines.backoff import Backoff
+from podium.machines.deadlines import Deadline
 from podium.machines.disruption.evictions import STUCK_AFTER
 from podium.machines.observations import Answered
 from podium.machines.work_queue import WorkQueue
@@ -85,13 +86,10 @@ class NodeStartUps:
                 actions += self._work_on(name, there, now)
         return actions
 
-    def next_deadline(self) -> int | None:
-        """When something is due for some node."""
-        return self._queue.next_time()
-
-    def is_settled(self) -> bool:
-        """Whether no node is on its way, but for those whose writes fail again and again."""
-        return all(self._failed[name] >= STUCK_AFTER for name in self._picture.upcoming)
+    def deadline(self) -> Deadline:
+        """When something is due for some node; a node on its way is news, unless its writes fail again and again."""
+        is_stuck = all(self._failed[name] >= STUCK_AFTER for name in self._picture.upcoming)
+        return Deadline(self._queue.deadline().time_ns, not is_stuck)
 
     def _created(self, name: str, answered: Answered, now: int) -> bool:
         there, answer = self._picture.nodes.get(name), answered.answer

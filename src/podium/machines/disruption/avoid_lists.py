@@ -16,7 +16,7 @@ from podium.api.node import Node
 from podium.api.pod import Pod
 from podium.api.workloads import DaemonSet, Deployment, Job, ReplicaSet, ReplicationController, StatefulSet
 from podium.machines.actions import Action, PatchObject
-from podium.machines.deadlines import Deadlines, earliest
+from podium.machines.deadlines import Deadline, Deadlines, earliest, soonest
 from podium.machines.observations import Answered, Changed, Gone, Observation, Tick
 from podium.machines.work_queue import WorkQueue
 
@@ -56,6 +56,8 @@ class AvoidLists:
     eviction.
     """
 
+    watches = frozenset(("DisruptionPolicy", "Node", "Pod", *(type_.__name__ for type_ in _API_GROUPS)))
+
     def __init__(self) -> None:
         self._expire_after_ns = _DEFAULT_EXPIRE_AFTER_NS
         self._nodes: dict[str, _Listed] = {}
@@ -85,14 +87,10 @@ class AvoidLists:
                 return self._act(now)
         return []
 
-    def next_deadline(self) -> int | None:
-        """When there is a list to look at."""
-        times = (self._queue.next_time(), self._expiries.next_time())
-        return earliest(times)
-
-    def is_settled(self) -> bool:
-        """Whether no list is to be looked at but those whose entries run out one day, which moves no pod."""
-        return self._queue.next_time() != 0
+    def deadline(self) -> Deadline:
+        """When there is a list to look at; that entries run out one day, which moves no pod, is no news."""
+        queue_ns = self._queue.deadline().time_ns
+        return soonest(Deadline(queue_ns, queue_ns == 0), self._expiries.deadline(is_news=False))
 
     def _put(self, changed: Kubernetes) -> None:
         match changed:

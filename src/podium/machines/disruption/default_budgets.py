@@ -15,10 +15,11 @@ from podium.api.pod import PodSpec
 from podium.api.policy import PodDisruptionBudget, PriorityClass
 from podium.api.selectors import compile_label_selector
 from podium.machines.actions import Action, CreateObject, DeleteObject, PatchObject
+from podium.machines.deadlines import Deadline
 from podium.machines.disruption.protection import DEFAULT_BUDGET, Keeper, KeptPods, Protection, WorkloadKey
 from podium.machines.observations import Answered, Changed, Gone, Observation, Tick
 from podium.machines.work_queue import WorkQueue
-from podium.store.priority_classes import SYSTEM_CLASSES, default_class
+from podium.store.admission.priority_classes import SYSTEM_CLASSES, default_class
 
 _CAUSE = "default-budget-controller"
 _KIND = "PodDisruptionBudget"
@@ -37,6 +38,13 @@ class DefaultBudgets:
     at all then: a workload that selects pods of another with a budget gets none, and of several without, the first by
     name gets one.
     """
+
+    watches = frozenset(
+        (
+            *("DisruptionPolicy", "PodDisruptionBudget", "PriorityClass"),
+            *("Deployment", "ReplicaSet", "ReplicationController", "StatefulSet"),
+        )
+    )
 
     def __init__(self) -> None:
         self._policy = _NO_POLICY.spec
@@ -58,13 +66,9 @@ class DefaultBudgets:
                 return self._act(now)
         return []
 
-    def next_deadline(self) -> int | None:
-        """When there is a workload to look at."""
-        return self._queue.next_time()
-
-    def is_settled(self) -> bool:
-        """Whether nothing is to be written but what is refused."""
-        return self._queue.is_settled()
+    def deadline(self) -> Deadline:
+        """When there is a workload to look at; that a write is refused once more is no news."""
+        return self._queue.deadline()
 
     def _see(self, object_: Kubernetes, *, is_gone: bool) -> None:
         namespace, name = object_.metadata.namespace, object_.metadata.name

@@ -12,11 +12,12 @@ from podium.api.meta import Kubernetes, Raw
 from podium.api.pod import Pod
 from podium.api.policy import PodDisruptionBudget
 from podium.machines.actions import Action, ReplaceStatus
-from podium.machines.deadlines import Deadlines, earliest
+from podium.machines.deadlines import Deadline, Deadlines, earliest, soonest
 from podium.machines.disruption.budget import Budget
 from podium.machines.disruption.coverage import Coverage
 from podium.machines.disruption.scales import Scales
 from podium.machines.disruption.stale_disruptions import StaleDisruptions
+from podium.machines.machine import CUSTOM_KINDS
 from podium.machines.observations import Answered, Changed, Gone, Observation, Tick
 from podium.machines.work_queue import WorkQueue
 
@@ -36,6 +37,14 @@ class DisruptionController:
     A newer budget may meet older pods. What its debits say of pods outweighs what is known of these: see `Budget`. An
     older budget may meet newer pods; then the write fails.
     """
+
+    # Beside pods, budgets and policy whatever has a scale.
+    watches = frozenset(
+        (
+            *("DisruptionPolicy", "Pod", "PodDisruptionBudget"),
+            *("Deployment", "ReplicaSet", "ReplicationController", "StatefulSet", CUSTOM_KINDS),
+        )
+    )
 
     def __init__(self) -> None:
         self._coverage: dict[str, Coverage] = {}
@@ -77,14 +86,14 @@ class DisruptionController:
                 return self._act(now)
         return []
 
-    def next_deadline(self) -> int | None:
-        """When there is something to look at."""
-        parts = (self._queue, self._expiries, self._upkeep, self._stale)
-        return min((time for part in parts if (time := part.next_time()) is not None), default=None)
-
-    def is_settled(self) -> bool:
-        """Whether nothing is to be written but what is refused, and what changes the limits of no budget."""
-        return self._queue.is_settled() and self._stale.is_settled() and self._expiries.next_time() is None
+    def deadline(self) -> Deadline:
+        """When there is something to look at; what is refused once more, or changes no limit of budgets, is no news."""
+        return soonest(
+            self._queue.deadline(),
+            self._expiries.deadline(),
+            self._upkeep.deadline(is_news=False),
+            self._stale.deadline(),
+        )
 
     def _in(self, object_: Kubernetes) -> Coverage:
         return self._coverage.setdefault(object_.metadata.namespace, Coverage())

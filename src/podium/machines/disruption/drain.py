@@ -17,7 +17,7 @@ from podium.api.workloads import DaemonSet
 from podium.decide.drain import DrainOptions, DrainPlan, Fate, PodFate, PodOnNode, plan_drain
 from podium.decide.local_storage import has_empty_dir
 from podium.machines.actions import Action, PatchObject
-from podium.machines.deadlines import earliest
+from podium.machines.deadlines import NEVER, Deadline, earliest
 from podium.machines.disruption.evictions import STUCK_AFTER, Evictions, EvictionSettings
 from podium.machines.observations import Answered, Changed, Gone, Observation, Tick
 
@@ -75,6 +75,8 @@ class Drain:
     those that come are let be. Blocked is what it is while every pod left was refused several times; it goes on trying.
     """
 
+    watches = frozenset(("DaemonSet", "Node", "Pod", "PodDisruptionBudget"))
+
     def __init__(self, node: str, settings: DrainSettings = DrainSettings()) -> None:
         self._name = node
         self._settings = settings
@@ -100,6 +102,8 @@ class Drain:
         self._end: DrainReport | None = None
         self._give_up_ns: int | None = None
         self._next_ns: int | None = 0
+        # Whether what is left to do was not refused again and again.
+        self._expects_progress = True
 
     def handle(self, observation: Observation, now: int) -> list[Action]:
         """Take in an observation at ``now`` and say what to do."""
@@ -119,21 +123,9 @@ class Drain:
         """Whether it has come to its end."""
         return self._end is not None
 
-    def next_deadline(self) -> int | None:
-        """When something is to be done for some pod."""
-        return None if self._end else self._next_ns
-
-    def is_settled(self) -> bool:
-        """Whether all that is left to do was refused again and again."""
-        if self._end is not None:
-            return True
-        if self._next_ns == 0 or self._give_up_ns is not None:
-            return False
-        if not self._is_cordoned:
-            return self._cordon_failures >= STUCK_AFTER
-        return all(
-            self._evictions.of(one.pod.metadata.uid).is_stuck or self._was_let_go(one) for one in self._plan.of("evict")
-        )
+    def deadline(self) -> Deadline:
+        """When something is to be done for some pod; that what was refused again and again is tried is no news."""
+        return NEVER if self._end else Deadline(self._next_ns, self._next_ns == 0 or self._expects_progress)
 
     def report(self) -> DrainReport:
         """How far the drain is; once it is over, how it ended."""
@@ -205,6 +197,7 @@ class Drain:
     def _budget_changed(self, budget: PodDisruptionBudget) -> None:
         if self._namespaces[budget.metadata.namespace]:
             self._evictions.hope()
+            self._expects_progress = not self._is_stuck()
 
     def _answered(self, answered: Answered, now: int) -> None:
         if isinstance(answered.action, PatchObject):
@@ -231,6 +224,7 @@ class Drain:
             return []
         actions = self._cordon(now) if self._needs_cordon() else self._evict(now)
         self._next_ns = self._next()
+        self._expects_progress = not self._is_stuck()
         return actions
 
     def _needs_cordon(self) -> bool:
@@ -265,6 +259,16 @@ class Drain:
         else:
             times += [self._evictions.of(one.pod.metadata.uid).next_ns for one in self._plan.of("evict")]
         return earliest(times)
+
+    def _is_stuck(self) -> bool:
+        """Whether all that is left to do was refused again and again."""
+        if self._give_up_ns is not None:
+            return False
+        if not self._is_cordoned:
+            return self._cordon_failures >= STUCK_AFTER
+        return all(
+            self._evictions.of(one.pod.metadata.uid).is_stuck or self._was_let_go(one) for one in self._plan.of("evict")
+        )
 
     def _was_let_go(self, one: PodFate) -> bool:
         """Whether an eviction is on its way or granted, so that only its effect is to be seen."""

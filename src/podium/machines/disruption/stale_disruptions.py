@@ -11,7 +11,7 @@ from podium.api.meta import Raw
 from podium.api.pod import Pod
 from podium.api.times import parse_time
 from podium.machines.actions import Action, ReplaceStatus
-from podium.machines.deadlines import Deadlines, earliest
+from podium.machines.deadlines import Deadline, Deadlines, soonest
 from podium.machines.observations import Answered
 from podium.machines.work_queue import WorkQueue
 from podium.store.conditions import with_condition
@@ -46,7 +46,8 @@ class StaleDisruptions:
     def put(self, pod: Pod, raw: Raw) -> None:
         """Take in a pod as it is now."""
         if not _is_target(pod):
-            self._forget(pod.key)
+            if pod.key in self._targets:
+                self._forget(pod.key)
             return
         known = self._targets.get(pod.key)
         if known is None:
@@ -85,14 +86,9 @@ class StaleDisruptions:
                 actions.append(ReplaceStatus(_without_target(target.raw, now), self._cause))
         return actions
 
-    def next_time(self) -> int | None:
-        """When there is something to write; None for never."""
-        times = (self._deadlines.next_time(), self._queue.next_time())
-        return earliest(times)
-
-    def is_settled(self) -> bool:
-        """Whether nothing is to be written but what is refused."""
-        return self._deadlines.next_time() is None and self._queue.is_settled()
+    def deadline(self) -> Deadline:
+        """When there is something to write; that it is refused once more is no news."""
+        return soonest(self._deadlines.deadline(), self._queue.deadline())
 
     def _forget(self, key: str) -> None:
         self._targets.pop(key, None)

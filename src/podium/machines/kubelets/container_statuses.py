@@ -48,13 +48,19 @@ class Restarts:
     started_ns: int | None = None
 
 
+_NO_RESTARTS = Restarts()
+
+
 def read_restarts(raw: Raw) -> Restarts:
     """What a pod's status says of restarts; where nobody can read that, it says nothing."""
+    listed = _listed(raw)
+    if not listed:
+        return _NO_RESTARTS
     try:
-        statuses = msgspec.convert(_listed(raw), list[_ContainerStatus])
+        statuses = msgspec.convert(listed, list[_ContainerStatus])
         started = [parse_time(one.state.running.started_at or "") for one in statuses if one.state.running]
     except (msgspec.ValidationError, ValueError):
-        return Restarts()
+        return _NO_RESTARTS
     count = max((one.restart_count for one in statuses), default=0)
     return Restarts(count, max(started, default=None) if count else None)
 

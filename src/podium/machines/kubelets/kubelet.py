@@ -12,11 +12,20 @@ from podium.api.node import Node
 from podium.api.pod import Pod
 from podium.decide.pressure import EvictionOrder
 from podium.machines.actions import Action, DeleteObject, ReportStatus
-from podium.machines.deadlines import earliest
+from podium.machines.deadlines import Deadline, soonest
 from podium.machines.kubelets import kubelet_reports as reports
 from podium.machines.kubelets.node_kubelet import NodeKubelet
 from podium.machines.kubelets.node_memory import NodeMemory
-from podium.machines.observations import Answered, Changed, Gone, Observation, Tick
+from podium.machines.observations import (
+    Answered,
+    Changed,
+    ContainersExited,
+    Gone,
+    NodeStarted,
+    NodeStopped,
+    Observation,
+    Tick,
+)
 from podium.machines.settling_deadlines import SettlingDeadlines
 from podium.machines.work_queue import WorkQueue
 
@@ -57,8 +66,10 @@ class Kubelet:
     of its end may count on its room. Pods on a node that nobody knows wait for it.
 
     What runs on nodes outlives this machine, but for the back-off of failing containers: one that starts anew finds it
-    in the API. Nodes whose machines are down it must be told again by `fail_node`, before anything else.
+    in the API. Of nodes whose machines are down it must be told again (`NodeStopped`), before anything else.
     """
+
+    watches = frozenset(("Node", "Pod"))
 
     def __init__(self, settings: KubeletSettings = KubeletSettings()) -> None:
         self._settings = settings
@@ -88,39 +99,28 @@ class Kubelet:
                 self._answered(action, observation, now)
             case Tick():
                 self._tick(now)
+            case NodeStopped(node=name):
+                self._node(name).fail()
+                self._look_at(name)
+            case NodeStarted(node=name):
+                self._node(name).recover(now)
+                self._look_at(name)
+            case ContainersExited(node=name, uid=uid) if name in self._nodes:
+                self._nodes[name].finish(uid, now)
+                self._look_at(name)
             case _:
                 pass
         actions, self._actions = self._actions, []
         return actions
 
-    def next_deadline(self) -> int | None:
-        """When something is due on some node."""
-        return earliest((self._deadlines.next_time(), self._retries.next_time()))
+    def deadline(self) -> Deadline:
+        """When something is due on some node; that it fails, or is refused, over and over again is no news."""
+        return soonest(self._deadlines.deadline(), self._retries.deadline())
 
-    def is_settled(self) -> bool:
-        """Whether no more is to happen on any node than what fails, or is refused, over and over again."""
-        return self._deadlines.is_settled() and self._retries.is_settled()
-
-    def finish(self, pod: Pod, now: int) -> bool:
-        """Let a pod's containers exit by themselves; False when they do not run."""
-        name = pod.spec.node_name
-        if name not in self._nodes or not self._nodes[name].finish(pod.metadata.uid, now):
-            return False
-        self._look_at(name)
-        return True
-
-    def fail_node(self, name: str, now: int) -> None:
-        """Let a node's machine stop at ``now``, with all that runs there; the API is told nothing.
-
-        It stays down until `recover_node`, whatever becomes of the node in the API.
-        """
-        self._node(name).fail()
-        self._look_at(name)
-
-    def recover_node(self, name: str, now: int) -> None:
-        """Let a node's machine start again: its kubelet begins anew, and restarts the pods that ran there."""
-        self._node(name).recover(now)
-        self._look_at(name)
+    def is_running(self, pod: Pod) -> bool:
+        """Whether a pod's containers run."""
+        node = self._nodes.get(pod.spec.node_name)
+        return node is not None and node.is_running(pod.metadata.uid)
 
     def _pod_changed(self, pod: Pod, raw: Raw, now: int) -> None:
         uid, name = pod.metadata.uid, pod.spec.node_name
@@ -187,6 +187,7 @@ class Kubelet:
         """Take what a node has to say, and when it will next; one that is gone with its pods is forgotten."""
         node = self._nodes[name]
         self._actions += node.take_actions()
-        self._deadlines.set(name, node.next_time(), recurs=node.is_settled())
+        time_ns, is_news = node.deadline()
+        self._deadlines.set(name, time_ns, recurs=not is_news)
         if node.is_idle:
             del self._nodes[name]

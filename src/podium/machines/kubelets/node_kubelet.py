@@ -15,6 +15,7 @@ from podium.api.pod import Pod, PodCondition
 from podium.decide.kubelet_admission import Refusal
 from podium.decide.pressure import EvictionOrder
 from podium.machines.actions import Action, DeleteObject, ReportStatus
+from podium.machines.deadlines import AT_ONCE, NEVER, Deadline, soonest
 from podium.machines.kubelets import kubelet_reports as reports
 from podium.machines.kubelets.eviction_manager import EvictionManager
 from podium.machines.kubelets.node_memory import NodeMemory
@@ -71,16 +72,14 @@ class NodeKubelet:
         self._actions.clear()
         return actions
 
-    def next_time(self) -> int | None:
-        """When to `tick`: 0 for at once, None for never."""
+    def deadline(self) -> Deadline:
+        """When to `tick`; that containers fail over and over again is no news."""
         if not self._is_up:
-            return None
+            return NEVER
         if self._has_news or self._workers.has_freed:
-            return 0
-        workers_ns, evictions_ns = self._workers.next_time(), self._evictions.due_ns
-        if workers_ns is None or evictions_ns is None:
-            return evictions_ns if workers_ns is None else workers_ns
-        return min(workers_ns, evictions_ns)
+            return AT_ONCE
+        workers, evictions_ns = self._workers.deadline(), self._evictions.due_ns
+        return workers if evictions_ns is None else soonest(workers, Deadline(evictions_ns, True))
 
     @property
     def is_idle(self) -> bool:
@@ -88,29 +87,24 @@ class NodeKubelet:
         has_pods = bool(self._arrivals or self._there.runs or self._workers.ended)
         return self._there.node is None and not self._is_down and not has_pods and not self._actions
 
-    def is_settled(self) -> bool:
-        """Whether no more is to happen than that containers fail over and over again."""
-        if not self._is_up:
-            return True
-        is_busy = self._has_news or self._workers.has_freed or self._evictions.due_ns is not None
-        return not is_busy and self._workers.is_settled()
-
     def tick(self, now: int) -> None:
         """Do what is due."""
-        while (time_ns := self.next_time()) is not None and time_ns <= now:
+        while (time_ns := self.deadline().time_ns) is not None and time_ns <= now:
             self._move_on(now)
             self._has_news = self._workers.has_freed = False
             self._start_waiting(now)
             if self._evictions.synchronize(now) and self._there.node is not None:
                 self._report_condition(self._there.node, reports.memory_pressure(is_short=self._evictions.is_short))
 
-    def finish(self, uid: str, now: int) -> bool:
-        """Let a pod's containers exit by themselves; False when they do not run."""
+    def is_running(self, uid: str) -> bool:
+        """Whether a pod's containers run."""
         run = self._there.runs.get(uid)
-        if run is None or not run.is_running:
-            return False
-        self._workers.finish(run, now)
-        return True
+        return run is not None and run.is_running
+
+    def finish(self, uid: str, now: int) -> None:
+        """A pod's containers have exited by themselves; nothing where they do not run."""
+        if self.is_running(uid):
+            self._workers.finish(self._there.runs[uid], now)
 
     def written(self, action: Action) -> bool:
         """The API knows what it was told, or will not be told; whether that changes anything here."""
@@ -198,9 +192,10 @@ class NodeKubelet:
             arrival = self._arrivals.setdefault(uid, _Arrival(pod, raw, is_lost=self._is_down))
             arrival.pod, arrival.raw = pod, raw
             arrival.has_run |= pod.status.phase == "Running"
+            self._has_news = True
         else:
+            self._has_news |= _concerns_the_node(run.pod, pod)
             self._pod_changed(run, pod, raw, now)
-        self._has_news = True
 
     def hide_pod(self, uid: str) -> None:
         """A pod is gone from the API."""
@@ -303,3 +298,11 @@ class NodeKubelet:
         action = reports.of_node(node, condition)
         self._conditions[condition.type] = action
         self._actions.append(action)
+
+
+def _concerns_the_node(before: Pod, pod: Pod) -> bool:
+    """Whether others on the node may fare otherwise by a change of a pod: not if its status is told, while it lives."""
+    if pod.is_terminal or pod.is_terminating:
+        return True
+    was, meta = before.metadata, pod.metadata
+    return was.annotations != meta.annotations or was.labels != meta.labels or before.spec != pod.spec

@@ -8,6 +8,7 @@ from __future__ import annotations
 from podium.api.node_health import NODE_NOT_READY
 from podium.api.times import parse_time
 from podium.machines.actions import Action, DeleteObject, ReportStatus
+from podium.machines.deadlines import Deadline
 from podium.machines.kubelets import kubelet_reports as reports
 from podium.machines.kubelets.container_statuses import CRASHED, LOST, read_restarts, terminated
 from podium.machines.kubelets.node_runs import NodeRuns
@@ -31,13 +32,9 @@ class PodWorkers:
         self.ended: dict[str, PodRun] = {}
         self.has_freed = False
 
-    def next_time(self) -> int | None:
-        """When something is due for a pod; None for never."""
-        return self._deadlines.next_time()
-
-    def is_settled(self) -> bool:
-        """Whether no more is to happen than that containers fail over and over again."""
-        return self._deadlines.is_settled()
+    def deadline(self) -> Deadline:
+        """When something is due for a pod; that containers fail over and over again is no news."""
+        return self._deadlines.deadline()
 
     def lose(self) -> list[PodRun]:
         """The machine stops: give up the pods whose containers go with it. How others ended is not forgotten."""

@@ -13,7 +13,7 @@ from podium.api.node import Node
 from podium.api.node_health import NODE_NOT_READY, is_ready, unknown_conditions
 from podium.api.pod import Pod
 from podium.machines.actions import Action, PatchObject
-from podium.machines.deadlines import Deadlines, earliest
+from podium.machines.deadlines import Deadline, Deadlines, soonest
 from podium.machines.nodes.bound_pods import BoundPod, BoundPods
 from podium.machines.nodes.node_taints import EVICTING, TaintName, changed_taints, present_taints, wanted_taints
 from podium.machines.nodes.zone_disruption import ZoneDisruption
@@ -57,6 +57,8 @@ class NodeLifecycle:
     has changed.
     """
 
+    watches = frozenset(("Node", "Pod"))
+
     def __init__(
         self, settings: NodeLifecycleSettings = NodeLifecycleSettings(), given: Mapping[str, Node] | None = None
     ) -> None:
@@ -93,14 +95,9 @@ class NodeLifecycle:
                 pass
         return []
 
-    def next_deadline(self) -> int | None:
-        """When a node is to be looked at."""
-        times = (self._queue.next_time(), self._deadlines.next_time())
-        return earliest(times)
-
-    def is_settled(self) -> bool:
-        """Whether nothing is to happen to any node but what is refused."""
-        return self._queue.is_settled() and self._deadlines.next_time() is None
+    def deadline(self) -> Deadline:
+        """When a node is to be looked at; that a write is refused once more is no news."""
+        return soonest(self._queue.deadline(), self._deadlines.deadline())
 
     def _node_changed(self, node: Node, raw: Raw) -> None:
         name, uid = node.metadata.name, node.metadata.uid

@@ -10,7 +10,7 @@ from podium.api.node import Node
 from podium.api.node_health import is_ready
 from podium.api.pod import Pod, PodCondition
 from podium.machines.actions import Action, DeleteObject, ReportStatus
-from podium.machines.deadlines import Deadlines, earliest
+from podium.machines.deadlines import Deadline, Deadlines, soonest
 from podium.machines.nodes.bound_pods import BoundPods
 from podium.machines.nodes.node_taints import OUT_OF_SERVICE
 from podium.machines.nodes.pod_deletions import PodDeletions
@@ -33,6 +33,8 @@ class PodGarbageCollector:
     They are the pods of nodes that have been missing for `QUARANTINE_NS`; the deleted ones of nodes that are not ready
     and are tainted out-of-service; and the deleted ones that have no node.
     """
+
+    watches = frozenset(("Node", "Pod"))
 
     def __init__(self) -> None:
         # By name, whether the node is out of service.
@@ -67,14 +69,9 @@ class PodGarbageCollector:
                 pass
         return []
 
-    def next_deadline(self) -> int | None:
-        """When pods are to be looked at."""
-        times = (self._queue.next_time(), self._deadlines.next_time())
-        return earliest(times)
-
-    def is_settled(self) -> bool:
-        """Whether no pod is to be collected, now or later, but for those whose deletion is refused."""
-        return self._queue.is_settled() and self._deadlines.next_time() is None
+    def deadline(self) -> Deadline:
+        """When pods are to be looked at; that a deletion is refused once more is no news."""
+        return soonest(self._queue.deadline(), self._deadlines.deadline())
 
     def _node_changed(self, node: Node) -> None:
         name = node.metadata.name

@@ -14,7 +14,7 @@ from podium.api.times import parse_time
 from podium.cluster.taints import tolerates
 from podium.decide.critical_pods import is_static
 from podium.machines.actions import Action, DeleteObject, ReportStatus
-from podium.machines.deadlines import Deadlines, earliest
+from podium.machines.deadlines import Deadline, Deadlines, soonest
 from podium.machines.nodes.bound_pods import BoundPods
 from podium.machines.nodes.pod_deletions import PodDeletions
 from podium.machines.observations import Answered, Changed, Gone, Observation, Tick
@@ -44,6 +44,8 @@ class TaintEviction:
     counting. Pods of DaemonSets stay because of the tolerations that they come with. Static pods are left alone;
     those that have ended go as others do.
     """
+
+    watches = frozenset(("Node", "Pod"))
 
     def __init__(self) -> None:
         self._taints: dict[str, tuple[_Driving, ...]] = {}
@@ -76,14 +78,9 @@ class TaintEviction:
                 pass
         return []
 
-    def next_deadline(self) -> int | None:
-        """When a pod is to be looked at."""
-        times = (self._queue.next_time(), self._deadlines.next_time())
-        return earliest(times)
-
-    def is_settled(self) -> bool:
-        """Whether no pod is to go, now or later, but for those whose deletion is refused."""
-        return self._queue.is_settled() and self._deadlines.next_time() is None
+    def deadline(self) -> Deadline:
+        """When a pod is to be looked at; that its deletion is refused once more is no news."""
+        return soonest(self._queue.deadline(), self._deadlines.deadline())
 
     def _set_taints(self, name: str, taints: tuple[_Driving, ...]) -> None:
         if taints != self._taints.pop(name, ()):

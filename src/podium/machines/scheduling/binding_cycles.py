@@ -112,6 +112,7 @@ class BindingCycles:
                 return [], None
             if problem is None:
                 self._cluster.devices.written(action.uid or action.pod_uid)
+                self._cluster.devices.reserved(action.uid, action.pod_uid)
         cycle.claims.discard(action)
         if problem is not None:
             return self._fail(cycle, error_status(f"binding claim {action.claim or _UNNAMED}: {problem.message}"))
@@ -302,6 +303,8 @@ class BindingCycles:
         """Unreserve, and take the pod off its node and off its claims for devices."""
         pod = cycle.queued.record
         actions: list[Action] = [*unreserve(cycle)]
+        for reservation in cycle.reservations:
+            self._cluster.devices.let_go(reservation.uid, pod.uid)
         actions += [ReleaseClaim(one.claim, one.uid, pod.key, pod.uid) for one in cycle.reservations]
         self._drop(cycle)
         self._cluster.remove_pod(pod.uid)

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from podium.cluster.cluster import Cluster
+from podium.cluster.feed import Feed
 from podium.cluster.pods import PodRecord
 from podium.framework.configuration import Configuration
 from podium.framework.errors import Calling, PluginError
@@ -35,6 +36,7 @@ class Parts:
 
     def __init__(self, configuration: Configuration, seed: int, feature_gates: FeatureGates) -> None:
         self.cluster = Cluster(honors_policy=feature_gates.non_preempting_priority)
+        self.feed = Feed(self.cluster)
         self.waiting_pods = WaitingPods()
         profiles = build_profiles(
             configuration, Registry(IN_TREE), self.cluster, waiting_pods=self.waiting_pods, seed=seed

@@ -30,23 +30,18 @@ class PodsShown:
         self._reports = parts.reports
         self._known = parts.known
         self._room = parts.room
-        # Every pod that the API shows, by uid, and the uid of each key.
-        self._pods: dict[str, PodRecord] = {}
-        self._uid_of: dict[str, str] = {}
+        self._feed = parts.feed
 
     def changed(self, pod: Pod, now: int) -> list[Action]:
         """A pod was added or changed."""
-        uid = pod.metadata.uid or pod.key
-        namesake = self._uid_of.get(pod.key)
-        actions: list[Action] = []
-        if namesake is not None and namesake != uid:
-            actions += self.gone(namesake, now)
-        if pod.is_terminal:
-            if pod.status.phase == "Failed" and uid in self._pods:
-                self._futile.rejected(self._pods[uid], pod.spec.node_name, now)
-            return actions + self.gone(uid, now)
-        record = self._pods[uid] = self._cluster.read(pod)
-        self._uid_of[record.key] = uid
+        before, record, replaced = self._feed.pod_changed(pod)
+        actions: list[Action] = [] if replaced is None else self._withdraw(replaced, now)
+        if record is None:
+            if before is None:
+                return actions
+            if pod.status.phase == "Failed":
+                self._futile.rejected(before, pod.spec.node_name, now)
+            return actions + self._withdraw(before, now)
         if record.node_name:
             if pod.status.phase == "Running":
                 self._futile.runs(record, now)
@@ -56,14 +51,10 @@ class PodsShown:
             return actions
         return actions + self._withdraw(record, now)
 
-    def gone(self, uid: str, now: int) -> list[Action]:
+    def gone(self, pod: Pod, now: int) -> list[Action]:
         """A pod is no more, or has ended; nothing if it is not known."""
-        record = self._pods.pop(uid, None)
-        if record is None:
-            return []
-        if self._uid_of.get(record.key) == uid:
-            del self._uid_of[record.key]
-        return self._withdraw(record, now)
+        known = self._feed.pod_gone(pod).before
+        return [] if known is None else self._withdraw(known, now)
 
     def _assigned(self, record: PodRecord, now: int) -> list[Action]:
         """A pod is on a node: newly seen, bound by us or by others, or changed there."""
@@ -145,7 +136,7 @@ class PodsShown:
         nominated = self._cluster.nominations.node_of(uid)
         self._known.forget()
         actions: list[Action] = [*self._bindings.withdraw(uid)]
-        self._cluster.devices.forget_in_flight(uid)
+        self._cluster.devices.forget_pod(uid)
         self._forget_pending(uid)
         self._futile.forget(record)
         if uid in self._cluster.placed:

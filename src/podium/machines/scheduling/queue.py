@@ -186,6 +186,11 @@ class SchedulingQueue:
         """Whether `pop` would give a pod, were it asked before any backoff ends."""
         return len(self._active) > 0 or (self._settings.pop_from_backoff and self._backoff.can_pop_early)
 
+    @property
+    def has_promising(self) -> bool:
+        """Whether a pod backs off whose attempts have not ended in errors each time."""
+        return any(self._pods[uid].error_count <= 1 for uid in self._backoff)
+
     def decide(self, uid: str) -> None:
         """A pod in flight is past all plugins that may turn it down: what fails now is tried again without an event."""
         self._in_flight.decide(uid)

@@ -5,6 +5,8 @@ Source: pkg/scheduler/backend/queue/backoff_queue.go.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from podium.machines.scheduling.queue_heap import Item, PodHeap
 from podium.machines.scheduling.queued_pod import QueuedPod, QueueSettings
 
@@ -19,6 +21,11 @@ class BackoffPods:
 
     def __len__(self) -> int:
         return len(self._early) + len(self._kept)
+
+    def __iter__(self) -> Iterator[str]:
+        """The uids, in no order."""
+        yield from self._early
+        yield from self._kept
 
     def put(self, queued: QueuedPod, sort_item: Item) -> None:
         """Let a pod back off, or sort it anew. Of equal ends the smaller ``sort_item`` comes first."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from heapq import heapify, heappop, heappush
 from typing import Any
 
@@ -29,6 +30,10 @@ class PodHeap:
 
     def __contains__(self, uid: str) -> bool:
         return uid in self._live
+
+    def __iter__(self) -> Iterator[str]:
+        """The uids, in no order."""
+        return iter(self._live)
 
     def put(self, item: Item) -> None:
         """Add the pod whose uid is the item's last element, or move it."""

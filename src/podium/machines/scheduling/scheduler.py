@@ -32,17 +32,9 @@ from podium.machines.actions import (
     ReportUnschedulable,
     ReserveClaim,
 )
-from podium.machines.deadlines import earliest
-from podium.machines.observations import (
-    Answered,
-    Changed,
-    Gone,
-    NodeHeard,
-    NodeSilent,
-    Observation,
-    Problem,
-    Tick,
-)
+from podium.machines.deadlines import AT_ONCE, Deadline, earliest
+from podium.machines.observations import Answered, Changed, Gone, Observation, Problem, Tick
+from podium.machines.placement_kinds import PLACEMENT_KINDS
 from podium.machines.scheduling.binding_cycle import Failure, Stage
 from podium.machines.scheduling.fit_error import fit_error, rejecting_plugins
 from podium.machines.scheduling.known_failures import KnownFailure
@@ -60,6 +52,8 @@ class Scheduler:
     Each `Tick` makes at most one scheduling attempt, and those that are known to end as another one has. While pods
     wait to be attempted, the next deadline is 0.
     """
+
+    watches = PLACEMENT_KINDS | {"Pod"}
 
     def __init__(
         self,
@@ -81,7 +75,7 @@ class Scheduler:
         self.known = parts.known
         self._room = parts.room
         self._pods = PodsShown(parts)
-        self._surroundings = Surroundings(self.cluster, self.queue, self.cap, self._room)
+        self._surroundings = Surroundings(parts.feed, self.queue, self.cap, self._room)
         self.seed = seed
         # Where the next sample of nodes to score starts, where profiles ask for samples; all profiles share it.
         self._cursor = 0
@@ -100,7 +94,7 @@ class Scheduler:
             case Changed(object=Pod() as pod):
                 return self._pods.changed(pod, now)
             case Gone(object=Pod() as pod):
-                return self._pods.gone(pod.metadata.uid or pod.key, now)
+                return self._pods.gone(pod, now)
             case Changed(object=changed):
                 self.known.forget()
                 self._surroundings.changed(changed, now)
@@ -112,22 +106,16 @@ class Scheduler:
                 return self._answered(action, problem, now)
             case Tick():
                 return self._tick(now)
-            case NodeSilent() | NodeHeard():
-                return []
+        return []
 
-    def next_deadline(self) -> int | None:
-        """When the scheduler next wants a `Tick`; 0 means at once."""
+    def deadline(self) -> Deadline:
+        """When the scheduler next wants a `Tick`; that attempts end in errors once more is no news."""
         if self.queue.can_pop:
-            return 0
-        parts = (self.queue, self.bindings, self.reports, self.futile, self.cap)
-        deadlines = (part.next_deadline() for part in parts)
-        return earliest(deadlines)
-
-    def is_settled(self) -> bool:
-        """Whether no pod is about to be attempted or bound, but for those whose attempts end in errors each time."""
-        if self.queue.can_pop or self.cap.is_awaited or self.bindings.next_deadline() is not None:
-            return False
-        return all(pod.error_count > 1 for pod in self.queue.pods(Place.BACKOFF))
+            return AT_ONCE
+        bindings_ns = self.bindings.next_deadline()
+        times = (bindings_ns, *(part.next_deadline() for part in (self.queue, self.reports, self.futile, self.cap)))
+        is_news = bindings_ns is not None or self.cap.is_awaited or self.queue.has_promising
+        return Deadline(earliest(times), is_news)
 
     def _look_at_claims(self, changed: Kubernetes, now: int) -> list[Action]:
         """Where a volume or claim has changed, pods may have waited for that to be bound."""

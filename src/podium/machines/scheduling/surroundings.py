@@ -6,7 +6,7 @@ from podium.api.avoid_list import PREFER_AVOID_PODS
 from podium.api.disruption_policy import DisruptionPolicy
 from podium.api.meta import Kubernetes
 from podium.api.node import Node
-from podium.cluster.cluster import Cluster
+from podium.cluster.feed import Feed
 from podium.framework.events import Action as Change
 from podium.framework.events import ClusterEvent, Resource
 from podium.machines.actions import Action
@@ -22,8 +22,8 @@ _EVERY_PRIORITY = 2**63
 class Surroundings:
     """Brings the cluster up to date with changes of objects, and wakes the pods in the queue that they may help."""
 
-    def __init__(self, cluster: Cluster, queue: SchedulingQueue, cap: CapWaits, room: Room) -> None:
-        self._cluster = cluster
+    def __init__(self, feed: Feed, queue: SchedulingQueue, cap: CapWaits, room: Room) -> None:
+        self._feed = feed
         self._queue = queue
         self._cap = cap
         self._room = room
@@ -35,9 +35,7 @@ class Surroundings:
             return
         if isinstance(changed, DisruptionPolicy):
             self._cap.observe(changed)
-        old = self._cluster.find(changed)
-        self._cluster.put(changed)
-        event = object_event(old, changed)
+        event = object_event(*self._feed.changed(changed))
         if event is not None:
             self._queue.move(event, now)
 
@@ -45,25 +43,23 @@ class Surroundings:
         """An object is no more; nominations to a node go with it."""
         if isinstance(gone, DisruptionPolicy):
             self._cap.observe(None)
+        change = self._feed.gone(gone)
+        if change is None:
+            return []
         if not isinstance(gone, Node):
-            self._cluster.remove(gone)
-            event = object_event(gone, None)
+            event = object_event(*change)
             if event is not None:
                 self._queue.move(event, now)
             return []
         name = gone.metadata.name
-        if name not in self._cluster.nodes.row_of:
-            return []
-        self._cluster.remove_node(name)
         self._queue.move(ClusterEvent(Resource.NODE, Change.DELETE, gone, None, "NodeDelete"), now)
         return self._room.taken(name, _EVERY_PRIORITY, f"node {name} is gone", now)
 
     def _node_changed(self, node: Node, now: int) -> None:
-        row = self._cluster.nodes.row_of.get(node.metadata.name)
-        old = None if row is None else self._cluster.nodes.node(row)
+        old = self._feed.known_node(node.metadata.name)
         changes = Change.ADD if old is None else node_changes(old, node)
         if changes or (old is not None and _avoid_list(old) != _avoid_list(node)):
-            self._cluster.put_node(node)
+            self._feed.changed(node)
         if changes:
             label = "NodeAdd" if old is None else "NodeUpdate"
             self._queue.move(ClusterEvent(Resource.NODE, changes, old, node, label), now)

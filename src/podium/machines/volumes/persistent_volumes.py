@@ -15,6 +15,7 @@ from podium.api.meta import Raw
 from podium.api.storage import PersistentVolume, PersistentVolumeClaim
 from podium.api.volume_annotations import BIND_COMPLETED, BOUND_BY_CONTROLLER, SELECTED_NODE
 from podium.machines.actions import Action, CreateObject, PatchObject
+from podium.machines.deadlines import Deadline
 from podium.machines.observations import Answered, Changed, Gone, Observation, Tick
 from podium.machines.volumes.provisioning import Provisioners
 from podium.machines.work_queue import WorkQueue
@@ -70,13 +71,9 @@ class PersistentVolumes:
                 return self._tick(now)
         return []
 
-    def next_deadline(self) -> int | None:
-        """When there is something to look at."""
-        return self._queue.next_time()
-
-    def is_settled(self) -> bool:
-        """Whether nothing is to be done but what was refused."""
-        return self._queue.is_settled()
+    def deadline(self) -> Deadline:
+        """When there is something to look at; that it is refused once more is no news."""
+        return self._queue.deadline()
 
     # What the API shows
 

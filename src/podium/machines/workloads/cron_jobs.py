@@ -37,6 +37,8 @@ class CronJobs(WorkloadController[CronJob]):
     found in the Jobs that there are; the time of one that is gone is remembered until the status has it.
     """
 
+    watches = WorkloadController.watches | {"CronJob", "Job"}
+
     def __init__(self) -> None:
         super().__init__(CronJob)
         self._jobs: OwnedObjects[Job] = OwnedObjects()

@@ -54,6 +54,8 @@ class DaemonSets(RevisionedController[DaemonSet]):
     alike.
     """
 
+    watches = RevisionedController.watches | {"DaemonSet", "Node", "Pod"}
+
     def __init__(self) -> None:
         super().__init__(DaemonSet)
         self._nodes: dict[str, Node] = {}

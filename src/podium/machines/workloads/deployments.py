@@ -35,6 +35,8 @@ class Deployments(WorkloadController[Deployment]):
     whatever a watch leaves out. ReplicaSets without a controller are not adopted.
     """
 
+    watches = WorkloadController.watches | {"Deployment", "Pod", "ReplicaSet"}
+
     def __init__(self) -> None:
         super().__init__(Deployment, pod_owners=("ReplicaSet",))
         self._sets: OwnedObjects[ReplicaSet] = OwnedObjects()

@@ -8,6 +8,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Generic, TypeVar
 
+from podium.machines.deadlines import NEVER, Deadline
+
 Owner = TypeVar("Owner")
 
 _SECOND = 10**9
@@ -82,9 +84,11 @@ class Expectations(Generic[Owner]):
         del self._expected[owner]
         return owner
 
-    def next_time(self) -> int | None:
-        """When the next expectations are given up; None when there are none."""
-        return next((expected.expires_ns for expected in self._expected.values()), None)
+    def deadline(self) -> Deadline:
+        """When the next expectations are given up."""
+        for expected in self._expected.values():
+            return Deadline(expected.expires_ns, True)
+        return NEVER
 
     def _renewed(self, owner: Owner, now: int) -> _Expected:
         expected = self._expected.pop(owner, None) or _Expected(0)

@@ -54,6 +54,8 @@ class Jobs(WorkloadController[Job]):
     gone, or is nowhere to be seen, are let go; those that somebody else gave a Job get the finalizer.
     """
 
+    watches = WorkloadController.watches | {"Job", "Pod"}
+
     def __init__(self) -> None:
         super().__init__(Job)
         self._job_pods: dict[str, JobPods] = {}

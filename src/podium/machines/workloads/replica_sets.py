@@ -26,6 +26,8 @@ _FAILURE = "ReplicaFailure"
 class ReplicaSets(WorkloadController[_Replicated]):
     """Makes pods that are missing, and deletes those that are too many."""
 
+    watches = WorkloadController.watches | {"Pod", "ReplicaSet", "ReplicationController"}
+
     def __init__(self) -> None:
         super().__init__(ReplicaSet, ReplicationController)
         # By the uid of a controller of ReplicaSets, those of its ReplicaSets.

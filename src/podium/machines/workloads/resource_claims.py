@@ -9,6 +9,7 @@ from podium.api.meta import Raw
 from podium.api.pod import Pod, PodResourceClaim
 from podium.api.resource_claims import DELETE_PROTECTION, POD_CLAIM_NAME, ResourceClaim, ResourceClaimTemplate
 from podium.machines.actions import Action, CreateObject, DeleteObject, PatchObject
+from podium.machines.deadlines import Deadline
 from podium.machines.observations import Answered, Changed, Gone, Observation, Tick
 from podium.machines.work_queue import WorkQueue
 
@@ -27,6 +28,8 @@ class ResourceClaims:
 
     What the controller asked for is not asked for again until that has been answered.
     """
+
+    watches = frozenset(("Pod", "ResourceClaim", "ResourceClaimTemplate"))
 
     def __init__(self) -> None:
         # Pods that want claims made, by key, and those that wait for a template, by its key.
@@ -70,13 +73,9 @@ class ResourceClaims:
                 return self._tick(now)
         return []
 
-    def next_deadline(self) -> int | None:
-        """When there is something to look at."""
-        return self._queue.next_time()
-
-    def is_settled(self) -> bool:
-        """Whether nothing is to be done but what was refused."""
-        return self._queue.is_settled()
+    def deadline(self) -> Deadline:
+        """When there is something to look at; that it is refused once more is no news."""
+        return self._queue.deadline()
 
     # What the API shows
 

@@ -63,6 +63,8 @@ class StatefulSets(RevisionedController[StatefulSet]):
     and only while all those before it are available.
     """
 
+    watches = RevisionedController.watches | {"PersistentVolumeClaim", "Pod", "StatefulSet"}
+
     def __init__(self) -> None:
         super().__init__(StatefulSet)
         # The claims that there are, and whether they were deleted.

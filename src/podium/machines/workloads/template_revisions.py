@@ -29,6 +29,8 @@ Revised = TypeVar("Revised", bound=StatefulSet | DaemonSet)
 class RevisionedController(WorkloadController[Revised]):
     """Gives every template of its workloads a ControllerRevision before it makes pods of the template."""
 
+    watches = WorkloadController.watches | {"ControllerRevision"}
+
     def __init__(self, type_: type[Revised]) -> None:
         super().__init__(type_)
         self._revisions: OwnedObjects[ControllerRevision] = OwnedObjects()

@@ -11,7 +11,7 @@ from podium.api.policy import PriorityClass
 from podium.api.quota import ResourceQuota
 from podium.machines.actions import Action, CreateObject, DeleteObject, PatchObject, ReplaceStatus
 from podium.machines.answers import Answer
-from podium.machines.deadlines import Deadlines, earliest
+from podium.machines.deadlines import Deadline, Deadlines, soonest
 from podium.machines.observations import Answered, Changed, Gone, Observation, Tick
 from podium.machines.work_queue import WorkQueue
 from podium.machines.workloads.creation_waits import CreationWaits
@@ -33,6 +33,8 @@ class WorkloadController(ABC, Generic[Kind]):
     It takes in what it is told, and at the next tick looks at each workload to which something has happened. It makes
     and deletes pods only while nothing is outstanding that it asked for earlier. It needs the wire form of workloads.
     """
+
+    watches = frozenset(("PriorityClass", "ResourceQuota"))
 
     def __init__(self, *types: type[Kind], pod_owners: tuple[str, ...] = ()) -> None:
         """``pod_owners`` are the kinds whose pods it keeps in mind, unless these are its own ``types``."""
@@ -69,16 +71,10 @@ class WorkloadController(ABC, Generic[Kind]):
                     return self._answered(action, observation, now)
         return []
 
-    def next_deadline(self) -> int | None:
-        """When there is something to look at; 0 for at once."""
-        sources = (self._queue, self._timers, self._retries, self._expectations)
-        times = (source.next_time() for source in sources)
-        return earliest(times)
-
-    def is_settled(self) -> bool:
-        """Whether all that is left to do is to try again what was refused, or ended at once, each time."""
-        has_timers = any(source.next_time() is not None for source in (self._timers, self._expectations))
-        return not has_timers and self._queue.is_settled()
+    def deadline(self) -> Deadline:
+        """When there is something to look at; that what was refused, or ended at once, is tried again is no news."""
+        timers, retries = self._timers.deadline(), self._retries.deadline(is_news=False)
+        return soonest(self._queue.deadline(), timers, retries, self._expectations.deadline())
 
     @abstractmethod
     def _sync(self, workload: Workload[Kind], now: int) -> list[Action]:

@@ -178,7 +178,7 @@ class DynamicResources:
         found = {claim.metadata.uid: (claim, one) for claim, one in self.allocations(state, node_name)}
         wanted = []
         for claim in fitting.asked.claims:
-            if claim.metadata.uid in found or not claim.is_reserved_for(pod.uid):
+            if claim.metadata.uid in found or not self._devices.is_reserved_for(claim, pod.uid):
                 _, allocation = found.pop(claim.metadata.uid, (claim, None))
                 wanted.append(DeviceReservation(claim.key, claim.metadata.uid, _raw(allocation)))
         for claim, allocation in found.values():

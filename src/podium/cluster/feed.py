@@ -1,0 +1,124 @@
+"""How a cluster is kept up to date with what is observed of it: one observation in, what it changed out.
+
+Schedulers, the autoscaler, and whoever asks about a cluster read it in this one way. What follows from a change is
+theirs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import NamedTuple
+
+from podium.api.meta import Kubernetes
+from podium.api.node import Node
+from podium.api.pod import Pod
+from podium.cluster.cluster import Cluster
+from podium.cluster.pods import PodRecord
+
+
+class PodChange(NamedTuple):
+    """What an observation of a pod changed.
+
+    ``before`` is None for a pod that was not known, ``after`` for one that has ended or is gone. ``replaced`` is
+    another pod of the same name that was known until then: nobody has seen it go, and it has.
+    """
+
+    before: PodRecord | None
+    after: PodRecord | None
+    replaced: PodRecord | None = None
+
+
+class ObjectChange(NamedTuple):
+    """What an observation of another object changed.
+
+    ``before`` is None where it was not known, and for kinds of which the cluster does not keep objects; ``after`` for
+    one that is gone.
+    """
+
+    before: Kubernetes | None
+    after: Kubernetes | None
+
+
+class Feed:
+    """Takes in what is observed, for one cluster.
+
+    ``pods`` are those that have not ended, by uid, as they were last seen; one without a uid is known by its key.
+    """
+
+    def __init__(self, cluster: Cluster) -> None:
+        self._cluster = cluster
+        self._pods: dict[str, PodRecord] = {}
+        self._uid_of: dict[str, str] = {}
+        self.pods: Mapping[str, PodRecord] = MappingProxyType(self._pods)
+
+    def pod_changed(self, pod: Pod) -> PodChange:
+        """A pod was added or changed. The cluster learns its class; `settle` says where it is."""
+        key = pod.key
+        uid = pod.metadata.uid or key
+        namesake = self._uid_of.get(key)
+        replaced = None if namesake is None or namesake == uid else self._forget(namesake)
+        if pod.is_terminal:
+            return PodChange(self._forget(uid), None, replaced)
+        before = self._pods.get(uid)
+        record = self._pods[uid] = self._cluster.read(pod)
+        self._uid_of[key] = uid
+        return PodChange(before, record, replaced)
+
+    def pod_gone(self, pod: Pod) -> PodChange:
+        """A pod is no more."""
+        return PodChange(self._forget(pod.metadata.uid or pod.key), None)
+
+    def settle(self, change: PodChange) -> None:
+        """Let the pod be where the API shows it: on its node, waiting for the one that it is nominated to, or nowhere.
+
+        A scheduler does this by itself: it knows of pods on their way to a node before the API shows them there.
+        """
+        for gone in (change.replaced, change.before if change.after is None else None):
+            if gone is not None:
+                self._unsettle(gone.uid)
+        record = change.after
+        if record is None:
+            return
+        cluster, nominated = self._cluster, record.nominated_node_name
+        if not record.node_name:
+            if nominated:
+                cluster.nominations.put(record, nominated)
+            else:
+                cluster.nominations.remove(record.uid)
+            return
+        cluster.nominations.remove(record.uid)
+        record.nominated_node_name = ""
+        if record.uid in cluster.placed:
+            cluster.replace_pod(record)
+        else:
+            cluster.add_pod(record)
+
+    def changed(self, item: Kubernetes) -> ObjectChange:
+        """Any object but a pod was added or changed."""
+        before = self.known_node(item.metadata.name) if isinstance(item, Node) else self._cluster.find(item)
+        self._cluster.put(item)
+        return ObjectChange(before, item)
+
+    def gone(self, item: Kubernetes) -> ObjectChange | None:
+        """Any object but a pod is no more; None for a node that was not known."""
+        if isinstance(item, Node) and item.metadata.name not in self._cluster.nodes.row_of:
+            return None
+        self._cluster.remove(item)
+        return ObjectChange(item, None)
+
+    def known_node(self, name: str) -> Node | None:
+        """The node as it was last taken in; None for one that is not known."""
+        row = self._cluster.nodes.row_of.get(name)
+        return None if row is None else self._cluster.nodes.node(row)
+
+    def _forget(self, uid: str) -> PodRecord | None:
+        record = self._pods.pop(uid, None)
+        if record is not None and self._uid_of.get(record.key) == uid:
+            del self._uid_of[record.key]
+        return record
+
+    def _unsettle(self, uid: str) -> None:
+        self._cluster.nominations.remove(uid)
+        if uid in self._cluster.placed:
+            self._cluster.remove_pod(uid)

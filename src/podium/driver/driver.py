@@ -1,0 +1,204 @@
+"""Runs machines: hands each what it watches and what it has asked for, and lets it act when it is due.
+
+Time comes in as ``now``, as for machines: whoever has a clock, virtual or real, calls this.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Iterable, Sequence
+
+from podium.driver.component import Component
+from podium.driver.transport import Asked, Transport
+from podium.driver.wakeups import Wakeups
+from podium.machines.actions import Action
+from podium.machines.deadlines import Deadline
+from podium.machines.machine import does_watch
+from podium.machines.observations import Answered, Observation, Problem, Tick
+
+_TICK = Tick()
+
+
+class Driver:
+    """Components, what they have yet to be told, and when they are due.
+
+    What happens is told in the order in which it happened, of one thing all whom it concerns in the order in which they
+    joined. Their inboxes are one queue for that: each entry is for those who watch its kind, or for one component. A
+    component is asked for its deadline when it has been called, and at no other time.
+
+    ``on_call`` is told who is about to be called, before anything else happens.
+    """
+
+    def __init__(self, transport: Transport, on_call: Callable[[Sequence[Component]], None] | None = None) -> None:
+        self._transport = transport
+        self._on_call = on_call
+        # By place, a number that grows; those who have left leave a gap.
+        self._components: dict[int, Component] = {}
+        self._places: dict[Component, int] = {}
+        self._joined = 0
+        self._lives = 0
+        # For whom an entry is, the newest of the lives that it is for, and what it says.
+        self._inbox: deque[tuple[Sequence[Component], int, Observation]] = deque()
+        # By kind, those who watch it; made when it is first asked for, and anew when somebody comes or goes.
+        self._watchers: dict[str, Sequence[Component]] = {}
+        self._called: dict[Component, None] = {}
+        # What each said when it was last asked; many say the same again, which concerns nobody.
+        self._deadlines: dict[Component, Deadline] = {}
+        self._acting = Wakeups()
+        self._waiting = Wakeups()
+        # Those of whom news is to be expected.
+        self._expecting: set[Component] = set()
+
+    @property
+    def components(self) -> list[Component]:
+        """All components, in the order in which they joined."""
+        return list(self._components.values())
+
+    def place_of(self, component: Component) -> int:
+        """The component's place; whoever joined earlier has a smaller one."""
+        return self._places[component]
+
+    def at(self, place: int) -> Component:
+        """The component of a place."""
+        return self._components[place]
+
+    def add(self, component: Component) -> None:
+        """Take in one more component, which is down until it begins."""
+        self._joined += 1
+        self._components[self._joined] = component
+        self._places[component] = self._joined
+        self._expecting.add(component)
+        self._watchers.clear()
+
+    def remove(self, component: Component) -> None:
+        """Nobody need tell a component anything more."""
+        self.stop(component)
+        self._expecting.discard(component)
+        del self._components[self._places.pop(component)]
+        self._watchers.clear()
+
+    def begin(self, component: Component, observations: Iterable[Observation] = ()) -> None:
+        """Begin a component's life, with what it is to be told first."""
+        component.machine = component.make()
+        self._lives += 1
+        component.life += 1
+        component.began = self._lives
+        self._watchers.clear()
+        self._called[component] = None
+        self._inbox.extend(((component,), component.began, one) for one in observations)
+
+    def stop(self, component: Component) -> None:
+        """A component is down: it is told nothing, not even what is on its way, until it begins anew."""
+        component.machine = None
+        self._called.pop(component, None)
+        self._deadlines.pop(component, None)
+        self._wakeups(component).set(self._places[component], None, 0)
+        self._expecting.add(component)
+
+    # What happens
+
+    def show(self, kind: str, observation: Observation) -> None:
+        """Something has happened to an object of a kind: tell all who watch it."""
+        watchers = self._watchers.get(kind)
+        if watchers is None:
+            watchers = self._watchers[kind] = self._watching(kind)
+        if watchers:
+            self._inbox.append((watchers, self._lives, observation))
+
+    def tell(self, component: Component, observation: Observation) -> None:
+        """Tell one component, in its present life."""
+        self._inbox.append(((component,), component.began, observation))
+
+    def answer(self, asked: Asked, problem: Problem | None = None) -> None:
+        """An action has ended: tell who asked for it, unless it has begun another life since."""
+        self._inbox.append(((asked.component,), asked.began, Answered(asked.action, problem)))
+
+    @property
+    def has_mail(self) -> bool:
+        """Whether there is something to deliver."""
+        return bool(self._inbox)
+
+    # What follows from it
+
+    def deliver(self, now: int) -> None:
+        """Tell what has happened, and what comes of it at once, until there is nothing left to tell."""
+        inbox, called = self._inbox, self._called
+        while inbox:
+            targets, newest, observation = inbox.popleft()
+            if self._on_call is not None:
+                self._on_call(targets)
+            for component in targets:
+                machine = component.machine
+                if machine is not None and component.began <= newest:
+                    called[component] = None
+                    actions = machine.handle(observation, now)
+                    if actions:
+                        self._perform(component, actions, now)
+
+    def first_due(self, now: int, *, waits: bool = False) -> Component | None:
+        """The first component that is due, of those that act at once or of those that wait; None for none."""
+        self._ask(now)
+        place = (self._waiting if waits else self._acting).first_due(now)
+        return None if place is None else self._components[place]
+
+    def wake(self, component: Component, now: int) -> None:
+        """Let a component do what is due."""
+        if component.machine is None:
+            raise ValueError(f"{component.name} is down")
+        if self._on_call is not None:
+            self._on_call((component,))
+        self._called[component] = None
+        self._perform(component, component.machine.handle(_TICK, now), now)
+
+    def next_time(self, now: int) -> int | None:
+        """When some component is due next, None for never."""
+        self._ask(now)
+        times = self._acting.next_time(now), self._waiting.next_time(now)
+        return min((time for time in times if time is not None), default=None)
+
+    def expects_news(self, now: int) -> bool:
+        """Whether news is to be expected of some component; of one that is down it always is."""
+        self._ask(now)
+        return bool(self._expecting)
+
+    def check(self) -> None:
+        """Raise AssertionError where a machine has another deadline than it had when it was last called."""
+        for component, said in self._deadlines.items():
+            if component.machine is not None and component not in self._called:
+                deadline = component.machine.deadline()
+                if deadline != said:
+                    raise AssertionError(f"{component.name} said {said} and was not called since: {deadline}")
+
+    def _perform(self, component: Component, actions: Sequence[Action], now: int) -> None:
+        """Send actions in their order, until the component is down."""
+        began = component.began
+        for action in actions:
+            if component.machine is None:
+                return
+            self._transport.send(Asked(component, began, action), now)
+
+    def _ask(self, now: int) -> None:
+        """Ask those who were called for their deadlines."""
+        called = self._called
+        if not called:
+            return
+        for component in called:
+            if component.machine is None:
+                raise AssertionError(f"{component.name} was called though it is down")
+            deadline = component.machine.deadline()
+            if deadline is self._deadlines.get(component):
+                continue
+            self._deadlines[component] = deadline
+            self._wakeups(component).set(self._places[component], deadline.time_ns, now)
+            if deadline.is_news:
+                self._expecting.add(component)
+            else:
+                self._expecting.discard(component)
+        called.clear()
+
+    def _wakeups(self, component: Component) -> Wakeups:
+        return self._waiting if component.waits else self._acting
+
+    def _watching(self, kind: str) -> Sequence[Component]:
+        found = self._components.values()
+        return tuple(one for one in found if one.machine is not None and does_watch(one.machine, kind))

@@ -1,0 +1,1 @@
+"""What is filled in and refused because of other objects: classes, ranges, quotas, bounds."""

@@ -1,0 +1,167 @@
+"""What LimitRanges fill in and refuse when pods and claims are created (plugin/pkg/admission/limitranger)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+
+from msgspec.structs import replace
+
+from podium.api.limit_range import LimitRange, LimitRangeItem
+from podium.api.meta import Raw
+from podium.api.pod import Container, PodSpec, ResourceList, ResourceRequirements
+from podium.api.quantity import milli_value
+from podium.api.requests import container_requests, pod_level_requests, requests_of
+from podium.api.resources import CPU, is_pod_level
+from podium.store.api_resource import APIResource
+from podium.store.errors import forbidden
+
+ANNOTATION = "kubernetes.io/limit-ranger"
+"""Says on a pod what was filled in."""
+
+_SORTS = (("containers", "container"), ("initContainers", "init container"))
+_MINIMUM, _MAXIMUM, _RATIO = "minimum {} usage", "maximum {} usage", "{} max limit to request ratio"
+_Milli = Mapping[str, int]
+# What is wrong beside a bound of a resource, or None.
+_Rule = Callable[[str, int], str | None]
+
+
+def with_default_resources(raw: Raw, ranges: Iterable[LimitRange]) -> Raw:
+    """The pod with the limits and requests that its containers leave open; `raw` itself where there are none to add.
+
+    A limit that a container names is its request too, where it names none.
+    """
+    said: list[str] = []
+    spec = raw["spec"]
+    for limit_range in ranges:
+        limits, requests = _defaults(limit_range)
+        for field, sort in _SORTS:
+            if (limits or requests) and spec.get(field):
+                filled = [_filled(one, limits, requests, sort, said) for one in spec[field]]
+                spec = {**spec, field: filled}
+    if not said:
+        return raw
+    metadata = raw["metadata"]
+    annotations = {**metadata.get("annotations", {}), ANNOTATION: f"LimitRanger plugin set: {'; '.join(said)}"}
+    return {**raw, "metadata": {**metadata, "annotations": annotations}, "spec": spec}
+
+
+def check_pod_limits(resource: APIResource, key: str, spec: PodSpec, ranges: Iterable[LimitRange]) -> None:
+    """Raise StoreError 403 for a pod that asks for more or less than it may: each container, and the pod as a whole."""
+    items = [item for one in ranges for item in one.spec.limits]
+    containers = [one.resources for one in (*spec.containers, *spec.init_containers)]
+    problems: list[str] = []
+    for item in items:
+        if item.type == "Container":
+            for one in containers:
+                problems += _problems(item, _milli(requests_of(one)), _milli(one.limits))
+        elif item.type == "Pod":
+            problems += _problems(item, {**container_requests(spec), **pod_level_requests(spec)}, _pod_limits(spec))
+    _refuse(resource, key, problems)
+
+
+def check_claim_limits(resource: APIResource, key: str, requests: ResourceList, ranges: Iterable[LimitRange]) -> None:
+    """Raise StoreError 403 for a claim of more, or of less, storage than there may be."""
+    problems: list[str] = []
+    asked = _milli(requests)
+    for item in (item for one in ranges for item in one.spec.limits):
+        if item.type == "PersistentVolumeClaim":
+            problems += _each(item, _MINIMUM, item.min, lambda name, least: _below(name, least, asked, {}))
+            problems += _each(item, _MAXIMUM, item.max, lambda name, most: _above(name, most, {}, asked, "request"))
+    _refuse(resource, key, problems)
+
+
+def _defaults(limit_range: LimitRange) -> tuple[ResourceList, ResourceList]:
+    limits: ResourceList = {}
+    requests: ResourceList = {}
+    for item in limit_range.spec.limits:
+        limits |= item.default_limits
+        requests |= item.default_requests
+    return limits, requests
+
+
+def _filled(container: Raw, limits: ResourceList, requests: ResourceList, sort: str, said: list[str]) -> Raw:
+    resources = container.get("resources", {})
+    own_limits = resources.get("limits", {})
+    own_requests = {**own_limits, **resources.get("requests", {})}
+    new_limits = {name: amount for name, amount in limits.items() if name not in own_limits}
+    new_requests = {name: amount for name, amount in requests.items() if name not in own_requests}
+    for added, part in ((new_requests, "request"), (new_limits, "limit")):
+        if added:
+            said.append(f"{', '.join(sorted(added))} {part} for {sort} {container.get('name', '')}")
+    if not new_limits and not new_requests:
+        return container
+    filled = {"requests": {**own_requests, **new_requests}, "limits": {**own_limits, **new_limits}}
+    return {**container, "resources": {**resources, **{name: part for name, part in filled.items() if part}}}
+
+
+def _problems(item: LimitRangeItem, requests: _Milli, limits: _Milli) -> Iterator[str]:
+    ratios = item.max_limit_request_ratio
+    yield from _each(item, _MINIMUM, item.min, lambda name, least: _below(name, least, requests, limits))
+    yield from _each(item, _MAXIMUM, item.max, lambda name, most: _above(name, most, requests, limits, "limit"))
+    yield from _each(item, _RATIO, ratios, lambda name, most: _ratio(name, most, requests, limits))
+
+
+def _each(item: LimitRangeItem, words: str, bounds: ResourceList, rule: _Rule) -> Iterator[str]:
+    """What the rule says of each bound, in the words of the admission plugin."""
+    for name, bound in sorted(bounds.items()):
+        problem = rule(name, milli_value(bound))
+        if problem is not None:
+            yield f"{words.format(name)} per {item.type} is {bound}{problem}"
+
+
+def _below(name: str, least: int, requests: _Milli, limits: _Milli) -> str | None:
+    if name not in requests:
+        return ".  No request is specified"
+    if requests[name] < least:
+        return f", but request is {_written(name, requests[name])}"
+    if name in limits and limits[name] < least:
+        return f", but limit is {_written(name, limits[name])}"
+    return None
+
+
+def _above(name: str, most: int, requests: _Milli, limits: _Milli, part: str) -> str | None:
+    if name not in limits:
+        return f".  No {part} is specified"
+    if limits[name] > most:
+        return f", but {part} is {_written(name, limits[name])}"
+    if requests.get(name, 0) > most:
+        return f", but request is {_written(name, requests[name])}"
+    return None
+
+
+def _ratio(name: str, most: int, requests: _Milli, limits: _Milli) -> str | None:
+    if not requests.get(name):
+        return ", but no request is specified or request is 0"
+    if not limits.get(name):
+        return ", but no limit is specified or limit is 0"
+    if limits[name] * 1_000 > most * requests[name]:
+        return f", but provided ratio is {limits[name] / requests[name]:f}"
+    return None
+
+
+def _pod_limits(spec: PodSpec) -> _Milli:
+    """The limits of the containers together, counted as their requests are; those of the pod as a whole come first."""
+
+    def limited(containers: tuple[Container, ...]) -> tuple[Container, ...]:
+        return tuple(replace(one, resources=ResourceRequirements(requests=one.resources.limits)) for one in containers)
+
+    of_containers = replace(
+        spec, containers=limited(spec.containers), init_containers=limited(spec.init_containers), resources=None
+    )
+    own = _milli(spec.resources.limits) if spec.resources is not None else {}
+    return {**container_requests(of_containers), **{name: amount for name, amount in own.items() if is_pod_level(name)}}
+
+
+def _milli(amounts: Mapping[str, str | int | float]) -> _Milli:
+    return {name: milli_value(amount) for name, amount in amounts.items()}
+
+
+def _written(name: str, milli: int) -> str:
+    return f"{milli}m" if name == CPU and milli % 1_000 else str(-(-milli // 1_000))
+
+
+def _refuse(resource: APIResource, key: str, problems: list[str]) -> None:
+    if len(problems) == 1:
+        raise forbidden(resource, key, problems[0])
+    if problems:
+        raise forbidden(resource, key, f"[{', '.join(problems)}]")

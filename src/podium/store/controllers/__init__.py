@@ -1,0 +1,1 @@
+"""What follows from deletions: garbage, and namespaces that are emptied."""

@@ -1,0 +1,257 @@
+"""Garbage collection: objects go with their owners, before them, or stay behind.
+
+The rules of pkg/controller/garbagecollector (attemptToDeleteItem, processDeletingDependentsItem, orphanDependents).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from podium.api.kinds import group_of
+from podium.api.meta import OwnerReference, Raw
+from podium.store.errors import StoreError
+from podium.store.store import Store
+from podium.store.stored import Stored
+from podium.store.verbs.deletion import FOREGROUND, ORPHAN, Propagation
+
+
+@dataclass(frozen=True, slots=True)
+class Collect:
+    """Delete an object whose owners are gone, or wait for it to go."""
+
+    stored: Stored
+    propagation: Propagation
+
+
+@dataclass(frozen=True, slots=True)
+class Rewrite:
+    """Update an object: it leaves an owner behind, or waits no longer."""
+
+    stored: Stored
+    raw: Raw
+
+
+Step = Collect | Rewrite
+
+REMEMBERED_NS = 600 * 10**9
+"""How long it is known of an object that it was there; whoever acts in its name has been answered by then."""
+
+# What another writer did meanwhile shows as an event, and is judged then.
+_PASSING = frozenset(("NotFound", "Conflict"))
+
+
+class GarbageCollector:
+    """Knows who owns whom, from the store's log, and says what is to be done about it.
+
+    An owner is the object of the reference's API group, kind and name, in the namespace of what it owns or in none, if
+    that has the reference's uid. `absent_is_gone` says whether owners that were never there count as gone, as they do
+    for Kubernetes; in a cluster that is known in part they may be alive. Who went is remembered for `REMEMBERED_NS`,
+    since something may be made in its name that was on its way.
+    """
+
+    def __init__(self, store: Store, *, absent_is_gone: bool = True) -> None:
+        self._store = store
+        self._absent_is_gone = absent_is_gone
+        self._version = 0
+        self._objects: dict[str, Stored] = {}
+        # The objects by uid that refer to each owner.
+        self._owned: dict[str, dict[str, None]] = {}
+        # The uids of objects that are gone, with when that was seen, in this order.
+        self._gone: dict[str, int] = {}
+        # The objects by uid whose case is to be judged.
+        self._dirty: dict[str, None] = {}
+        self._begin(0)
+
+    def collect(self, now: int) -> int:
+        """Do what is to be done, and what follows from it; returns the number of steps."""
+        count = 0
+        while steps := self.due(now):
+            count += len(steps)
+            for step in steps:
+                try:
+                    self._carry_out(step, now)
+                except StoreError as error:
+                    if error.reason not in _PASSING:
+                        raise
+        return count
+
+    def due(self, now: int) -> list[Step]:
+        """What is to be done by what was written since the last call, in order; each step is told once."""
+        if self._version != self._store.version:
+            self._catch_up(now)
+        if self._gone:
+            self._forget(now)
+        if not self._dirty:
+            return []
+        dirty, self._dirty = self._dirty, {}
+        found = (self._objects[uid] for uid in dirty if uid in self._objects)
+        return [step for stored in found for step in self._steps(stored)]
+
+    def _catch_up(self, now: int) -> None:
+        """Take in what was written since the last call."""
+        try:
+            events = self._store.events_since(self._version)
+        except StoreError as error:
+            if error.reason != "Expired":
+                raise
+            self._begin(now)
+            return
+        for event in events:
+            stored, before = event.stored, self._objects.get(event.stored.uid)
+            if event.type != "DELETED" and _is_alone(stored) and (before is None or _is_alone(before)):
+                # Nothing is to be done about it, whatever else changed.
+                self._objects[stored.uid] = stored
+            else:
+                self._observe(stored, event.type == "DELETED", now)
+        self._version = events[-1].version if events else self._version
+
+    def _begin(self, now: int) -> None:
+        """Look at all objects anew."""
+        before = self._objects
+        self._objects, self._owned, self._dirty = {}, {}, {}
+        self._version = self._store.version
+        for resource in self._store.resources.all():
+            for stored in self._store.objects(resource.name):
+                self._observe(stored, False, now)
+        self._gone |= {uid: now for uid in before if uid not in self._objects}
+
+    def _forget(self, now: int) -> None:
+        """Forget the objects that went long ago."""
+        while self._gone and next(iter(self._gone.values())) + REMEMBERED_NS < now:
+            del self._gone[next(iter(self._gone))]
+
+    def _observe(self, stored: Stored, is_gone: bool, now: int) -> None:
+        uid, before = stored.uid, self._objects.get(stored.uid)
+        after = [] if is_gone else _owners(stored)
+        for owner in _owners(before) if before else []:
+            left = self._owned.get(owner, {})
+            left.pop(uid, None)
+            if not left:
+                self._owned.pop(owner, None)
+            self._dirty[owner] = None
+        for owner in after:
+            self._owned.setdefault(owner, {})[uid] = None
+        if is_gone:
+            self._objects.pop(uid, None)
+            self._gone[uid] = now
+        else:
+            self._objects[uid] = stored
+            self._dirty[uid] = None
+        if is_gone or _waits(stored):
+            self._dirty |= self._owned.get(uid, {})
+
+    def _steps(self, stored: Stored) -> list[Step]:
+        meta = stored.object.metadata
+        if meta.deletion_timestamp is not None:
+            if ORPHAN in meta.finalizers:
+                return [*self._orphaned(stored), Rewrite(stored, _without_finalizer(stored, ORPHAN))]
+            if FOREGROUND in meta.finalizers and not self._blocking(stored):
+                return [Rewrite(stored, _without_finalizer(stored, FOREGROUND))]
+            return []
+        return self._judged(stored) if _owners(stored) else []
+
+    def _judged(self, stored: Stored) -> list[Step]:
+        """What becomes of an object that has owners."""
+        references = stored.object.metadata.owner_references
+        solid = [self._is_solid(stored, one) for one in references]
+        if all(solid):
+            return []
+        if any(solid):
+            kept = [one for one, is_solid in zip(_references(stored), solid, strict=True) if is_solid]
+            return [Rewrite(stored, _with_metadata(stored, "ownerReferences", kept))]
+        waiting = any(self._owner(stored, one) is not None for one in references)
+        dependents = [self._objects[uid] for uid in self._owned.get(stored.uid, ())]
+        if waiting and dependents:
+            # Two that wait for one another would wait for ever: this one stops holding up its owners.
+            circle = any(_waits(one) for one in dependents)
+            unblocked = [Rewrite(stored, _unblocked(stored))] if circle and _unblocked(stored) != stored.raw else []
+            return [*unblocked, Collect(stored, "Foreground")]
+        finalizers = stored.object.metadata.finalizers
+        if ORPHAN in finalizers:
+            return [Collect(stored, "Orphan")]
+        return [Collect(stored, "Foreground" if FOREGROUND in finalizers else "Background")]
+
+    def _owner(self, stored: Stored, reference: OwnerReference) -> Stored | None:
+        """The owner that a reference means; None where there is none."""
+        found = self._objects.get(reference.uid)
+        return found if found is not None and _is_meant(stored, reference, found) else None
+
+    def _is_solid(self, stored: Stored, reference: OwnerReference) -> bool:
+        """Whether the owner is there, and does not wait for what it owns to go."""
+        owner = self._owner(stored, reference)
+        if owner is not None:
+            return not _waits(owner)
+        was_there = reference.uid in self._objects or reference.uid in self._gone
+        return not self._absent_is_gone and not was_there
+
+    def _orphaned(self, stored: Stored) -> list[Step]:
+        """Dependents that leave this owner behind."""
+        steps: list[Step] = []
+        for uid in self._owned.get(stored.uid, ()):
+            dependent = self._objects[uid]
+            left = [owner for owner in _owners(dependent) if owner != stored.uid]
+            steps.append(Rewrite(dependent, _with_owners(dependent, left)))
+        return steps
+
+    def _blocking(self, stored: Stored) -> list[str]:
+        """The dependents, by uid, that must be gone before this owner goes."""
+        return [
+            uid
+            for uid in self._owned.get(stored.uid, ())
+            for reference in _references(self._objects[uid])
+            if reference.get("uid") == stored.uid and reference.get("blockOwnerDeletion")
+        ]
+
+    def _carry_out(self, step: Step, now: int) -> None:
+        stored = step.stored
+        if isinstance(step, Rewrite):
+            self._store.update(step.raw)
+        else:
+            self._store.delete(stored.kind, stored.key, now=now, uid=stored.uid, propagation=step.propagation)
+
+
+def _references(stored: Stored) -> list[Raw]:
+    references: list[Raw] = stored.raw["metadata"].get("ownerReferences", [])
+    return references
+
+
+def _owners(stored: Stored) -> list[str]:
+    return [owner.uid for owner in stored.object.metadata.owner_references]
+
+
+def _is_meant(stored: Stored, reference: OwnerReference, owner: Stored) -> bool:
+    """Whether an object with the uid of a reference is also what the reference calls it."""
+    meta, resource = owner.object.metadata, owner.resource
+    if (group_of(reference.api_version), reference.kind) != (resource.group, resource.kind):
+        return False
+    return meta.name == reference.name and meta.namespace in ("", stored.object.metadata.namespace)
+
+
+def _is_alone(stored: Stored) -> bool:
+    """Whether the object has no owners and is not deleted."""
+    metadata = stored.object.metadata
+    return not metadata.owner_references and metadata.deletion_timestamp is None
+
+
+def _waits(stored: Stored) -> bool:
+    """Whether the object is deleted and waits for what it owns."""
+    return stored.object.metadata.deletion_timestamp is not None and FOREGROUND in stored.object.metadata.finalizers
+
+
+def _with_owners(stored: Stored, kept: list[str]) -> Raw:
+    references = [one for one in _references(stored) if one.get("uid") in kept]
+    return _with_metadata(stored, "ownerReferences", references)
+
+
+def _unblocked(stored: Stored) -> Raw:
+    references = [{**one, "blockOwnerDeletion": False} for one in _references(stored)]
+    return _with_metadata(stored, "ownerReferences", references)
+
+
+def _without_finalizer(stored: Stored, finalizer: str) -> Raw:
+    left = [one for one in stored.object.metadata.finalizers if one != finalizer]
+    return _with_metadata(stored, "finalizers", left)
+
+
+def _with_metadata(stored: Stored, field: str, value: object) -> Raw:
+    return {**stored.raw, "metadata": {**stored.raw["metadata"], field: value}}

@@ -1,0 +1,1 @@
+"""The store beyond the process, in a file."""

@@ -1,0 +1,1 @@
+"""What happened: the events of all kinds, and of each."""

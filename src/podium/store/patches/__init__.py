@@ -1,0 +1,1 @@
+"""The three ways to patch an object."""

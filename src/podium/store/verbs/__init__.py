@@ -1,0 +1,1 @@
+"""What each way to write makes of an object."""

@@ -1,0 +1,152 @@
+"""Who pays for disruptions: budgets, their rates, and the caps of components, written when a pod is disrupted.
+
+A pod is disrupted when its graceful termination begins, whoever asked for it; controlled-rescheduling.md, Disruption
+budget.
+"""
+
+from __future__ import annotations
+
+import msgspec
+
+from podium.api.avoid_list import (
+    PREFER_AVOID_PODS,
+    AvoidFor,
+    AwaitedPod,
+    avoid_entries,
+    avoid_entry,
+    unexpired,
+    with_entry,
+    written,
+)
+from podium.api.budget_rate import full_ns, rate_of, rate_status_after
+from podium.api.disruption_policy import POLICY_NAME, SCHEDULER, DisruptionPolicy
+from podium.api.meta import Raw
+from podium.api.pod import Pod
+from podium.api.policy import PodDisruptionBudget
+from podium.api.selectors import compile_label_selector
+from podium.api.times import format_duration
+from podium.store.api_resources import POD
+from podium.store.errors import not_found, too_many_requests
+from podium.store.revisions import Revisions
+from podium.store.stored import Stored, reread
+from podium.store.verbs.eviction import (
+    CAP_CAUSE,
+    EVICTED,
+    check_allowed,
+    debited,
+    is_protected,
+    is_ready,
+    is_spared,
+    seconds_until,
+    several_budgets,
+)
+
+_NO_POLICY = DisruptionPolicy()
+_PREEMPTED = "PreemptionByScheduler"
+
+
+class Disruptions:
+    """The budgets, the policy and the avoid lists among the objects."""
+
+    def __init__(self, revisions: Revisions) -> None:
+        self._revisions = revisions
+
+    def grant(self, pod: Pod, component: str, now: int) -> None:
+        """Debit what the eviction of a pod by a component uses.
+
+        Raises StoreError where a budget, its rate or the component's cap does not allow it, and 500 for a pod with more
+        budgets than the policy takes.
+        """
+        if not is_protected(pod):
+            return
+        budgets = self._covering(pod)
+        if len(budgets) > 1 and self._policy()[1].spec.several_budgets == "Refuse":
+            raise several_budgets([budget.metadata.name for _, budget in budgets])
+        asked = [(stored, budget) for stored, budget in budgets if not is_spared(pod, budget)]
+        for stored, budget in asked:
+            check_allowed(stored, budget, pod, now)
+        if asked:
+            self._check_cap(pod, component, now)
+            self._take_cap(component, now)
+        for stored, budget in asked:
+            self._write(stored, debited(stored, budget, pod, now))
+
+    def count(self, pod: Pod, now: int) -> None:
+        """Take the tokens that the deletion of a pod uses, where there are any; nothing is refused."""
+        if not is_protected(pod) or not is_ready(pod):
+            return
+        budgets = self._covering(pod)
+        for stored, budget in budgets:
+            rate = rate_of(budget)
+            if rate is not None and rate.tokens(full_ns(budget, rate), now) > 0:
+                status: Raw = stored.raw.get("status", {})
+                self._write(stored, {**status, "disruptionRate": rate_status_after(budget, now)})
+        target = pod.status.condition("DisruptionTarget")
+        if budgets and target is not None and target.status == "True" and target.reason == _PREEMPTED:
+            self._take_cap(SCHEDULER, now)
+
+    def avoid(self, pod: Pod, component: str, lasting: AvoidFor, now: int) -> None:
+        """Put the pod's controller on the avoid list of its node, where it has both.
+
+        Raises StoreError 404 where it is to stay there until a pod is scheduled that does not exist. For one that is
+        scheduled already nothing is done.
+        """
+        wanted = self._revisions.of("Pod").get(lasting.until_scheduled)
+        if lasting.until_scheduled and wanted is None:
+            raise not_found(POD, lasting.until_scheduled)
+        if wanted is not None and isinstance(wanted.object, Pod) and wanted.object.spec.node_name:
+            return
+        meta = None if wanted is None else wanted.object.metadata
+        awaited = None if meta is None else AwaitedPod(namespace=meta.namespace, name=meta.name, uid=meta.uid)
+        node, controller = self._revisions.of("Node").get(pod.spec.node_name), pod.metadata.controller
+        if node is None or controller is None:
+            return
+        lists = self._policy()[1].spec.avoid_lists
+        annotations = node.object.metadata.annotations
+        entries = unexpired(avoid_entries(annotations.get(PREFER_AVOID_PODS, "")), lists.expire_after_ns, now)
+        new = avoid_entry(controller, component or EVICTED, f"Pod {pod.key} was evicted from here", now)
+        new = msgspec.structs.replace(
+            new,
+            expire_after=None if lasting.expire_after_ns is None else format_duration(lasting.expire_after_ns),
+            until_scheduled=awaited,
+        )
+        text = written(with_entry(entries, new, lists.max_entries))
+        if text == annotations.get(PREFER_AVOID_PODS):
+            return
+        metadata = {**node.raw["metadata"], "annotations": {**annotations, PREFER_AVOID_PODS: text}}
+        raw = {**node.raw, "metadata": metadata}
+        self._revisions.write(node.resource, node, raw, reread(node.object, node.raw, raw), is_gone=False)
+
+    def _covering(self, pod: Pod) -> list[tuple[Stored, PodDisruptionBudget]]:
+        """The budgets over the pod, by key: the empty selector selects its whole namespace, none selects nothing."""
+        labels = pod.metadata.labels
+        return [
+            (stored, stored.object)
+            for stored in self._revisions.in_namespace("PodDisruptionBudget", pod.metadata.namespace)
+            if isinstance(stored.object, PodDisruptionBudget)
+            and compile_label_selector(stored.object.spec.selector).matches(labels)
+        ]
+
+    def _policy(self) -> tuple[Stored | None, DisruptionPolicy]:
+        """The cluster's policy; without one, what holds then."""
+        stored = self._revisions.of("DisruptionPolicy").get(POLICY_NAME)
+        if stored is None or not isinstance(stored.object, DisruptionPolicy):
+            return None, _NO_POLICY
+        return stored, stored.object
+
+    def _check_cap(self, pod: Pod, component: str, now: int) -> None:
+        policy = self._policy()[1]
+        next_ns = policy.cap_next_ns(component, now)
+        if next_ns > now:
+            problem = f"{component} may disrupt {policy.cap_rate(component)} pods with a budget, and has done so"
+            raise too_many_requests(POD, pod.key, problem, CAP_CAUSE, seconds_until(next_ns, now))
+
+    def _take_cap(self, component: str, now: int) -> None:
+        """Take a token of the component's cap, if there is one."""
+        stored, policy = self._policy()
+        if stored is not None and policy.cap_rate(component) is not None and policy.cap_next_ns(component, now) == now:
+            self._write(stored, policy.status_after(component, now))
+
+    def _write(self, stored: Stored, status: Raw) -> None:
+        raw = {**stored.raw, "status": status}
+        self._revisions.write(stored.resource, stored, raw, reread(stored.object, stored.raw, raw), is_gone=False)

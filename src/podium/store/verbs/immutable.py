@@ -1,0 +1,52 @@
+"""Fields that stay as they were when the object was created (the ValidateUpdate functions of pkg/apis).
+
+Which they are stands in the schemas of the kinds (`podium.api.schema`), but for those with rules of their own.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from podium.api.meta import Raw
+from podium.api.policy import PriorityClass
+from podium.api.schema import immutable_paths
+from podium.store.errors import invalid
+from podium.store.stored import Stored
+from podium.store.verbs.pod_update import check_pod_update
+
+_PROBLEM = "the field is immutable"
+
+
+def check_update(previous: Stored, raw: Raw, object_: object) -> None:
+    """Raise StoreError 422 for an update that changes what cannot be changed."""
+    resource, key = previous.resource, previous.key
+    for path in immutable_paths(resource.group, resource.kind):
+        if _at(previous.raw, path) != _at(raw, path):
+            raise invalid(resource, key, _PROBLEM, ".".join(path))
+    if resource.name == "Pod":
+        check_pod_update(previous, raw["spec"])
+    old = previous.object
+    if isinstance(old, PriorityClass) and isinstance(object_, PriorityClass):
+        if old.value != object_.value:
+            raise invalid(resource, key, _PROBLEM, "value", "FieldValueForbidden")
+        if old.preemption_policy != object_.preemption_policy:
+            raise invalid(resource, key, _PROBLEM, "preemptionPolicy")
+    _check_finalizers(previous, raw)
+
+
+def _check_finalizers(previous: Stored, raw: Raw) -> None:
+    before = previous.object.metadata
+    if before.deletion_timestamp is None:
+        return
+    added = [one for one in raw["metadata"].get("finalizers", ()) if one not in before.finalizers]
+    if added:
+        problem = f"an object that is being deleted takes no new finalizers, such as {added[0]}"
+        raise invalid(previous.resource, previous.key, problem, "metadata.finalizers", "FieldValueForbidden")
+
+
+def _at(raw: Raw, path: tuple[str, ...]) -> Any:
+    value: Any = raw
+    for name in path:
+        value = value.get(name) if isinstance(value, dict) else None
+    # Nothing, an empty list and an empty object are all the same to Kubernetes.
+    return value or None

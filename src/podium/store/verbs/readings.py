@@ -1,0 +1,144 @@
+"""The typed readings of objects that are written, and what validation makes of them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TypeVar
+
+import msgspec
+
+from podium.api.errors import InputError
+from podium.api.meta import Kubernetes, Raw
+from podium.api.pod import Pod, PodSpec
+from podium.api.reading import read
+from podium.api.validate import check_metadata, validate
+from podium.api.validate_pod import check_pod_status
+from podium.api.validation.finding import Finding
+from podium.api.validation.objects import find_problems
+from podium.store.api_resource import APIResource
+from podium.store.errors import invalid, invalid_fields, unreadable
+from podium.store.stored import Stored, reread, status_type
+from podium.store.verbs.pod_specs import SharedSpec, shared_spec
+
+Reading = TypeVar("Reading", bound=Kubernetes)
+
+
+def shared_spec_of(resource: APIResource, raw: Raw) -> SharedSpec | None:
+    """The specification of a pod that is right; None for any other, and for other objects."""
+    return shared_spec(raw["spec"]) if resource.type is Pod and "spec" in raw else None
+
+
+def decoded(
+    resource: APIResource,
+    raw: Raw,
+    shared: SharedSpec | None,
+    previous: Raw | None = None,
+    *,
+    is_new: bool = False,
+) -> Kubernetes:
+    """The reading of an object, validated, which has the `shared` specification where it is a pod with one.
+
+    Of one that `is_new`, all is refused that kube-apiserver refuses; of one that takes the place of `previous`, what
+    was not wrong with that one; of any other, such as from a dump, only what nothing can be done with.
+
+    Raises StoreError: 400 where a value cannot be read as what its field holds, 422 where the object breaks a rule.
+    """
+    try:
+        object_ = read(raw, resource.type) if shared is None else _read_pod(raw, shared.spec)
+        custom = resource.namespaced if resource.is_custom else None
+        findings = _findings(raw, previous, is_new, custom)
+        if findings:
+            raise invalid_fields(resource, object_.key, findings)
+        if resource.type is Kubernetes:
+            check_metadata(object_, resource.namespaced)
+        elif shared is not None and isinstance(object_, Pod):
+            check_metadata(object_, resource.namespaced)
+            check_pod_status(object_.status)
+        else:
+            validate(object_)
+    except InputError as error:
+        raise unreadable(resource, _label(raw), error) from None
+    return object_
+
+
+def filled_in(resource: APIResource, object_: Kubernetes, old: Raw, new: Raw) -> tuple[Raw, Kubernetes]:
+    """Both forms of an object with what admission filled in, where `object_` is the reading of `old`.
+
+    Raises StoreError as `decoded` does for what cannot be read.
+    """
+    shared = shared_spec_of(resource, new)
+    if shared is None:
+        return new, rereading(resource, object_, old, new)
+    new, old = {**new, "spec": shared.raw}, {**old, "spec": shared.raw}
+    return new, rereading(resource, msgspec.structs.replace(object_, spec=shared.spec), old, new)
+
+
+def rereading(resource: APIResource, object_: Reading, old: Raw, new: Raw) -> Reading:
+    """As `reread`, and raises StoreError as `decoded` does for what cannot be read."""
+    try:
+        return reread(object_, old, new)
+    except msgspec.ValidationError:
+        try:
+            return read(new, type(object_))
+        except InputError as error:
+            raise unreadable(resource, object_.key, error) from None
+
+
+def with_status(previous: Stored, updated: Raw) -> Kubernetes:
+    """The reading of an object of which the status alone is another. Raises StoreError as `decoded` does."""
+    object_ = previous.object
+    type_ = status_type(type(object_))
+    if type_ is None:
+        return object_
+    try:
+        return msgspec.structs.replace(object_, status=msgspec.convert(updated["status"], type_))
+    except msgspec.ValidationError:
+        return rereading(previous.resource, object_, previous.raw, updated)
+
+
+def _read_pod(raw: Raw, spec: PodSpec) -> Pod:
+    """The reading of a pod with this specification. Raises InputError."""
+    rest = {name: value for name, value in raw.items() if name != "spec"}
+    return msgspec.structs.replace(read(rest, Pod), spec=spec)
+
+
+def check_status(previous: Stored, object_: Kubernetes) -> None:
+    """Raise StoreError 422 for a status that its kind does not have; a pod that has ended keeps its phase."""
+    try:
+        if isinstance(object_, Pod):
+            check_pod_status(object_.status)
+        elif previous.resource.type is not Kubernetes:
+            validate(object_)
+    except InputError as error:
+        raise unreadable(previous.resource, previous.key, error) from None
+    old = previous.object
+    if (
+        isinstance(old, Pod)
+        and isinstance(object_, Pod)
+        and old.is_terminal
+        and object_.status.phase != old.status.phase
+    ):
+        problem = f"it has ended; its phase stays {old.status.phase}"
+        raise invalid(previous.resource, previous.key, problem, "status.phase")
+
+
+def _findings(raw: Raw, previous: Raw | None, is_new: bool, custom: bool | None) -> Sequence[Finding]:
+    """What is wrong with an object, as far as it counts."""
+    if is_new:
+        return find_problems(raw, custom)
+    if previous is None or _without_status(raw) == _without_status(previous):
+        return ()
+    found = find_problems(raw, custom)
+    known = frozenset(find_problems(previous, custom)) if found else frozenset()
+    return [one for one in found if one not in known]
+
+
+def _without_status(raw: Raw) -> Raw:
+    return {**raw, "status": None}
+
+
+def _label(raw: Raw) -> str:
+    metadata = raw.get("metadata")
+    metadata = metadata if isinstance(metadata, dict) else {}
+    name, namespace = metadata.get("name", ""), metadata.get("namespace")
+    return f"{namespace}/{name}" if namespace else str(name)

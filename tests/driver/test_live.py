@@ -1,0 +1,145 @@
+"""The same machines in real time: with a clock, and answers that come when they come."""
+
+import threading
+from collections.abc import Iterable
+
+import pytest
+
+from podium.api.meta import Raw
+from podium.driver.clock import SystemClock
+from podium.driver.component import Component
+from podium.driver.live import LiveDriver
+from podium.machines.actions import DeleteObject, ReportStatus
+from podium.machines.nodes.taint_eviction import TaintEviction
+from podium.machines.observations import Changed, Problem
+from tests.driver.fakes import FakeClock, FakeTransport
+from tests.sim.objects import documents
+from tests.store.objects import SECOND, node, pod
+
+START_NS = 1_767_225_600 * SECOND
+BROKEN_NODE = {**node("n1"), "spec": {"taints": [{"key": "broken", "effect": "NoExecute"}]}}
+TOLERATION = {"key": "broken", "operator": "Exists", "effect": "NoExecute", "tolerationSeconds": 30}
+BROKEN = Problem(500, "InternalError", "the API server stumbled")
+
+
+def changed(raw: Raw) -> Changed:
+    [document] = documents({**raw, "metadata": {**raw["metadata"], "uid": "u"}})
+    assert document.object is not None
+    return Changed(document.object, document.raw)
+
+
+class Rig:
+    """The controller that evicts pods for taints, before an API that a test plays."""
+
+    def __init__(self) -> None:
+        self.clock = FakeClock(START_NS)
+        self.transport = FakeTransport()
+        self.known: list[Raw] = [node("n1"), pod("a", node="n1", spec={"tolerations": [TOLERATION]})]
+        self.asked_for: list[frozenset[str]] = []
+        self.live = LiveDriver(self.clock, self.transport, self.listed)
+        self.component = Component("taint-eviction-controller", TaintEviction)
+        self.live.add(self.component)
+
+    def listed(self, kinds: frozenset[str]) -> Iterable[Changed]:
+        self.asked_for.append(kinds)
+        return [changed(raw) for raw in self.known]
+
+    def show(self, raw: Raw) -> None:
+        self.live.show(raw["kind"], changed(raw))
+
+    def sent(self) -> list[str]:
+        pairs = zip(self.transport.asked, self.transport.times, strict=True)
+        return [f"{(now - START_NS) // SECOND} {type(one.action).__name__}" for one, now in pairs]
+
+
+def test_a_component_begins_with_what_is_known_of_the_kinds_that_it_watches() -> None:
+    rig = Rig()
+
+    rig.live.turn()
+
+    assert rig.asked_for == [frozenset(("Node", "Pod"))]
+    assert rig.sent() == []
+
+
+def test_a_turn_says_when_something_is_due_and_does_it_when_the_time_has_come() -> None:
+    rig = Rig()
+    rig.show(BROKEN_NODE)
+
+    due_ns = rig.live.turn()
+    assert due_ns == START_NS + 30 * SECOND
+    assert rig.sent() == []
+    rig.clock.time_ns = due_ns
+    rig.live.turn()
+
+    assert rig.sent() == ["30 ReportStatus"]
+
+
+def test_answers_come_when_they_come_and_what_follows_from_them_follows_then() -> None:
+    rig = Rig()
+    rig.show(BROKEN_NODE)
+
+    def answer() -> None:
+        if len(rig.clock.waits) == 3:
+            rig.live.stop()
+        elif rig.transport.asked and len(rig.transport.asked) < 2:
+            rig.clock.time_ns += 2 * SECOND
+            rig.live.answer(rig.transport.asked[0])
+
+    rig.clock.on_wait = answer
+    rig.live.run()
+
+    assert [type(one.action) for one in rig.transport.asked] == [ReportStatus, DeleteObject]
+    assert rig.sent() == ["30 ReportStatus", "32 DeleteObject"]
+    assert rig.clock.waits[0] == START_NS + 30 * SECOND
+
+
+def test_what_failed_is_asked_for_again_after_a_while() -> None:
+    rig = Rig()
+    rig.show(BROKEN_NODE)
+    rig.live.turn()
+    rig.clock.time_ns += 30 * SECOND
+    rig.live.turn()
+
+    rig.live.answer(rig.transport.asked[0], BROKEN)
+    due_ns = rig.live.turn()
+
+    assert due_ns is not None
+    assert due_ns > rig.clock.time_ns
+    rig.clock.time_ns = due_ns
+    rig.live.turn()
+    assert len(rig.transport.asked) == 2
+
+
+def test_what_was_meant_for_an_earlier_life_is_not_for_the_next() -> None:
+    rig = Rig()
+    rig.show(BROKEN_NODE)
+    rig.live.turn()
+    rig.clock.time_ns += 30 * SECOND
+    rig.live.turn()
+    rig.known[0] = BROKEN_NODE
+
+    rig.live.restart(rig.component)
+    rig.live.answer(rig.transport.asked[0], BROKEN)
+    due_ns = rig.live.turn()
+
+    assert due_ns == rig.clock.time_ns + 30 * SECOND
+
+
+@pytest.mark.parametrize("until", ["never", "an hour"])
+def test_the_system_clock_ends_a_wait_when_it_is_woken_by_another_thread(until: str) -> None:
+    clock = SystemClock()
+    before = clock.now()
+    waker = threading.Thread(target=clock.wake)
+
+    waker.start()
+    clock.wait(None if until == "never" else before + 3600 * SECOND)
+    waker.join()
+
+    assert before <= clock.now() < before + 600 * SECOND
+
+
+def test_a_time_that_has_come_is_not_waited_for() -> None:
+    clock = SystemClock()
+
+    clock.wait(clock.now() - SECOND)
+    clock.wait(0)

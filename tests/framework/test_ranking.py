@@ -1,0 +1,59 @@
+"""Nodes by cell and total, against a plain table."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import numpy as np
+from hypothesis import given
+from hypothesis import strategies as st
+
+from podium.cluster.arrays import stable_hash
+from podium.cluster.name_order import NameOrder
+from podium.framework.ranking import Ranking
+from podium.framework.shelf import nth
+from tests.fuzzing import Effort, efforts
+
+COUNT = 12
+HASHES = np.array([stable_hash(f"n{number}") for number in range(COUNT)], dtype=np.uint64)
+ORDER = NameOrder(np.arange(COUNT, dtype=np.int64), HASHES)
+
+Table = dict[int, tuple[tuple[int, int], int]]
+ENTRIES = st.tuples(st.tuples(st.integers(-1, 1), st.integers(0, 1)), st.integers(0, 3))
+
+
+def assert_holds(ranking: Ranking, table: Table) -> None:
+    assert {key: cell.size for key, cell in ranking.cells.items()} == Counter(key for key, _ in table.values())
+    for key, cell in ranking.cells.items():
+        totals = {row: total for row, (where, total) in table.items() if where == key}
+        best = max(totals.values())
+        assert cell.top.total == best
+        for total in set(totals.values()):
+            there = sorted((ORDER.rank_of[row] for row, one in totals.items() if one == total))
+            assert [nth([cell.shelves[total]], place) for place in range(len(there))] == [ORDER.rows[r] for r in there]
+        assert cell.shelves.keys() == set(totals.values())
+
+
+@efforts(50)
+def test_rows_are_where_they_were_put_last(effort: Effort) -> None:
+    @effort
+    @given(
+        st.dictionaries(st.integers(0, COUNT - 1), ENTRIES),
+        st.lists(st.tuples(st.integers(0, COUNT - 1), st.none() | ENTRIES), max_size=30),
+    )
+    def check(filled: Table, changes: list[tuple[int, tuple[tuple[int, int], int] | None]]) -> None:
+        ranking, table = Ranking(ORDER, COUNT), dict(filled)
+        rows = np.array(list(filled), dtype=np.int64)
+        columns = [np.array([key[n] for key, _ in filled.values()], dtype=np.int64) for n in range(2)]
+        ranking.fill(rows, np.array([total for _, total in filled.values()], dtype=np.int64), columns)
+        assert_holds(ranking, table)
+        for row, entry in changes:
+            if entry is None:
+                ranking.remove(row)
+                table.pop(row, None)
+            else:
+                ranking.put(row, *entry)
+                table[row] = entry
+            assert_holds(ranking, table)
+
+    check()

@@ -1,0 +1,75 @@
+"""Nodes kept so that the one in any place of their order is found."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from podium.cluster.name_order import NameOrder
+from podium.framework.shelf import Shelf, nth
+from tests.fuzzing import Effort, efforts
+
+COUNT = 40
+HASHES = np.random.default_rng(0).integers(0, 2**63, COUNT).astype(np.uint64)
+ORDER = NameOrder(np.arange(COUNT, dtype=np.int64), HASHES)
+RANKS = st.integers(0, COUNT - 1)
+
+
+def shelf(*ranks: int) -> Shelf:
+    return Shelf(ORDER, (), 0, np.array(sorted(ranks), dtype=np.int64))
+
+
+def rows(shelves: list[Shelf]) -> list[int]:
+    return [nth(shelves, place) for place in range(sum(one.size for one in shelves))]
+
+
+def test_the_order_is_that_of_the_names_hashes_and_leaves_free_rows_out() -> None:
+    order = NameOrder(np.array([0, 2, 3]), np.array([30, 0, 10, 20], dtype=np.uint64))
+
+    assert order.rows == [2, 3, 0]
+    assert order.rank_of == [2, -1, 0, 1]
+
+
+@efforts(50)
+def test_any_place_is_found_after_any_changes(effort: Effort) -> None:
+    @effort
+    @given(st.lists(st.tuples(st.integers(0, 2), RANKS), max_size=60), st.integers(0, 60))
+    def check(changes: list[tuple[int, int]], drawn_after: int) -> None:
+        shelves, plain = [shelf(), shelf(), shelf()], [set[int](), set[int](), set[int]()]
+        for number, (which, rank) in enumerate(changes):
+            if number == drawn_after and plain[0]:
+                nth(shelves[:1], 0)
+            if rank in plain[which]:
+                shelves[which].remove(rank)
+                plain[which].discard(rank)
+            elif not any(rank in ranks for ranks in plain):
+                shelves[which].add(rank)
+                plain[which].add(rank)
+        assert [one.size for one in shelves] == [len(ranks) for ranks in plain]
+        for some in ([0], [1], [0, 1], [0, 1, 2]):
+            expected = sorted(rank for which in some for rank in plain[which])
+            assert rows([shelves[which] for which in some]) == [ORDER.rows[rank] for rank in expected]
+
+    check()
+
+
+def test_the_first_node_is_that_of_the_first_place() -> None:
+    assert shelf(7, 3, 9).first() == ORDER.rows[3]
+
+
+def test_a_place_that_nobody_has_raises() -> None:
+    for shelves in ([shelf(1)], [shelf(1), shelf(2)]):
+        with pytest.raises(IndexError, match="fewer nodes"):
+            nth(shelves, 2)
+
+
+@pytest.mark.parametrize("is_drawn", [False, True])
+def test_taking_off_a_node_that_is_not_there_raises(is_drawn: bool) -> None:
+    one = shelf(1, 5)
+    if is_drawn:
+        one.first()
+
+    with pytest.raises(LookupError):
+        one.remove(3)

@@ -1,0 +1,72 @@
+"""Each machine watches what it looks at: what it does not watch may be shown to it or not."""
+
+from collections.abc import Callable
+
+import pytest
+
+from podium.api.kinds import KIND_OF
+from podium.api.meta import Kubernetes
+from podium.machines.autoscaling.autoscaler import Autoscaler
+from podium.machines.disruption.drain import Drain
+from podium.machines.kubelets.kubelet import KubeletSettings
+from podium.machines.machine import CUSTOM_KINDS, Machine, does_watch
+from podium.machines.observations import Changed, Gone
+from podium.machines.scheduling.scheduler import Scheduler
+from podium.sim.control_plane import ControlPlane
+from podium.sim.scenario import Scenario
+from tests.app.manifests import manifests
+from tests.sim.objects import documents
+from tests.sizes import sizes
+from tests.store.objects import SECOND
+
+MAKERS: dict[str, Callable[[], Machine]] = {
+    **{one.name: one.make for one in ControlPlane(Scenario(), KubeletSettings(), {}, 0).components},
+    "scheduler": Scheduler,
+    "autoscaler": lambda: Autoscaler([]),
+    "drain": lambda: Drain("web"),
+}
+OBJECTS = [(one.object, one.raw) for one in documents(*manifests()) if one.object is not None]
+# Everything that a machine may keep: by time it may forget, which is not what this is about.
+NOW = 1_800_000_000 * SECOND
+
+
+def there(machine: Machine) -> tuple[object, ...]:
+    return machine.deadline(), sizes(machine=machine)
+
+
+@pytest.mark.parametrize("name", MAKERS)
+def test_what_a_machine_does_not_watch_changes_nothing_when_it_is_shown(name: str) -> None:
+    machine = MAKERS[name]()
+    watched = [one for one in OBJECTS if does_watch(machine, one[0].kind)]
+    others = [one for one in OBJECTS if not does_watch(machine, one[0].kind)]
+    for object_, raw in watched:
+        machine.handle(Changed(object_, raw), NOW)
+    before = there(machine)
+
+    for object_, raw in others:
+        assert machine.handle(Changed(object_, raw), NOW) == []
+        assert machine.handle(Changed(object_, raw), NOW) == []
+        assert there(machine) == before, f"it looks at a {object_.kind}"
+        assert machine.handle(Gone(object_), NOW) == []
+        assert there(machine) == before, f"it looks at a {object_.kind} that is gone"
+    assert others
+
+
+@pytest.mark.parametrize("name", MAKERS)
+def test_what_a_machine_watches_are_kinds_that_there_are(name: str) -> None:
+    known = {kind.name for kind in KIND_OF.values()}
+
+    assert MAKERS[name]().watches <= known | {CUSTOM_KINDS}
+
+
+def test_a_custom_kind_is_watched_by_those_who_watch_what_others_have_added() -> None:
+    watching = [name for name, make in MAKERS.items() if does_watch(make(), "Rollout")]
+
+    assert watching == ["disruption-controller"]
+    assert not any(does_watch(make(), "ConfigMap") for make in MAKERS.values())
+
+
+def test_every_kind_is_tried() -> None:
+    shown: set[type[Kubernetes]] = {type(object_) for object_, _ in OBJECTS}
+
+    assert shown >= {type_ for type_ in KIND_OF if KIND_OF[type_].is_served}
