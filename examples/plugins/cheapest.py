@@ -23,6 +23,7 @@ class Cheapest:
     """Asks one node after the other."""
 
     name = "Cheapest"
+    scope = Scope.NODE
 
     def score(self, state: CycleState, pod: PodRecord, node: NodeView) -> int:
         """The price."""

@@ -11,7 +11,8 @@ import pytest
 from click.testing import CliRunner
 
 from podium.api import codec
-from podium.app.bench_command import bench
+from podium.app.bench.command import bench
+from podium.app.bench.workloads import Wanted
 from podium.app.command import main, podium
 from podium.app.explain_command import explain
 from podium.app.simulate_command import simulate
@@ -111,7 +112,7 @@ def test_the_example_of_trace_openb_runs(tmp_path: Path, monkeypatch: pytest.Mon
 def test_the_example_of_bench_is_one_that_it_takes() -> None:
     context = bench.make_context("bench", shlex.split(_example(bench))[2:])
 
-    assert context.params["workloads"] == ("basic", "preemption")
+    assert context.params["workloads"] == (Wanted("basic", 1000), Wanted("preemption"))
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from podium.api import yaml as own_yaml
-from podium.app.output import in_json, in_yaml, new_page
+from podium.app import output
+from podium.app.output import in_json, in_yaml, json_parts, new_page
 from podium.app.page import WIDTH, Cell, Page
 
 VALUES: st.SearchStrategy[Any] = st.recursive(
@@ -46,6 +47,35 @@ def test_json_is_indented_keeps_the_order_of_keys_and_holds_nothing_that_a_termi
     assert written.isascii()
     assert all(line.isprintable() for line in written.splitlines())
     assert json.loads(written) == {"b": "\x1b[31m\x9b\u202e", "a": [1.5, None]}
+
+
+@given(VALUES)
+def test_json_is_what_the_standard_library_writes(value: Any) -> None:
+    assert in_json(value) == f"{json.dumps(value, indent=2)}\n"
+
+
+@pytest.mark.parametrize(
+    "value", [2**70, "\ud800", {"\x7f": "\x7f\xe9\U0001f600\u2028"}, 1.5, -0.0, [], {}, [[]], True]
+)
+def test_json_of_what_few_values_hold_is_what_the_standard_library_writes(value: Any) -> None:
+    assert in_json(value) == f"{json.dumps(value, indent=2)}\n"
+
+
+@given(st.dictionaries(st.text(), VALUES))
+def test_json_is_the_same_in_parts(value: dict[str, Any]) -> None:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(output, "_AT_A_TIME", 1)
+
+        assert "".join(json_parts(value)) == f"{json.dumps(value, indent=2)}\n"
+
+
+def test_a_long_list_is_written_part_by_part() -> None:
+    value = {"a": 1, "many": list(range(25_000)), "b": {}}
+
+    parts = list(json_parts(value))
+
+    assert len(parts) == 3 + 5
+    assert "".join(parts) == f"{json.dumps(value, indent=2)}\n"
 
 
 def test_a_page_for_a_pipe_is_as_wide_as_pages_get_and_plain(monkeypatch: pytest.MonkeyPatch) -> None:

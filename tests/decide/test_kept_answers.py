@@ -10,8 +10,15 @@ from hypothesis import strategies as st
 from hypothesis.stateful import initialize, invariant
 
 from podium.api.pod import Pod
+from podium.cluster.arrays import Int64s
 from podium.cluster.cluster import Cluster
+from podium.cluster.pods import PodRecord
+from podium.cluster.view import NodeView, View
+from podium.framework.cycle_state import CycleState
+from podium.framework.plugin import Scope
 from podium.framework.runner import Runner
+from podium.framework.scoring import default_normalize
+from podium.framework.status import SUCCESS, Status, unresolvable, unschedulable
 from tests.builders import cluster_of, configuration, plain_runner, runner_on
 from tests.cluster.changing_cluster import NAMES, ChangingCluster
 from tests.decide.answers import answers
@@ -41,6 +48,9 @@ class DecidingCluster(ChangingCluster):
     def runner_on(self, cluster: Cluster) -> Runner:
         return plain_runner(cluster)
 
+    def new_runner_on(self, cluster: Cluster) -> Runner:
+        return self.runner_on(cluster)
+
     @initialize(data=st.data())
     def choose_targets(self, data: st.DataObject) -> None:
         self.targets = [data.draw(targets(NAMES, self.traits)) for _ in range(2)]
@@ -50,7 +60,7 @@ class DecidingCluster(ChangingCluster):
     def a_new_scheduler_would_decide_the_same(self) -> None:
         cluster = cluster_of(*self.objects)
         cluster.pass_time(self.now)
-        runner = self.runner_on(cluster)
+        runner = self.new_runner_on(cluster)
         runner.kept.few_rows = 0
         for target in self.targets:
             assert answers(self.runner, self.cluster.read(target)) == answers(runner, cluster.read(target))
@@ -83,15 +93,76 @@ class DecidingFairly(DecidingCluster):
         return runner_on(cluster, FAIR)
 
 
+class ByTheNode:
+    """A plugin in the simple form that looks at the node alone."""
+
+    name = "ByTheNode"
+
+    def filter(self, state: CycleState, pod: PodRecord, node: NodeView) -> Status:
+        if node.node.spec.unschedulable:
+            return unresolvable("closed")
+        return unschedulable(f"{node.allocatable['cpu']} is odd") if node.allocatable["cpu"] % 2 else SUCCESS
+
+    def score(self, state: CycleState, pod: PodRecord, node: NodeView) -> int:
+        return node.allocatable["cpu"] % 7 + len(node.labels) + node.allocatable["never/heard-of"]
+
+
+class ByThePods:
+    """A plugin in the simple form that looks at anything of the pods on the node."""
+
+    name = "ByThePods"
+
+    def filter(self, state: CycleState, pod: PodRecord, node: NodeView) -> Status:
+        marked = sum(bool(one.annotations) or one.terminating for one in node.pods)
+        return unschedulable(f"{marked} are marked") if marked > 1 else SUCCESS
+
+    def score(self, state: CycleState, pod: PodRecord, node: NodeView) -> int:
+        marked = sum(bool(one.annotations) or one.ready or one.preempted for one in node.pods)
+        return min(100, 10 * marked + node.requested["cpu"] // 500 + len(node.requested))
+
+
+class Fewest(ByThePods):
+    """The same, scaled to what the others on the list have."""
+
+    name = "Fewest"
+
+    def normalize(self, state: CycleState, pod: PodRecord, scores: Int64s, feasible: View) -> Int64s:
+        return default_normalize(scores, reverse=True)
+
+
+class ByTheNodeKept(ByTheNode):
+    scope = "node"
+
+
+class ByThePodsKept(ByThePods):
+    scope = Scope.ROW
+
+
+class FewestKept(Fewest):
+    scope = "row"
+
+
+class DecidingSimply(DecidingCluster):
+    """With plugins in the simple form: what is kept of them must be what they would say."""
+
+    def runner_on(self, cluster: Cluster) -> Runner:
+        return plain_runner(cluster, extra=[ByTheNodeKept(), ByThePodsKept(), FewestKept()])
+
+    def new_runner_on(self, cluster: Cluster) -> Runner:
+        return plain_runner(cluster, extra=[ByTheNode(), ByThePods(), Fewest()])
+
+
 DecidingCluster.TestCase.settings = settings(max_examples=25, stateful_step_count=25)
 DecidingWidely.TestCase.settings = settings(max_examples=12, stateful_step_count=20)
 TestRowLocalPods = DecidingCluster.TestCase
 TestAllPods = DecidingWidely.TestCase
 DecidingFairly.TestCase.settings = settings(max_examples=6, stateful_step_count=15)
 TestFairShares = DecidingFairly.TestCase
+DecidingSimply.TestCase.settings = settings(max_examples=10, stateful_step_count=20)
+TestSimpleForm = DecidingSimply.TestCase
 
 
 @pytest.mark.fuzz
-@pytest.mark.parametrize("machine", [DecidingCluster, DecidingWidely, DecidingFairly])
+@pytest.mark.parametrize("machine", [DecidingCluster, DecidingWidely, DecidingFairly, DecidingSimply])
 def test_what_is_kept_stays_right_over_long_runs(machine: type[DecidingCluster]) -> None:
     long_runs(machine)

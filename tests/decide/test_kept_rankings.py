@@ -20,7 +20,7 @@ from podium.decide.placement import place
 from podium.decide.ties import lot
 from podium.framework.cycle_state import CycleState
 from podium.framework.errors import PluginError
-from podium.framework.plugin import Scope
+from podium.framework.plugin import Plugin, Scope
 from podium.framework.rankings import MOST_CHANGES, PATIENCE
 from podium.framework.runner import Runner
 from podium.framework.status import unschedulable
@@ -28,6 +28,7 @@ from podium.framework.verdicts import Verdicts
 from podium.plugins.domain_counts import FEW_DOMAINS
 from tests.builders import HOSTNAME, ZONE, cluster_of, node, node_term, plain_runner, pod, spread_over, term, tolerate
 from tests.cluster.changing_cluster import NAMES, ChangingCluster
+from tests.decide.test_kept_answers import ByTheNodeKept, ByThePodsKept
 from tests.fuzzing import long_runs
 from tests.generators import EVERYTHING, Traits, targets
 
@@ -40,9 +41,9 @@ SPREAD = Traits(spread=True, soft_spread=True, terminating=True)
 DISK = Volume(name="data", gce_persistent_disk=GCEPersistentDisk(pd_name="data"))
 
 
-def ranking_runner(cluster: Cluster) -> Runner:
+def ranking_runner(cluster: Cluster, *extra: Plugin) -> Runner:
     """A runner that keeps a ranking as soon as it can."""
-    runner = plain_runner(cluster)
+    runner = plain_runner(cluster, extra=extra)
     runner.rankings.patience = 0
     return runner
 
@@ -260,7 +261,17 @@ class RankedApart(RankedCluster):
     traits = SPREAD
 
 
-MACHINES = [RankedCluster, RankedPlainly, RankedBesideOthers, RankedNear, RankedApart]
+class RankedSimply(RankedCluster):
+    """With plugins in the simple form that state their scope."""
+
+    traits = PLAIN
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.runner = ranking_runner(self.cluster, ByTheNodeKept(), ByThePodsKept())
+
+
+MACHINES = [RankedCluster, RankedPlainly, RankedBesideOthers, RankedNear, RankedApart, RankedSimply]
 for machine in MACHINES:
     machine.TestCase.settings = settings(max_examples=8, stateful_step_count=20)
 TestAllPods = RankedCluster.TestCase
@@ -268,6 +279,7 @@ TestPlainPods = RankedPlainly.TestCase
 TestPodsBesideNominatedOnes = RankedBesideOthers.TestCase
 TestPodsNearOthers = RankedNear.TestCase
 TestSpreadPods = RankedApart.TestCase
+TestSimpleForm = RankedSimply.TestCase
 
 
 @pytest.mark.fuzz

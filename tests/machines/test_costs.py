@@ -1,4 +1,4 @@
-"""What an event costs the scheduler does not grow with what it does not concern. Steps are counted, not time."""
+"""What an event costs the scheduler does not grow with what it does not concern. Operations are counted, not time."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from podium.app.bench.operations import operations
 from podium.framework.plugin import PermitResult
 from podium.framework.status import Code, Status
 from podium.machines.actions import Bind, ReportStatus, ReportUnschedulable
@@ -18,26 +19,6 @@ from tests.builders import namespace, node, pod
 from tests.machines.driving import NO_ANSWER, REFUSED, SECOND, Driver, all_of, on, the, with_plugins
 
 FEW, MANY = 20, 200
-
-
-def steps(call: Callable[[], object]) -> int:
-    """How many lines of Podium run in a call, those of comprehensions each time around."""
-    count = 0
-
-    def trace(frame: FrameType, event: str, _: Any) -> Any:
-        nonlocal count
-        if "podium" not in frame.f_code.co_filename:
-            return None
-        count += event == "line"
-        return trace
-
-    before = sys.gettrace()
-    sys.settrace(trace)
-    try:
-        call()
-    finally:
-        sys.settrace(before)
-    return count
 
 
 def waiting_at_permit(count: int) -> Driver:
@@ -84,7 +65,7 @@ def test_an_event_that_concerns_none_of_many_pods_costs_the_same_as_with_few(mad
         driver = made(count)
         machine, event = driver.scheduler, Changed(namespace("other"))
         driver.tell(event)
-        return steps(lambda: (machine.handle(event, driver.now), machine.deadline().time_ns))
+        return operations(lambda: (machine.handle(event, driver.now), machine.deadline().time_ns)).total()
 
     assert cost(MANY) == cost(FEW)
 
@@ -93,7 +74,7 @@ def test_an_answer_about_one_victim_costs_the_same_however_many_preemptions_are_
     def cost(count: int) -> int:
         driver = preempting(count)
         action = ReportStatus("Pod", "default/victim-0", "default/victim-0", "default/p0")
-        return steps(lambda: driver.scheduler.handle(Answered(action), driver.now))
+        return operations(lambda: driver.scheduler.handle(Answered(action), driver.now)).total()
 
     assert cost(MANY) == cost(FEW)
 

@@ -14,12 +14,12 @@ from msgspec.structs import replace
 from podium.api.meta import Kubernetes, ObjectMeta
 from podium.api.pod import Pod
 from podium.api.storage import PersistentVolumeClaim
-from podium.app.bench import BenchDriver
+from podium.app.bench.driver import BenchDriver
+from podium.app.bench.operations import operations
 from podium.machines.observations import Changed, Gone
 from podium.machines.scheduling.scheduler import Scheduler
 from tests import builders as build
 from tests.builders import HOSTNAME, ZONE
-from tests.operations import operations
 
 FEW, MANY = 40, 160
 # Calls that come and go with the sizes of dictionaries and buffers.

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from podium.api.meta import Kubernetes
-from podium.app.bench import BenchDriver
+from podium.app.bench.driver import BenchDriver
 from podium.cluster import matchers, nodes
 from podium.driver.component import Component
 from podium.machines.observations import Changed, Gone

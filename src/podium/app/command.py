@@ -23,7 +23,7 @@ _SUBCOMMANDS = {
     "simulate": ("podium.app.simulate_command:simulate", "Play what happens to a cluster, in virtual time."),
     "sweep": ("podium.app.sweeping.command:sweep", "Play a simulation many times, and compare what comes of it."),
     "trace": ("podium.app.trace_command:trace", "Turn recorded workloads into something to simulate."),
-    "bench": ("podium.app.bench_command:bench", "Measure how fast decisions are made."),
+    "bench": ("podium.app.bench.command:bench", "Measure how fast decisions are made."),
 }
 
 

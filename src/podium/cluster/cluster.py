@@ -24,6 +24,7 @@ from podium.cluster.disruption_cap import DisruptionCap
 from podium.cluster.groups import Groups
 from podium.cluster.marks import NAMESPACE
 from podium.cluster.matchers import Matcher, Matchers, Predicate
+from podium.cluster.node_view import NodeViews
 from podium.cluster.nodes import NodeColumns
 from podium.cluster.nominations import Nominations
 from podium.cluster.pod_class import PodClasses
@@ -36,7 +37,8 @@ class Cluster:
 
     Without ``honors_policy`` no pod's preemption policy counts. ``placed`` holds the pods that occupy room
     (running, bound or assumed) by uid; pending pods are the queue's. ``claim_users`` counts, by a claim's key, the
-    volumes of pods on nodes that mount it; unused claims are absent.
+    volumes of pods on nodes that mount it; unused claims are absent. With ``notes_every_reading`` a row counts as
+    changed with every new reading of a pod on it, whatever has changed in it.
     """
 
     def __init__(self, *, honors_policy: bool = True) -> None:
@@ -56,6 +58,8 @@ class Cluster:
         self.devices = Devices()
         self.groups = Groups()
         self._on_row: list[dict[int, PodRecord]] = []
+        self.node_views = NodeViews(self.nodes, self._on_row)
+        self.notes_every_reading = False
         self._astray: dict[str, dict[str, PodRecord]] = {}
 
     def read(self, pod: Pod) -> PodRecord:
@@ -141,6 +145,7 @@ class Cluster:
             self._match(record, -1)
         capacity = self.nodes.capacity
         row = self.nodes.put(node)
+        self.node_views.forget(row)
         if self.nodes.capacity != capacity:
             self.matchers.grow()
         for record in moving:
@@ -158,6 +163,7 @@ class Cluster:
             self._unsettle(record)
             self._astray.setdefault(name, {})[record.uid] = record
         self.nodes.remove(name)
+        self.node_views.forget(row)
 
     def add_pod(self, record: PodRecord) -> None:
         """Let a pod with a node name occupy its node. Raises ValueError for a uid that does so already."""
@@ -200,7 +206,9 @@ class Cluster:
             self._astray[record.node_name][record.uid] = record
         else:
             self._on_row[record.row][record.slot] = record
-            if not record.ranks_as(old) or (old.ready != record.ready and self.budgets.counts(record.pod_class)):
+            self.node_views.forget(record.row)
+            changes = self.notes_every_reading or not record.ranks_as(old)
+            if changes or (old.ready != record.ready and self.budgets.counts(record.pod_class)):
                 self.nodes.changes.touch(record.row)
 
     def pods_on(self, row: int) -> list[PodRecord]:
@@ -270,6 +278,7 @@ class Cluster:
                 del self.claim_users[key]
         self._match(record, sign)
         nodes.changes.touch(row)
+        self.node_views.forget(row)
 
     def _match(self, record: PodRecord, sign: int) -> None:
         for matcher in self.matchers.counting(record.pod_class):

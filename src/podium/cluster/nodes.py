@@ -116,6 +116,10 @@ class NodeColumns:
         for index in indices:
             self._resources.give_back(index)
 
+    def named_by(self, row: int) -> tuple[int, ...]:
+        """The places of the resources that the node in ``row`` names."""
+        return self._named.get(row, ())
+
     @property
     def taint_groups(self) -> list[tuple[Taint, ...]]:
         """The taints of the nodes of each ``taint_group``."""

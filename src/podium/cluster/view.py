@@ -6,44 +6,21 @@ that row alone were gone or added.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 
-from podium.api.node import Node
 from podium.cluster.arrays import Bools, Int32s, Int64s
 from podium.cluster.matchers import Predicate
+from podium.cluster.node_view import NodeView
 from podium.cluster.pods import PodRecord
 
 if TYPE_CHECKING:
     from podium.cluster.cluster import Cluster
 
 
-@dataclass(frozen=True, slots=True)
-class NodeView:
-    """One node and the pods on it, for plugins in the simple form.
-
-    ``allocatable`` and ``requested`` map resource names to amounts: cpu in milli, others in whole units.
-    """
-
-    node: Node
-    pods: tuple[PodRecord, ...]
-    allocatable: Mapping[str, int]
-    requested: Mapping[str, int]
-    allowed_pods: int
-
-    @property
-    def name(self) -> str:
-        """The node's name."""
-        return self.node.metadata.name
-
-    @property
-    def labels(self) -> Mapping[str, str]:
-        """The node's labels."""
-        return self.node.metadata.labels
+__all__ = ["NodeView", "View"]
 
 
 class View:
@@ -124,12 +101,8 @@ class View:
 
     def node(self, position: int) -> NodeView:
         """The node at a position of this view, in the simple form."""
-        nodes, row = self.cluster.nodes, int(self.rows[position])
-        where = slice(position, position + 1)
-        return NodeView(
-            node=nodes.node(row),
-            pods=tuple(self.pods(position)),
-            allocatable={name: int(nodes.allocatable[i, row]) for name, i in nodes.resource_index.items()},
-            requested={name: int(self.requested(i)[where][0]) for name, i in nodes.resource_index.items()},
-            allowed_pods=int(nodes.allowed_pods[row]),
-        )
+        return self.cluster.node_views.of(int(self.rows[position]))
+
+    def nodes(self, positions: Int64s | None = None) -> list[NodeView]:
+        """The nodes at some positions of this view, or at all, in the simple form."""
+        return self.cluster.node_views.of_all(self.rows if positions is None else self.rows[positions])

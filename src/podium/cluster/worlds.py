@@ -15,6 +15,7 @@ import numpy as np
 from podium.cluster.arrays import Bools, Int32s, Int64s
 from podium.cluster.cluster import Cluster
 from podium.cluster.matchers import Predicate
+from podium.cluster.node_view import NodeView, make_node_view
 from podium.cluster.pods import PodRecord
 from podium.cluster.view import View
 
@@ -112,6 +113,14 @@ class Worlds(View):
                 else:
                     pods.pop(pod.uid, None)
         return list(pods.values())
+
+    def node(self, position: int) -> NodeView:
+        row, requested = int(self.rows[position]), self._requested[:, position]
+        amounts = self.cluster.nodes.requested[: len(requested), row] + requested
+        return make_node_view(self.cluster.nodes, row, self.pods(position), amounts.tolist())
+
+    def nodes(self, positions: Int64s | None = None) -> list[NodeView]:
+        return [self.node(position) for position in (range(len(self)) if positions is None else positions.tolist())]
 
     def history(self, position: int) -> list[tuple[int, PodRecord]]:
         """The pods that left (-1) and joined (1) the world at a position, in order."""

@@ -32,9 +32,11 @@ MAX_NODE_SCORE = 100
 
 
 class Scope(Enum):
-    """What an array filter's or score's answer for a row depends on, so that the runner knows when it may keep it.
+    """What a filter's or score's answer for a row depends on, so that the runner knows when it may keep it.
 
-    NODE: the node object and the pod's class. ROW: also the pods on that node. CLUSTER: anything.
+    NODE: the node object and the pod's class. ROW: also the pods on that node. CLUSTER: anything. A plugin in the array
+    form has an attribute ``scope``, one of these or its value; one in the simple form may have it, and is CLUSTER
+    without. What is kept is asked about every node, also where the pod does not fit.
     """
 
     NODE = "node"
@@ -101,7 +103,7 @@ class PodChangePlugin(Plugin, Protocol):
 
 @runtime_checkable
 class FilterPlugin(Plugin, Protocol):
-    """Says whether a node can take the pod (simple form)."""
+    """Says whether a node can take the pod (simple form). It may state a `Scope`."""
 
     def filter(self, state: CycleState, pod: PodRecord, node: NodeView) -> Status: ...
 
@@ -201,7 +203,10 @@ class PreScorePlugin(Plugin, Protocol):
 
 @runtime_checkable
 class ScorePlugin(Plugin, Protocol):
-    """Rates a node (simple form); the higher the better. Raw scores are integers of any size."""
+    """Rates a node (simple form); the higher the better. Raw scores are integers of any size.
+
+    It may state a `Scope`.
+    """
 
     def score(self, state: CycleState, pod: PodRecord, node: NodeView) -> int: ...
 

@@ -5,8 +5,8 @@ Source: pkg/scheduler/framework/runtime/framework.go.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
-from typing import cast
 
 import numpy as np
 
@@ -23,51 +23,45 @@ from podium.framework.plugin import (
     ArrayFilterPlugin,
     CellFilterPlugin,
     FilterPlugin,
+    Plugin,
     PodChangePlugin,
     PreparingPlugin,
     RowFilterPlugin,
     Scope,
     is_own,
 )
-from podium.framework.pre_filters import PreFiltered, PreFilters, rejection, says
+from podium.framework.pre_filters import PreFiltered, PreFilters
 from podium.framework.profile import Profile
 from podium.framework.rankings import Rankings
 from podium.framework.row_filters import RowFilters
 from podium.framework.scoring import Scoring
-from podium.framework.status import SUCCESS, Code, Status, unresolvable
-from podium.framework.verdicts import Outcome, Verdicts
+from podium.framework.simple_form import FilterByNode, filter_by_node, scope_of
+from podium.framework.status import SUCCESS, Status, unresolvable
+from podium.framework.verdicts import Outcome
 
 
 class _Filter:
-    """A Filter plugin with its place in the profile; None for the forms that it does not have, or is not asked in.
+    """A Filter plugin in the array form, with its place in the profile; ``plugin`` is as the profile has it.
 
-    ``statuses`` are the answers that a plugin in the simple form has given since the attempt began, by their codes: one
-    status always has the same code, so that outcomes of several calls can be put together.
+    ``by_row`` and ``cells`` are None where it does not have these forms, or is not asked in them.
     """
 
-    __slots__ = ("_code_of", "after_others", "array", "by_row", "cells", "index", "plugin", "scope", "statuses")
+    __slots__ = ("after_others", "array", "by_row", "cells", "index", "plugin", "scope")
 
-    def __init__(self, index: int, plugin: ArrayFilterPlugin | FilterPlugin) -> None:
+    def __init__(
+        self,
+        index: int,
+        plugin: ArrayFilterPlugin | FilterPlugin,
+        cluster: Cluster,
+        told: Sequence[PodChangePlugin],
+    ) -> None:
         self.index = index
         self.plugin = plugin
-        self.array = plugin if isinstance(plugin, ArrayFilterPlugin) else None
-        self.scope = Scope.CLUSTER if self.array is None else self.array.scope
-        self.by_row = plugin if isinstance(plugin, RowFilterPlugin) and is_own(plugin) else None
+        self.array = plugin if isinstance(plugin, ArrayFilterPlugin) else filter_by_node(plugin, cluster, told)
+        self.scope = scope_of(self.array)
+        self.by_row = self.array if isinstance(self.array, RowFilterPlugin) and is_own(self.array) else None
         self.cells = plugin if isinstance(plugin, CellFilterPlugin) and is_own(plugin) else None
-        self.after_others = bool(getattr(plugin, "after_others", False))
-        self.statuses: list[Status] = [SUCCESS]
-        self._code_of: dict[Status, int] = {}
-
-    def forget(self) -> None:
-        """Start the codes anew; outcomes made so far keep the statuses that theirs stand for."""
-        self.statuses, self._code_of = [SUCCESS], {}
-
-    def code(self, status: Status) -> int:
-        """The code of a refusal."""
-        code = self._code_of.setdefault(status, len(self.statuses))
-        if code == len(self.statuses):
-            self.statuses.append(status)
-        return code
+        self.after_others = bool(getattr(self.array, "after_others", False))
 
 
 class Runner:
@@ -81,10 +75,14 @@ class Runner:
         self._pod_change = [plugin for plugin in profile.pre_filter if isinstance(plugin, PodChangePlugin)]
         # Those of PreBind that make something ready.
         self.preparing = [plugin for plugin in profile.pre_bind if isinstance(plugin, PreparingPlugin)]
-        self._filters = [_Filter(index, plugin) for index, plugin in enumerate(profile.filter, 1)]
+        self._filters = [
+            _Filter(index, plugin, cluster, self._pod_change) for index, plugin in enumerate(profile.filter, 1)
+        ]
         self._wide_filters = {one.plugin.name for one in self._filters if one.scope is Scope.CLUSTER}
         self.kept = KeptFilters(self, self.cache, self._filters)
-        self._simple = [one for one in self._filters if one.array is None]
+        self._simple = [one.array for one in self._filters if isinstance(one.array, FilterByNode)]
+        if any(map(_may_look_at_any_pod, (*profile.filter, *profile.score))):
+            cluster.notes_every_reading = True
         self._pre_filters = PreFilters(profile.pre_filter, cluster)
         self.rankings = Rankings(self)
 
@@ -111,8 +109,8 @@ class Runner:
 
     def pre_filter(self, state: CycleState, pod: PodRecord) -> PreFiltered:
         """Run every PreFilter (see `PreFilters.run`)."""
-        for one in self._simple:
-            one.forget()
+        for simple in self._simple:
+            simple.begin_attempt()
         return self._pre_filters.run(state, pod)
 
     def filters_of(self, state: CycleState) -> list[_Filter]:
@@ -210,18 +208,16 @@ class Runner:
             if one.plugin.name in state.skip_filter or (scope is not None and one.scope is not scope):
                 continue
             with Calling(one.plugin.name, "Filter", pod):
-                if one.array is not None and one.after_others:
+                if one.after_others:
                     self._filter_rest(outcome, one, state, pod, view)
-                elif one.array is not None:
-                    outcome.add(one.index, one.plugin.name, one.array.filter_rows(state, pod, view))
                 else:
-                    self._filter_one_by_one(outcome, one, state, pod, view)
+                    outcome.add(one.index, one.plugin.name, one.array.filter_rows(state, pod, view))
 
     def _filter_rest(self, outcome: Outcome, one: _Filter, state: CycleState, pod: PodRecord, view: View) -> None:
-        """Ask a plugin in the array form about the nodes that nobody before it refused."""
+        """Ask a plugin about the nodes that nobody before it refused."""
         positions = outcome.undecided(one.index)
         positions = positions[view.take(self.cluster.nodes.present)[positions]]
-        if one.array is None or not len(positions):
+        if not len(positions):
             return
         part = view.at(positions) if isinstance(view, Worlds) else View(self.cluster, view.rows[positions])
         verdicts = one.array.filter_rows(state, pod, part)
@@ -229,31 +225,7 @@ class Runner:
         codes[positions] = verdicts.codes
         outcome.add(one.index, one.plugin.name, replace(verdicts, codes=codes))
 
-    def _filter_one_by_one(self, outcome: Outcome, one: _Filter, state: CycleState, pod: PodRecord, view: View) -> None:
-        """Ask a plugin in the simple form about every node that nobody before it refused."""
-        plugin, index = cast(FilterPlugin, one.plugin), one.index
-        codes = np.zeros(len(view), dtype=np.int64)
-        present = view.take(self.cluster.nodes.present)
-        for position in outcome.undecided(index):
-            if not present[position]:
-                continue
-            own = self._world_state(state, pod, view, int(position)) if isinstance(view, Worlds) else state
-            status = plugin.filter(own, pod, view.node(int(position)))
-            if not says(status, Code.SUCCESS):
-                codes[position] = one.code(rejection(status, plugin.name, "Filter", pod))
-        outcome.add(index, plugin.name, Verdicts(codes, one.statuses.__getitem__))
 
-    def _world_state(self, state: CycleState, pod: PodRecord, worlds: Worlds, position: int) -> CycleState:
-        """The state of one world: a clone that was told, in order, of every pod that left or joined."""
-        if not self._pod_change:
-            return state
-        own = state.clone()
-        node = worlds.node(position)
-        for sign, changed in worlds.history(position):
-            for plugin in self._pod_change:
-                if plugin.name in state.skip_filter:
-                    continue
-                with Calling(plugin.name, "AddPod" if sign > 0 else "RemovePod", pod):
-                    tell = plugin.add_pod if sign > 0 else plugin.remove_pod
-                    tell(own, pod, changed, node)
-        return own
+def _may_look_at_any_pod(plugin: Plugin) -> bool:
+    """Whether a plugin's answers are kept by row, and may hang on what none of Podium's own look at in pods."""
+    return scope_of(plugin) is Scope.ROW and not is_own(plugin)

@@ -30,12 +30,13 @@ from podium.framework.plugin import (
     is_own,
 )
 from podium.framework.profile import Profile
+from podium.framework.simple_form import scope_of, score_by_node
 
 AnyScorePlugin = ArrayScorePlugin | ScorePlugin
 
 
 class Rater:
-    """A Score plugin with what the runner must know of it; None for the forms and points that it does not have."""
+    """A Score plugin in the array form, with what the runner must know of it; None for points that it does not have."""
 
     __slots__ = (
         "_by_class",
@@ -48,22 +49,20 @@ class Rater:
         "normalizing",
         "ranged",
         "scope",
-        "simple",
         "weight",
     )
 
-    def __init__(self, plugin: AnyScorePlugin, weight: int) -> None:
+    def __init__(self, plugin: AnyScorePlugin, weight: int, cluster: Cluster) -> None:
         self.name = plugin.name
         self.weight = weight
-        self.array = plugin if isinstance(plugin, ArrayScorePlugin) else None
-        self.simple = plugin if isinstance(plugin, ScorePlugin) else None
+        self.array = plugin if isinstance(plugin, ArrayScorePlugin) else score_by_node(plugin, cluster)
         self.normalizing = plugin if isinstance(plugin, NormalizePlugin) else None
-        self.scope = Scope.CLUSTER if self.array is None else self.array.scope
+        self.scope = scope_of(self.array)
         # Our own plugins keep to the range; those of others are checked.
         self.checked = not is_own(plugin)
         # Whether the final score of a row depends on that row alone.
         self.kept = self.scope is not Scope.CLUSTER and self.normalizing is None
-        self.by_row = plugin if isinstance(plugin, RowScorePlugin) and not self.checked else None
+        self.by_row = self.array if isinstance(self.array, RowScorePlugin) and is_own(self.array) else None
         self.ranged = plugin if isinstance(plugin, RangeNormalizePlugin) and not self.checked else None
         self.cells = plugin if isinstance(plugin, CellScorePlugin) and not self.checked else None
         self._by_class = plugin if isinstance(plugin, ClassScorePlugin) and not self.checked else None
@@ -80,7 +79,7 @@ class Scoring:
         self._profile = profile
         self._cluster = cluster
         self._cache = cache
-        self.raters = [Rater(plugin, profile.weights[plugin.name]) for plugin in profile.score]
+        self.raters = [Rater(plugin, profile.weights[plugin.name], cluster) for plugin in profile.score]
         prepared = {plugin.name for plugin in profile.pre_score}
         self.unprepared = [
             plugin.name
@@ -161,35 +160,27 @@ class Scoring:
         return compute
 
     def _raw_kept(self, rater: Rater, state: CycleState, pod: PodRecord, feasible: View) -> Int64s:
-        """Raw scores of a plugin that normalises them; kept where they depend on the node object alone."""
-        if rater.scope is not Scope.NODE:
+        """Raw scores of a plugin that normalises them; kept where they depend on the row alone."""
+        if rater.scope is Scope.CLUSTER:
             return self.raw(rater, state, pod, feasible)
-        kept = self._cache.rows(pod.pod_class, ("raw", rater.name), whole=True)
+        by_node = rater.scope is Scope.NODE
+        kept = self._cache.rows(pod.pod_class, ("raw", rater.name), whole=by_node)
 
         def compute(rows: Int64s | None) -> Int64s:
             return self.raw(rater, state, pod, View(self._cluster, rows))
 
-        kept.refresh(self._cluster.nodes.node_changes, self._cluster.nodes.count, compute)
+        nodes = self._cluster.nodes
+        kept.refresh(nodes.node_changes if by_node else nodes.changes, nodes.count, compute)
         values: Int64s = feasible.take(kept.values)
         return values
 
     def raw(self, rater: Rater, state: CycleState, pod: PodRecord, view: View) -> Int64s:
         """What a plugin answers, before it is normalised."""
         with Calling(rater.name, "Score", pod):
-            if rater.array is not None:
-                raw = rater.array.score_rows(state, pod, view)
-                if rater.checked:
-                    _require_integers(raw, len(view))
-                return raw
-            if rater.simple is None:
-                raise AssertionError("it has no score method")
-            scores = np.zeros(len(view), dtype=np.int64)
-            for position in range(len(view)):
-                score = rater.simple.score(state, pod, view.node(position))
-                if not isinstance(score, int):
-                    raise PluginError(f"plugin {rater.name} scored {score!r} for pod {pod.key}; an integer is needed")
-                scores[position] = score
-            return scores
+            raw = rater.array.score_rows(state, pod, view)
+            if rater.checked:
+                _require_integers(raw, len(view))
+            return raw
 
     def _normalized(self, rater: Rater, state: CycleState, pod: PodRecord, feasible: View, raw: Int64s) -> Int64s:
         if rater.normalizing is not None:

@@ -42,16 +42,6 @@ class Workload:
     churn: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class WorkloadSpec:
-    """A workload that can be built in any size, with the sizes it has unless told otherwise."""
-
-    description: str
-    nodes: int
-    pods: int
-    build: Callable[[int, int], Workload]
-
-
 def node(index: int, zones: int = 1) -> Node:
     """A node of 4 cores and 32 GiB in one of ``zones`` zones."""
     name = f"node-{index:06d}"
@@ -178,18 +168,15 @@ def _scale(nodes: int, pods: int) -> Workload:
     )
 
 
-WORKLOADS: dict[str, WorkloadSpec] = {
-    "basic": WorkloadSpec("pods of 100m on empty nodes of 4 cores", 5000, 10000, _basic),
-    "preemption": WorkloadSpec("nodes full of low-priority pods; every pod needs victims", 5000, 5000, _preemption),
-    "affinity": WorkloadSpec("required pod affinity within a zone", 5000, 5000, _affinity),
-    "antiaffinity": WorkloadSpec("required pod anti-affinity between nodes", 5000, 4000, _antiaffinity),
-    "spread": WorkloadSpec("hard topology spread over three zones", 5000, 5000, _spread),
-    "unschedulable": WorkloadSpec("a fifth of the pods never fit", 5000, 10000, _unschedulable),
-    "mixed-churn": WorkloadSpec("pods of several kinds while pods end and nodes change", 5000, 5000, _mixed_churn),
-    "explain": WorkloadSpec(
-        "explanations on a dump with ten pods a node; a third fit, a third preempt", 5000, 60, _explain
-    ),
-    "scale": WorkloadSpec("a large cluster with ten pods a node", 100000, 1000, _scale),
+BUILDERS: dict[str, Callable[[int, int], Workload]] = {
+    "basic": _basic,
+    "preemption": _preemption,
+    "affinity": _affinity,
+    "antiaffinity": _antiaffinity,
+    "spread": _spread,
+    "unschedulable": _unschedulable,
+    "mixed-churn": _mixed_churn,
+    "explain": _explain,
+    "scale": _scale,
 }
-# What `podium bench` runs when no workload is named: all but the one that takes long and much memory.
-DEFAULT_WORKLOADS = tuple(name for name in WORKLOADS if name != "scale")
+"""What makes the cluster of a workload: of so many nodes, with so many pods to decide about."""

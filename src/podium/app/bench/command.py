@@ -1,0 +1,120 @@
+"""`podium bench`: what decisions, simulations and the loading of dumps cost on this machine."""
+
+from __future__ import annotations
+
+import multiprocessing
+import re
+import sys
+from collections.abc import Iterator
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import click
+import msgspec
+
+from podium.app.bench.comparison import ratios_to
+from podium.app.bench.measurement import Measurement, Run, read_run, run_of
+from podium.app.bench.table import in_text
+from podium.app.bench.workloads import FULL, USUAL, WORKLOADS, Wanted, measure
+from podium.app.command import Command
+from podium.app.options import feature_gates_option, output_option
+from podium.app.output import in_json, show
+from podium.framework.feature_gates import FeatureGates
+
+_EPILOG = """
+\b
+Example: two workloads, then the same again, beside what was measured first
+  podium bench basic@1000 preemption --nodes 500 --pods 500 --save before.json
+  podium bench basic@1000 preemption --nodes 500 --pods 500 --compare before.json
+"""
+_MOST_NODES, _MOST_PODS = 1_000_000, 10_000_000
+_WANTED = re.compile(r"(?P<workload>[^@]+)(?:@(?P<nodes>[1-9]\d{0,7})(?:/(?P<pods>[1-9]\d{0,8}))?)?", re.ASCII)
+
+
+class _WantedText(click.ParamType[Wanted]):
+    """A workload by name, with its numbers of nodes and pods if they are not its own: `basic@500`, `basic@500/1000`."""
+
+    name = "workload"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Wanted:
+        """Read the text, or fail with what is wrong with it."""
+        found = _WANTED.fullmatch(value)
+        if found is None or found["workload"] not in WORKLOADS:
+            known = ", ".join(WORKLOADS)
+            self.fail(f"{value!r} is none of {known}, alone or as NAME@NODES or NAME@NODES/PODS", param, ctx)
+        nodes, pods = (None if found[part] is None else int(found[part]) for part in ("nodes", "pods"))
+        if (nodes or 0) > _MOST_NODES or (pods or 0) > _MOST_PODS:
+            self.fail(f"{value!r} has more than {_MOST_NODES} nodes or {_MOST_PODS} pods", param, ctx)
+        return Wanted(found["workload"], nodes, pods)
+
+
+@click.command(cls=Command, epilog=_EPILOG)
+@click.argument("workloads", metavar="[WORKLOAD[@NODES[/PODS]]]...", nargs=-1, type=_WantedText())
+@click.option("--nodes", type=click.IntRange(1, _MOST_NODES), help="How many nodes, where none are given with @.")
+@click.option("--pods", type=click.IntRange(1, _MOST_PODS), help="How many pods to decide about, likewise.")
+@click.option("--full", is_flag=True, help="All workloads at their full sizes; some minutes.")
+@click.option(
+    "-f",
+    "--filename",
+    "files",
+    metavar="FILE",
+    multiple=True,
+    help="What simulation, score and score-unscoped play, such as the output of podium trace. May be repeated.",
+)
+@click.option("--save", metavar="FILE", help="A file to write the measurements to as well, as JSON.")
+@click.option(
+    "--compare", metavar="FILE", help="An earlier run, as --save or -o json wrote it: shows the ratios to it."
+)
+@feature_gates_option
+@output_option
+def bench(
+    *,
+    workloads: tuple[Wanted, ...],
+    nodes: int | None,
+    pods: int | None,
+    full: bool,
+    files: tuple[str, ...],
+    save: str | None,
+    compare: str | None,
+    feature_gates: FeatureGates,
+    form: str,
+) -> None:
+    """Measure CPU seconds, operations and peak memory of decisions, simulations and loading.
+
+    Workloads: basic, preemption, affinity, antiaffinity, spread, unschedulable, mixed-churn, scale (decisions of a
+    scheduler alone, without a cluster); explain; simulation; score, score-unscoped (a simulation with a plugin); load,
+    question (a dump). Without any named, most of them run, in about a minute. Each has a process of its own.
+    """
+    earlier = None if compare is None else read_run(compare)
+    chosen = [_sized(wanted, nodes, pods) for wanted in workloads or (FULL if full else USUAL)]
+    run = run_of(list(_measured(chosen, files, feature_gates)))
+    if save is not None:
+        Path(save).write_text(in_json(msgspec.to_builtins(run)), encoding="ascii")
+    _show(run, earlier, form)
+
+
+def _sized(wanted: Wanted, nodes: int | None, pods: int | None) -> Wanted:
+    return replace(wanted, nodes=nodes if wanted.nodes is None else wanted.nodes, pods=wanted.pods or pods)
+
+
+def _measured(chosen: list[Wanted], files: tuple[str, ...], feature_gates: FeatureGates) -> Iterator[Measurement]:
+    """What each workload comes to, in a process of its own, so that its memory is its own."""
+    for wanted in chosen:
+        if sys.stderr.isatty():
+            click.echo(f"{wanted.workload}: {WORKLOADS[wanted.workload].description} ...", err=True)
+        with ProcessPoolExecutor(1, mp_context=multiprocessing.get_context("spawn")) as pool:
+            yield from pool.submit(measure, wanted, files, feature_gates).result()
+
+
+def _show(run: Run, earlier: Run | None, form: str) -> None:
+    ratios = None if earlier is None else ratios_to(earlier, run.measurements)
+    if form == "text":
+        click.echo(in_text(run.measurements, ratios), nl=False)
+        return
+    value = msgspec.to_builtins(run)
+    if ratios is not None:
+        for measurement, compared in zip(value["measurements"], ratios, strict=True):
+            measurement["compared"] = msgspec.to_builtins(compared)
+    show(value, form)

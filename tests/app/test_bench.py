@@ -1,0 +1,240 @@
+"""What `podium bench` measures: workloads that any size can be made of, alike each time, and what they come to."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from concurrent.futures import Future
+from pathlib import Path
+from typing import Any, Self
+
+import msgspec
+import pytest
+from click.testing import CliRunner, Result
+
+from podium.api.codec import load_files
+from podium.app.bench import command
+from podium.app.bench.clusters import BUILDERS
+from podium.app.bench.comparison import Ratios, ratios_to
+from podium.app.bench.dump import QUESTIONS, question, write_dump
+from podium.app.bench.gpu_trace import make_trace
+from podium.app.bench.measurement import Measurement, Run, run_of
+from podium.app.bench.operations import operations
+from podium.app.bench.scheduling import measure_explaining, measure_scheduling
+from podium.app.bench.simulating import Story, measure_score, measure_simulation
+from podium.app.bench.table import in_text
+from podium.app.bench.workloads import FULL, USUAL, WORKLOADS, Wanted, measure
+from podium.app.command import podium
+from podium.framework.feature_gates import FeatureGates
+
+GATES = FeatureGates()
+SCHEDULED = sorted(set(BUILDERS) - {"explain", "scale"})
+
+
+def settled(measurement: Measurement) -> tuple[object, ...]:
+    """What does not depend on the machine. What is kept for good takes operations where it comes up first."""
+    return *measurement.subject, measurement.counts, pytest.approx(measurement.operations_per_pod, rel=0.01)
+
+
+@pytest.mark.parametrize("name", SCHEDULED)
+def test_a_workload_decides_alike_each_time(name: str) -> None:
+    first, again = (measure_scheduling(name, 12, 8, GATES) for _ in range(2))
+
+    assert settled(first) == settled(again)
+    assert first.pods == 8
+    assert first.counts["attempts"] >= 8
+
+
+def test_every_pod_of_preemption_needs_victims() -> None:
+    counts = measure_scheduling("preemption", 10, 4, GATES).counts
+
+    assert counts == {"bound": 4, "preempted": 4 * 3, "attempts": 8}
+
+
+def test_of_what_is_explained_a_third_fits_and_a_third_preempts() -> None:
+    assert measure_explaining(6, 3, GATES).counts == {"preempts": 1, "schedulable": 1, "unschedulable": 1}
+
+
+def test_a_simulation_is_played_to_its_end_alike_each_time_and_written() -> None:
+    (first, written), (again, _) = (measure_simulation(Story((), 8, 10), GATES) for _ in range(2))
+
+    assert settled(first) == settled(again)
+    assert (first.nodes, first.pods, first.counts["bound"]) == (8, 10, 10)
+    assert (written.workload, written.pods) == ("simulation-json", 10)
+    assert written.counts["bytes"] > 1000
+
+
+def test_a_story_from_files_is_played_in_place_of_the_made_one(tmp_path: Path) -> None:
+    file = tmp_path / "trace.json"
+    with file.open("wb") as stream:
+        make_trace(3, 4).write(stream)
+
+    (measured, _) = measure_simulation(Story((str(file),), 8, 10), GATES)
+
+    assert (measured.nodes, measured.pods, measured.counts["bound"]) == (3, 4, 4)
+
+
+@pytest.mark.parametrize("name", ["score", "score-unscoped"])
+def test_a_score_is_compared_with_the_same_story_without_it(name: str) -> None:
+    measured = measure_score(name, Story((), 6, 8), GATES)
+
+    assert measured.workload == name
+    assert measured.counts["bound"] == 8
+    assert measured.times_without
+
+
+def test_a_made_trace_is_the_same_for_the_same_seed_and_its_pods_arrive_and_end() -> None:
+    documents = list(make_trace(20, 30, seed=3).documents())
+
+    assert list(make_trace(20, 30, seed=3).documents()) == documents
+    assert list(make_trace(20, 30, seed=4).documents()) != documents
+    steps = documents[-1]["spec"]["steps"]
+    assert sum(len(step["apply"]) for step in steps) == 30
+    assert all("podium.dev/duration" in json.dumps(pod) for step in steps for pod in step["apply"])
+
+
+def test_a_made_dump_reads_without_a_warning_and_some_of_its_pods_are_pending(tmp_path: Path) -> None:
+    file = tmp_path / "dump.json"
+    write_dump(file, 4, QUESTIONS + 20)
+
+    documents = load_files([file])
+
+    assert [one.warnings for one in documents if one.warnings] == []
+    assert sum(one.raw["kind"] == "Node" for one in documents) == 4
+    pods = [one.raw for one in documents if one.raw["kind"] == "Pod"]
+    pending = [one for one in pods if "nodeName" not in one["spec"]]
+    assert len(pods) == QUESTIONS + 20
+    assert sorted(f"{one['metadata']['namespace']}/{one['metadata']['name']}" for one in pending) == sorted(
+        map(question, range(QUESTIONS))
+    )
+    assert file.stat().st_size / len(pods) > 8_000
+
+
+def test_a_dump_is_explained_by_the_command_and_asked_further_questions() -> None:
+    (load,) = measure(Wanted("load", 3, 60), (), GATES)
+    (asked,) = measure(Wanted("question", 3, 60), (), GATES)
+
+    assert (load.nodes, load.pods) == (3, 60)
+    assert load.peak_memory_mib > 10
+    assert (asked.placed, asked.pods, asked.counts) == (60, QUESTIONS - 1, {"schedulable": QUESTIONS - 1})
+
+
+def test_what_runs_unasked_is_known() -> None:
+    assert {wanted.workload for wanted in FULL} == set(WORKLOADS)
+    assert {wanted.workload for wanted in USUAL} == set(WORKLOADS) - {"scale"}
+
+
+def test_operations_are_lines_and_calls_and_turns_of_loops_that_call_nothing() -> None:
+    def turns(count: int) -> int:
+        return operations(lambda: [one + 1 for one in range(count)]).total()
+
+    def calls(count: int) -> int:
+        return operations(lambda: [abs(one) for one in range(count)])["abs"]
+
+    assert turns(200) - turns(100) >= 100
+    assert calls(7) == 7
+
+
+def bench(*args: str) -> Result:
+    return CliRunner().invoke(podium, ["bench", *args])
+
+
+class InThisProcess:
+    """A pool of processes without one: a process takes long to start."""
+
+    def __init__(self, *_: object, **__: object) -> None:
+        pass
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        pass
+
+    def submit(self, act: Callable[..., Any], *args: object) -> Future[Any]:
+        done: Future[Any] = Future()
+        done.set_result(act(*args))
+        return done
+
+
+@pytest.fixture
+def in_this_process(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(command, "ProcessPoolExecutor", InThisProcess)
+
+
+@pytest.mark.usefixtures("in_this_process")
+def test_a_run_is_kept_and_compared_with(tmp_path: Path) -> None:
+    kept = str(tmp_path / "before.json")
+
+    first = bench("basic@5/6", "unschedulable", "--nodes", "4", "--pods", "5", "--save", kept, "-o", "json")
+    again = bench("basic@5/6", "explain@3/3", "--compare", kept, "-o", "json")
+
+    assert first.exit_code == again.exit_code == 0
+    assert json.loads(first.stdout) == json.loads(Path(kept).read_bytes())
+    assert [(one["workload"], one["nodes"], one["pods"]) for one in json.loads(first.stdout)["measurements"]] == [
+        ("basic", 5, 6),
+        ("unschedulable", 4, 5),
+    ]
+    basic, explain = json.loads(again.stdout)["measurements"]
+    assert basic["compared"]["operations_per_pod"] == 1.0
+    assert explain["compared"] is None
+
+
+MEASURED = Measurement(
+    workload="basic",
+    nodes=5000,
+    placed=0,
+    pods=1000,
+    counts={},
+    load_seconds=0.5,
+    seconds=0.25,
+    pods_per_second=4000.0,
+    peak_memory_mib=50.0,
+    attempt_us={"p50": 200.0, "p99": 300.0},
+    operations_per_pod=2000.0,
+)
+
+
+def earlier(**figures: float) -> Run:
+    return run_of([msgspec.structs.replace(MEASURED, **figures)])
+
+
+def test_ratios_are_this_run_s_figures_over_the_earlier_ones() -> None:
+    now = [MEASURED, msgspec.structs.replace(MEASURED, pods=7)]
+
+    assert ratios_to(earlier(pods_per_second=1000.0, operations_per_pod=4000.0), now) == [
+        Ratios(pods_per_second=4.0, operations_per_pod=0.5, peak_memory_mib=1.0),
+        None,
+    ]
+
+
+def test_people_get_a_table_with_the_ratios_at_its_end() -> None:
+    other = msgspec.structs.replace(MEASURED, workload="score", attempt_us=None, times_without=1.25)
+
+    text = in_text([MEASURED, other], ratios_to(earlier(pods_per_second=1000.0), [MEASURED, other]))
+
+    assert text.splitlines() == [
+        "workload  nodes   pods  CPU s  pods/s  ops/pod  p50 us  p99 us  load s  peak MiB  x pods/s  x ops  x peak",
+        "basic     5,000  1,000   0.25   4,000    2,000     200     300    0.50        50      4.00   1.00    1.00",
+        "score     5,000  1,000   0.25   4,000    2,000                    0.50        50",
+        "score: 1.25 times the CPU s of the same without it",
+    ]
+
+
+@pytest.mark.parametrize("content", ["[]", "no json", '{"measurements": []}'])
+def test_a_file_that_is_no_run_is_told(content: str, tmp_path: Path) -> None:
+    file = tmp_path / "other.json"
+    file.write_text(content)
+
+    result = bench("basic@2/2", "--compare", str(file))
+
+    assert result.exit_code == 1
+    assert f"{file}: is no run of podium bench" in result.stderr
+
+
+@pytest.mark.parametrize("workload", ["basics", "basic@", "basic@0", "basic@5/", "basic@5/x", "basic@2000000", "@5"])
+def test_an_unknown_workload_or_size_is_told(workload: str) -> None:
+    result = bench(workload)
+
+    assert result.exit_code == 2
+    assert workload in result.stderr
