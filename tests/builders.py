@@ -1,7 +1,7 @@
 """Small Kubernetes objects, clusters and schedulers in few words, for tests of any layer.
 
-Objects are typed readings, as `podium.api.codec` makes them. What a test does not name has the plainest value: a pod
-without requests, in namespace `default`, of priority 0, whose uid is its key; a node with room for 110 pods and no
+Objects are typed readings, as `podium.api.input.codec` makes them. What a test does not name has the plainest value: a
+pod without requests, in namespace `default`, of priority 0, whose uid is its key; a node with room for 110 pods and no
 labels. Label selectors and taints are written as kubectl takes them: `app=web,tier in (a,b)`, `gpu=yes:NoSchedule`.
 """
 
@@ -61,16 +61,16 @@ from podium.api.selection import (
 from podium.api.selectors import parse_label_selector
 from podium.api.times import format_exact_time, format_time
 from podium.api.workloads import ReplicaSet, ReplicaSetSpec, Service, ServiceSpec
-from podium.app.explain import Explainer
-from podium.app.explanation import Explanation
+from podium.app.explaining.explainer import Explainer
+from podium.app.explaining.explanation import Explanation
 from podium.cluster.cluster import Cluster
 from podium.cluster.pods import PodRecord
-from podium.framework.configuration import API_VERSION, KIND, Configuration, read_configuration
 from podium.framework.plugin import Plugin, PluginContext
-from podium.framework.profile import EXTENSION_POINTS, Profile, takes_part
-from podium.framework.profile_builder import build_profiles
-from podium.framework.registry import Registry
 from podium.framework.runner import Runner
+from podium.framework.settings.configuration import API_VERSION, KIND, Configuration, read_configuration
+from podium.framework.settings.profile import EXTENSION_POINTS, Profile, takes_part
+from podium.framework.settings.profile_builder import build_profiles
+from podium.framework.settings.registry import Registry
 from podium.plugins.registry import IN_TREE
 
 ZONE = "topology.kubernetes.io/zone"

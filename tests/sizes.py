@@ -27,7 +27,7 @@ import numpy as np
 from podium.cluster.change_log import BoundedLog
 from podium.machines.disruption.drain import DrainReport
 from podium.sim.history import History
-from podium.sim.scenario import Scenario
+from podium.sim.scenario.scenario import Scenario
 
 FREE = "_free"
 RECORDS = (History, Scenario, DrainReport, BoundedLog)

@@ -11,10 +11,10 @@ from msgspec import Meta
 from podium.cluster.cluster import Cluster
 from podium.cluster.pods import NO_ROW, PodRecord
 from podium.cluster.view import NodeView
-from podium.framework.arguments import Arguments, read_arguments
 from podium.framework.cycle_state import CycleState
 from podium.framework.events import Action, EventToRegister, Resource
 from podium.framework.plugin import PluginContext
+from podium.framework.settings.arguments import Arguments, read_arguments
 from podium.framework.status import SKIP, SUCCESS, Status, unresolvable, unschedulable
 
 

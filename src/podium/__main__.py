@@ -1,5 +1,5 @@
 """`python -m podium` is the command `podium`."""
 
-from podium.app.command import main
+from podium.app.console.command import main
 
 main()

@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from podium.api.codec import Document, load_text
 from podium.api.errors import InputError
+from podium.api.input.codec import Document, load_text
 from podium.api.pod import Pod
 from podium.api.selection import LabelSelector, LabelSelectorRequirement
 from podium.api.selectors import NOTHING, compile_label_selector

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from podium.api.basis import MOST_NAMES, Basis, Caveat
-from podium.api.codec import load_text
+from podium.api.input.codec import load_text
 from podium.api.warnings import InputWarning, PassedOver
 
 Raw = dict[str, Any]

@@ -12,7 +12,7 @@ from podium.api.errors import InputError
 from podium.api.meta import Raw
 from podium.api.policy import PodDisruptionBudget
 from podium.api.reading import read
-from podium.api.validate_policy import check_budget
+from podium.api.soundness.policy import check_budget
 
 SECOND = 10**9
 

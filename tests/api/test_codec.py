@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from podium.api import files
-from podium.api.codec import Document, decode, load_files, load_text
 from podium.api.errors import InputError
+from podium.api.input import files
+from podium.api.input.codec import Document, decode, load_files, load_text
 from podium.api.kinds import KINDS
 from podium.api.node import Node
 from podium.api.pod import Pod

@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from podium.api.codec import decode
 from podium.api.disruption_policy import DisruptionPolicy
 from podium.api.errors import InputError
+from podium.api.input.codec import decode
 from podium.api.meta import Raw
 from podium.api.times import format_exact_time
 

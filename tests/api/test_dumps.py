@@ -10,10 +10,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from podium.api import codec
-from podium.api.codec import Document, load_text
-from podium.api.documents import Encoded
 from podium.api.errors import InputError
+from podium.api.input import codec
+from podium.api.input.codec import Document, load_text
+from podium.api.input.documents import Encoded
 from podium.api.pod import Pod
 from podium.api.warnings import Validation
 from tests.api.dumps import ACCESS, dump, dumped_pod

@@ -4,9 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from podium.api import files
-from podium.api.codec import load_files, load_text, read_input
 from podium.api.errors import InputError
+from podium.api.input import files
+from podium.api.input.codec import load_files, load_text, read_input
 
 
 def manifest(name: str) -> str:

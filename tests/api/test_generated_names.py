@@ -1,5 +1,5 @@
-from podium.api.codec import load_text
-from podium.api.generated_names import generated_names
+from podium.api.input.codec import load_text
+from podium.api.input.generated_names import generated_names
 
 POD = "apiVersion: v1\nkind: Pod\nmetadata: {generateName: web-}\n---\n"
 

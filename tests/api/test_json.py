@@ -5,11 +5,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from podium.api.codec import load_text
 from podium.api.errors import InputError
-from podium.api.json import NotJSONError, parse_documents
+from podium.api.input.codec import load_text
+from podium.api.input.json import NotJSONError, parse_documents
+from podium.api.input.yaml import MAX_DEPTH
 from podium.api.pod import Pod
-from podium.api.yaml import MAX_DEPTH
 
 
 def error_of(text: str) -> str:

@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
-from podium.api.codec import decode
 from podium.api.errors import InputError, MalformedError
+from podium.api.input.codec import decode
 from podium.api.quota import ResourceQuota, ScopeRequirement
 
 

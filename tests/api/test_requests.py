@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from podium.api.node import NodeStatus
 from podium.api.pod import Container, PodSpec, Quantity, ResourceRequirements
-from podium.api.requests import MAX_UNITS, node_allocatable, nonzero_requests, pod_requests
+from podium.api.resource_requests import MAX_UNITS, node_allocatable, nonzero_requests, pod_requests
 
 MIB = 2**20
 

@@ -7,8 +7,8 @@ from collections.abc import Mapping
 import msgspec
 import pytest
 
-from podium.api.codec import load_text
 from podium.api.errors import InputError
+from podium.api.input.codec import load_text
 from podium.api.pod import (
     Container,
     ContainerStatus,
@@ -19,8 +19,8 @@ from podium.api.pod import (
     Quantity,
     ResourceRequirements,
 )
-from podium.api.requests import pod_requests
 from podium.api.resize import effective_spec
+from podium.api.resource_requests import pod_requests
 from podium.cluster.cluster import Cluster
 
 Amounts = Mapping[str, Quantity]

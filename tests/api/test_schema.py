@@ -6,7 +6,7 @@ import msgspec
 import pytest
 
 from podium.api.kinds import KINDS, Kind
-from podium.api.schema import Field, Leaf, ListOf, MapOf, Object, Type, fields_of, schema_of
+from podium.api.schemas.schema import Field, Leaf, ListOf, MapOf, Object, Type, fields_of, schema_of
 
 OWN_GROUP = "podium.dev"
 KUBERNETES = [kind for kind in KINDS.values() if kind.group != OWN_GROUP]

@@ -4,8 +4,18 @@ from typing import Any
 
 import pytest
 
-from podium.api.schema import Field, Leaf, ListOf, MapOf, Object, defaults_of, fields_of, immutable_paths, is_type
-from podium.api.schema_registry import SchemaRegistry
+from podium.api.schemas.schema import (
+    Field,
+    Leaf,
+    ListOf,
+    MapOf,
+    Object,
+    defaults_of,
+    fields_of,
+    immutable_paths,
+    is_type,
+)
+from podium.api.schemas.schema_registry import SchemaRegistry
 
 Raw = dict[str, Any]
 

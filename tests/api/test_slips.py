@@ -2,7 +2,7 @@ from typing import Any
 
 import pytest
 
-from podium.api.codec import load_text
+from podium.api.input.codec import load_text
 
 
 def warnings_of(resource: str, amount: Any) -> list[str]:

@@ -2,8 +2,8 @@ from typing import Any
 
 import pytest
 
-from podium.api.codec import decode
 from podium.api.errors import InputError
+from podium.api.input.codec import decode
 from podium.api.policy import PREEMPTION_POLICIES
 
 REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"

@@ -6,8 +6,8 @@ import re
 
 import pytest
 
-from podium.api.codec import decode
 from podium.api.errors import InputError
+from podium.api.input.codec import decode
 from tests.devices import attributes, claim, device, device_class, devices_of, first_of, request, resource_slice
 from tests.store.objects import Raw
 

@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
-from podium.api.codec import decode
 from podium.api.errors import InputError
+from podium.api.input.codec import decode
 from podium.api.workloads import DaemonSet, Deployment, Job, StatefulSet
 
 TEMPLATE: dict[str, Any] = {"metadata": {"labels": {"app": "web"}}, "spec": {"containers": [{"name": "main"}]}}

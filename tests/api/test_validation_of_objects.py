@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from podium.api import yaml
-from podium.api.codec import load_text
 from podium.api.errors import InputError
+from podium.api.input import yaml
+from podium.api.input.codec import load_text
 from podium.api.kinds import KINDS
 from podium.api.validation.objects import RULES, find_problems
 from tests.api.manifests import GONE, Raw, changed, claim, job, of, pod, volume, workload

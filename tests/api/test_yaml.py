@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from podium.api.errors import InputError
-from podium.api.yaml import MAX_DEPTH, MAX_UNFOLDED, parse_documents
+from podium.api.input.yaml import MAX_DEPTH, MAX_UNFOLDED, parse_documents
 
 
 def only(text: str) -> Any:

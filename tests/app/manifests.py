@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from podium.api.codec import load_files
+from podium.api.input.codec import load_files
 from podium.api.kinds import KINDS
 
 Raw = dict[str, Any]

@@ -4,7 +4,7 @@ import os
 import subprocess
 import sys
 
-START = "import sys; from podium.app.command import main; main(sys.argv[1:])"
+START = "import sys; from podium.app.console.command import main; main(sys.argv[1:])"
 
 
 def run(*args: str, code: str = START, **environment: str) -> subprocess.CompletedProcess[str]:

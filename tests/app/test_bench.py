@@ -12,7 +12,7 @@ import msgspec
 import pytest
 from click.testing import CliRunner, Result
 
-from podium.api.codec import load_files
+from podium.api.input.codec import load_files
 from podium.app.bench import command
 from podium.app.bench.clusters import BUILDERS
 from podium.app.bench.comparison import Ratios, ratios_to
@@ -24,8 +24,8 @@ from podium.app.bench.scheduling import measure_explaining, measure_scheduling
 from podium.app.bench.simulating import Story, measure_score, measure_simulation
 from podium.app.bench.table import in_text
 from podium.app.bench.workloads import FULL, USUAL, WORKLOADS, Wanted, measure
-from podium.app.command import podium
-from podium.framework.feature_gates import FeatureGates
+from podium.app.console.command import podium
+from podium.framework.settings.feature_gates import FeatureGates
 
 GATES = FeatureGates()
 SCHEDULED = sorted(set(BUILDERS) - {"explain", "scale"})

@@ -4,7 +4,7 @@ import json
 from typing import Any
 
 import podium
-from podium.api.codec import load_text
+from podium.api.input.codec import load_text
 from podium.api.policy import PodDisruptionBudget
 from podium.app.budget_statuses import with_budget_statuses
 

@@ -10,13 +10,13 @@ import click
 import pytest
 from click.testing import CliRunner
 
-from podium.api import codec
+from podium.api.input import codec
 from podium.app.bench.command import bench
 from podium.app.bench.workloads import Wanted
-from podium.app.command import main, podium
-from podium.app.explain_command import explain
-from podium.app.simulate_command import simulate
-from podium.app.trace_command import openb
+from podium.app.console.command import main, podium
+from podium.app.explaining.command import explain
+from podium.app.simulating.command import simulate
+from podium.app.simulating.trace_command import openb
 from tests.app.processes import START, run
 
 ROOT = Path(__file__).parents[2]

@@ -1,8 +1,8 @@
 """How budgets, caps, quotas and avoid lists are shown."""
 
-from podium.app.disruptions_text import write_disruptions
-from podium.app.page import Page
-from podium.sim.disruption_state import (
+from podium.app.console.disruptions_text import write_disruptions
+from podium.app.console.page import Page
+from podium.sim.results.disruption_state import (
     Avoided,
     AvoidState,
     BudgetState,

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from podium.api.meta import Kubernetes
-from podium.app.explain import Explainer
-from podium.framework.configuration import API_VERSION, KIND, read_configuration
+from podium.app.explaining.explainer import Explainer
+from podium.framework.settings.configuration import API_VERSION, KIND, read_configuration
 from tests.builders import explain, node, node_term, pod
 
 

@@ -6,8 +6,8 @@ import yaml
 from click.testing import CliRunner
 
 import podium
-from podium.app.command import podium as command
-from podium.app.output import in_json
+from podium.app.console.command import podium as command
+from podium.app.console.output import in_json
 
 MANIFESTS = """
 apiVersion: v1

@@ -1,8 +1,8 @@
 from podium.api.meta import Kubernetes
 from podium.api.pod import PersistentVolumeClaimVolumeSource, Volume
-from podium.app.explain_text import write_explanation
-from podium.app.page import Page
-from podium.framework.configuration import Configuration
+from podium.app.console.page import Page
+from podium.app.explaining.text import write_explanation
+from podium.framework.settings.configuration import Configuration
 from tests.builders import budget, configuration, explain, node, pod, scheduler_cap, tolerate
 
 

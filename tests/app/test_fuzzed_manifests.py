@@ -10,11 +10,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import podium
-from podium.api.codec import Input
 from podium.api.errors import PodiumError
+from podium.api.input.codec import Input
 from podium.api.kinds import KINDS
 from podium.api.warnings import Validation
-from podium.app.explain import Explainer
+from podium.app.explaining.explainer import Explainer
 from podium.app.library import read_objects
 from podium.sim.limits import Limits
 from tests.app.manifests import manifests, scenarios

@@ -5,8 +5,8 @@ from typing import Any
 import pytest
 
 import podium
-from podium.api.codec import load_text
 from podium.api.errors import InputError, PodiumError
+from podium.api.input.codec import load_text
 from podium.api.meta import ObjectMeta
 from podium.api.policy import PriorityClass
 from tests.app.processes import run

@@ -11,8 +11,8 @@ import pytest
 import podium
 from podium.api.errors import InputError, PodiumError
 from podium.app import loaded
-from podium.app.explain import Explainer
-from podium.sim import disruption_state
+from podium.app.explaining.explainer import Explainer
+from podium.sim.results import disruption_state
 from tests.api.dumps import dump, dumped_pod
 
 NODE: dict[str, Any] = {
@@ -80,7 +80,7 @@ def test_what_holds_for_disruptions_is_found_when_somebody_asks(file: Path, monk
         asked.append(1)
         return state(*given)
 
-    monkeypatch.setattr("podium.app.explain.disruption_state", counted)
+    monkeypatch.setattr("podium.app.explaining.explainer.disruption_state", counted)
     explanation = podium.load(file).explain("web-5d4f-cx2zq")
     assert not asked
 

@@ -7,10 +7,10 @@ import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
-from podium.api import yaml as own_yaml
-from podium.app import output
-from podium.app.output import in_json, in_yaml, json_parts, new_page
-from podium.app.page import WIDTH, Cell, Page
+from podium.api.input import yaml as own_yaml
+from podium.app.console import output
+from podium.app.console.output import in_json, in_yaml, json_parts, new_page
+from podium.app.console.page import WIDTH, Cell, Page
 
 VALUES: st.SearchStrategy[Any] = st.recursive(
     st.none() | st.booleans() | st.integers(-(2**62), 2**62) | st.text(),

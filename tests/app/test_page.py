@@ -1,6 +1,6 @@
 import pytest
 
-from podium.app.page import Cell, Page, counted, fitted, listed, shortened
+from podium.app.console.page import Cell, Page, counted, fitted, listed, shortened
 
 
 def test_columns_are_aligned_and_the_last_one_wraps_under_itself() -> None:

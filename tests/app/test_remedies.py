@@ -10,12 +10,12 @@ from msgspec.structs import replace
 from podium.api.meta import Kubernetes
 from podium.api.node import Node
 from podium.api.pod import Pod, TopologySpreadConstraint
-from podium.api.requests import node_allocatable
-from podium.app.explanation import Explanation
-from podium.app.obstacle_facts import facts
-from podium.app.obstacles import NodeObstacles, find_obstacles
-from podium.app.remedies import HIGHEST_USER_PRIORITY, Remedies, find_remedies
-from podium.app.victim_facts import victim_facts
+from podium.api.resource_requests import node_allocatable
+from podium.app.explaining.explanation import Explanation
+from podium.app.explaining.obstacle_facts import facts
+from podium.app.explaining.obstacles import NodeObstacles, find_obstacles
+from podium.app.explaining.remedies import HIGHEST_USER_PRIORITY, Remedies, find_remedies
+from podium.app.explaining.victim_facts import victim_facts
 from tests.builders import ZONE, configuration, explain, node, node_term, pod, spread_over, term
 
 

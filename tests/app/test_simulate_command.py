@@ -6,7 +6,7 @@ import yaml
 from click.testing import CliRunner
 
 import podium
-from podium.app.command import podium as command
+from podium.app.console.command import podium as command
 from tests.app.processes import run
 
 EXAMPLES = Path(__file__).parents[2] / "examples"

@@ -9,12 +9,12 @@ from pathlib import Path
 import click
 import pytest
 
-from podium.app.command import podium
-from podium.app.explain_command import explain
-from podium.app.page import WIDTH
-from podium.app.progress import ProgressBar
-from podium.app.reading import read_shown
-from podium.app.rich_help import rich_help
+from podium.app.console.command import podium
+from podium.app.console.page import WIDTH
+from podium.app.console.progress import ProgressBar
+from podium.app.console.reading import read_shown
+from podium.app.console.rich_help import rich_help
+from podium.app.explaining.command import explain
 from tests.api.dumps import dump, dumped_pod
 
 
@@ -22,7 +22,7 @@ from tests.api.dumps import dump, dumped_pod
 def clock(monkeypatch: pytest.MonkeyPatch) -> list[float]:
     """The time that progress bars see: the last entry."""
     times = [100.0]
-    monkeypatch.setattr("podium.app.progress.time.monotonic", lambda: times[-1])
+    monkeypatch.setattr("podium.app.console.progress.time.monotonic", lambda: times[-1])
     return times
 
 
@@ -88,7 +88,7 @@ def test_progress_is_shown_while_files_are_read(
     seconds = count()
     monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
     monkeypatch.setenv("TERM", "xterm")
-    monkeypatch.setattr("podium.app.progress.time.monotonic", lambda: float(next(seconds)))
+    monkeypatch.setattr("podium.app.console.progress.time.monotonic", lambda: float(next(seconds)))
     file = tmp_path / "dump.json"
     file.write_text(json.dumps(dump(*(dumped_pod(number) for number in range(8)))))
 

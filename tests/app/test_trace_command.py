@@ -5,7 +5,7 @@ import pytest
 from click.testing import CliRunner
 
 import podium
-from podium.app.command import podium as command
+from podium.app.console.command import podium as command
 
 NODES = "sn,cpu_milli,memory_mib,gpu,model\nn1,4000,8192,2,T4\n"
 PODS = """\

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import invariant, rule
 
 from podium.api.pod import Pod
-from podium.api.requests import nonzero_requests, pod_requests
+from podium.api.resource_requests import nonzero_requests, pod_requests
 from podium.cluster.affinity_term import AffinityTerm
 from podium.cluster.matchers import (
     CarriesAffinity,

@@ -14,11 +14,11 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from podium.api.codec import decode
-from podium.app.explain import Explainer
-from podium.app.explanation import Explanation
+from podium.api.input.codec import decode
+from podium.app.explaining.explainer import Explainer
+from podium.app.explaining.explanation import Explanation
 from podium.decide.placement import place
-from podium.framework.configuration import read_configuration
+from podium.framework.settings.configuration import read_configuration
 
 HERE = Path(__file__).parent
 FIELDS = ("pod", "preEnqueue", "preFilter", "nodes", "scores", "totals", "best", "preemption")

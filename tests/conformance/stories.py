@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from podium.sim.history import SimEvent
-from podium.sim.result import Result
+from podium.sim.results.result import Result
 from podium.sim.run import simulate
 from tests.sim.attempts import failed_attempts_told
 

@@ -19,8 +19,8 @@ from typing import Any
 
 import pytest
 
-from podium.api.codec import decode
-from podium.app.explain import Explainer
+from podium.api.input.codec import decode
+from podium.app.explaining.explainer import Explainer
 
 HERE = Path(__file__).parent
 THEMES = {

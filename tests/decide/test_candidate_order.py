@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
 from podium.cluster.arrays import stable_hash
-from podium.decide.candidate_order import CandidateOrder, Key
+from podium.decide.preempting.candidate_order import CandidateOrder, Key
 from tests.fuzzing import long_runs
 
 ROWS = st.integers(0, 19)

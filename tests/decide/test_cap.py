@@ -6,7 +6,7 @@ import pytest
 
 from podium.api.meta import Kubernetes
 from podium.api.pod import Pod
-from podium.decide.preemption import PreemptionPlan
+from podium.decide.preempting.preemption import PreemptionPlan
 from tests.builders import budget, configuration, explain, node, pod, scheduler_cap
 
 DB = {"app": "db"}

@@ -20,8 +20,8 @@ from podium.decide.placement import place
 from podium.decide.ties import lot
 from podium.framework.cycle_state import CycleState
 from podium.framework.errors import PluginError
+from podium.framework.kept.rankings import MOST_CHANGES, PATIENCE
 from podium.framework.plugin import Plugin, Scope
-from podium.framework.rankings import MOST_CHANGES, PATIENCE
 from podium.framework.runner import Runner
 from podium.framework.status import unschedulable
 from podium.framework.verdicts import Verdicts

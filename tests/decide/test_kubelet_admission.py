@@ -7,7 +7,7 @@ from msgspec.structs import replace
 
 from podium.api.node import Node
 from podium.api.pod import ContainerStatus, Pod, PodStatus, ResourceRequirements
-from podium.api.requests import node_allocatable
+from podium.api.resource_requests import node_allocatable
 from podium.decide.kubelet_admission import Holding, Refusal, pressure_refusal, refusals
 from tests.builders import node, node_term, pod, tolerate
 

@@ -6,12 +6,12 @@ from podium.cluster.cluster import Cluster
 from podium.cluster.pods import PodRecord
 from podium.cluster.view import NodeView
 from podium.decide.placement import place
-from podium.decide.post_filter import ask_post_filters
+from podium.decide.preempting.post_filter import ask_post_filters
 from podium.framework.cycle_state import CycleState
 from podium.framework.handle import Handle
 from podium.framework.plugin import PostFilterResult
-from podium.framework.profile import Profile
 from podium.framework.runner import Runner
+from podium.framework.settings.profile import Profile
 from podium.framework.status import SUCCESS, Code, Status, unresolvable, unschedulable
 from podium.framework.verdicts import Outcome
 from tests.builders import cluster_of, node, pod

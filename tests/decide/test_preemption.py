@@ -14,9 +14,9 @@ import pytest
 from podium.api.meta import Kubernetes
 from podium.api.node import Node
 from podium.api.pod import Pod
-from podium.decide.preemption import PreemptionPlan
-from podium.decide.trial_table import CRITERIA
-from podium.framework.configuration import Configuration
+from podium.decide.preempting.preemption import PreemptionPlan
+from podium.decide.preempting.trial_table import CRITERIA
+from podium.framework.settings.configuration import Configuration
 from podium.framework.status import Code
 from tests.builders import HOSTNAME, ZONE, budget, configuration, explain, node, pod, spread_over, term
 

@@ -10,8 +10,8 @@ import pytest
 from podium.api.meta import Kubernetes
 from podium.api.pod import Pod
 from podium.cluster.cluster import Cluster
-from podium.decide import trials
-from podium.decide.victims import choose_victims, choose_victims_on
+from podium.decide.preempting import trials
+from podium.decide.preempting.victims import choose_victims, choose_victims_on
 from podium.framework.runner import Runner
 from tests.builders import budget, cluster_of, node, pending_in, plain_runner, pod
 from tests.decide.answers import answers
@@ -91,8 +91,8 @@ def rows_tried(monkeypatch: pytest.MonkeyPatch, cluster: Cluster, *changes: Call
         tried[-1] += 1
         return choose_victims_on(*args)
 
-    monkeypatch.setattr("podium.decide.trials.choose_victims", counted)
-    monkeypatch.setattr("podium.decide.trials.choose_victims_on", counted_one)
+    monkeypatch.setattr("podium.decide.preempting.trials.choose_victims", counted)
+    monkeypatch.setattr("podium.decide.preempting.trials.choose_victims_on", counted_one)
     runner = plain_runner(cluster)
     # What is kept of a class of pods lives as long as one of them.
     waiting = cluster.read(TARGET)

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from podium.app.command import podium
+from podium.app.console.command import podium
 
 
 def entered(session: str) -> Iterator[tuple[str, str]]:

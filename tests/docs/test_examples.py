@@ -12,14 +12,14 @@ from typing import Any
 import pytest
 from tools import dev
 
-from podium.api.codec import Document, load_text
+from podium.api.input.codec import Document, load_text
 from podium.api.kinds import KINDS
 from podium.cluster.cluster import Cluster
-from podium.framework.configuration import read_configuration
-from podium.framework.profile_builder import build_profiles
-from podium.framework.registry import Registry
+from podium.framework.settings.configuration import read_configuration
+from podium.framework.settings.profile_builder import build_profiles
+from podium.framework.settings.registry import Registry
 from podium.plugins.registry import IN_TREE
-from podium.sim.scenario import read_scenario
+from podium.sim.scenario.scenario import read_scenario
 from tests.docs.blocks import DOCUMENTS, ROOT, blocks_of, name_of, prose_of
 from tests.docs.shell import Shell, agree, entered
 

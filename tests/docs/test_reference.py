@@ -14,12 +14,12 @@ import msgspec
 import pytest
 
 import podium
-from podium.api.codec import load_files
-from podium.app.explain import Explainer
-from podium.app.explain_command import explain as explain_command
-from podium.app.simulate_command import simulate as simulate_command
+from podium.api.input.codec import load_files
+from podium.app.explaining.command import explain as explain_command
+from podium.app.explaining.explainer import Explainer
+from podium.app.simulating.command import simulate as simulate_command
 from podium.app.sweeping.command import sweep as sweep_command
-from podium.framework.plugin_set import DEFAULT_PLUGINS
+from podium.framework.settings.plugin_set import DEFAULT_PLUGINS
 from podium.plugins.registry import IN_TREE
 from tests.conformance.test_conformance import ALL
 from tests.conformance.test_dynamic_resources import THEMES

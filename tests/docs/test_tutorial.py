@@ -11,8 +11,14 @@ from msgspec.structs import replace
 
 import podium
 from podium.api.meta import Kubernetes
-from podium.app.explanation import Explanation
-from podium.framework.configuration import API_VERSION, KIND, Configuration, load_configuration, read_configuration
+from podium.app.explaining.explanation import Explanation
+from podium.framework.settings.configuration import (
+    API_VERSION,
+    KIND,
+    Configuration,
+    load_configuration,
+    read_configuration,
+)
 from tests.builders import explain, node, pod
 from tests.docs.blocks import ROOT
 

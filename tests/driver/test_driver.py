@@ -9,8 +9,8 @@ from podium.driver.component import Component
 from podium.driver.driver import Driver
 from podium.driver.transport import Asked
 from podium.machines.actions import Action, DeleteObject
-from podium.machines.deadlines import NEVER, Deadline
 from podium.machines.observations import Answered, Changed, Gone, Observation, Problem, Tick
+from podium.machines.parts.deadlines import NEVER, Deadline
 from tests.driver.fakes import FakeTransport
 
 THING = Kubernetes(api_version="v1", kind="Pod")

@@ -4,7 +4,7 @@ from collections.abc import Collection
 from pathlib import Path
 
 import podium
-from podium.sim.result import Result
+from podium.sim.results.result import Result
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 TOLD = ("Scheduled", "Started", "Killing", "Terminated", "Failed", "Deleted", "NodeAdded", "NodeRemoved", "Nominated")

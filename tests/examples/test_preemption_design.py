@@ -9,8 +9,8 @@ from typing import get_args
 import pytest
 
 import podium
-from podium.framework.configuration import NominationClearing, default_configuration
-from podium.sim.result import Result
+from podium.framework.settings.configuration import NominationClearing, default_configuration
+from podium.sim.results.result import Result
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 

@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 
 import podium
-from podium.framework.configuration import API_VERSION, KIND, read_configuration
-from podium.sim.result import Result
+from podium.framework.settings.configuration import API_VERSION, KIND, read_configuration
+from podium.sim.results.result import Result
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "preemption-loop.yaml"
 

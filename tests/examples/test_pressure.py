@@ -3,7 +3,7 @@
 from pathlib import Path
 
 import podium
-from podium.sim.result import Result
+from podium.sim.results.result import Result
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 import podium
-from podium.app.command import podium as command
+from podium.app.console.command import podium as command
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "two-schedulers.yaml"
 TOLD = ("Nominated", "Scheduled", "Started", "Failed", "Killing", "Terminated")

@@ -7,7 +7,7 @@ from typing import Any, Literal
 import pytest
 
 from podium.api.errors import InputError
-from podium.framework.arguments import Arguments, read_arguments
+from podium.framework.settings.arguments import Arguments, read_arguments
 
 
 class Weighted(Arguments, frozen=True, kw_only=True):

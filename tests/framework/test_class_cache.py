@@ -11,7 +11,7 @@ from podium.cluster.arrays import Int64s
 from podium.cluster.change_log import ChangeLog
 from podium.cluster.cluster import Cluster
 from podium.cluster.pod_class import PodClass
-from podium.framework.class_cache import ClassCache, KeptByClass, KeptRows
+from podium.framework.kept.class_cache import ClassCache, KeptByClass, KeptRows
 from tests.builders import pod
 
 COUNT = 20

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from podium.api.errors import InputError
-from podium.framework.configuration import (
+from podium.framework.settings.configuration import (
     Configuration,
     ProfileConfiguration,
     default_configuration,

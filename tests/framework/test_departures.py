@@ -3,8 +3,8 @@
 from dataclasses import replace
 from typing import Any
 
-from podium.framework.configuration import default_configuration
-from podium.framework.departures import departures
+from podium.framework.settings.configuration import default_configuration
+from podium.framework.settings.departures import departures
 from tests.builders import configuration
 
 

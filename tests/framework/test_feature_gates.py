@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from podium.api.errors import InputError
-from podium.framework.feature_gates import FeatureGates, read_feature_gates
+from podium.framework.settings.feature_gates import FeatureGates, read_feature_gates
 
 OFF = FeatureGates(non_preempting_priority=False)
 

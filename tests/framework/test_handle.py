@@ -9,8 +9,8 @@ from podium.cluster.worlds import Worlds
 from podium.decide.placement import full_outcome, place
 from podium.framework.cycle_state import CycleState
 from podium.framework.handle import Handle
+from podium.framework.kept.row_filters import RowFilters
 from podium.framework.plugin import PostFilterPlugin
-from podium.framework.row_filters import RowFilters
 from podium.framework.runner import Runner
 from podium.framework.verdicts import Outcome
 from tests.builders import budget, cluster_of, configuration, node, pod, runner_on

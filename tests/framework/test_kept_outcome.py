@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from podium.cluster.arrays import Int64s
 from podium.cluster.change_log import ChangeLog
-from podium.framework.kept_outcome import KeptOutcome
+from podium.framework.kept.outcome import KeptOutcome
 from podium.framework.verdicts import Outcome
 
 ROWS = 12

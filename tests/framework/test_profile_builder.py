@@ -8,13 +8,13 @@ import pytest
 
 from podium.api.errors import InputError
 from podium.cluster.cluster import Cluster
-from podium.framework.arguments import Arguments, read_arguments
-from podium.framework.configuration import read_configuration
 from podium.framework.plugin import PluginContext
-from podium.framework.plugin_set import DEFAULT_PLUGINS, FIELDS
-from podium.framework.profile import Profile
-from podium.framework.profile_builder import build_profiles
-from podium.framework.registry import Factory, Registry
+from podium.framework.settings.arguments import Arguments, read_arguments
+from podium.framework.settings.configuration import read_configuration
+from podium.framework.settings.plugin_set import DEFAULT_PLUGINS, FIELDS
+from podium.framework.settings.profile import Profile
+from podium.framework.settings.profile_builder import build_profiles
+from podium.framework.settings.registry import Factory, Registry
 
 TYPE = {"apiVersion": "kubescheduler.config.k8s.io/v1", "kind": "KubeSchedulerConfiguration"}
 METHODS = {

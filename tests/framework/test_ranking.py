@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 from podium.cluster.arrays import stable_hash
 from podium.cluster.name_order import NameOrder
-from podium.framework.ranking import Ranking
-from podium.framework.shelf import nth
+from podium.framework.kept.ranking import Ranking
+from podium.framework.kept.shelf import nth
 from tests.fuzzing import Effort, efforts
 
 COUNT = 12

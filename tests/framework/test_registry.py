@@ -13,7 +13,7 @@ import pytest
 from podium.cluster.cluster import Cluster
 from podium.framework.errors import PluginError
 from podium.framework.plugin import Plugin, PluginContext
-from podium.framework.registry import Registry, require_whole
+from podium.framework.settings.registry import Registry, require_whole
 
 FILTER = "    def filter(self, state, pod, node): ..."
 _numbers = count()

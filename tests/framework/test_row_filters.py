@@ -15,7 +15,7 @@ from podium.cluster.pods import PodRecord
 from podium.cluster.view import View
 from podium.cluster.worlds import Worlds
 from podium.framework.cycle_state import CycleState
-from podium.framework.row_filters import has_one_row_form
+from podium.framework.kept.row_filters import has_one_row_form
 from podium.framework.runner import Runner
 from podium.framework.status import Status
 from podium.framework.verdicts import Outcome, Verdicts

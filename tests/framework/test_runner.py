@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from podium.api.pod import Pod
-from podium.app.explain import explain_decision
+from podium.app.explaining.explainer import explain_decision
 from podium.cluster.arrays import Int64s
 from podium.cluster.cluster import Cluster
 from podium.cluster.pods import PodRecord
@@ -19,8 +19,8 @@ from podium.decide.placement import place
 from podium.framework.cycle_state import CycleState
 from podium.framework.errors import PluginError
 from podium.framework.plugin import PreFilterResult, Scope
-from podium.framework.profile import Profile
 from podium.framework.runner import Runner
+from podium.framework.settings.profile import Profile
 from podium.framework.status import SKIP, SUCCESS, Code, Status, unresolvable, unschedulable
 from podium.framework.verdicts import Verdicts
 from tests.builders import ZONE, cluster_of, configuration, explain, node, plain_runner, pod, spread_over, term

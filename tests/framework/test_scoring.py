@@ -14,9 +14,9 @@ from podium.cluster.view import NodeView, View
 from podium.framework.cycle_state import CycleState
 from podium.framework.errors import PluginError
 from podium.framework.plugin import Scope
-from podium.framework.profile import Profile
 from podium.framework.runner import Runner
 from podium.framework.scoring import default_normalize
+from podium.framework.settings.profile import Profile
 from podium.framework.status import SKIP, SUCCESS, Code, Status
 from tests.builders import cluster_of, node, pod
 

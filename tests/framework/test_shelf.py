@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from podium.cluster.name_order import NameOrder
-from podium.framework.shelf import Shelf, nth
+from podium.framework.kept.shelf import Shelf, nth
 from tests.fuzzing import Effort, efforts
 
 COUNT = 40

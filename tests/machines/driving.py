@@ -11,10 +11,10 @@ from msgspec.structs import replace
 
 from podium.api.meta import Kubernetes
 from podium.api.pod import Pod
-from podium.framework.configuration import Configuration, NominationClearing, default_configuration
+from podium.framework.settings.configuration import Configuration, NominationClearing, default_configuration
 from podium.machines.actions import Action, Bind, BindClaim, DeleteObject, Record, ReportStatus
 from podium.machines.observations import Answered, Changed, Gone, Observation, Problem, Tick
-from podium.machines.scheduling.queued_pod import Place
+from podium.machines.scheduling.queue.queued_pod import Place
 from podium.machines.scheduling.scheduler import Scheduler
 from tests.builders import PREEMPTED, at, configuration
 

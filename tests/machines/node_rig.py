@@ -10,7 +10,7 @@ from podium.api.meta import Raw
 from podium.api.node import Node
 from podium.api.pod import Pod
 from podium.api.times import parse_time
-from podium.decide.node_groups import GROUP_LABEL
+from podium.decide.scaling.node_groups import GROUP_LABEL
 from podium.machines.actions import (
     Action,
     Bind,

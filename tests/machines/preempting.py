@@ -2,7 +2,7 @@
 
 from podium.api.meta import Kubernetes
 from podium.api.pod import Pod
-from podium.framework.configuration import Configuration
+from podium.framework.settings.configuration import Configuration
 from podium.machines.actions import Action
 from tests.builders import node, pod
 from tests.machines.driving import Driver, nominated, terminating

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from podium.api.meta import Raw
-from podium.decide.node_groups import GROUP_LABEL, NodeGroup
+from podium.decide.scaling.node_groups import GROUP_LABEL, NodeGroup
 from podium.machines.actions import Action, DeleteObject, Evict
 from podium.machines.autoscaling.autoscaler import Autoscaler, AutoscalerSettings
 from podium.machines.observations import Problem

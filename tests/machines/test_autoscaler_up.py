@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from podium.api.meta import Raw
-from podium.decide.node_groups import STARTUP_TAINT, NodeGroup
+from podium.decide.scaling.node_groups import STARTUP_TAINT, NodeGroup
 from podium.machines.actions import Action, CreateObject, PatchObject
 from podium.machines.autoscaling.autoscaler import Autoscaler, AutoscalerSettings
 from podium.machines.observations import Problem

@@ -1,6 +1,6 @@
 """How long something is left alone that keeps failing."""
 
-from podium.machines.backoff import Backoff
+from podium.machines.parts.backoff import Backoff
 
 FIRST, LONGEST = 10, 80
 

@@ -13,7 +13,7 @@ from podium.framework.plugin import PermitResult
 from podium.framework.status import Code, Status, unschedulable
 from podium.machines.actions import Action, Bind, BindClaim, Nominate, Record, ReportUnschedulable
 from podium.machines.observations import Problem
-from podium.machines.scheduling.queued_pod import Place
+from podium.machines.scheduling.queue.queued_pod import Place
 from tests.builders import HOSTNAME, node, pod, term
 from tests.machines.driving import (
     CONFLICT,

@@ -5,12 +5,12 @@ import pytest
 from podium.cluster.pods import PodRecord
 from podium.framework.cycle_state import CycleState
 from podium.framework.plugin import PluginContext, PreparingPlugin, ReservePlugin
-from podium.framework.profile import Profile
 from podium.framework.runner import Runner
+from podium.framework.settings.profile import Profile
 from podium.framework.status import SUCCESS, Status
-from podium.machines.scheduling.binding_plugins import BindingPlugins
+from podium.machines.scheduling.binding.plugins import BindingPlugins
 from podium.plugins.dynamic_resources.plugin import DynamicResources
-from podium.plugins.volume_binding import VolumeBinding
+from podium.plugins.volumes.binding import VolumeBinding
 from tests.builders import cluster_of, node, pod
 
 

@@ -12,16 +12,16 @@ from podium.cluster.pods import PodRecord
 from podium.framework.claims import DeviceReservation
 from podium.framework.cycle_state import CycleState
 from podium.framework.plugin import PermitResult
-from podium.framework.profile import Profile
 from podium.framework.runner import Runner
+from podium.framework.settings.profile import Profile
 from podium.framework.status import SUCCESS, Code, Status
 from podium.framework.waiting_pods import WaitingPods
 from podium.machines.actions import Action, Bind, ReserveClaim
 from podium.machines.observations import Problem
-from podium.machines.scheduling.binding_cycle import StepResult
-from podium.machines.scheduling.binding_cycles import BindingCycles
-from podium.machines.scheduling.binding_stages import STEPS, Happening, Stage, Step, table
-from podium.machines.scheduling.queued_pod import QueuedPod
+from podium.machines.scheduling.binding.cycle import StepResult
+from podium.machines.scheduling.binding.cycles import BindingCycles
+from podium.machines.scheduling.binding.stages import STEPS, Happening, Stage, Step, table
+from podium.machines.scheduling.queue.queued_pod import QueuedPod
 from tests.builders import cluster_of, node, pod
 from tests.docs.blocks import ROOT
 from tests.machines.driving import CONFLICT, NO_ANSWER, NOT_FOUND, REFUSED, SECOND, events

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from podium.machines.workloads.completion_indexes import free_indexes, read_indexes, write_indexes
+from podium.machines.workloads.jobs.completion_indexes import free_indexes, read_indexes, write_indexes
 
 
 @pytest.mark.parametrize(

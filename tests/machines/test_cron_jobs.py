@@ -6,7 +6,7 @@ import pytest
 
 from podium.machines.actions import CreateObject, ReplaceStatus
 from podium.machines.observations import Problem
-from podium.machines.workloads.cron_jobs import SCHEDULED_AT, CronJobs
+from podium.machines.workloads.cron.cron_jobs import SCHEDULED_AT, CronJobs
 from tests.machines.workload_rig import CRASH, LOST, UNSENT, Rig, failing
 from tests.store.objects import Raw
 

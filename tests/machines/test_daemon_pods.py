@@ -6,7 +6,7 @@ import pytest
 
 from podium.api.pod import Affinity, NodeAffinity, PodSpec, Toleration
 from podium.api.selection import NodeSelector
-from podium.machines.workloads.daemon_pods import NodeFitness, daemon_spec, target_node
+from podium.machines.workloads.daemons.pods import NodeFitness, daemon_spec, target_node
 from tests import builders
 from tests.builders import node, node_term, tolerate
 

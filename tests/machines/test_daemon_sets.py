@@ -7,8 +7,8 @@ import pytest
 
 from podium.machines.actions import CreateObject, DeleteObject
 from podium.machines.observations import Problem
-from podium.machines.workloads.daemon_pods import target_node
-from podium.machines.workloads.daemon_sets import DaemonSets
+from podium.machines.workloads.daemons.daemon_sets import DaemonSets
+from podium.machines.workloads.daemons.pods import target_node
 from tests.machines.workload_rig import LOST, UNSENT, Rig, failing, owned_by, template, workload
 from tests.store.objects import Raw, node, quota
 

@@ -4,7 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from podium.api.times import MAX_TIME_NS
-from podium.machines.deadlines import Deadlines
+from podium.machines.parts.deadlines import Deadlines
 
 
 def test_another_time_replaces_the_one_before_and_none_removes_it() -> None:

@@ -6,8 +6,8 @@ import pytest
 
 from podium.machines.actions import CreateObject, PatchObject
 from podium.machines.observations import Problem
-from podium.machines.workloads.deployments import HASH_LABEL, REVISION, Deployments
-from podium.machines.workloads.replica_sets import ReplicaSets
+from podium.machines.workloads.rolling.deployments import HASH_LABEL, REVISION, Deployments
+from podium.machines.workloads.rolling.replica_sets import ReplicaSets
 from tests.machines.workload_rig import LOST, UNSENT, Rig, failing, owned_by, template, workload
 from tests.store.objects import Raw
 

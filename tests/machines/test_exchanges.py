@@ -2,7 +2,7 @@
 
 from podium.api.pod import Pod
 from podium.machines.actions import Bind, Record, ReportStatus, ReportUnschedulable
-from podium.machines.scheduling.queued_pod import Place
+from podium.machines.scheduling.queue.queued_pod import Place
 from tests.builders import configuration, node, pod
 from tests.machines.driving import Driver, all_of, deletions, events, nominated, terminating, the
 

@@ -1,6 +1,6 @@
 """What controllers wait to see."""
 
-from podium.machines.deadlines import NEVER
+from podium.machines.parts.deadlines import NEVER
 from podium.machines.workloads.expectations import Expectations
 
 TIMEOUT = 300 * 10**9

@@ -6,7 +6,7 @@ import pytest
 from msgspec.structs import replace
 
 from podium.api.pod import Pod
-from podium.framework.configuration import API_VERSION, KIND, Configuration, read_configuration
+from podium.framework.settings.configuration import API_VERSION, KIND, Configuration, read_configuration
 from podium.machines.actions import Action, Bind, Record
 from tests.builders import node, pod
 from tests.machines.driving import SECOND, Driver, all_of, deletions, events, nominated, on, terminating, the

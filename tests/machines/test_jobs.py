@@ -7,9 +7,9 @@ import pytest
 
 from podium.machines.actions import CreateObject, PatchObject, ReplaceStatus
 from podium.machines.observations import Problem
-from podium.machines.workloads.completion_indexes import INDEX
-from podium.machines.workloads.job_pods import TRACKING
-from podium.machines.workloads.jobs import Jobs
+from podium.machines.workloads.jobs.completion_indexes import INDEX
+from podium.machines.workloads.jobs.jobs import Jobs
+from podium.machines.workloads.jobs.pods import TRACKING
 from tests.machines.workload_rig import CRASH, LOST, UNSENT, Rig, failing, owned_by, template, workload
 from tests.store.objects import Raw, quota
 

@@ -14,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from podium.api.pod import Pod
-from podium.api.requests import pod_requests
+from podium.api.resource_requests import pod_requests
 from podium.api.times import parse_time
 from podium.machines.actions import Action, ReportStatus
 from podium.machines.kubelets.kubelet import Kubelet, KubeletSettings

@@ -5,7 +5,7 @@ from msgspec.structs import replace
 
 from podium.api.node import Node, NodeStatus
 from podium.framework.events import Action
-from podium.machines.scheduling.node_changes import node_changes
+from podium.machines.scheduling.shown.node_changes import node_changes
 from tests.builders import node
 
 PLAIN = node("n", cpu=4)

@@ -2,7 +2,7 @@ import pytest
 
 from podium.cluster.pods import PodRecord
 from podium.framework.events import Action
-from podium.machines.scheduling.pod_changes import pod_changes
+from podium.machines.scheduling.shown.pod_changes import pod_changes
 from tests.machines.pending import pending
 
 PLAIN = pending("p", requests={"cpu": "2", "memory": "1Gi"}, labels={"app": "a"}, gates=("g", "h"))

@@ -8,8 +8,8 @@ from msgspec.structs import replace
 
 from podium.api.pod import PodCondition
 from podium.api.workloads import PodFailurePolicy
+from podium.machines.workloads.jobs.pod_failures import Failure, finished_ns, judged
 from podium.machines.workloads.owned_pods import OwnedPod
-from podium.machines.workloads.pod_failures import Failure, finished_ns, judged
 from tests import builders
 from tests.builders import DAY_ONE_NS, at
 

@@ -9,8 +9,8 @@ import pytest
 from msgspec.structs import replace
 
 from podium.api.pod import Pod
-from podium.framework.configuration import NominationClearing
 from podium.framework.plugin import PermitResult
+from podium.framework.settings.configuration import NominationClearing
 from podium.framework.status import Code, Status
 from podium.machines.actions import (
     Action,
@@ -22,7 +22,7 @@ from podium.machines.actions import (
     ReportUnschedulable,
 )
 from podium.machines.observations import Problem
-from podium.machines.scheduling.queued_pod import Place
+from podium.machines.scheduling.queue.queued_pod import Place
 from tests.builders import HOSTNAME, budget, configuration, node, pod, term
 from tests.machines.driving import (
     CONFLICT,

@@ -12,9 +12,9 @@ from podium.cluster.pods import PodRecord
 from podium.framework.errors import PluginError
 from podium.framework.events import EVERY_EVENT, Action, ClusterEvent, EventToRegister, Resource
 from podium.framework.status import SUCCESS, Status, unresolvable
-from podium.machines.scheduling.queue import SchedulingQueue
-from podium.machines.scheduling.queue_hints import Registrations
-from podium.machines.scheduling.queued_pod import Place, QueuedPod, QueueSettings
+from podium.machines.scheduling.queue.hints import Registrations
+from podium.machines.scheduling.queue.queue import SchedulingQueue
+from podium.machines.scheduling.queue.queued_pod import Place, QueuedPod, QueueSettings
 from tests.machines.pending import pending
 
 SECOND = 1_000_000_000

@@ -11,10 +11,10 @@ import pytest
 from podium.cluster.pods import PodRecord
 from podium.framework.events import Action, ClusterEvent, EventToRegister, Resource
 from podium.framework.status import SUCCESS, Status, unresolvable
-from podium.machines.scheduling.queue import SchedulingQueue
-from podium.machines.scheduling.queue_automaton import STEPS, Happening, Step, landing, table
-from podium.machines.scheduling.queue_hints import Wake
-from podium.machines.scheduling.queued_pod import Place, QueuedPod, QueueSettings
+from podium.machines.scheduling.queue.automaton import STEPS, Happening, Step, landing, table
+from podium.machines.scheduling.queue.hints import Wake
+from podium.machines.scheduling.queue.queue import SchedulingQueue
+from podium.machines.scheduling.queue.queued_pod import Place, QueuedPod, QueueSettings
 from tests.docs.blocks import ROOT
 from tests.machines.pending import pending
 

@@ -1,7 +1,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from podium.machines.scheduling.queue_heap import PodHeap
+from podium.machines.scheduling.queue.heap import PodHeap
 
 UIDS = st.sampled_from("abcdef")
 STEPS = st.lists(

@@ -10,9 +10,9 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, pr
 from podium.cluster.pods import PodRecord
 from podium.framework.events import EVERY_EVENT, Action, ClusterEvent, EventToRegister, Resource
 from podium.framework.status import SUCCESS, Status, unresolvable
-from podium.machines.scheduling.pod_changes import pod_changes
-from podium.machines.scheduling.queue import SchedulingQueue
-from podium.machines.scheduling.queued_pod import Place, QueuedPod, QueueSettings
+from podium.machines.scheduling.queue.queue import SchedulingQueue
+from podium.machines.scheduling.queue.queued_pod import Place, QueuedPod, QueueSettings
+from podium.machines.scheduling.shown.pod_changes import pod_changes
 from tests.machines.pending import pending
 
 SECOND = 1_000_000_000

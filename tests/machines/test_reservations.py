@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from podium.api.codec import decode
+from podium.api.input.codec import decode
 from podium.api.meta import Kubernetes
 from podium.machines.actions import Bind, ReserveClaim
 from tests.devices import claim, device, device_class, devices_of, request, using

@@ -9,10 +9,10 @@ import pytest
 from msgspec.structs import replace
 
 from podium.api.pod import Pod
-from podium.framework.configuration import API_VERSION, KIND, read_configuration
+from podium.framework.settings.configuration import API_VERSION, KIND, read_configuration
 from podium.machines.actions import Bind, Nominate, Record, ReportUnschedulable
 from podium.machines.observations import Problem
-from podium.machines.scheduling.queued_pod import Place
+from podium.machines.scheduling.queue.queued_pod import Place
 from tests.builders import ZONE, configuration, node, pod, term
 from tests.machines.driving import (
     CONFLICT,

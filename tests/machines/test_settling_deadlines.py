@@ -1,7 +1,7 @@
 """Deadlines that come again and again do not keep anything from being settled."""
 
 from podium.api.times import MAX_TIME_NS
-from podium.machines.settling_deadlines import SettlingDeadlines
+from podium.machines.parts.settling_deadlines import SettlingDeadlines
 
 
 def test_what_is_due_once_unsettles_until_it_is_taken_or_taken_back() -> None:

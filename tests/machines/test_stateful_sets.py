@@ -6,7 +6,7 @@ import pytest
 
 from podium.machines.actions import CreateObject, DeleteObject
 from podium.machines.observations import Problem
-from podium.machines.workloads.stateful_sets import StatefulSets
+from podium.machines.workloads.stateful.stateful_sets import StatefulSets
 from tests.machines.workload_rig import LOST, UNSENT, Rig, failing, owned_by, template, workload
 from tests.store.objects import Raw, quota
 

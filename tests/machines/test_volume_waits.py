@@ -6,9 +6,9 @@ from msgspec.structs import replace
 
 from podium.api.storage import ClaimReference, PersistentVolume, PersistentVolumeClaim, PersistentVolumeClaimSpec
 from podium.api.volume_annotations import BIND_COMPLETED, SELECTED_NODE
-from podium.framework.configuration import Configuration
+from podium.framework.settings.configuration import Configuration
 from podium.machines.actions import Bind, BindClaim, ReportUnschedulable
-from podium.machines.scheduling.queued_pod import Place
+from podium.machines.scheduling.queue.queued_pod import Place
 from tests.builders import configuration, node
 from tests.builders import pod as plain_pod
 from tests.machines.driving import CONFLICT, Driver, all_of, the

@@ -4,7 +4,7 @@ import pytest
 
 from podium.machines.actions import DeleteObject
 from podium.machines.observations import Answered, Problem
-from podium.machines.work_queue import WorkQueue
+from podium.machines.parts.work_queue import WorkQueue
 
 SECOND = 10**9
 

@@ -12,13 +12,13 @@ from podium.api.pod import Pod
 from podium.machines.actions import Action, CreateObject
 from podium.machines.machine import Machine
 from podium.machines.observations import Problem
-from podium.machines.workloads.daemon_pods import target_node
-from podium.machines.workloads.daemon_sets import DaemonSets
-from podium.machines.workloads.deployments import Deployments
-from podium.machines.workloads.job_pods import TRACKING
-from podium.machines.workloads.jobs import Jobs
-from podium.machines.workloads.replica_sets import ReplicaSets
-from podium.machines.workloads.stateful_sets import StatefulSets
+from podium.machines.workloads.daemons.daemon_sets import DaemonSets
+from podium.machines.workloads.daemons.pods import target_node
+from podium.machines.workloads.jobs.jobs import Jobs
+from podium.machines.workloads.jobs.pods import TRACKING
+from podium.machines.workloads.rolling.deployments import Deployments
+from podium.machines.workloads.rolling.replica_sets import ReplicaSets
+from podium.machines.workloads.stateful.stateful_sets import StatefulSets
 from tests.machines.workload_rig import CRASH, LOST, UNSENT, Rig, template, workload
 from tests.store.objects import Raw, node
 

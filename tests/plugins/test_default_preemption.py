@@ -10,8 +10,8 @@ from podium.api.meta import Kubernetes
 from podium.api.pod import Pod
 from podium.cluster.pods import PodRecord
 from podium.decide.placement import full_outcome, place
-from podium.framework.arguments import read_arguments
 from podium.framework.plugin import PluginContext, PostFilterResult
+from podium.framework.settings.arguments import read_arguments
 from podium.framework.status import Code
 from podium.plugins.default_preemption import DefaultPreemption, DefaultPreemptionArgs
 from tests.builders import budget, cluster_of, node, plain_runner, pod

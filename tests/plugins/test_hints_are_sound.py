@@ -20,8 +20,8 @@ from podium.framework.events import Action, ClusterEvent, Resource
 from podium.framework.registrations import registrations
 from podium.framework.runner import Runner
 from podium.machines.scheduling.fit_error import rejecting_plugins
-from podium.machines.scheduling.node_changes import node_changes
-from podium.machines.scheduling.pod_changes import pod_changes
+from podium.machines.scheduling.shown.node_changes import node_changes
+from podium.machines.scheduling.shown.pod_changes import pod_changes
 from tests.builders import cluster_of, namespace, plain_runner
 from tests.generators import LABELS, TOLERATING, Objects, Traits, clusters, nodes, pods
 

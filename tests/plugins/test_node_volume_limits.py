@@ -13,7 +13,7 @@ from podium.api.storage import CSIPersistentVolumeSource, PersistentVolume, Stor
 from podium.cluster.cluster import Cluster
 from podium.framework.events import Action, ClusterEvent, Resource
 from podium.framework.status import SKIP, Status, unresolvable, unschedulable
-from podium.plugins.node_volume_limits import NodeVolumeLimits
+from podium.plugins.volumes.limits import NodeVolumeLimits
 from tests.plugins.volume_objects import (
     LATE,
     claim,

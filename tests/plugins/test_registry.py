@@ -5,12 +5,12 @@ from __future__ import annotations
 import pytest
 
 from podium.cluster.cluster import Cluster
-from podium.framework.configuration import API_VERSION, KIND, default_configuration, read_configuration
 from podium.framework.plugin import PluginContext
-from podium.framework.plugin_set import FIELDS
-from podium.framework.profile import EXTENSION_POINTS, Profile
-from podium.framework.profile_builder import PREPARING, build_profiles
-from podium.framework.registry import Registry
+from podium.framework.settings.configuration import API_VERSION, KIND, default_configuration, read_configuration
+from podium.framework.settings.plugin_set import FIELDS
+from podium.framework.settings.profile import EXTENSION_POINTS, Profile
+from podium.framework.settings.profile_builder import PREPARING, build_profiles
+from podium.framework.settings.registry import Registry
 from podium.plugins.registry import IN_TREE
 
 DEFAULT_ORDER = {

@@ -39,7 +39,7 @@ from podium.framework.claims import ClaimBinding
 from podium.framework.cycle_state import CycleState
 from podium.framework.events import Action, ClusterEvent, Resource
 from podium.framework.status import SKIP, Status, unresolvable
-from podium.plugins.volume_binding import VolumeBinding
+from podium.plugins.volumes.binding import VolumeBinding
 from tests.plugins.volume_objects import (
     LATE,
     NAMESPACE,

@@ -13,7 +13,7 @@ from podium.api.storage import PersistentVolumeClaim
 from podium.cluster.cluster import Cluster
 from podium.framework.events import Action, ClusterEvent, Resource
 from podium.framework.status import SKIP, SUCCESS, Status, unresolvable, unschedulable
-from podium.plugins.volume_restrictions import VolumeRestrictions
+from podium.plugins.volumes.restrictions import VolumeRestrictions
 from tests.plugins.volume_objects import (
     claim,
     cluster_of,

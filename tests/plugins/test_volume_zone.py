@@ -12,7 +12,7 @@ from podium.api.storage import PersistentVolumeClaim
 from podium.cluster.cluster import Cluster
 from podium.framework.events import Action, ClusterEvent, Resource
 from podium.framework.status import SKIP, Status, unresolvable
-from podium.plugins.volume_zone import VolumeZone
+from podium.plugins.volumes.zone import VolumeZone
 from tests.plugins.volume_objects import (
     LATE,
     NOW,

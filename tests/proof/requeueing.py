@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from podium.api.meta import Kubernetes
 from podium.api.pod import Pod
-from podium.machines.scheduling.queued_pod import Place
+from podium.machines.scheduling.queue.queued_pod import Place
 from tests.builders import configuration
 from tests.machines.driving import Driver
 

@@ -12,7 +12,7 @@ import pytest
 from podium.api.pod import Pod
 from podium.machines.actions import Bind
 from podium.machines.observations import Problem
-from podium.machines.scheduling.queued_pod import Place
+from podium.machines.scheduling.queue.queued_pod import Place
 from podium.requests.observations import observation_of
 from podium.store.errors import StoreError
 from podium.store.store import Store

@@ -14,11 +14,11 @@ import pytest
 from podium.api.errors import PodiumError
 from podium.api.pod import Pod
 from podium.driver.component import Component
-from podium.framework.configuration import Configuration
+from podium.framework.settings.configuration import Configuration
 from podium.machines.actions import Action, Record
-from podium.machines.scheduling.binding_cycles import BindingCycles
+from podium.machines.scheduling.binding.cycles import BindingCycles
 from podium.machines.scheduling.scheduler import Scheduler
-from podium.sim.faults import ANSWER_LOST, CARRIED_OUT, LOST, REFUSED, Delivery, Fate
+from podium.sim.faulty.faults import ANSWER_LOST, CARRIED_OUT, LOST, REFUSED, Delivery, Fate
 from podium.sim.simulation import Simulation
 from tests.builders import configuration
 from tests.proof.failures.bugs import Bug, Right, fails, instead, none_of_it, nothing

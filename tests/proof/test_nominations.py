@@ -11,7 +11,7 @@ import pytest
 
 from podium.api.meta import Kubernetes
 from podium.api.pod import Pod
-from podium.framework.configuration import Configuration, NominationClearing
+from podium.framework.settings.configuration import Configuration, NominationClearing
 from podium.framework.status import unschedulable
 from podium.machines.actions import Action, Bind, DeleteObject, Nominate, ReportUnschedulable
 from tests.builders import node, pod

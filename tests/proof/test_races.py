@@ -8,7 +8,7 @@ import pytest
 
 from podium.machines.actions import Action, Bind, DeleteObject, ReportStatus
 from podium.machines.observations import Problem
-from podium.machines.scheduling.queued_pod import Place
+from podium.machines.scheduling.queue.queued_pod import Place
 from tests.builders import node, pod
 from tests.machines.driving import CONFLICT, NO_ANSWER, NOT_FOUND, REFUSED, Driver, all_of, nominated, on, terminating
 from tests.machines.preempting import HIGH, N1, A, B

@@ -10,7 +10,7 @@ from podium.framework.plugin import PermitResult
 from podium.framework.status import Code, Status
 from podium.machines.actions import Action, Bind, BindClaim
 from podium.machines.observations import Problem
-from podium.machines.scheduling.queued_pod import Place
+from podium.machines.scheduling.queue.queued_pod import Place
 from tests.builders import node, pod
 from tests.machines.driving import (
     NOT_FOUND,

@@ -13,7 +13,7 @@ from podium.machines.machine import CUSTOM_KINDS, Machine, does_watch
 from podium.machines.observations import Changed, Gone
 from podium.machines.scheduling.scheduler import Scheduler
 from podium.sim.control_plane import ControlPlane
-from podium.sim.scenario import Scenario
+from podium.sim.scenario.scenario import Scenario
 from tests.app.manifests import manifests
 from tests.sim.objects import documents
 from tests.sizes import sizes

@@ -9,10 +9,10 @@ from podium.api.kinds import KINDS
 from podium.api.meta import Kubernetes
 from podium.api.node import Node
 from podium.api.pod import Pod
-from podium.api.requests import node_allocatable, pod_requests
+from podium.api.resource_requests import node_allocatable, pod_requests
 from podium.machines.actions import Action, Bind, Record, ReportUnschedulable
-from podium.machines.deadlines import Deadline
 from podium.machines.observations import Answered, Changed, Gone, Observation, Tick
+from podium.machines.parts.deadlines import Deadline
 
 RETRY_NS = 1_000_000_000
 

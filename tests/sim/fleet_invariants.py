@@ -11,7 +11,7 @@ from podium.api.pod import Pod
 from podium.api.times import parse_time
 from podium.driver.component import Component
 from podium.machines.kubelets.pod_annotations import TERMINATION
-from podium.machines.scheduling.queued_pod import Place
+from podium.machines.scheduling.queue.queued_pod import Place
 from podium.sim.simulation import Simulation
 from podium.store.log.watch_event import WatchEvent
 from tests.sim.api_invariants import Replay, check_requests

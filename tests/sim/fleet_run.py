@@ -9,7 +9,7 @@ from random import Random
 
 from podium.driver.component import Component
 from podium.machines.actions import DeleteObject, Evict
-from podium.sim.faults import DrawnFaults, Fault
+from podium.sim.faulty.faults import DrawnFaults, Fault
 from podium.sim.run import configuration_of
 from podium.sim.simulation import Simulation
 from podium.store.errors import StoreError

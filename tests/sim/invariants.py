@@ -12,11 +12,11 @@ from podium.api.pod import NOMINATED_NODE_ANNOTATION, Pod
 from podium.api.policy import NEVER_PREEMPTS, PodDisruptionBudget
 from podium.api.selectors import compile_label_selector
 from podium.api.workloads import Deployment, ReplicaSet
-from podium.app.explain import Explainer, explain_decision
+from podium.app.explaining.explainer import Explainer, explain_decision
 from podium.cluster.cluster import Cluster
 from podium.driver.component import Component
-from podium.framework.configuration import Configuration
-from podium.machines.scheduling.queued_pod import Place, QueuedPod
+from podium.framework.settings.configuration import Configuration
+from podium.machines.scheduling.queue.queued_pod import Place, QueuedPod
 from podium.sim.simulation import Simulation
 from tests.sim.judged_scheduler import JudgedScheduler, is_to_be_scheduled
 from tests.sim.oracle import Sight, policy_of

@@ -11,14 +11,14 @@ from podium.api.node import Node
 from podium.api.pod import Pod
 from podium.api.policy import NEVER_PREEMPTS, PodDisruptionBudget
 from podium.decide.placement import Placement
-from podium.decide.post_filter import ask_post_filters
-from podium.framework.configuration import Configuration
+from podium.decide.preempting.post_filter import ask_post_filters
 from podium.framework.plugin import PostFilterResult
 from podium.framework.runner import Runner
+from podium.framework.settings.configuration import Configuration
 from podium.machines.actions import Action, DeleteObject, Nominate, Record, ReportStatus, ReportUnschedulable
-from podium.machines.deadlines import Deadline
 from podium.machines.observations import Answered, Changed, Gone, Observation
-from podium.machines.scheduling.queued_pod import Place, QueuedPod
+from podium.machines.parts.deadlines import Deadline
+from podium.machines.scheduling.queue.queued_pod import Place, QueuedPod
 from podium.machines.scheduling.scheduler import Scheduler
 from tests.sim.oracle import Sight, on, policy_of
 from tests.twins.plain import UNRESOLVABLE

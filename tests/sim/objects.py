@@ -3,7 +3,7 @@
 import json
 from typing import Any
 
-from podium.api.codec import Document, load_text
+from podium.api.input.codec import Document, load_text
 from tests.store.objects import Raw, pod
 
 TEMPLATE = {"metadata": {"labels": {"app": "web"}}, "spec": pod("")["spec"]}

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from podium.sim.faults import Fault
+from podium.sim.faulty.faults import Fault
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from podium.machines.actions import Action, Bind
-from podium.sim.faults import CARRIED_OUT, Delivery, Fate
+from podium.sim.faulty.faults import CARRIED_OUT, Delivery, Fate
 
 
 class NoFaults:

@@ -8,7 +8,7 @@ from podium.api.present import start_time
 from podium.driver.component import Component
 from podium.machines.machine import Machine
 from podium.sim.run import RunOptions, autoscalers_of
-from podium.sim.scenario import split_documents
+from podium.sim.scenario.scenario import split_documents
 from podium.sim.simulation import Settings, Simulation
 from tests.sim.first_fit import FirstFit
 from tests.sim.objects import documents

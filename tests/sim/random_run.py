@@ -6,8 +6,8 @@ from hashlib import sha256
 from random import Random
 
 from podium.driver.component import Component
-from podium.framework.configuration import NominationClearing
-from podium.sim.faults import DrawnFaults, Fault
+from podium.framework.settings.configuration import NominationClearing
+from podium.sim.faulty.faults import DrawnFaults, Fault
 from podium.sim.simulation import Simulation
 from tests.builders import configuration
 from tests.sim.invariants import InvariantChecker

@@ -8,7 +8,7 @@ from collections.abc import Iterable
 
 from podium.api.node import Node
 from podium.api.pod import ContainerPort, Pod
-from podium.api.requests import node_allocatable, pod_requests
+from podium.api.resource_requests import node_allocatable, pod_requests
 from podium.store.store import Store
 
 

@@ -9,12 +9,12 @@ from typing import Any
 import pytest
 
 from podium.cluster.pods import PodRecord
-from podium.framework.configuration import Configuration
 from podium.framework.cycle_state import CycleState
 from podium.framework.events import EVERY_EVENT, Action, EventToRegister, Resource
 from podium.framework.plugin import PermitResult, PluginContext
+from podium.framework.settings.configuration import Configuration
 from podium.framework.status import SUCCESS, Code, Status, unresolvable, unschedulable
-from podium.machines.scheduling.queued_pod import SECOND_NS, QueueSettings
+from podium.machines.scheduling.queue.queued_pod import SECOND_NS, QueueSettings
 from podium.sim.run import simulate
 from tests.builders import configuration
 from tests.sim.attempts import failed_attempts_told

@@ -8,7 +8,7 @@ import pytest
 
 from podium.driver.component import Component
 from podium.machines.scheduling.scheduler import Scheduler
-from podium.sim.faults import DrawnFaults, Fault, Faults
+from podium.sim.faulty.faults import DrawnFaults, Fault, Faults
 from podium.sim.simulation import Simulation
 from tests.devices import (
     DRIVER,

@@ -8,7 +8,7 @@ from msgspec.structs import replace
 
 import podium
 from podium.api.pod import PodCondition
-from podium.app.explain import Explainer
+from podium.app.explaining.explainer import Explainer
 from tests.builders import budget as typed_budget
 from tests.builders import explain, scheduler_cap
 from tests.builders import node as typed_node

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 import podium
-from podium.framework.configuration import API_VERSION, KIND, Configuration, read_configuration
-from podium.sim.result import Result
+from podium.framework.settings.configuration import API_VERSION, KIND, Configuration, read_configuration
+from podium.sim.results.result import Result
 from tests.sim.objects import scenario
 from tests.store.objects import Raw, node
 

@@ -13,11 +13,11 @@ from podium.machines.actions import (
     ReportStatus,
     ReportUnschedulable,
 )
-from podium.machines.deadlines import NEVER, Deadline
 from podium.machines.observations import Observation, Tick
+from podium.machines.parts.deadlines import NEVER, Deadline
 from podium.machines.scheduling.scheduler import Scheduler
 from podium.sim.history import History
-from podium.sim.result import result_of
+from podium.sim.results.result import result_of
 from podium.sim.simulation import Simulation
 from tests.sim.first_fit import FirstFit
 from tests.sim.objects import scenario

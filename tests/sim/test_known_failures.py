@@ -10,7 +10,7 @@ from unittest.mock import patch
 import pytest
 
 from podium.cluster.pods import PodRecord
-from podium.framework.configuration import Configuration
+from podium.framework.settings.configuration import Configuration
 from podium.machines.scheduling.known_failures import KnownFailure, KnownFailures
 from podium.machines.scheduling.scheduler import Scheduler
 from podium.sim.run import simulate

@@ -7,7 +7,7 @@ from podium.api.errors import InputError
 from podium.api.present import DEFAULT_START_NS
 from podium.api.times import format_time
 from podium.machines.scheduling.scheduler import Scheduler
-from podium.sim.scenario import split_documents
+from podium.sim.scenario.scenario import split_documents
 from tests.sim.objects import documents, scenario
 from tests.sim.played import played, pods, simulation_of, told
 from tests.store.objects import SECOND, Raw, node, pod

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from podium.api.node import Node
 from podium.api.pod import Pod
-from podium.api.requests import node_allocatable, pod_requests
+from podium.api.resource_requests import node_allocatable, pod_requests
 from podium.api.times import parse_time
 from podium.decide.critical_pods import is_critical
 from podium.machines.scheduling.scheduler import Scheduler

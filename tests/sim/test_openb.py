@@ -5,17 +5,17 @@ from pathlib import Path
 
 import pytest
 
-from podium.api.codec import load_text
 from podium.api.errors import InputError
+from podium.api.input.codec import load_text
 from podium.api.meta import Raw
 from podium.api.present import start_time
 from podium.driver.component import Component
-from podium.sim.openb import read_trace
-from podium.sim.result import result_of
-from podium.sim.scenario import Scenario, split_documents
+from podium.sim.results.result import result_of
+from podium.sim.scenario.scenario import Scenario, split_documents
+from podium.sim.scenario.steps import Apply
 from podium.sim.simulation import Settings, Simulation
-from podium.sim.steps import Apply
-from podium.sim.trace import Trace
+from podium.sim.traces.openb import read_trace
+from podium.sim.traces.trace import Trace
 from tests.sim.first_fit import FirstFit
 
 NODES = "sn,cpu_milli,memory_mib,gpu,model\nn1,32000,262144,0,\nn2,96000,786432,8,G2\n"

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from podium.sim.result import Result, result_of
+from podium.sim.results.result import Result, result_of
 from tests.sim.objects import scenario
 from tests.sim.played import played
 from tests.store.objects import node, pod

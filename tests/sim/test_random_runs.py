@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from podium.sim.faults import Fault
+from podium.sim.faulty.faults import Fault
 from podium.sim.history import SimEvent
 from tests.sim.preemption_rounds import unjustified_rounds
 from tests.sim.random_run import RandomRun

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import podium
-from podium.api.codec import decode
 from podium.api.errors import InputError
-from podium.app.explain import Explainer
+from podium.api.input.codec import decode
+from podium.app.explaining.explainer import Explainer
 from tests.api.manifests import Raw, changed, pod, workload
 from tests.api.test_validation_of_objects import REFUSED as REFUSED_OBJECTS
 from tests.api.test_validation_pods import REFUSED

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from podium.api.errors import InputError
-from podium.sim.result import Result
+from podium.sim.results.result import Result
 from podium.sim.run import simulate
 from tests.sim.objects import documents, scenario
 from tests.store.objects import Raw, node, pod

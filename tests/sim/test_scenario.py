@@ -4,10 +4,10 @@ from typing import Any
 
 import pytest
 
-from podium.api.codec import load_text
 from podium.api.errors import InputError
-from podium.sim.scenario import Scenario, split_documents
-from podium.sim.steps import Apply, Finish, Remove
+from podium.api.input.codec import load_text
+from podium.sim.scenario.scenario import Scenario, split_documents
+from podium.sim.scenario.steps import Apply, Finish, Remove
 from tests.sim.objects import documents, scenario
 from tests.store.objects import SECOND, Raw, node, pod
 

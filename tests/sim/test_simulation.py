@@ -6,9 +6,9 @@ import pytest
 
 from podium.api.errors import InputError, PodiumError
 from podium.machines.actions import Action, Bind
-from podium.machines.deadlines import AT_ONCE, Deadline
 from podium.machines.observations import Answered, Observation, Problem
-from podium.sim.faults import ANSWER_LOST, NO_ANSWER, REFUSED, STUMBLED, Fate
+from podium.machines.parts.deadlines import AT_ONCE, Deadline
+from podium.sim.faulty.faults import ANSWER_LOST, NO_ANSWER, REFUSED, STUMBLED, Fate
 from tests.sim.first_fit import FirstFit
 from tests.sim.objects import scenario, template, workload
 from tests.sim.planned_faults import BindFates

@@ -4,8 +4,8 @@ import pytest
 
 from podium.api.errors import PodiumError
 from podium.machines.actions import Action, DeleteObject
-from podium.machines.deadlines import AT_ONCE, Deadline
 from podium.machines.observations import Observation, Tick
+from podium.machines.parts.deadlines import AT_ONCE, Deadline
 from podium.sim import standstill as limits
 from podium.sim.simulation import Simulation
 from podium.sim.standstill import Standstill

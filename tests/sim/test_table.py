@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from podium.api.errors import InputError
-from podium.sim.table import read_table
+from podium.sim.traces.table import read_table
 
 COLUMNS = ("name", "count")
 

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from podium.api.errors import InputError
-from podium.sim.result import result_of
+from podium.sim.results.result import result_of
 from podium.sim.simulation import Simulation
 from tests.sim.objects import TEMPLATE, job, owned, scenario, template, workload
 from tests.sim.played import played, pods, told

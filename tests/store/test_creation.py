@@ -2,7 +2,7 @@
 
 import pytest
 
-from podium.api.codec import decode
+from podium.api.input.codec import decode
 from podium.store.store import Store
 from tests.store.objects import SECOND, node, pod
 from tests.store.refusals import answer, refusal

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from podium.api.yaml import MAX_DEPTH
+from podium.api.input.yaml import MAX_DEPTH
 from podium.store.api_resource import APIResource
 from podium.store.api_resources import APIResources
 from podium.store.patches.patching import PatchType

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec import convert
 
-from podium.api.codec import decode
+from podium.api.input.codec import decode
 from podium.api.pod import PodSpec
 from podium.api.policy import POLICY_ANNOTATION
 from podium.store.errors import StoreError

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
-from podium.api.codec import decode
+from podium.api.input.codec import decode
 from podium.api.pod import Pod
 from podium.store.errors import StoreError
 from podium.store.log.watch_event import WatchEvent

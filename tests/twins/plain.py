@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from podium.api.meta import Kubernetes
 from podium.api.node import Namespace, Node, Taint
 from podium.api.pod import Pod, PodAffinityTerm, Toleration
-from podium.api.requests import node_allocatable, pod_requests
+from podium.api.resource_requests import node_allocatable, pod_requests
 from podium.api.selectors import compile_label_selector
 
 SUCCESS, UNSCHEDULABLE, UNRESOLVABLE = "Success", "Unschedulable", "UnschedulableAndUnresolvable"

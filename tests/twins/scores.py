@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from itertools import pairwise
 
 from podium.api.pod import NodeAffinity, Pod, PodAffinityTerm, TopologySpreadConstraint, WeightedPodAffinityTerm
-from podium.api.requests import nonzero_requests, pod_requests
+from podium.api.resource_requests import nonzero_requests, pod_requests
 from tests.twins.filters import count_matching, counts, term_matches
 from tests.twins.plain import PlainCluster, tolerates
 

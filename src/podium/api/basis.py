@@ -9,7 +9,7 @@ from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
-from podium.api.codec import Document, Input
+from podium.api.input.codec import Document, Input
 from podium.api.meta import Kubernetes
 from podium.api.node import Namespace, Node
 from podium.api.node_health import is_ready

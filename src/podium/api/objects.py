@@ -10,10 +10,10 @@ from podium.api.errors import InputError, MalformedError, shown
 from podium.api.kinds import KINDS, Kind, group_of, known_names, right_group, right_name
 from podium.api.meta import Kubernetes, Raw
 from podium.api.reading import read
-from podium.api.slips import slips
-from podium.api.structure import Finding, findings
-from podium.api.suggestion import likely
-from podium.api.validate import validate
+from podium.api.schemas.slips import slips
+from podium.api.schemas.structure import Finding, findings
+from podium.api.schemas.suggestion import likely
+from podium.api.soundness.objects import validate
 from podium.api.validation.objects import find_problems
 from podium.api.warnings import InputWarning, Reason, Validation
 

@@ -7,7 +7,7 @@ from typing import Literal
 
 from podium.api.pod import Container, PodSpec, Quantity
 from podium.api.quantity import milli_value
-from podium.api.requests import pod_level_requests, requests_of
+from podium.api.resource_requests import pod_level_requests, requests_of
 from podium.api.resources import CPU, MEMORY
 
 QOSClass = Literal["Guaranteed", "Burstable", "BestEffort"]

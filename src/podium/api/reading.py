@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 import msgspec
 
 from podium.api.errors import InputError, MalformedError, field_path, shown
-from podium.api.suggestion import suggestion
+from podium.api.schemas.suggestion import suggestion
 
 T = TypeVar("T")
 

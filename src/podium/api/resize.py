@@ -14,7 +14,7 @@ import msgspec
 
 from podium.api.pod import Container, ContainerStatus, Pod, PodSpec, Quantity, ResourceRequirements
 from podium.api.quantity import milli_value
-from podium.api.requests import pod_level_requests, requests_of
+from podium.api.resource_requests import pod_level_requests, requests_of
 
 RESIZE_PENDING = "PodResizePending"
 INFEASIBLE = "Infeasible"

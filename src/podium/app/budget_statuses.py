@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from msgspec.structs import replace
 
 from podium.api.basis import lacks_status
-from podium.api.codec import Document
+from podium.api.input.codec import Document
 from podium.api.meta import Kubernetes
 from podium.api.policy import PodDisruptionBudget, PodDisruptionBudgetStatus
 from podium.api.present import as_running

@@ -8,20 +8,20 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from podium.api.codec import Document, Input, Reader, load_text
 from podium.api.errors import InputError
-from podium.api.files import FileName
+from podium.api.input.codec import Document, Input, Reader, load_text
+from podium.api.input.files import FileName
 from podium.api.kinds import KIND_OF
 from podium.api.meta import Kubernetes
 from podium.api.warnings import Validation
-from podium.app.explanation import Explanation
+from podium.app.explaining.explanation import Explanation
 from podium.app.loaded import LoadedCluster
-from podium.framework.configuration import Configuration, load_configuration, read_configuration
-from podium.framework.feature_gates import FeatureGates, read_feature_gates
+from podium.framework.settings.configuration import Configuration, load_configuration, read_configuration
+from podium.framework.settings.feature_gates import FeatureGates, read_feature_gates
 
 if TYPE_CHECKING:
     from podium.sim.limits import Limits
-    from podium.sim.result import Result
+    from podium.sim.results.result import Result
     from podium.sim.run import Duration, Progress
 
 Given = Kubernetes | dict[str, Any] | Document | FileName

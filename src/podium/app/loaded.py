@@ -8,20 +8,20 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from podium.api.basis import Caveat, basis_of
-from podium.api.codec import Document, Input, refuse_empty_pods
 from podium.api.errors import InputError
+from podium.api.input.codec import Document, Input, refuse_empty_pods
 from podium.api.warnings import InputWarning
 from podium.app.budget_statuses import with_budget_statuses
-from podium.app.explain import Explainer
-from podium.app.explanation import Explanation
-from podium.framework.configuration import Configuration, default_configuration
-from podium.framework.departures import departures
-from podium.framework.extenders import without_extenders
-from podium.framework.feature_gates import FeatureGates
+from podium.app.explaining.explainer import Explainer
+from podium.app.explaining.explanation import Explanation
+from podium.framework.settings.configuration import Configuration, default_configuration
+from podium.framework.settings.departures import departures
+from podium.framework.settings.extenders import without_extenders
+from podium.framework.settings.feature_gates import FeatureGates
 
 if TYPE_CHECKING:
     from podium.sim.limits import Limits
-    from podium.sim.result import Result
+    from podium.sim.results.result import Result
     from podium.sim.run import Duration, Progress
 
 _DEFAULT_NAMESPACE = "default"

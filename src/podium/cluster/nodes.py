@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from podium.api.node import Node, Taint
-from podium.api.requests import node_allocatable
+from podium.api.resource_requests import node_allocatable
 from podium.cluster.arrays import Bools, Int32s, Int64s, UInt64s, grown, stable_hash
 from podium.cluster.change_log import ChangeLog
 from podium.cluster.codes import Codes, LabelColumn, Numbers

@@ -28,8 +28,8 @@ from podium.api.pod import (
     Volume,
 )
 from podium.api.qos import qos_class
-from podium.api.requests import nonzero_requests, pod_requests
 from podium.api.resize import effective_spec
+from podium.api.resource_requests import nonzero_requests, pod_requests
 from podium.cluster.affinity_term import AffinityTerm, compile_term, compile_terms
 from podium.cluster.arrays import Int64s
 from podium.cluster.marks import (

@@ -19,9 +19,9 @@ from podium.api.times import format_time
 from podium.cluster.arrays import Bools, Int64s
 from podium.cluster.cluster import Cluster
 from podium.cluster.pods import PodRecord
-from podium.decide.trial_table import TrialTable
-from podium.decide.trials import VictimFilter
-from podium.decide.victims import budgeted
+from podium.decide.preempting.trial_table import TrialTable
+from podium.decide.preempting.trials import VictimFilter
+from podium.decide.preempting.victims import budgeted
 from podium.framework.status import Status, unschedulable
 
 _SECOND = 10**9

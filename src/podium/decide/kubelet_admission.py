@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from podium.api.node import Node, Taint
 from podium.api.pod import Pod, PodSpec
 from podium.api.qos import qos_class
-from podium.api.requests import pod_requests
 from podium.api.resize import effective_spec
+from podium.api.resource_requests import pod_requests
 from podium.api.resources import CPU, EPHEMERAL_STORAGE, MEMORY, PODS, is_extended
 from podium.api.selectors import compile_node_selector, node_selector_matches
 from podium.cluster.pod_class import HostPort, host_ports

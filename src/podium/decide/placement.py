@@ -100,7 +100,7 @@ def place(
     changes by being asked: the same pod, cluster, seed and cursor give the same placement.
 
     Without ``detailed`` it may tell no more than the row of a pod that fits somewhere: what is found without looking at
-    every node (`podium.framework.rankings`).
+    every node (`podium.framework.kept.rankings`).
     """
     state = CycleState()
     pre_filter = runner.pre_filter(state, pod)

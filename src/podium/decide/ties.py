@@ -2,7 +2,7 @@
 
 kube-scheduler draws lots here. We put equals in the order of their names' hashes, and take the one in the place that a
 hash of the seed and the pod's uid says, counted round and round. So different pods get different nodes, a run can be
-repeated, and who keeps equals in that order draws from them without looking at each (`podium.framework.shelf`).
+repeated, and who keeps equals in that order draws from them without looking at each (`podium.framework.kept.shelf`).
 """
 
 from __future__ import annotations

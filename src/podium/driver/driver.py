@@ -12,9 +12,9 @@ from podium.driver.component import Component
 from podium.driver.transport import Asked, Transport
 from podium.driver.wakeups import Wakeups
 from podium.machines.actions import Action
-from podium.machines.deadlines import Deadline
 from podium.machines.machine import does_watch
 from podium.machines.observations import Answered, Observation, Problem, Tick
+from podium.machines.parts.deadlines import Deadline
 
 _TICK = Tick()
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from heapq import heappop, heappush
 
-from podium.machines.deadlines import Deadlines
+from podium.machines.parts.deadlines import Deadlines
 
 
 class Wakeups:

@@ -14,7 +14,7 @@ from podium.framework.cycle_state import CycleState
 from podium.framework.verdicts import Outcome
 
 if TYPE_CHECKING:
-    from podium.framework.row_filters import RowFilters
+    from podium.framework.kept.row_filters import RowFilters
 
 
 class Handle(Protocol):

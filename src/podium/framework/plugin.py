@@ -19,11 +19,11 @@ from podium.cluster.cluster import Cluster
 from podium.cluster.pod_class import PodClass
 from podium.cluster.pods import PodRecord
 from podium.cluster.view import NodeView, View
-from podium.framework.cells import CellFilter, CellScore
 from podium.framework.claims import ClaimBinding, ClaimRelease, DeviceReservation
 from podium.framework.cycle_state import CycleState
 from podium.framework.events import EventToRegister
 from podium.framework.handle import Handle
+from podium.framework.kept.cells import CellFilter, CellScore
 from podium.framework.status import Status
 from podium.framework.verdicts import Outcome, Verdicts
 from podium.framework.waiting_pods import WaitingPods
@@ -254,7 +254,7 @@ class RangeNormalizePlugin(NormalizePlugin, Protocol):
 
 @runtime_checkable
 class CellFilterPlugin(ArrayFilterPlugin, Protocol):
-    """A filter of scope CLUSTER that answers alike for whole groups of rows (see `podium.framework.cells`).
+    """A filter of scope CLUSTER that answers alike for whole groups of rows (see `podium.framework.kept.cells`).
 
     None where it does not, or not now.
     """
@@ -264,7 +264,7 @@ class CellFilterPlugin(ArrayFilterPlugin, Protocol):
 
 @runtime_checkable
 class CellScorePlugin(ArrayScorePlugin, Protocol):
-    """A score of scope CLUSTER that answers alike for whole groups of rows (see `podium.framework.cells`).
+    """A score of scope CLUSTER that answers alike for whole groups of rows (see `podium.framework.kept.cells`).
 
     None where it does not, or not now.
     """

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from podium.framework.events import EVERY_EVENT, Action, EventToRegister, Resource
 from podium.framework.plugin import EnqueuePlugin, Plugin
-from podium.framework.profile import Profile
+from podium.framework.settings.profile import Profile
 
 _TAINTS_CHANGED = EventToRegister(Resource.NODE, Action.UPDATE_NODE_TAINT)
 

@@ -15,10 +15,12 @@ from podium.cluster.cluster import Cluster
 from podium.cluster.pods import PodRecord
 from podium.cluster.view import View
 from podium.cluster.worlds import Worlds
-from podium.framework.class_cache import ClassCache
 from podium.framework.cycle_state import CycleState
 from podium.framework.errors import Calling, PluginError
-from podium.framework.kept_filters import KEPT_CLASSES, KeptFilters
+from podium.framework.kept.class_cache import ClassCache
+from podium.framework.kept.filters import KEPT_CLASSES, KeptFilters
+from podium.framework.kept.rankings import Rankings
+from podium.framework.kept.row_filters import RowFilters
 from podium.framework.plugin import (
     ArrayFilterPlugin,
     CellFilterPlugin,
@@ -31,10 +33,8 @@ from podium.framework.plugin import (
     is_own,
 )
 from podium.framework.pre_filters import PreFiltered, PreFilters
-from podium.framework.profile import Profile
-from podium.framework.rankings import Rankings
-from podium.framework.row_filters import RowFilters
 from podium.framework.scoring import Scoring
+from podium.framework.settings.profile import Profile
 from podium.framework.simple_form import FilterByNode, filter_by_node, scope_of
 from podium.framework.status import SUCCESS, Status, unresolvable
 from podium.framework.verdicts import Outcome

@@ -14,9 +14,9 @@ from podium.cluster.cluster import Cluster
 from podium.cluster.pod_class import PodClass
 from podium.cluster.pods import PodRecord
 from podium.cluster.view import View
-from podium.framework.class_cache import ClassCache
 from podium.framework.cycle_state import CycleState
 from podium.framework.errors import Calling, PluginError
+from podium.framework.kept.class_cache import ClassCache
 from podium.framework.plugin import (
     MAX_NODE_SCORE,
     ArrayScorePlugin,
@@ -29,7 +29,7 @@ from podium.framework.plugin import (
     ScorePlugin,
     is_own,
 )
-from podium.framework.profile import Profile
+from podium.framework.settings.profile import Profile
 from podium.framework.simple_form import scope_of, score_by_node
 
 AnyScorePlugin = ArrayScorePlugin | ScorePlugin

@@ -6,8 +6,8 @@ from typing import Protocol
 
 from podium.api.kinds import KEPT_KINDS, KINDS
 from podium.machines.actions import Action
-from podium.machines.deadlines import Deadline
 from podium.machines.observations import Observation
+from podium.machines.parts.deadlines import Deadline
 
 CUSTOM_KINDS = "*"
 _KNOWN_KINDS = frozenset(kind.name for kind in (*KINDS.values(), *KEPT_KINDS))

@@ -15,8 +15,8 @@ from podium.cluster.arrays import Bools, Int64s
 from podium.cluster.cluster import Cluster
 from podium.cluster.pods import PodRecord
 from podium.cluster.ranking import EqualPriorityOrder
-from podium.decide.fair_trials import FairTrials
-from podium.decide.preemption import (
+from podium.decide.preempting.fair_trials import FairTrials
+from podium.decide.preempting.preemption import (
     NOT_ELIGIBLE_TERMINATING,
     PreemptionOptions,
     PreemptionPlan,
@@ -25,12 +25,12 @@ from podium.decide.preemption import (
     plan_preemption,
     waits_for_victims,
 )
-from podium.decide.trials import Trials, VictimFilter
-from podium.framework.arguments import Arguments, read_arguments
+from podium.decide.preempting.trials import Trials, VictimFilter
 from podium.framework.cycle_state import CycleState
 from podium.framework.events import EventToRegister
 from podium.framework.handle import Handle
 from podium.framework.plugin import PluginContext, PostFilterResult
+from podium.framework.settings.arguments import Arguments, read_arguments
 from podium.framework.status import Code, Status, unschedulable
 from podium.framework.verdicts import Outcome
 
@@ -42,8 +42,8 @@ class DefaultPreemptionArgs(Arguments, frozen=True, kw_only=True):
     every node is examined, and where one is given the other has kube-scheduler's default. ``equalPriorityOrder``:
     whether pods of equal priority are spared by start time, as kube-scheduler does, or by QoS class first, as the
     preemption design has it. ``equalPriorityPreemption``: whether pods may take room from others of equal priority
-    where that is fair (see `podium.decide.fair_shares`). ``spareMirrorPods``: whether mirror pods are never victims;
-    kube-scheduler makes no difference, though deleting one frees nothing.
+    where that is fair (see `podium.decide.preempting.fair_shares`). ``spareMirrorPods``: whether mirror pods are never
+    victims; kube-scheduler makes no difference, though deleting one frees nothing.
     """
 
     min_candidate_nodes_percentage: Annotated[int, Meta(ge=0, le=100)] | None = None

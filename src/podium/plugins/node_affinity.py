@@ -21,11 +21,11 @@ from podium.cluster.node_selection import matching_rows, matching_term
 from podium.cluster.pod_class import PodClass
 from podium.cluster.pods import PodRecord
 from podium.cluster.view import View
-from podium.framework.arguments import read_arguments
 from podium.framework.cycle_state import CycleState
 from podium.framework.events import Action, ClusterEvent, EventToRegister, Resource
 from podium.framework.plugin import MAX_NODE_SCORE, PluginContext, PreFilterResult, Scope
 from podium.framework.scoring import default_normalize
+from podium.framework.settings.arguments import read_arguments
 from podium.framework.status import SKIP, SUCCESS, Status, unresolvable
 from podium.framework.verdicts import Verdicts
 

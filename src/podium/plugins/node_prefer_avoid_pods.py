@@ -19,8 +19,8 @@ from podium.cluster.arrays import Int64s
 from podium.cluster.nodes import NodeColumns
 from podium.cluster.pods import PodRecord
 from podium.cluster.view import View
-from podium.framework.cells import OneCell
 from podium.framework.cycle_state import CycleState
+from podium.framework.kept.cells import OneCell
 from podium.framework.plugin import MAX_NODE_SCORE, PluginContext, Scope
 from podium.framework.status import SKIP, SUCCESS, Status
 

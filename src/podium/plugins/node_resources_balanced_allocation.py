@@ -15,9 +15,9 @@ from podium.cluster.arrays import Int64s
 from podium.cluster.pod_class import PodClass
 from podium.cluster.pods import PodRecord
 from podium.cluster.view import View
-from podium.framework.arguments import read_arguments
 from podium.framework.cycle_state import CycleState
 from podium.framework.plugin import MAX_NODE_SCORE, PluginContext, Scope
+from podium.framework.settings.arguments import read_arguments
 from podium.framework.status import SKIP, SUCCESS, Status
 from podium.plugins.resource_scores import DEFAULT_RESOURCES, ResourceSpec, ResourceWatch, check_resources
 

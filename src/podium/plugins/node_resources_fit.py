@@ -11,16 +11,16 @@ import msgspec
 import numpy as np
 
 from podium.api.node import Node
-from podium.api.requests import node_allocatable
+from podium.api.resource_requests import node_allocatable
 from podium.cluster.arrays import Bools, Int64s
 from podium.cluster.nodes import FIRST_RESOURCES
 from podium.cluster.pod_class import PodClass
 from podium.cluster.pods import PodRecord
 from podium.cluster.view import View
-from podium.framework.arguments import read_arguments
 from podium.framework.cycle_state import CycleState
 from podium.framework.events import Action, ClusterEvent, EventToRegister, Resource
 from podium.framework.plugin import PluginContext, Scope
+from podium.framework.settings.arguments import read_arguments
 from podium.framework.status import Code, Status
 from podium.framework.verdicts import Verdicts
 from podium.plugins.resource_scores import (

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from podium.framework.registry import Factory
+from podium.framework.settings.registry import Factory
 from podium.plugins.default_binder import DefaultBinder
 from podium.plugins.default_preemption import DefaultPreemption
 from podium.plugins.dynamic_resources.plugin import DynamicResources
 from podium.plugins.image_locality import ImageLocality
-from podium.plugins.inter_pod_affinity import InterPodAffinity
 from podium.plugins.node_affinity import NodeAffinity
 from podium.plugins.node_declared_features import NodeDeclaredFeatures
 from podium.plugins.node_name import NodeName
@@ -18,14 +17,15 @@ from podium.plugins.node_prefer_avoid_pods import NodePreferAvoidPods
 from podium.plugins.node_resources_balanced_allocation import NodeResourcesBalancedAllocation
 from podium.plugins.node_resources_fit import NodeResourcesFit
 from podium.plugins.node_unschedulable import NodeUnschedulable
-from podium.plugins.node_volume_limits import NodeVolumeLimits
-from podium.plugins.pod_topology_spread import PodTopologySpread
+from podium.plugins.pod_affinity.inter_pod_affinity import InterPodAffinity
 from podium.plugins.priority_sort import PrioritySort
 from podium.plugins.scheduling_gates import SchedulingGates
+from podium.plugins.spreading.pod_topology_spread import PodTopologySpread
 from podium.plugins.taint_toleration import TaintToleration
-from podium.plugins.volume_binding import VolumeBinding
-from podium.plugins.volume_restrictions import VolumeRestrictions
-from podium.plugins.volume_zone import VolumeZone
+from podium.plugins.volumes.binding import VolumeBinding
+from podium.plugins.volumes.limits import NodeVolumeLimits
+from podium.plugins.volumes.restrictions import VolumeRestrictions
+from podium.plugins.volumes.zone import VolumeZone
 
 IN_TREE: Mapping[str, Factory] = {
     "SchedulingGates": SchedulingGates,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from podium.api.errors import shown
 from podium.api.meta import Raw
-from podium.api.structure import findings
+from podium.api.schemas.structure import findings
 from podium.requests.request import Request
 from podium.store.errors import bad_request
 

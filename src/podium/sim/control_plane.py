@@ -18,14 +18,14 @@ from podium.machines.nodes.pod_garbage import PodGarbageCollector
 from podium.machines.nodes.taint_eviction import TaintEviction
 from podium.machines.observations import NodeHeard, NodeSilent, NodeStarted, NodeStopped, Observation
 from podium.machines.volumes.persistent_volumes import PersistentVolumes
-from podium.machines.workloads.cron_jobs import CronJobs
-from podium.machines.workloads.daemon_sets import DaemonSets
-from podium.machines.workloads.deployments import Deployments
-from podium.machines.workloads.jobs import Jobs
-from podium.machines.workloads.replica_sets import ReplicaSets
+from podium.machines.workloads.cron.cron_jobs import CronJobs
+from podium.machines.workloads.daemons.daemon_sets import DaemonSets
+from podium.machines.workloads.jobs.jobs import Jobs
 from podium.machines.workloads.resource_claims import ResourceClaims
-from podium.machines.workloads.stateful_sets import StatefulSets
-from podium.sim.scenario import Scenario
+from podium.machines.workloads.rolling.deployments import Deployments
+from podium.machines.workloads.rolling.replica_sets import ReplicaSets
+from podium.machines.workloads.stateful.stateful_sets import StatefulSets
+from podium.sim.scenario.scenario import Scenario
 
 News = list[tuple[Component, Observation]]
 """What components learn otherwise than from the API."""

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from podium.api.codec import Document, refuse_empty_pods
 from podium.api.errors import InputError
+from podium.api.input.codec import Document, refuse_empty_pods
 from podium.api.kinds import KIND_OF
 from podium.api.meta import Kubernetes
 from podium.api.present import as_running
 from podium.sim.annotations import check_end
-from podium.sim.scenario import Scenario
-from podium.sim.steps import Apply, check_played
+from podium.sim.scenario.scenario import Scenario
+from podium.sim.scenario.steps import Apply, check_played
 from podium.store.errors import StoreError
 from podium.store.store import Store
 from podium.store.stored import reread

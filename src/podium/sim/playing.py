@@ -20,7 +20,7 @@ from podium.machines.observations import ContainersExited
 from podium.sim.api_server import APIServer
 from podium.sim.control_plane import ControlPlane, News
 from podium.sim.history import History
-from podium.sim.steps import (
+from podium.sim.scenario.steps import (
     SCENARIO,
     Apply,
     Cordon,

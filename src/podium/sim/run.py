@@ -12,22 +12,22 @@ from typing import Any
 import msgspec
 
 from podium.api.basis import Caveat, basis_of
-from podium.api.codec import Document, Input, Reader
 from podium.api.errors import InputError
+from podium.api.input.codec import Document, Input, Reader
 from podium.api.present import start_time
 from podium.api.times import MAX_TIME_NS, parse_duration, parse_time
 from podium.driver.component import Component
-from podium.framework.configuration import Configuration, default_configuration
-from podium.framework.departures import departures
-from podium.framework.extenders import without_extenders
-from podium.framework.feature_gates import FeatureGates
+from podium.framework.settings.configuration import Configuration, default_configuration
+from podium.framework.settings.departures import departures
+from podium.framework.settings.extenders import without_extenders
+from podium.framework.settings.feature_gates import FeatureGates
 from podium.machines.autoscaling.autoscaler import Autoscaler
 from podium.machines.scheduling.scheduler import Scheduler
 from podium.sim.limits import Limits
-from podium.sim.result import Result, result_of
-from podium.sim.scenario import Scenario, split_documents
+from podium.sim.results.result import Result, result_of
+from podium.sim.scenario.scenario import Scenario, split_documents
+from podium.sim.scenario.steps import Apply
 from podium.sim.simulation import Settings, Simulation
-from podium.sim.steps import Apply
 
 Duration = str | int | float
 """Text such as "90s" or "1h30m", or seconds."""
@@ -74,12 +74,12 @@ def simulate(  # noqa: PLR0913 - each is an option that people set on its own
 ) -> Result:
     """Play what happens to a cluster in virtual time.
 
-    `objects` are an input or documents of `podium.api.codec`, or Kubernetes objects as dictionaries, with at most one
-    Scenario among them. The run starts at `start` (RFC 3339), or the newest time in the objects. It ends `until` after
-    the start, which overrides the scenario's, or when nothing is left to happen. A pod starts `start_delay` after it is
-    bound, and a binding takes `bind_delay`. To the scenario's autoscaler pods below `priority_cutoff` are nothing,
-    whatever the scenario says. The same arguments give the same result. Raises InputError for what is wrong with them,
-    and LimitError for a run that takes more than `limits` allow.
+    `objects` are an input or documents of `podium.api.input.codec`, or Kubernetes objects as dictionaries, with at most
+    one Scenario among them. The run starts at `start` (RFC 3339), or the newest time in the objects. It ends `until`
+    after the start, which overrides the scenario's, or when nothing is left to happen. A pod starts `start_delay` after
+    it is bound, and a binding takes `bind_delay`. To the scenario's autoscaler pods below `priority_cutoff` are
+    nothing, whatever the scenario says. The same arguments give the same result. Raises InputError for what is wrong
+    with them, and LimitError for a run that takes more than `limits` allow.
     """
     options = RunOptions(
         seed=seed,

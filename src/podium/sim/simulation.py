@@ -5,33 +5,33 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
-from podium.api.codec import Document
+from podium.api.input.codec import Document
 from podium.api.node import Node
 from podium.api.times import MAX_TIME_NS
 from podium.driver.component import Component
 from podium.driver.driver import Driver
 from podium.driver.transport import Asked
-from podium.framework.feature_gates import FeatureGates
+from podium.framework.settings.feature_gates import FeatureGates
 from podium.machines.actions import Action, Bind
-from podium.machines.agenda import Agenda
-from podium.machines.deadlines import earliest
 from podium.machines.kubelets.kubelet import KubeletSettings
 from podium.machines.machine import does_watch
 from podium.machines.observations import Changed, Observation, Problem
+from podium.machines.parts.agenda import Agenda
+from podium.machines.parts.deadlines import earliest
 from podium.requests.observations import observation_of
 from podium.sim.api_server import APIServer
 from podium.sim.control_plane import ControlPlane
-from podium.sim.disruption_counts import DisruptionCounts
-from podium.sim.faults import CARRIED_OUT, Faults
+from podium.sim.faulty.faults import CARRIED_OUT, Faults
+from podium.sim.faulty.informers import Informers
 from podium.sim.history import History
-from podium.sim.informers import Informers
 from podium.sim.initial import check_objects, create_objects
 from podium.sim.limits import Limits, Meter
 from podium.sim.playing import Player
-from podium.sim.scenario import Scenario
+from podium.sim.results.disruption_counts import DisruptionCounts
+from podium.sim.results.usage import Usage
+from podium.sim.scenario.scenario import Scenario
+from podium.sim.scenario.steps import Step
 from podium.sim.standstill import Standstill
-from podium.sim.steps import Step
-from podium.sim.usage import Usage
 from podium.store.log.watch_event import WatchEvent
 from podium.store.store import Store
 

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 from podium.api.kinds import KEPT_KINDS, KINDS, Kind, group_of
 from podium.api.meta import Raw
-from podium.api.schema_registry import SchemaRegistry
+from podium.api.schemas.schema_registry import SchemaRegistry
 from podium.store.api_resource import APIResource
 from podium.store.errors import unknown_kind
 

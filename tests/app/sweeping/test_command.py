@@ -9,7 +9,7 @@ from click.testing import CliRunner, Result
 from distributed import LocalCluster
 
 import podium
-from podium.app.command import podium as command
+from podium.app.console.command import podium as command
 from podium.app.sweeping.settings import FILENAME
 
 EXAMPLES = Path(__file__).parents[3] / "examples"

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from podium.api.codec import decode
+from podium.api.input.codec import decode
 from podium.api.node import Node
 from podium.api.resource_claims import ResourceClaim
 from podium.cluster.cluster import Cluster

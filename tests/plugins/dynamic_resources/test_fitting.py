@@ -8,11 +8,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from podium.api.codec import decode
+from podium.api.input.codec import decode
 from podium.api.node import Node
 from podium.api.resource_claims import ResourceClaim
-from podium.app.explain import Explainer
-from podium.app.explanation import Explanation
+from podium.app.explaining.explainer import Explainer
+from podium.app.explaining.explanation import Explanation
 from podium.cluster.cluster import Cluster
 from podium.plugins.dynamic_resources import fitting
 from podium.plugins.dynamic_resources.allocator import allocate

@@ -9,7 +9,7 @@ import pytest
 from podium.cluster.cluster import Cluster
 from podium.machines.actions import Action, Bind
 from podium.machines.observations import Problem
-from podium.machines.scheduling.binding_cycles import BindingCycles
+from podium.machines.scheduling.binding.cycles import BindingCycles
 from podium.machines.scheduling.room import Room
 from tests.builders import node, pod
 from tests.machines.driving import NO_ANSWER, REFUSED, Driver, all_of, on, the

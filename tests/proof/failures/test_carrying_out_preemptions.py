@@ -9,15 +9,15 @@ import pytest
 
 from podium.api.pod import Pod
 from podium.cluster.nominations import Nominations
-from podium.framework.configuration import default_configuration
 from podium.framework.plugin import PermitResult
+from podium.framework.settings.configuration import default_configuration
 from podium.framework.status import Code, Status
 from podium.machines.actions import Action, Bind, DeleteObject, ReportStatus, ReportUnschedulable
 from podium.machines.scheduling.futile_preemptions import FutilePreemptions
 from podium.machines.scheduling.pod_reports import PodReports
 from podium.machines.scheduling.preemptions import Ended, Preemptions
-from podium.machines.scheduling.queue import SchedulingQueue
-from podium.machines.scheduling.queued_pod import Place
+from podium.machines.scheduling.queue.queue import SchedulingQueue
+from podium.machines.scheduling.queue.queued_pod import Place
 from podium.machines.scheduling.room import Room
 from podium.machines.scheduling.scheduler import Scheduler
 from tests.builders import node, pod

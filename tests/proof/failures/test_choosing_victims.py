@@ -9,16 +9,16 @@ import pytest
 from msgspec.structs import replace as with_fields
 
 from podium.api.meta import Kubernetes
-from podium.app.explain import explain_decision
+from podium.app.explaining.explainer import explain_decision
 from podium.cluster.budgets import Budgets
 from podium.cluster.pods import PodRecord
 from podium.cluster.view import NodeView
 from podium.cluster.worlds import Worlds
-from podium.decide import trial_table, trials
-from podium.decide.preemption import PreemptionPlan
-from podium.decide.trial_table import TrialTable
-from podium.decide.trials import Trials
-from podium.decide.victims import Victims
+from podium.decide.preempting import trial_table, trials
+from podium.decide.preempting.preemption import PreemptionPlan
+from podium.decide.preempting.trial_table import TrialTable
+from podium.decide.preempting.trials import Trials
+from podium.decide.preempting.victims import Victims
 from podium.framework.cycle_state import CycleState
 from podium.framework.status import SUCCESS, Status, unschedulable
 from podium.framework.verdicts import Outcome

@@ -12,10 +12,10 @@ from podium.cluster.pods import PodRecord
 from podium.framework.status import unschedulable
 from podium.machines.actions import Action, Bind, Nominate
 from podium.machines.scheduling import room
-from podium.machines.scheduling.pods_shown import PodsShown
-from podium.machines.scheduling.queued_pod import Place, QueuedPod
+from podium.machines.scheduling.queue.queued_pod import Place, QueuedPod
 from podium.machines.scheduling.room import Room
 from podium.machines.scheduling.scheduler import Scheduler
+from podium.machines.scheduling.shown.pods import PodsShown
 from podium.plugins import default_preemption
 from tests.builders import node, pod
 from tests.machines.driving import Driver, all_of, clearing, deletions, nominated, terminating, the

@@ -10,11 +10,11 @@ from podium.cluster.pods import PodRecord
 from podium.framework.plugin import PermitResult
 from podium.framework.status import Code, Status
 from podium.machines.actions import Bind
-from podium.machines.scheduling.pods_shown import PodsShown
-from podium.machines.scheduling.queue import SchedulingQueue
-from podium.machines.scheduling.queue_in_flight import InFlight
-from podium.machines.scheduling.queue_unschedulable import UnschedulablePods
-from podium.machines.scheduling.queued_pod import Place, QueuedPod, QueueSettings
+from podium.machines.scheduling.queue.in_flight import InFlight
+from podium.machines.scheduling.queue.queue import SchedulingQueue
+from podium.machines.scheduling.queue.queued_pod import Place, QueuedPod, QueueSettings
+from podium.machines.scheduling.queue.unschedulable import UnschedulablePods
+from podium.machines.scheduling.shown.pods import PodsShown
 from tests.builders import node, pod
 from tests.machines.driving import SECOND, Driver, all_of, terminating, with_plugins
 from tests.machines.preempting import HIGH, LOW, N1, preempting

@@ -13,7 +13,7 @@ from podium.api.names import label_key_problem, label_name_problem, subdomain_pr
 from podium.api.pod import PodSpec
 from podium.api.policy import PREEMPTION_POLICIES
 from podium.api.quantity import format_quantity, milli_value
-from podium.api.requests import container_requests
+from podium.api.resource_requests import container_requests
 from podium.api.resources import CPU, is_pod_level
 from podium.api.validation.affinity import check_affinity
 from podium.api.validation.amounts import amount, check_overhead, check_requirements, pod_resource_problem

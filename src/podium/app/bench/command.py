@@ -18,10 +18,10 @@ from podium.app.bench.comparison import ratios_to
 from podium.app.bench.measurement import Measurement, Run, read_run, run_of
 from podium.app.bench.table import in_text
 from podium.app.bench.workloads import FULL, USUAL, WORKLOADS, Wanted, measure
-from podium.app.command import Command
-from podium.app.options import feature_gates_option, output_option
-from podium.app.output import in_json, show
-from podium.framework.feature_gates import FeatureGates
+from podium.app.console.command import Command
+from podium.app.console.options import feature_gates_option, output_option
+from podium.app.console.output import in_json, show
+from podium.framework.settings.feature_gates import FeatureGates
 
 _EPILOG = """
 \b

@@ -13,8 +13,8 @@ from random import Random
 
 from podium.api.meta import Raw
 from podium.machines.kubelets.pod_annotations import DURATION
-from podium.sim.openb import GPU_MILLI, GPU_MODEL, PRIORITIES
-from podium.sim.trace import Trace
+from podium.sim.traces.openb import GPU_MILLI, GPU_MODEL, PRIORITIES
+from podium.sim.traces.trace import Trace
 
 # Share of the nodes; cores, GiB of memory, GPUs and their model.
 _FLEETS = (

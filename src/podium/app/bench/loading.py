@@ -15,7 +15,7 @@ from podium.app.bench.dump import QUESTIONS, question, write_dump
 from podium.app.bench.measurement import Measurement, Stopwatch, collector_paused, peak_memory_mib, percentiles_us, rate
 from podium.app.bench.operations import operations
 from podium.app.library import load
-from podium.framework.feature_gates import FeatureGates
+from podium.framework.settings.feature_gates import FeatureGates
 
 _COUNTED_NODES, _COUNTED_PODS = 5, 100
 

@@ -18,8 +18,8 @@ from podium.app.bench.clusters import BUILDERS, Workload
 from podium.app.bench.driver import BenchDriver
 from podium.app.bench.measurement import Measurement, Stopwatch, collector_paused, peak_memory_mib, percentiles_us, rate
 from podium.app.bench.operations import operations
-from podium.app.explain import Explainer
-from podium.framework.feature_gates import FeatureGates
+from podium.app.explaining.explainer import Explainer
+from podium.framework.settings.feature_gates import FeatureGates
 from podium.machines.observations import Changed, Gone
 from podium.machines.scheduling.scheduler import Scheduler
 

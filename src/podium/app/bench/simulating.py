@@ -6,15 +6,15 @@ from dataclasses import dataclass, replace
 
 import msgspec
 
-from podium.api.codec import Document, Input, Reader, read_input
+from podium.api.input.codec import Document, Input, Reader, read_input
 from podium.api.node import Node
 from podium.app.bench.gpu_trace import make_trace
 from podium.app.bench.measurement import Measurement, Stopwatch, collector_paused, peak_memory_mib, rate
 from podium.app.bench.operations import operations
-from podium.app.output import in_json
-from podium.framework.configuration import API_VERSION, KIND, Configuration, read_configuration
-from podium.framework.feature_gates import FeatureGates
-from podium.sim.result import Result, result_of
+from podium.app.console.output import in_json
+from podium.framework.settings.configuration import API_VERSION, KIND, Configuration, read_configuration
+from podium.framework.settings.feature_gates import FeatureGates
+from podium.sim.results.result import Result, result_of
 from podium.sim.run import RunOptions, rests_on, simulation_of
 
 SCORES = {

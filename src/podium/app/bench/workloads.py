@@ -11,7 +11,7 @@ from podium.app.bench.loading import measure_loading, measure_questions
 from podium.app.bench.measurement import Measurement
 from podium.app.bench.scheduling import measure_explaining, measure_scheduling
 from podium.app.bench.simulating import Story, measure_score, measure_simulation
-from podium.framework.feature_gates import FeatureGates
+from podium.framework.settings.feature_gates import FeatureGates
 
 
 @dataclass(frozen=True, slots=True)

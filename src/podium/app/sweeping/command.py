@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 import click
 
 from podium.api.errors import PodiumError
-from podium.app.command import Command
-from podium.app.options import (
+from podium.app.console.command import Command
+from podium.app.console.options import (
     Duration,
     Time,
     config_option,
@@ -24,12 +24,12 @@ from podium.app.options import (
 from podium.app.sweeping.tables import BINARY
 
 if TYPE_CHECKING:
-    from podium.api.codec import Input
+    from podium.api.input.codec import Input
     from podium.api.warnings import Validation
     from podium.app.sweeping.engines import Engine
     from podium.app.sweeping.settings import Combination
     from podium.app.sweeping.sweep import Outcome, Played, Run, Sweep, Variant
-    from podium.framework.feature_gates import FeatureGates
+    from podium.framework.settings.feature_gates import FeatureGates
     from podium.sim.run import RunOptions
 
 _FORMS = ("text", "json", "yaml", "csv", *BINARY)
@@ -136,7 +136,7 @@ def _sweep(
     seeds: range,
 ) -> Sweep:
     """What is to be played, with everything read and checked. Raises PodiumError."""
-    from podium.app.reading import read_shown
+    from podium.app.console.reading import read_shown
     from podium.app.sweeping.settings import FILENAME, combinations, read_variations
     from podium.app.sweeping.sweep import Sweep
 
@@ -161,7 +161,7 @@ def _variant(
 ) -> Variant:
     from podium.app.sweeping.settings import options_of
     from podium.app.sweeping.sweep import Variant
-    from podium.sim.scenario import split_documents
+    from podium.sim.scenario.scenario import split_documents
 
     _, scenario = split_documents(inputs[place].documents)
     names = [scheduler.name for scheduler in scenario.schedulers]
@@ -169,7 +169,7 @@ def _variant(
 
 
 def _play(sweep: Sweep, engine: Engine) -> list[Played]:
-    from podium.app.progress import ProgressBar
+    from podium.app.console.progress import ProgressBar
     from podium.app.sweeping.sweep import in_order
 
     runs = len(sweep.runs)
@@ -205,7 +205,7 @@ def _show(played: list[Played], form: str, target: str | None) -> None:
 
 
 def _text(played: list[Played], form: str) -> str:
-    from podium.app.output import in_json, in_yaml, new_page
+    from podium.app.console.output import in_json, in_yaml, new_page
     from podium.app.sweeping.sweep import caveats_of
     from podium.app.sweeping.tables import in_csv, rows_of
     from podium.app.sweeping.text import write_sweep

@@ -13,8 +13,8 @@ import msgspec
 
 from podium.api.errors import InputError, PodiumError
 from podium.api.times import parse_duration
-from podium.framework.configuration import API_VERSION, KIND, Configuration, load_document, read_configuration
-from podium.framework.feature_gates import read_feature_gates
+from podium.framework.settings.configuration import API_VERSION, KIND, Configuration, load_document, read_configuration
+from podium.framework.settings.feature_gates import read_feature_gates
 from podium.sim.run import RunOptions
 
 Combination = Mapping[str, str]

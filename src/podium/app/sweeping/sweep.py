@@ -7,11 +7,11 @@ from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 from podium.api.basis import Caveat
-from podium.api.codec import Input
 from podium.api.errors import PodiumError
+from podium.api.input.codec import Input
 from podium.app.sweeping.settings import Combination
 from podium.sim.run import RunOptions, autoscalers_of, play, schedulers_of
-from podium.sim.scenario import split_documents
+from podium.sim.scenario.scenario import split_documents
 
 
 class Run(NamedTuple):

@@ -6,8 +6,8 @@ from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 from podium.api.times import format_duration
-from podium.app.basis_text import write_basis
-from podium.app.page import Cell, Page, Part, counted, shortened
+from podium.app.console.basis_text import write_basis
+from podium.app.console.page import Cell, Page, Part, counted, shortened
 from podium.app.sweeping.settings import Combination
 from podium.app.sweeping.sweep import Played, caveats_of
 

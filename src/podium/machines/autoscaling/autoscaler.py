@@ -12,8 +12,9 @@ from podium.api.meta import Kubernetes
 from podium.api.node import Node
 from podium.api.times import format_time, parse_time
 from podium.cluster.pods import PodRecord
-from podium.decide.node_groups import NodeGroup
-from podium.decide.scale_down import (
+from podium.decide.preempting.scratch import Scratch
+from podium.decide.scaling.node_groups import NodeGroup
+from podium.decide.scaling.scale_down import (
     Residents,
     ScaleDownOptions,
     ScaleDownPlan,
@@ -23,19 +24,18 @@ from podium.decide.scale_down import (
     residents,
     why_kept,
 )
-from podium.decide.scale_up import Expandable, ScaleUpPlan, add_daemons, plan_scale_up, settle_pending
-from podium.decide.scratch import Scratch
-from podium.framework.configuration import Configuration, default_configuration
-from podium.framework.profile_builder import build_profiles
-from podium.framework.registry import Registry
+from podium.decide.scaling.scale_up import Expandable, ScaleUpPlan, add_daemons, plan_scale_up, settle_pending
 from podium.framework.runner import Runner
+from podium.framework.settings.configuration import Configuration, default_configuration
+from podium.framework.settings.profile_builder import build_profiles
+from podium.framework.settings.registry import Registry
 from podium.machines.actions import Action
 from podium.machines.autoscaling.cluster_picture import ClusterPicture
 from podium.machines.autoscaling.node_removals import NodeRemovals, RemovalSettings
 from podium.machines.autoscaling.node_start_ups import NodeStartUps
 from podium.machines.autoscaling.scale_up_reports import ScaleUpReports
-from podium.machines.deadlines import Deadline, soonest
 from podium.machines.observations import Answered, Changed, Gone, Observation, Tick
+from podium.machines.parts.deadlines import Deadline, soonest
 from podium.machines.placement_kinds import PLACEMENT_KINDS
 from podium.plugins.registry import IN_TREE
 

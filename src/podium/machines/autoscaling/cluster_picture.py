@@ -21,9 +21,9 @@ from podium.cluster.storage import StorageObject
 from podium.decide.drain import DAEMON_SET
 from podium.decide.eviction_budgets import EvictionBudgets
 from podium.decide.local_storage import has_local_storage
-from podium.decide.node_groups import GROUP_LABEL, is_starting, removal_taint, started
-from podium.decide.scale_down import SAFE_TO_EVICT, SCALE_DOWN_DISABLED
-from podium.machines.scheduling.node_changes import node_changes
+from podium.decide.scaling.node_groups import GROUP_LABEL, is_starting, removal_taint, started
+from podium.decide.scaling.scale_down import SAFE_TO_EVICT, SCALE_DOWN_DISABLED
+from podium.machines.scheduling.shown.node_changes import node_changes
 
 
 @dataclass(frozen=True, slots=True)

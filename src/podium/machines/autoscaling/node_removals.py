@@ -13,14 +13,14 @@ from dataclasses import dataclass
 
 from podium.api.meta import Raw
 from podium.cluster.pods import PodRecord
-from podium.decide.node_groups import REMOVAL_TAINT, removal_taint
-from podium.decide.scale_down import Residents
+from podium.decide.scaling.node_groups import REMOVAL_TAINT, removal_taint
+from podium.decide.scaling.scale_down import Residents
 from podium.machines.actions import Action, DeleteObject, Evict, PatchObject
 from podium.machines.autoscaling.cluster_picture import ClusterPicture, GroupNode
-from podium.machines.deadlines import Deadline
 from podium.machines.disruption.evictions import STUCK_AFTER, Evictions, EvictionSettings
 from podium.machines.observations import Answered
-from podium.machines.work_queue import WorkQueue
+from podium.machines.parts.deadlines import Deadline
+from podium.machines.parts.work_queue import WorkQueue
 
 _SECOND = 10**9
 _RETRY_NS = 10 * _SECOND

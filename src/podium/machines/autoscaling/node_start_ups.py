@@ -11,15 +11,15 @@ from collections.abc import Iterable, Mapping
 
 from podium.api.meta import Raw
 from podium.api.times import parse_time
-from podium.decide.node_groups import STARTING, STARTUP_TAINT, NodeGroup
+from podium.decide.scaling.node_groups import STARTING, STARTUP_TAINT, NodeGroup
 from podium.machines.actions import Action, CreateObject, PatchObject
 from podium.machines.answers import Answer
 from podium.machines.autoscaling.cluster_picture import ClusterPicture, GroupNode
-from podium.machines.backoff import Backoff
-from podium.machines.deadlines import Deadline
 from podium.machines.disruption.evictions import STUCK_AFTER
 from podium.machines.observations import Answered
-from podium.machines.work_queue import WorkQueue
+from podium.machines.parts.backoff import Backoff
+from podium.machines.parts.deadlines import Deadline
+from podium.machines.parts.work_queue import WorkQueue
 
 _SECOND = 10**9
 _FIRST_PAUSE_NS = 300 * _SECOND

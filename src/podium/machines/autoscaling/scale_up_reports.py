@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from podium.cluster.pods import PodRecord
-from podium.decide.scale_up import Option, ScaleUpPlan
+from podium.decide.scaling.scale_up import Option, ScaleUpPlan
 from podium.machines.actions import Record
 
 

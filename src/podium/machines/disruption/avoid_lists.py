@@ -16,9 +16,9 @@ from podium.api.node import Node
 from podium.api.pod import Pod
 from podium.api.workloads import DaemonSet, Deployment, Job, ReplicaSet, ReplicationController, StatefulSet
 from podium.machines.actions import Action, PatchObject
-from podium.machines.deadlines import Deadline, Deadlines, earliest, soonest
 from podium.machines.observations import Answered, Changed, Gone, Observation, Tick
-from podium.machines.work_queue import WorkQueue
+from podium.machines.parts.deadlines import Deadline, Deadlines, earliest, soonest
+from podium.machines.parts.work_queue import WorkQueue
 
 _CAUSE = "avoid-list-controller"
 _DEFAULT_EXPIRE_AFTER_NS = DisruptionPolicy().spec.avoid_lists.expire_after_ns

@@ -15,10 +15,10 @@ from podium.api.pod import PodSpec
 from podium.api.policy import PodDisruptionBudget, PriorityClass
 from podium.api.selectors import compile_label_selector
 from podium.machines.actions import Action, CreateObject, DeleteObject, PatchObject
-from podium.machines.deadlines import Deadline
 from podium.machines.disruption.protection import DEFAULT_BUDGET, Keeper, KeptPods, Protection, WorkloadKey
 from podium.machines.observations import Answered, Changed, Gone, Observation, Tick
-from podium.machines.work_queue import WorkQueue
+from podium.machines.parts.deadlines import Deadline
+from podium.machines.parts.work_queue import WorkQueue
 from podium.store.admission.priority_classes import SYSTEM_CLASSES, default_class
 
 _CAUSE = "default-budget-controller"

@@ -12,14 +12,14 @@ from podium.api.meta import Kubernetes, Raw
 from podium.api.pod import Pod
 from podium.api.policy import PodDisruptionBudget
 from podium.machines.actions import Action, ReplaceStatus
-from podium.machines.deadlines import Deadline, Deadlines, earliest, soonest
 from podium.machines.disruption.budget import Budget
 from podium.machines.disruption.coverage import Coverage
 from podium.machines.disruption.scales import Scales
 from podium.machines.disruption.stale_disruptions import StaleDisruptions
 from podium.machines.machine import CUSTOM_KINDS
 from podium.machines.observations import Answered, Changed, Gone, Observation, Tick
-from podium.machines.work_queue import WorkQueue
+from podium.machines.parts.deadlines import Deadline, Deadlines, earliest, soonest
+from podium.machines.parts.work_queue import WorkQueue
 
 _CAUSE = "disruption-controller"
 

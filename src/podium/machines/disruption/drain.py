@@ -17,9 +17,9 @@ from podium.api.workloads import DaemonSet
 from podium.decide.drain import DrainOptions, DrainPlan, Fate, PodFate, PodOnNode, plan_drain
 from podium.decide.local_storage import has_empty_dir
 from podium.machines.actions import Action, PatchObject
-from podium.machines.deadlines import NEVER, Deadline, earliest
 from podium.machines.disruption.evictions import STUCK_AFTER, Evictions, EvictionSettings
 from podium.machines.observations import Answered, Changed, Gone, Observation, Tick
+from podium.machines.parts.deadlines import NEVER, Deadline, earliest
 
 _DRAIN = "drain"
 _SECOND = 10**9

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 from podium.machines.actions import Action, DeleteObject, Evict
 from podium.machines.answers import Answer
-from podium.machines.backoff import Backoff
 from podium.machines.observations import Answered
+from podium.machines.parts.backoff import Backoff
 
 _SECOND = 10**9
 _FIRST_BACKOFF_NS = _SECOND

@@ -11,9 +11,9 @@ from podium.api.meta import Raw
 from podium.api.pod import Pod
 from podium.api.times import parse_time
 from podium.machines.actions import Action, ReplaceStatus
-from podium.machines.deadlines import Deadline, Deadlines, soonest
 from podium.machines.observations import Answered
-from podium.machines.work_queue import WorkQueue
+from podium.machines.parts.deadlines import Deadline, Deadlines, soonest
+from podium.machines.parts.work_queue import WorkQueue
 from podium.store.conditions import with_condition
 
 STALE_AFTER_NS = 120 * 10**9

@@ -12,7 +12,6 @@ from podium.api.node import Node
 from podium.api.pod import Pod
 from podium.decide.pressure import EvictionOrder
 from podium.machines.actions import Action, DeleteObject, ReportStatus
-from podium.machines.deadlines import Deadline, soonest
 from podium.machines.kubelets import kubelet_reports as reports
 from podium.machines.kubelets.node_kubelet import NodeKubelet
 from podium.machines.kubelets.node_memory import NodeMemory
@@ -26,8 +25,9 @@ from podium.machines.observations import (
     Observation,
     Tick,
 )
-from podium.machines.settling_deadlines import SettlingDeadlines
-from podium.machines.work_queue import WorkQueue
+from podium.machines.parts.deadlines import Deadline, soonest
+from podium.machines.parts.settling_deadlines import SettlingDeadlines
+from podium.machines.parts.work_queue import WorkQueue
 
 _SECOND = 10**9
 # How long after a write failed it is sent again: 1 s, doubled up to the kubelets' period of synchronization.

@@ -15,13 +15,13 @@ from podium.api.pod import Pod, PodCondition
 from podium.decide.kubelet_admission import Refusal
 from podium.decide.pressure import EvictionOrder
 from podium.machines.actions import Action, DeleteObject, ReportStatus
-from podium.machines.deadlines import AT_ONCE, NEVER, Deadline, soonest
 from podium.machines.kubelets import kubelet_reports as reports
 from podium.machines.kubelets.eviction_manager import EvictionManager
 from podium.machines.kubelets.node_memory import NodeMemory
 from podium.machines.kubelets.node_runs import NodeRuns
 from podium.machines.kubelets.pod_run import PodRun
 from podium.machines.kubelets.pod_workers import PodWorkers
+from podium.machines.parts.deadlines import AT_ONCE, NEVER, Deadline, soonest
 
 
 @dataclass(slots=True)

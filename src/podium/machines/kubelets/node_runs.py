@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from podium.api.node import Node
 from podium.api.node_health import DISK_PRESSURE, MEMORY_PRESSURE, PID_PRESSURE, condition_status
-from podium.api.requests import node_allocatable
+from podium.api.resource_requests import node_allocatable
 from podium.api.resources import MEMORY
 from podium.decide.critical_pods import Holder, is_critical, make_room
 from podium.decide.kubelet_admission import Refusal, pressure_refusal, refusals

@@ -8,7 +8,6 @@ from podium.api.meta import Raw
 from podium.api.pod import Pod
 from podium.decide.kubelet_admission import Holding
 from podium.machines.actions import DeleteObject, ReportStatus
-from podium.machines.deadlines import earliest
 from podium.machines.kubelets.crash_backoff import CrashBackOff
 from podium.machines.kubelets.pod_annotations import (
     CRASH_AFTER,
@@ -19,6 +18,7 @@ from podium.machines.kubelets.pod_annotations import (
     never_terminates,
     termination_ns,
 )
+from podium.machines.parts.deadlines import earliest
 
 _SECOND = 10**9
 

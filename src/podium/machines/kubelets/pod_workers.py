@@ -8,13 +8,13 @@ from __future__ import annotations
 from podium.api.node_health import NODE_NOT_READY
 from podium.api.times import parse_time
 from podium.machines.actions import Action, DeleteObject, ReportStatus
-from podium.machines.deadlines import Deadline
 from podium.machines.kubelets import kubelet_reports as reports
 from podium.machines.kubelets.container_statuses import CRASHED, LOST, read_restarts, terminated
 from podium.machines.kubelets.node_runs import NodeRuns
 from podium.machines.kubelets.pod_annotations import CRASH_AFTER
 from podium.machines.kubelets.pod_run import PodRun
-from podium.machines.settling_deadlines import SettlingDeadlines
+from podium.machines.parts.deadlines import Deadline
+from podium.machines.parts.settling_deadlines import SettlingDeadlines
 
 
 class PodWorkers:

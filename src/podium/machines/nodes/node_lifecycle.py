@@ -13,12 +13,12 @@ from podium.api.node import Node
 from podium.api.node_health import NODE_NOT_READY, is_ready, unknown_conditions
 from podium.api.pod import Pod
 from podium.machines.actions import Action, PatchObject
-from podium.machines.deadlines import Deadline, Deadlines, soonest
 from podium.machines.nodes.bound_pods import BoundPod, BoundPods
 from podium.machines.nodes.node_taints import EVICTING, TaintName, changed_taints, present_taints, wanted_taints
 from podium.machines.nodes.zone_disruption import ZoneDisruption
 from podium.machines.observations import Answered, Changed, Gone, NodeHeard, NodeSilent, Observation, Tick
-from podium.machines.work_queue import WorkQueue
+from podium.machines.parts.deadlines import Deadline, Deadlines, soonest
+from podium.machines.parts.work_queue import WorkQueue
 from podium.store.conditions import with_condition
 
 _NAME = "node-lifecycle-controller"

@@ -10,12 +10,12 @@ from podium.api.node import Node
 from podium.api.node_health import is_ready
 from podium.api.pod import Pod, PodCondition
 from podium.machines.actions import Action, DeleteObject, ReportStatus
-from podium.machines.deadlines import Deadline, Deadlines, soonest
 from podium.machines.nodes.bound_pods import BoundPods
 from podium.machines.nodes.node_taints import OUT_OF_SERVICE
 from podium.machines.nodes.pod_deletions import PodDeletions
 from podium.machines.observations import Answered, Changed, Gone, Observation, Tick
-from podium.machines.work_queue import WorkQueue
+from podium.machines.parts.deadlines import Deadline, Deadlines, soonest
+from podium.machines.parts.work_queue import WorkQueue
 
 _NAME = "pod-garbage-collector"
 _ORPHAN = PodCondition(

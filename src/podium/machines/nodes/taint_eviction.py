@@ -14,11 +14,11 @@ from podium.api.times import parse_time
 from podium.cluster.taints import tolerates
 from podium.decide.critical_pods import is_static
 from podium.machines.actions import Action, DeleteObject, ReportStatus
-from podium.machines.deadlines import Deadline, Deadlines, soonest
 from podium.machines.nodes.bound_pods import BoundPods
 from podium.machines.nodes.pod_deletions import PodDeletions
 from podium.machines.observations import Answered, Changed, Gone, Observation, Tick
-from podium.machines.work_queue import WorkQueue
+from podium.machines.parts.deadlines import Deadline, Deadlines, soonest
+from podium.machines.parts.work_queue import WorkQueue
 
 _NAME = "taint-eviction-controller"
 _REASON = "DeletionByTaintManager"

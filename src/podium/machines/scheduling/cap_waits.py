@@ -14,7 +14,7 @@ from podium.api.disruption_policy import DisruptionPolicy
 from podium.cluster.cluster import Cluster
 from podium.cluster.pods import PodRecord
 from podium.decide.cap import put_off_by
-from podium.machines.deadlines import Deadlines
+from podium.machines.parts.deadlines import Deadlines
 
 
 class CapWaits:

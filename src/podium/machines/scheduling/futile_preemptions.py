@@ -19,8 +19,8 @@ from podium.cluster.pods import PodRecord
 from podium.decide.fitting import fits_without
 from podium.framework.runner import Runner
 from podium.machines.actions import Record
-from podium.machines.deadlines import Deadlines
-from podium.machines.scheduling.queued_pod import SECOND_NS
+from podium.machines.parts.deadlines import Deadlines
+from podium.machines.scheduling.queue.queued_pod import SECOND_NS
 
 _FIRST_WAIT_NS = 60 * SECOND_NS
 _LONGEST_WAIT_NS = 3_600 * SECOND_NS

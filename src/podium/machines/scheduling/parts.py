@@ -8,23 +8,23 @@ from typing import Any
 from podium.cluster.cluster import Cluster
 from podium.cluster.feed import Feed
 from podium.cluster.pods import PodRecord
-from podium.framework.configuration import Configuration
 from podium.framework.errors import Calling, PluginError
-from podium.framework.feature_gates import FeatureGates
-from podium.framework.profile_builder import build_profiles
 from podium.framework.registrations import registrations
-from podium.framework.registry import Registry
 from podium.framework.runner import Runner
+from podium.framework.settings.configuration import Configuration
+from podium.framework.settings.feature_gates import FeatureGates
+from podium.framework.settings.profile_builder import build_profiles
+from podium.framework.settings.registry import Registry
 from podium.framework.status import SUCCESS, Status, unresolvable
 from podium.framework.waiting_pods import WaitingPods
-from podium.machines.scheduling.binding_cycles import BindingCycles
+from podium.machines.scheduling.binding.cycles import BindingCycles
 from podium.machines.scheduling.cap_waits import CapWaits
 from podium.machines.scheduling.futile_preemptions import FutilePreemptions
 from podium.machines.scheduling.known_failures import KnownFailures
 from podium.machines.scheduling.pod_reports import PodReports
 from podium.machines.scheduling.preemptions import Preemptions
-from podium.machines.scheduling.queue import SchedulingQueue
-from podium.machines.scheduling.queued_pod import QueueSettings
+from podium.machines.scheduling.queue.queue import SchedulingQueue
+from podium.machines.scheduling.queue.queued_pod import QueueSettings
 from podium.machines.scheduling.room import Room
 from podium.plugins.registry import IN_TREE
 

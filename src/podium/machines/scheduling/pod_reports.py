@@ -5,9 +5,9 @@ from __future__ import annotations
 from podium.cluster.pods import PodRecord
 from podium.machines.actions import Action, Nominate, ReportUnschedulable
 from podium.machines.answers import Answer
-from podium.machines.deadlines import Deadlines
 from podium.machines.observations import Answered, Problem
-from podium.machines.scheduling.queued_pod import SECOND_NS
+from podium.machines.parts.deadlines import Deadlines
+from podium.machines.scheduling.queue.queued_pod import SECOND_NS
 
 # How long after a write failed it is sent again.
 RETRY_NS = SECOND_NS

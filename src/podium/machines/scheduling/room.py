@@ -8,13 +8,13 @@ from dataclasses import replace
 from podium.cluster.cluster import Cluster
 from podium.cluster.pods import PodRecord
 from podium.decide.nominations import lower_nominations, unfit_nominations
-from podium.framework.configuration import NominationClearing
 from podium.framework.events import Action as Change
 from podium.framework.events import ClusterEvent, Resource
 from podium.framework.runner import Runner
+from podium.framework.settings.configuration import NominationClearing
 from podium.machines.actions import Action, Nominate
 from podium.machines.scheduling.pod_reports import PodReports
-from podium.machines.scheduling.queue import SchedulingQueue
+from podium.machines.scheduling.queue.queue import SchedulingQueue
 
 ASSIGNED_POD_DELETE = "AssignedPodDelete"
 

@@ -13,12 +13,12 @@ from podium.api.pod import Pod
 from podium.api.storage import PersistentVolume, PersistentVolumeClaim
 from podium.cluster.pods import PodRecord
 from podium.decide.placement import Placement, place
-from podium.decide.post_filter import ask_post_filters
-from podium.framework.configuration import Configuration, default_configuration
+from podium.decide.preempting.post_filter import ask_post_filters
 from podium.framework.errors import PluginError
-from podium.framework.feature_gates import FeatureGates
 from podium.framework.plugin import PostFilterResult
 from podium.framework.runner import Runner
+from podium.framework.settings.configuration import Configuration, default_configuration
+from podium.framework.settings.feature_gates import FeatureGates
 from podium.framework.status import Code, Status, unschedulable
 from podium.machines.actions import (
     Action,
@@ -32,18 +32,18 @@ from podium.machines.actions import (
     ReportUnschedulable,
     ReserveClaim,
 )
-from podium.machines.deadlines import AT_ONCE, Deadline, earliest
 from podium.machines.observations import Answered, Changed, Gone, Observation, Problem, Tick
+from podium.machines.parts.deadlines import AT_ONCE, Deadline, earliest
 from podium.machines.placement_kinds import PLACEMENT_KINDS
-from podium.machines.scheduling.binding_cycle import FailedBinding
+from podium.machines.scheduling.binding.cycle import FailedBinding
 from podium.machines.scheduling.fit_error import fit_error, rejecting_plugins
 from podium.machines.scheduling.known_failures import KnownFailure
-from podium.machines.scheduling.objects_shown import ObjectsShown
 from podium.machines.scheduling.parts import Parts
-from podium.machines.scheduling.pods_shown import PodsShown
 from podium.machines.scheduling.preemptions import Ended
-from podium.machines.scheduling.queued_pod import Place, QueuedPod
+from podium.machines.scheduling.queue.queued_pod import Place, QueuedPod
 from podium.machines.scheduling.room import ASSIGNED_POD_DELETE
+from podium.machines.scheduling.shown.objects import ObjectsShown
+from podium.machines.scheduling.shown.pods import PodsShown
 
 
 class Scheduler:

@@ -15,11 +15,11 @@ from podium.api.meta import Raw
 from podium.api.storage import PersistentVolume, PersistentVolumeClaim
 from podium.api.volume_annotations import BIND_COMPLETED, BOUND_BY_CONTROLLER, SELECTED_NODE
 from podium.machines.actions import Action, CreateObject, PatchObject
-from podium.machines.deadlines import Deadline
 from podium.machines.observations import Answered, Changed, Gone, Observation, Tick
+from podium.machines.parts.deadlines import Deadline
+from podium.machines.parts.work_queue import WorkQueue
 from podium.machines.volumes.provisioning import Provisioners
-from podium.machines.work_queue import WorkQueue
-from podium.plugins.pod_claims import claim_class
+from podium.plugins.volumes.pod_claims import claim_class
 
 _NAME = "persistentvolume-controller"
 _CLAIM, _VOLUME = "PersistentVolumeClaim", "PersistentVolume"

@@ -14,7 +14,7 @@ from podium.api.meta import Kubernetes, Raw
 from podium.api.node import CSINode, Node
 from podium.api.storage import PersistentVolumeClaim, StorageClass
 from podium.api.volume_annotations import NO_PROVISIONER, PROVISIONED_BY
-from podium.plugins.pod_claims import claim_class
+from podium.plugins.volumes.pod_claims import claim_class
 
 
 class Provisioners:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from podium.api.quantity import parse_quantity
 from podium.api.quota import ResourceQuota
-from podium.machines.backoff import Backoff
 from podium.machines.observations import Answered
+from podium.machines.parts.backoff import Backoff
 
 _SECOND = 10**9
 _FIRST_NS = _SECOND

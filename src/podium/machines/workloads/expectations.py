@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Generic, TypeVar
 
-from podium.machines.deadlines import NEVER, Deadline
+from podium.machines.parts.deadlines import NEVER, Deadline
 
 Owner = TypeVar("Owner")
 

@@ -9,9 +9,9 @@ from podium.api.meta import Raw
 from podium.api.pod import Pod, PodResourceClaim
 from podium.api.resource_claims import DELETE_PROTECTION, POD_CLAIM_NAME, ResourceClaim, ResourceClaimTemplate
 from podium.machines.actions import Action, CreateObject, DeleteObject, PatchObject
-from podium.machines.deadlines import Deadline
 from podium.machines.observations import Answered, Changed, Gone, Observation, Tick
-from podium.machines.work_queue import WorkQueue
+from podium.machines.parts.deadlines import Deadline
+from podium.machines.parts.work_queue import WorkQueue
 
 _NAME = "resource-claim-controller"
 # How long a pod is waited for that a claim names: kinds may overtake one another on their way.

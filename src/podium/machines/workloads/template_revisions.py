@@ -16,7 +16,7 @@ from podium.api.pod import Pod
 from podium.api.workloads import ControllerRevision, DaemonSet, PodTemplate, StatefulSet
 from podium.machines.actions import Action, DeleteObject, PatchObject
 from podium.machines.workloads.owned_objects import ObjectSighting, OwnedObjects
-from podium.machines.workloads.template_hash import template_hash
+from podium.machines.workloads.rolling.template_hash import template_hash
 from podium.machines.workloads.workload import Workload
 from podium.machines.workloads.workload_controller import WorkloadController
 

@@ -11,9 +11,9 @@ from podium.api.policy import PriorityClass
 from podium.api.quota import ResourceQuota
 from podium.machines.actions import Action, CreateObject, DeleteObject, PatchObject, ReplaceStatus
 from podium.machines.answers import Answer
-from podium.machines.deadlines import Deadline, Deadlines, soonest
 from podium.machines.observations import Answered, Changed, Gone, Observation, Tick
-from podium.machines.work_queue import WorkQueue
+from podium.machines.parts.deadlines import Deadline, Deadlines, soonest
+from podium.machines.parts.work_queue import WorkQueue
 from podium.machines.workloads.creation_waits import CreationWaits
 from podium.machines.workloads.expectations import Expectations
 from podium.machines.workloads.failed_creations import FailedCreations

@@ -22,14 +22,14 @@ from podium.cluster.arrays import Int64s
 from podium.cluster.cluster import Cluster
 from podium.cluster.pods import PodRecord
 from podium.cluster.view import View
-from podium.framework.arguments import Arguments, read_arguments
-from podium.framework.cells import OneCell
 from podium.framework.claims import ClaimRelease, DeviceReservation
 from podium.framework.cycle_state import CycleState
 from podium.framework.events import Action, ClusterEvent, EventToRegister, Resource
 from podium.framework.handle import Handle
+from podium.framework.kept.cells import OneCell
 from podium.framework.plugin import PermitResult, PluginContext, PostFilterResult, Scope
 from podium.framework.scoring import default_normalize
+from podium.framework.settings.arguments import Arguments, read_arguments
 from podium.framework.status import SKIP, SUCCESS, Code, Status, unresolvable, unschedulable
 from podium.framework.verdicts import Outcome, Verdicts
 from podium.plugins.dynamic_resources.binding_conditions import failure, is_ready

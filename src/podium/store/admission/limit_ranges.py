@@ -10,7 +10,7 @@ from podium.api.limit_range import LimitRange, LimitRangeItem
 from podium.api.meta import Raw
 from podium.api.pod import Container, PodSpec, ResourceList, ResourceRequirements
 from podium.api.quantity import milli_value
-from podium.api.requests import container_requests, pod_level_requests, requests_of
+from podium.api.resource_requests import container_requests, pod_level_requests, requests_of
 from podium.api.resources import CPU, is_pod_level
 from podium.store.api_resource import APIResource
 from podium.store.errors import forbidden

@@ -15,8 +15,8 @@ from podium.api.meta import Raw
 from podium.api.pod import PodSpec
 from podium.api.policy import POLICY_ANNOTATION, PriorityClass
 from podium.api.runtime_class import RuntimeClass
-from podium.api.schema import defaults_of
-from podium.api.suggestion import suggestion
+from podium.api.schemas.schema import defaults_of
+from podium.api.schemas.suggestion import suggestion
 from podium.store.admission.default_tolerations import with_defaults, with_kept_defaults
 from podium.store.admission.label_keys import merge_label_keys
 from podium.store.admission.limit_ranges import check_pod_limits, with_default_resources

@@ -13,9 +13,9 @@ from podium.api.pod import Container, Pod, PodSpec, ResourceRequirements
 from podium.api.qos import qos_class
 from podium.api.quantity import milli_value, whole_value
 from podium.api.quota import PRIORITY_CLASS, ResourceQuota, ScopeRequirement
-from podium.api.requests import pod_requests
 from podium.api.requirement import Requirement
 from podium.api.resize import effective_spec
+from podium.api.resource_requests import pod_requests
 from podium.api.resources import CPU, EPHEMERAL_STORAGE, MEMORY, is_bytes, is_extended, is_huge_pages
 from podium.store.stored import Stored
 

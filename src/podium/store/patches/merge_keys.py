@@ -1,7 +1,8 @@
 """How strategic merge patch treats the lists of each kind: which are merged, and by which key.
 
-That stands in the schemas of the kinds (`podium.api.schema`), as the patchStrategy and patchMergeKey tags of k8s.io/api
-have it. A list without a mark there is replaced as a whole: tolerations, taints, and the terms of affinities.
+That stands in the schemas of the kinds (`podium.api.schemas.schema`), as the patchStrategy and patchMergeKey tags of
+k8s.io/api have it. A list without a mark there is replaced as a whole: tolerations, taints, and the terms of
+affinities.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cache
 
-from podium.api.schema import ListOf, Object, fields_of, is_type
+from podium.api.schemas.schema import ListOf, Object, fields_of, is_type
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

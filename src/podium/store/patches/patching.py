@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any, Literal
 
 from podium.api.errors import shown
+from podium.api.input.yaml import MAX_DEPTH
 from podium.api.meta import Raw
-from podium.api.yaml import MAX_DEPTH
 from podium.store.api_resource import APIResource
 from podium.store.errors import StoreError, bad_request
 from podium.store.patches.json_patch import json_patch

@@ -1,6 +1,6 @@
 """Fields that stay as they were when the object was created (the ValidateUpdate functions of pkg/apis).
 
-Which they are stands in the schemas of the kinds (`podium.api.schema`), but for those with rules of their own.
+Which they are stands in the schemas of the kinds (`podium.api.schemas.schema`), but for those with rules of their own.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from typing import Any
 
 from podium.api.meta import Raw
 from podium.api.policy import PriorityClass
-from podium.api.schema import immutable_paths
+from podium.api.schemas.schema import immutable_paths
 from podium.store.errors import invalid
 from podium.store.stored import Stored
 from podium.store.verbs.pod_update import check_pod_update

@@ -12,7 +12,7 @@ import msgspec
 from podium.api.errors import InputError
 from podium.api.meta import Raw
 from podium.api.pod import PodSpec
-from podium.api.validate_pod import check_pod_spec
+from podium.api.soundness.pod import check_pod_spec
 
 _CACHE = 1_024
 _ENCODER = msgspec.msgpack.Encoder()

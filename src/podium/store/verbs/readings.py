@@ -11,8 +11,8 @@ from podium.api.errors import InputError
 from podium.api.meta import Kubernetes, Raw
 from podium.api.pod import Pod, PodSpec
 from podium.api.reading import read
-from podium.api.validate import check_metadata, validate
-from podium.api.validate_pod import check_pod_status
+from podium.api.soundness.objects import check_metadata, validate
+from podium.api.soundness.pod import check_pod_status
 from podium.api.validation.finding import Finding
 from podium.api.validation.objects import find_problems
 from podium.store.api_resource import APIResource

@@ -1,0 +1,1 @@
+"""Files, folders and dumps, and the objects in them."""

@@ -1,0 +1,331 @@
+"""From files to objects: YAML and JSON documents, lists flattened, each object read and validated."""
+
+from __future__ import annotations
+
+import codecs
+import gc
+import re
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import msgspec
+
+from podium.api.errors import InputError, shown
+from podium.api.input import json, yaml
+from podium.api.input.documents import Document, Encoded, Input, refuse_empty_pods, without_repeats
+from podium.api.input.dumped_pods import DumpedPods
+from podium.api.input.exact_json import UncertainError
+from podium.api.input.exact_json import decode as decode_json
+from podium.api.input.files import FileName, read_bytes, shown_name, size_of
+from podium.api.input.folders import files_of
+from podium.api.input.generated_names import generated_names
+from podium.api.input.helm import HELM_ADVICE, looks_like_template
+from podium.api.input.json_list import JSONList, json_list
+from podium.api.meta import Kubernetes, Raw
+from podium.api.objects import ReadObject, label_of, metadata_of, read_object
+from podium.api.warnings import InputWarning, Validation
+
+__all__ = [
+    "Document",
+    "Input",
+    "Progress",
+    "Reader",
+    "decode",
+    "load_files",
+    "load_text",
+    "read_input",
+    "refuse_empty_pods",
+]
+
+_ONLY_DOCUMENT = 1
+_TOLD_EVERY = 256
+_LOOKS_LIKE_JSON = re.compile(r"\s*[{\[]")
+
+
+Progress = Callable[[float], None]
+"""Is told the share of the files that has been read, from 0 to 1."""
+
+
+def read_input(
+    paths: Sequence[FileName], validation: Validation | None = None, progress: Progress | None = None
+) -> Input:
+    """The objects of the files, in order, and what there is to say about them.
+
+    "-" is standard input; a directory gives the files in it and in its folders (`podium.api.input.folders`).
+    `validation` says what is an error, and what a warning (`podium.api.objects.read_object`). Raises InputError for a
+    file that cannot be read, for anything wrong in one, and for an object that is given twice.
+    """
+    with Reader(validation) as reader:
+        reader.read_all(paths, progress)
+        return reader.input()
+
+
+def load_files(paths: Sequence[FileName], validation: Validation | None = None) -> list[Document]:
+    """The objects of the files alone; see `read_input`."""
+    return read_input(paths, validation).documents
+
+
+def load_text(text: str | bytes, source: str, validation: Validation | None = None) -> list[Document]:
+    """The objects of a text: JSON or YAML. Raises as `read_input` does."""
+    with Reader(validation) as reader:
+        reader.read_text(text, source)
+        return reader.input().documents
+
+
+def decode(raw: dict[str, Any], source: str = "", document: int | None = None) -> Kubernetes | None:
+    """The typed reading of one object, validated; None for kinds that Podium does not read.
+
+    `raw` holds no nulls, as documents are given. Without a namespace, an object of a kind that needs one is in
+    `default`. Raises InputError, with `source` and `document` as its place.
+    """
+    try:
+        return read_object(raw).object
+    except InputError as error:
+        raise error.located(source=source, document=document, object=label_of(raw)) from None
+
+
+@dataclass
+class Reader:
+    """Reads one input, text by text. Used in a `with`, which keeps the cyclic garbage collector out of the way."""
+
+    validation: Validation | None = None
+    _documents: list[Document] = field(default_factory=list)
+    _left_out: list[InputWarning] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self._name = generated_names()
+        self._pods = DumpedPods()
+        self._pause = _collector_paused()
+
+    def __enter__(self) -> Reader:
+        self._pause.__enter__()
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self._pause.__exit__(None, None, None)
+
+    def read_files(self, path: FileName) -> None:
+        """Read a file, or those of a directory. Raises InputError."""
+        self.read_all([path])
+
+    def read_all(self, paths: Iterable[FileName], progress: Progress | None = None) -> None:
+        """Read files, and those of directories. Raises InputError."""
+        files: list[FileName] = []
+        failure: InputError | None = None
+        for path in paths:
+            try:
+                found, left_out = files_of(path)
+            except InputError as error:
+                # What is wrong in files before it is told first.
+                failure = error
+                break
+            files += found
+            self._left_out.extend(left_out)
+        sizes = [size_of(file) for file in files]
+        for place, file in enumerate(files):
+            part = None if progress is None else _part_of(progress, sizes, place)
+            self.read_text(read_bytes(file), shown_name(file), part)
+        if failure is not None:
+            raise failure
+
+    def read_text(self, text: str | bytes, source: str, progress: Progress | None = None) -> None:
+        """Read the objects of a text. Raises InputError."""
+        told = progress or _untold
+        try:
+            found = _listed_in(text)
+            documents = None if found is None else self._listed(found, source, told)
+            if documents is None:
+                documents = self._read_whole(text, source, told)
+        except InputError as error:
+            if _is_template(text):
+                error.problem = f"{error.problem}; {HELM_ADVICE}"
+            raise error.located(source=source) from None
+        self._documents.extend(documents)
+
+    def add(self, document: Document) -> None:
+        """Take in an object that was read already."""
+        self._documents.append(document)
+
+    def input(self) -> Input:
+        """All that was read. Raises InputError for an object that was given twice."""
+        return Input(without_repeats(self._documents), tuple(self._left_out))
+
+    def _read_whole(self, text: str | bytes, source: str, progress: Progress) -> list[Document]:
+        """The objects of a text that is held in memory as plain values first."""
+        roots = _roots(_text(text), progress)
+        return [one for index, root in roots for one in self._document(_objects(root, ""), source, index)]
+
+    def _listed(self, found: JSONList, source: str, progress: Progress) -> list[Document] | None:
+        """The objects of a List, read one by one; None where that takes the text around them.
+
+        Raises InputError for what is wrong with an object.
+        """
+        common = _common(found.envelope)
+        if common is None:
+            return None
+        documents: list[Document] = []
+        place = 0
+        try:
+            for place, item in enumerate(found.items):
+                documents.extend(self._list_item(item, common, source, place))
+                if place % _TOLD_EVERY == 0:
+                    progress(place / len(found.items))
+        except UncertainError:
+            return None
+        except InputError:
+            # Before something wrong with an object is told what is wrong with the text, wherever that is.
+            if not all(map(_is_certain, found.items[place:])):
+                return None
+            raise
+        return documents
+
+    def _list_item(self, item: msgspec.Raw, common: Raw, source: str, place: int) -> Iterator[Document]:
+        """The object that an item is, or those of the List that it is. Raises UncertainError."""
+        encoded = Encoded(item, common)
+        pod = self._pods.read(item, common)
+        if pod is not None:
+            yield Document(source, _ONLY_DOCUMENT, encoded, pod, (), self.validation)
+            return
+        value = decode_json(item)
+        if not isinstance(value, dict) or not metadata_of(value).get("name"):
+            # Where names are made they are counted, so that nothing may be read again.
+            raise UncertainError
+        raw = {**common, **value}
+        for one in self._document(_objects(raw, f".items[{place}]"), source, _ONLY_DOCUMENT):
+            yield replace(one, written=encoded) if one.written is raw else one
+
+    def _document(self, found: Iterable[tuple[Raw, str]], source: str, index: int) -> Iterator[Document]:
+        """The objects of a document, which come with their paths in it."""
+        try:
+            for raw, path in found:
+                read = self._item(raw, path)
+                warnings = tuple(
+                    one.located(source=source, document=index, object=label_of(read.raw)) for one in read.warnings
+                )
+                yield Document(source, index, read.raw, read.object, warnings, self.validation)
+        except InputError as error:
+            raise error.located(document=index) from None
+
+    def _item(self, raw: Raw, path: str) -> ReadObject:
+        """The object; the errors of one without a name give the whole path in the document instead."""
+        try:
+            return read_object(self._named(raw), self.validation)
+        except InputError as error:
+            if not metadata_of(raw).get("name"):
+                error.path = path + error.path
+            raise error.located(object=label_of(raw)) from None
+
+    def _named(self, raw: Raw) -> Raw:
+        """The object with the name that the API server would make of its `generateName`."""
+        metadata = metadata_of(raw)
+        prefix = metadata.get("generateName")
+        if metadata.get("name") or not isinstance(prefix, str) or not prefix:
+            return raw
+        return {**raw, "metadata": {**metadata, "name": self._name(prefix)}}
+
+
+@contextmanager
+def _collector_paused() -> Iterator[None]:
+    """Without the cyclic garbage collector, which finds nothing in a load and triples its time."""
+    was_enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_enabled:
+            gc.enable()
+
+
+def _untold(_share: float) -> None:
+    """Nobody wants to know."""
+
+
+def _part_of(progress: Progress, sizes: Sequence[int], place: int) -> Progress:
+    """The progress within one of the files, told as progress with all of them."""
+    before, total = sum(sizes[:place]), max(sum(sizes), 1)
+    return lambda share: progress((before + share * sizes[place]) / total)
+
+
+def _roots(content: str, progress: Progress) -> Iterable[tuple[int, Any]]:
+    """What the documents hold, each with its number; a text in brackets that is not JSON may be YAML in flow style."""
+    if not _LOOKS_LIKE_JSON.match(content):
+        return yaml.parse_documents(content, progress)
+    try:
+        return list(json.parse_documents(content))
+    except json.NotJSONError as error:
+        try:
+            return list(yaml.parse_documents(content))
+        except InputError:
+            raise error from None
+
+
+def _text(content: str | bytes) -> str:
+    """The content as text that is neither empty nor binary."""
+    if isinstance(content, str):
+        try:
+            content = content.encode()
+        except UnicodeEncodeError:
+            raise InputError("has half a surrogate pair, which is no character") from None
+    if content.startswith((b"\xff\xfe", b"\xfe\xff")):
+        raise InputError("is encoded as UTF-16; save it as UTF-8")
+    if (position := content.find(b"\0")) >= 0:
+        raise InputError(f"has a NUL character at byte {position}; is it a binary file?")
+    try:
+        text = content.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise InputError(f"is not UTF-8: byte {error.start} does not fit; save it as UTF-8") from None
+    if not text or text.isspace():
+        raise InputError("is empty")
+    return text
+
+
+def _objects(root: Any, path: str) -> Iterator[tuple[dict[str, Any], str]]:
+    """The objects that a document holds, each with its path in it: itself, or the items of a list."""
+    if not isinstance(root, dict):
+        raise InputError(f"an object with apiVersion and kind is expected, not {shown(root)}", path=path)
+    common = _common(root)
+    if common is None:
+        kind = root.get("kind")
+        if isinstance(kind, str) and kind.lower() == "list":
+            raise InputError(f"there is no kind {shown(kind)}; write List", path=f"{path}.kind")
+        yield root, path
+        return
+    items = root.get("items", [])
+    if not isinstance(items, list):
+        raise InputError(f"{shown(items)} is not a list", path=f"{path}.items")
+    for index, item in enumerate(items):
+        yield from _objects({**common, **item} if isinstance(item, dict) else item, f"{path}.items[{index}]")
+
+
+def _common(root: Raw) -> Raw | None:
+    """What a List says of each of its items, such as their kind in a PodList; None for what is no List."""
+    kind = root.get("kind")
+    if not isinstance(kind, str) or not kind.endswith("List") or not ("items" in root or kind == "List"):
+        return None
+    return {} if kind == "List" else {"apiVersion": root.get("apiVersion", ""), "kind": kind[:-4]}
+
+
+def _listed_in(text: str | bytes) -> JSONList | None:
+    try:
+        content = text.encode() if isinstance(text, str) else text
+    except UnicodeEncodeError:
+        return None
+    return json_list(content.removeprefix(codecs.BOM_UTF8))
+
+
+def _is_certain(text: msgspec.Raw) -> bool:
+    try:
+        decode_json(text)
+    except UncertainError:
+        return False
+    return True
+
+
+def _is_template(text: str | bytes) -> bool:
+    """Whether a text that could not be read is a template; one that is no text at all is none."""
+    try:
+        return looks_like_template(_text(text))
+    except InputError:
+        return False

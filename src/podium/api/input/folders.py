@@ -1,0 +1,135 @@
+"""Which files of a directory are read: all of its manifests, those in its folders too.
+
+Left out, with a word: what a link points to outside of the directory, links to folders, Helm charts, and what
+kustomize would change. Hidden files and folders are left out without one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from podium.api.errors import InputError
+from podium.api.input import yaml
+from podium.api.input.files import FileName, read_bytes, shown_name
+from podium.api.warnings import InputWarning
+
+_SUFFIXES = (".json", ".yaml", ".yml")
+_PACKED = ".gz"
+_CHART = "Chart.yaml"
+_KUSTOMIZATIONS = ("kustomization.yaml", "kustomization.yml", "Kustomization")
+# What a kustomization may say without any object of the files being another one afterwards.
+_GATHERS = frozenset(
+    (
+        "apiVersion",
+        "configMapGenerator",
+        "generatorOptions",
+        "kind",
+        "metadata",
+        "openapi",
+        "resources",
+        "secretGenerator",
+        "sortOptions",
+    )
+)
+
+
+def files_of(name: FileName) -> tuple[list[FileName], list[InputWarning]]:
+    """The file itself; for a directory, its manifests, and what is left out.
+
+    Manifests end in .yaml, .yml or .json, with .gz behind it or not. Files of a folder come sorted by name, before
+    those of the folders in it. Raises InputError for a directory that leaves nothing to read.
+    """
+    if name == "-" or not Path(name).is_dir():
+        return [name], []
+    root = Path(name)
+    left_out: list[InputWarning] = []
+    files: list[FileName] = list(_files(root, root.resolve(), left_out))
+    if not files:
+        reasons = "; ".join(f"{one.source}: {one.message}" for one in left_out[:3])
+        problem = f"nothing in the directory can be read: {reasons}" if reasons else _NO_FILE
+        raise InputError(problem, source=shown_name(name))
+    return files, left_out
+
+
+_NO_FILE = "the directory has no .yaml, .yml or .json file, packed with gzip or not"
+
+
+def _files(folder: Path, root: Path, left_out: list[InputWarning]) -> Iterator[Path]:
+    entries = _entries(folder, left_out)
+    names = [one.name for one in entries]
+    if _CHART in names:
+        command = f"helm template {shown_name(folder)} > objects.yaml"
+        left_out.append(_left_out(folder, f"is a Helm chart; run `{command}`, and give the file that it makes"))
+        return
+    kustomization = next((one for one in entries if one.name in _KUSTOMIZATIONS), None)
+    if kustomization is not None:
+        command = f"kubectl kustomize {shown_name(folder)} > objects.yaml"
+        advice = f"run `{command}`, and give the file that it makes"
+        if not _only_gathers(kustomization, root):
+            left_out.append(_left_out(folder, f"is changed by its {kustomization.name}; {advice}"))
+            return
+        left_out.append(_left_out(kustomization, f"is left out, and the files beside it are read; else {advice}"))
+    for entry in entries:
+        if entry != kustomization and _is_manifest(entry) and _stays_within(entry, root, left_out):
+            yield entry
+    for entry in entries:
+        if entry.is_dir() and not entry.is_symlink():
+            yield from _files(entry, root, left_out)
+
+
+def _entries(folder: Path, left_out: list[InputWarning]) -> list[Path]:
+    """What is in a folder and is not hidden, by name."""
+    try:
+        return sorted(one for one in folder.iterdir() if not one.name.startswith("."))
+    except OSError as error:
+        left_out.append(_left_out(folder, f"cannot be read: {error.strerror or error}"))
+        return []
+
+
+def _is_manifest(entry: Path) -> bool:
+    name = entry.name.removesuffix(_PACKED)
+    return name.endswith(_SUFFIXES) and (entry.is_file() or entry.is_symlink())
+
+
+def _stays_within(entry: Path, root: Path, left_out: list[InputWarning]) -> bool:
+    """Whether the file lies in the directory itself, wherever a link to it stands."""
+    if not entry.is_symlink():
+        return True
+    try:
+        target = entry.resolve(strict=True)
+        is_within = target.is_relative_to(root) and target.is_file()
+    except (OSError, RuntimeError):
+        is_within = False
+    if not is_within:
+        left_out.append(_left_out(entry, "is a link to something else than a file in the directory, and is left out"))
+    return is_within
+
+
+def _only_gathers(kustomization: Path, root: Path) -> bool:
+    """Whether kustomize makes of the folder just what stands in its files."""
+    if kustomization.is_symlink() and not kustomization.resolve().is_relative_to(root):
+        return False
+    try:
+        documents = [document for _, document in yaml.parse_documents(read_bytes(kustomization).decode())]
+    except (InputError, UnicodeDecodeError):
+        return False
+    return all(isinstance(one, dict) and _gathers(one, kustomization.parent) for one in documents)
+
+
+def _gathers(document: dict[str, Any], folder: Path) -> bool:
+    resources = document.get("resources", [])
+    are_files = isinstance(resources, list) and all(
+        isinstance(one, str) and _is_file_of(folder, one) for one in resources
+    )
+    return are_files and _GATHERS.issuperset(document)
+
+
+def _is_file_of(folder: Path, resource: str) -> bool:
+    name = resource.removeprefix("./")
+    return "/" not in name and (folder / name).is_file()
+
+
+def _left_out(path: Path, message: str) -> InputWarning:
+    return InputWarning(message, "left-out", source=shown_name(path))

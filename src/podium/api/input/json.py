@@ -1,0 +1,165 @@
+"""JSON documents as plain dictionaries, lists, text and numbers.
+
+Python's reader takes NaN, turns 1e999 into infinity and keeps the last of two equal keys; here they are
+refused.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from collections.abc import Iterator
+from typing import Any
+
+from podium.api.errors import InputError, field_path, shown
+from podium.api.input.yaml import MAX_DEPTH
+
+_WHITE_SPACE = re.compile(r"[ \t\r\n]*")
+_SURROGATE = re.compile(r"\\u[dD][89a-fA-F]")
+
+
+class NotJSONError(InputError):
+    """The text breaks the syntax of JSON, so that it may be something else: YAML in flow style begins alike."""
+
+
+class _RefusedError(Exception):
+    """Something that this module refuses is in the document; where it is, a second reading finds out."""
+
+
+class _Refused:
+    """Stands, in the second reading, for a value that is refused."""
+
+    def __init__(self, problem: str) -> None:
+        self.problem = problem
+
+
+class _Entries(list[tuple[str, Any]]):
+    """The entries of an object as they were written, in the second reading."""
+
+
+def parse_documents(text: str) -> Iterator[tuple[int, Any]]:
+    """Each of the documents that follow one another, with its 1-based number; null entries are left out.
+
+    Raises InputError with the document's number, and either the line and the column or the field's path;
+    NotJSONError for broken syntax.
+    """
+    has_surrogates = _SURROGATE.search(text) is not None
+    number, position = 1, _skip_space(text, 0)
+    while position < len(text):
+        value, end = _parse(text, position, number, has_surrogates)
+        yield number, value
+        number, position = number + 1, _skip_space(text, end)
+
+
+def _skip_space(text: str, position: int) -> int:
+    match = _WHITE_SPACE.match(text, position)
+    return match.end() if match else position
+
+
+def _parse(text: str, position: int, number: int, has_surrogates: bool) -> tuple[Any, int]:
+    try:
+        return _read(text, position, number, has_surrogates)
+    except json.JSONDecodeError as error:
+        problem = f"line {error.lineno}, column {error.colno}: not valid JSON: {error.msg}"
+        raise NotJSONError(problem, document=number) from None
+    except RecursionError:
+        raise _too_deep(number) from None
+    except ValueError:
+        # Python reads no integer of more than 4,300 digits, since that takes time quadratic in their number.
+        raise InputError("a number has thousands of digits", document=number) from None
+
+
+def _read(text: str, position: int, number: int, has_surrogates: bool) -> tuple[Any, int]:
+    try:
+        value, end = _READER.raw_decode(text, position)
+        _check_nesting(value)
+        if has_surrogates and not _is_unicode(json.dumps(value, ensure_ascii=False)):
+            raise _RefusedError
+    except _RefusedError:
+        # What was refused may stand before a place where the syntax breaks, which this reading then finds.
+        path, problem = _refused(_SECOND_READER.raw_decode(text, position)[0])
+        raise InputError(problem, document=number, path=path) from None
+    return value, end
+
+
+def _check_nesting(value: Any) -> None:
+    """Raises RecursionError for a value nested too deep."""
+    level = [value]
+    for _ in range(MAX_DEPTH + 1):
+        collections = [one for one in level if type(one) is dict or type(one) is list]
+        if not collections:
+            return
+        level = []
+        for one in collections:
+            level.extend(one.values() if type(one) is dict else one)
+    raise RecursionError
+
+
+def _too_deep(number: int) -> InputError:
+    return InputError(f"nested too deep; at most {MAX_DEPTH} levels are taken", document=number)
+
+
+def _is_unicode(text: str) -> bool:
+    """Whether the text can be written as UTF-8: half a surrogate pair cannot."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
+def _object(entries: list[tuple[str, Any]]) -> dict[str, Any]:
+    read = dict(entries)
+    if len(read) != len(entries):
+        raise _RefusedError
+    if None in read.values():
+        return {key: value for key, value in read.items() if value is not None}
+    return read
+
+
+def _float(text: str) -> float:
+    number = float(text)
+    if math.isinf(number):
+        raise _RefusedError
+    return number
+
+
+def _constant(_text: str) -> float:
+    raise _RefusedError
+
+
+def _float_or_refused(text: str) -> float | _Refused:
+    number = float(text)
+    return _Refused(f"{shown(text)} is too large for a number") if math.isinf(number) else number
+
+
+_READER = json.JSONDecoder(object_pairs_hook=_object, parse_float=_float, parse_constant=_constant)
+_SECOND_READER = json.JSONDecoder(
+    object_pairs_hook=_Entries,
+    parse_float=_float_or_refused,
+    parse_constant=lambda text: _Refused(f"{text} is not a number that objects can hold"),
+)
+
+
+def _refused(root: Any) -> tuple[str, str]:
+    """The path of the first thing refused in a value of the second reading, and the problem with it."""
+    waiting: list[tuple[str, Any]] = [("", root)]
+    while waiting:
+        path, value = waiting.pop()
+        if isinstance(value, _Refused):
+            return path, value.problem
+        if isinstance(value, str) and not _is_unicode(value):
+            return path, f"{shown(value)} has half a surrogate pair, which is no character"
+        if isinstance(value, _Entries):
+            seen: set[str] = set()
+            for key, _ in value:
+                if key in seen:
+                    return field_path(path, key), "is given twice"
+                seen.add(key)
+                if not _is_unicode(key):
+                    return path, f"the key {shown(key)} has half a surrogate pair, which is no character"
+            waiting.extend((field_path(path, key), entry) for key, entry in reversed(value))
+        elif isinstance(value, list):
+            waiting.extend((f"{path}[{index}]", item) for index, item in reversed(list(enumerate(value))))
+    raise AssertionError("the second reading found nothing to refuse")

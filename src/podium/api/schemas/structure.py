@@ -1,0 +1,163 @@
+"""Whether an object's wire form is what its schema says: no field that there is not, and in each what belongs there.
+
+The typed reading looks at what Podium needs; this looks at everything, since machines read and hand on the wire form
+too. A wrong value is an error for kube-apiserver in any case, a field that there is not only where validation is
+strict.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from functools import cache
+from typing import Annotated, Any
+
+import msgspec
+
+from podium.api.errors import field_path, shown
+from podium.api.kinds import KINDS, group_of
+from podium.api.meta import Int32, Int64, Raw
+from podium.api.quantity import PLAIN_QUANTITY, parse_quantity
+from podium.api.schemas.schema import Field, Leaf, ListOf, MapOf, Object, Type, fields_of, schema_of
+from podium.api.schemas.suggestion import likely
+from podium.api.times import PLAIN_TIME, parse_time
+
+_PYTHON_TYPES: dict[str, Any] = {
+    "any": Any,
+    "bool": bool,
+    "float": float,
+    "int": Int32,
+    "long": Int64,
+    "quantity": Annotated[str, msgspec.Meta(pattern=PLAIN_QUANTITY)] | Int64,
+    "share": int | str,
+    "str": str,
+    "time": Annotated[str, msgspec.Meta(pattern=PLAIN_TIME)],
+}
+# The groups whose versions give one field several types.
+_RESHAPED = ("resource.k8s.io",)
+# The types that most values of are seen to be right at a glance, and what reads all of them.
+_PARSERS: dict[str, Callable[[Any], int]] = {"quantity": parse_quantity, "time": parse_time}
+_WORDS = {
+    "bool": "true or false",
+    "float": "a number",
+    "int": "a whole number of 32 bits",
+    "long": "a whole number of 64 bits",
+    "quantity": 'an amount such as 2 or "500m"',
+    "share": "a whole number or text",
+    "str": "text",
+    "time": "a time such as 2026-01-31T09:30:00Z",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """What is wrong at a path; `is_unknown` where the field itself is one that there is not."""
+
+    path: str
+    message: str
+    is_unknown: bool
+
+
+def findings(raw: Raw) -> list[Finding]:
+    """All that is not as the schema of the object's kind says, in the order of the object; nothing for other kinds.
+
+    An object of another version than the schema's may have other fields; what it has of these is of the same types.
+    """
+    version, kind = raw["apiVersion"], raw["kind"]
+    group = group_of(version)
+    schema = schema_of(group, kind)
+    is_other = schema is not None and version != KINDS[group, kind].api_version
+    if schema is None or (is_other and group in _RESHAPED) or fits(raw, schema):
+        return []
+    return [one for one in _wrong(raw, schema, "") if not (is_other and one.is_unknown)]
+
+
+def fits(value: Any, type_: Type) -> bool:
+    """Whether the value is certainly right; this costs little, and most are."""
+    return _converts(value, _python_type(type_))
+
+
+def fits_with_nulls(value: Any, type_: Type) -> bool:
+    """Whether the value would certainly be right without the entries of objects that are null."""
+    return _converts(value, _python_type(type_, with_nulls=True))
+
+
+def _converts(value: Any, type_: Any) -> bool:
+    try:
+        msgspec.convert(value, type_)
+    except msgspec.ValidationError:
+        return False
+    return True
+
+
+@cache
+def _python_type(type_: Type, *, with_nulls: bool = False) -> Any:
+    """The type that msgspec reads such values as, and that refuses all others."""
+    match type_:
+        case Leaf(name):
+            return _PYTHON_TYPES[name]
+        case ListOf(item):
+            return list[_python_type(item, with_nulls=with_nulls)]  # type: ignore[misc]
+        case MapOf(value):
+            return dict[str, _python_type(value, with_nulls=with_nulls)]  # type: ignore[misc]
+        case Object(name):
+            types = {field: _python_type(one.type, with_nulls=with_nulls) for field, one in fields_of(name).items()}
+            fields = [(field, one | None if with_nulls else one, None) for field, one in types.items()]
+            return msgspec.defstruct(name, fields, forbid_unknown_fields=True, gc=False)
+
+
+def _wrong(value: Any, type_: Type, path: str) -> Iterator[Finding]:
+    """What is wrong with a value, which does not fit its type."""
+    match type_:
+        case Leaf(name):
+            problem = _problem(value, name)
+            if problem:
+                yield Finding(path, problem, is_unknown=False)
+        case ListOf(item) if isinstance(value, list):
+            yield from _wrong_parts(((one, item, f"{path}[{index}]") for index, one in enumerate(value)))
+        case MapOf(entry) if isinstance(value, dict):
+            yield from _wrong_parts(((one, entry, field_path(path, key)) for key, one in value.items()))
+        case Object(name) if isinstance(value, dict):
+            yield from _wrong_fields(value, name, path)
+        case _:
+            wanted = "a list" if isinstance(type_, ListOf) else "an object"
+            yield Finding(path, f"{shown(value)} is not {wanted}", is_unknown=False)
+
+
+def _wrong_parts(parts: Iterable[tuple[Any, Type, str]]) -> Iterator[Finding]:
+    """What is wrong with parts of a value, each with its type and path."""
+    for value, type_, path in parts:
+        if not fits(value, type_):
+            yield from _wrong(value, type_, path)
+
+
+def _wrong_fields(value: Raw, name: str, path: str) -> Iterator[Finding]:
+    fields = fields_of(name)
+    for key, one in value.items():
+        field = fields.get(key)
+        if field is None:
+            yield Finding(field_path(path, key), f"there is no such field{_advice(key, fields)}", is_unknown=True)
+        else:
+            yield from _wrong_parts([(one, field.type, field_path(path, key))])
+
+
+def _advice(key: str, fields: Mapping[str, Field]) -> str:
+    near = likely(key, fields)
+    return f"; did you mean {' or '.join(near)}?" if near else ""
+
+
+def _problem(value: Any, type_: str) -> str:
+    """What is wrong with a single value that does not fit its type; "" where it is only written in an unusual way."""
+    parse = _PARSERS.get(type_)
+    if parse is not None and (isinstance(value, str) or (type_ == "quantity" and isinstance(value, int | float))):
+        return _parsing_problem(parse, value)
+    advice = "; put it in quotes" if type_ == "str" and isinstance(value, bool | int | float) else ""
+    return f"{shown(value)} is not {_WORDS[type_]}{advice}"
+
+
+def _parsing_problem(parse: Callable[[Any], int], value: Any) -> str:
+    try:
+        parse(value)
+    except ValueError as error:
+        return str(error)
+    return ""

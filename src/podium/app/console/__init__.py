@@ -1,0 +1,1 @@
+"""The command line: its options, its pages, and how answers are printed."""

@@ -1,0 +1,146 @@
+"""The command `podium`: its subcommands, imported when they are run, and how it ends.
+
+Exit codes: 0 done, 1 something is wrong with the input, 2 wrong usage, 130 interrupted.
+"""
+
+from __future__ import annotations
+
+import errno
+import io
+import sys
+from collections.abc import Sequence
+from importlib import import_module
+from typing import IO, Any
+
+import click
+
+from podium.api.errors import PodiumError, escape
+
+_LONGEST_ERROR = 2_000
+# Where each subcommand is, and what it does; help lists them without importing them.
+_SUBCOMMANDS = {
+    "explain": ("podium.app.explaining.command:explain", "What would happen to a pod now, and why."),
+    "simulate": ("podium.app.simulating.command:simulate", "Play what happens to a cluster, in virtual time."),
+    "sweep": ("podium.app.sweeping.command:sweep", "Play a simulation many times, and compare what comes of it."),
+    "trace": ("podium.app.simulating.trace_command:trace", "Turn recorded workloads into something to simulate."),
+    "bench": ("podium.app.bench.command:bench", "Measure how fast decisions are made."),
+}
+
+
+class Failure(click.ClickException):
+    """Something is wrong with what was given: one line on standard error, exit code 1."""
+
+    def show(self, file: IO[Any] | None = None) -> None:
+        """Print the line."""
+        click.echo(f"podium: error: {escape(self.message, _LONGEST_ERROR)}", file=file, err=file is None)
+
+
+class Command(click.Command):
+    """A command whose help is laid out with rich on a terminal, and is plain text elsewhere."""
+
+    def get_help(self, ctx: click.Context) -> str:
+        """The help for where it is printed."""
+        return _help(self, ctx) or super().get_help(ctx)
+
+
+class Group(click.Group):
+    """A group whose help is like a `Command`'s, and which turns errors of the input into failures."""
+
+    command_class = Command
+
+    def get_help(self, ctx: click.Context) -> str:
+        """The help for where it is printed."""
+        return _help(self, ctx) or super().get_help(ctx)
+
+    def invoke(self, ctx: click.Context) -> Any:
+        """Run the subcommand."""
+        try:
+            return super().invoke(ctx)
+        except PodiumError as error:
+            raise Failure(str(error)) from None
+        except OSError as error:
+            # A reader that went away is not an error, and click ends quietly for it.
+            if error.errno == errno.EPIPE:
+                raise
+            raise Failure(f"{error.filename or 'output'}: {error.strerror or error}") from None
+
+
+class LazyGroup(Group):
+    """A group that knows its subcommands by name and line of help, and imports the one that is run."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """The names, in the order of their table."""
+        return list(_SUBCOMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """What help shows of a subcommand; None for an unknown one."""
+        known = _SUBCOMMANDS.get(cmd_name)
+        return None if known is None else click.Command(cmd_name, short_help=known[1])
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """The subcommand to run, imported."""
+        name, command, rest = super().resolve_command(ctx, args)
+        if name is None or command is None:
+            return name, command, rest
+        module, _, attribute = _SUBCOMMANDS[name][0].partition(":")
+        return name, getattr(import_module(module), attribute), rest
+
+
+def _version(ctx: click.Context, _: click.Parameter, wanted: bool) -> None:
+    if wanted and not ctx.resilient_parsing:
+        from importlib.metadata import PackageNotFoundError, version
+
+        try:
+            click.echo(f"podium {version('podium')}")
+        except PackageNotFoundError:
+            raise Failure("this copy is not installed, and so has no version") from None
+        ctx.exit()
+
+
+_SETTINGS = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
+_EPILOG = """
+\b
+Example:
+  podium explain web -f cluster.json
+
+Completion: for bash, add to ~/.bashrc the line eval "$(_PODIUM_COMPLETE=bash_source podium)"; zsh_source and
+fish_source are there too.
+"""
+
+
+@click.group(cls=LazyGroup, context_settings=_SETTINGS, epilog=_EPILOG)
+@click.option(
+    "--version", is_flag=True, expose_value=False, is_eager=True, callback=_version, help="Show the version and exit."
+)
+def podium() -> None:
+    """Say who runs, who waits and who is disrupted in a Kubernetes cluster, and why.
+
+    Decisions are those of kube-scheduler v1.36, made from manifests or a dump of a cluster; nothing is changed there.
+    """
+
+
+def main(args: Sequence[str] | None = None) -> None:
+    """Run the command line and exit."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            # Names and bars are shown as well as the terminal's encoding can.
+            stream.reconfigure(errors="backslashreplace")
+    try:
+        code = podium.main(args, prog_name="podium", standalone_mode=False) or 0
+    except click.ClickException as error:
+        error.show()
+        code = error.exit_code
+    except click.Abort:
+        code = 130
+    sys.exit(code)
+
+
+def _help(command: click.Command, ctx: click.Context) -> str:
+    """The help for a terminal, "" where there is none."""
+    if not sys.stdout.isatty():
+        return ""
+    from podium.app.console.rich_help import rich_help
+
+    return rich_help(command, ctx)

@@ -1,0 +1,100 @@
+"""How budgets, caps, quotas and avoid lists stand, for people."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from podium.app.console.page import Cell, Page, Part, counted, shortened
+from podium.sim.results.disruption_state import BudgetState, DisruptionState, QuotaState, RateState
+
+_MOST_ROWS = 8
+_BUDGET_HEADINGS = ("budget", "healthy", "desired", "of", "allows", "rate left", "experienced")
+
+
+def write_disruptions(page: Page, state: DisruptionState) -> None:
+    """Write a table for each of them that there is; of many budgets those that allow least."""
+    if state.budgets:
+        _write_budgets(page, state.budgets)
+    if state.caps:
+        rows: list[list[Part]] = [[cap.component, *_rate_cells(cap.rate)] for cap in state.caps]
+        _write(page, "Caps", "on what components may disrupt", rows)
+    if state.quotas:
+        quotas = [row for quota in state.quotas for row in _quota_rows(page, quota)]
+        _write(page, "Quotas", counted(len(state.quotas), "quota"), quotas)
+        for warning in state.warnings:
+            page.paragraph(warning, indent=2, hanging=2)
+    if state.avoid_lists:
+        avoided: list[list[Part]] = [
+            [
+                shortened(one.node, page.name_width),
+                entry.controller,
+                f"until {entry.until}" if entry.until else "",
+                entry.reason,
+            ]
+            for one in state.avoid_lists
+            for entry in one.entries
+        ]
+        _write(page, "Avoid lists", "whose pods are to keep off which node", avoided)
+
+
+def _write_budgets(page: Page, budgets: Sequence[BudgetState]) -> None:
+    order = sorted(budgets, key=lambda one: (_allowed(one), one.budget))
+    rows: list[list[Part]] = [[Cell(heading, "dim") for heading in _headings(budgets)]]
+    rows += [_budget_row(page, one, budgets) for one in order[:_MOST_ROWS]]
+    page.title("Budgets", counted(len(budgets), "budget"))
+    page.columns(rows, indent=2, right=(1, 2, 3, 4))
+    if len(order) > _MOST_ROWS:
+        page.line(Cell(f"and {len(order) - _MOST_ROWS:,} more, which allow as much or more", "dim"), indent=2)
+    for one in order[:_MOST_ROWS]:
+        for problem in (one.rate.problem if one.rate is not None else None, one.note):
+            if problem:
+                page.paragraph(f"{one.budget}: {problem}", indent=2, hanging=2)
+
+
+def _headings(budgets: Sequence[BudgetState]) -> Iterator[str]:
+    yield from _BUDGET_HEADINGS[:5]
+    if any(one.rate is not None for one in budgets):
+        yield _BUDGET_HEADINGS[5]
+    if any(one.experienced is not None for one in budgets):
+        yield _BUDGET_HEADINGS[6]
+
+
+def _budget_row(page: Page, one: BudgetState, all_of_them: Sequence[BudgetState]) -> list[Part]:
+    numbers = [
+        "?" if number is None else str(number) for number in (one.healthy, one.desired, one.expected, one.allowed)
+    ]
+    row: list[Part] = [shortened(one.budget, page.name_width), *numbers]
+    row[4] = Cell(numbers[3], "warn" if _allowed(one) < 1 else "")
+    if any(other.rate is not None for other in all_of_them):
+        row.append("" if one.rate is None else f"{one.rate.left} of {one.rate.max}")
+    if one.experienced is not None:
+        found = [(one.experienced.voluntary, "voluntary"), (one.experienced.unplanned, "unplanned")]
+        row.append(", ".join(f"{number} {word}" for number, word in found if number) or "none")
+    return row
+
+
+def _allowed(one: BudgetState) -> int:
+    """How many disruptions a budget and its rate allow; those of which nobody knows come last."""
+    if one.allowed is None:
+        return 2**31
+    return one.allowed if one.rate is None else min(one.allowed, one.rate.left)
+
+
+def _rate_cells(rate: RateState) -> list[Part]:
+    left = f"{rate.left} left of {rate.max}"
+    return [Cell(left, "warn" if not rate.left else ""), f"next at {rate.next}" if rate.next else ""]
+
+
+def _quota_rows(page: Page, quota: QuotaState) -> Iterator[list[Part]]:
+    classes = "any priority" if quota.priority_classes is None else ", ".join(quota.priority_classes)
+    name = shortened(quota.quota, page.name_width)
+    for index, (resource, hard) in enumerate(quota.hard.items()):
+        used = quota.used.get(resource, "0")
+        yield [*((name, classes) if not index else ("", "")), resource, f"{used} of {hard} used"]
+
+
+def _write(page: Page, title: str, rest: str, rows: list[list[Part]]) -> None:
+    page.title(title, rest)
+    page.columns(rows[:_MOST_ROWS], indent=2)
+    if len(rows) > _MOST_ROWS:
+        page.line(Cell(f"and {len(rows) - _MOST_ROWS:,} more", "dim"), indent=2)

@@ -1,0 +1,43 @@
+"""Help as rich-click draws it, for terminals."""
+
+from __future__ import annotations
+
+from typing import Any, cast
+
+import click
+import rich_click
+from rich.text import Text
+
+from podium.app.console.page import WIDTH
+
+# Stands before a paragraph whose lines click leaves as they are.
+_AS_IS = "\b\n"
+
+
+class _Group(rich_click.RichGroup):
+    """A group that shows its subcommands in their own order."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return list(self.commands)
+
+
+def rich_help(command: click.Command, ctx: click.Context) -> str:
+    """The command's help, in boxes, and in colour unless NO_COLOR is set."""
+    parts: dict[str, Any] = {"params": command.params, "help": command.help, "epilog": _epilog(command)}
+    shown = rich_click.RichCommand(command.name, **parts)
+    if isinstance(command, click.Group):
+        found = {name: command.get_command(ctx, name) for name in command.list_commands(ctx)}
+        shown = _Group(name=command.name, commands={n: one for n, one in found.items() if one is not None}, **parts)
+    settings = rich_click.RichHelpConfiguration(max_width=WIDTH, style_helptext="")
+    context = rich_click.RichContext(shown, parent=ctx.parent, info_name=ctx.info_name, rich_help_config=settings)
+    context.help_option_names = ctx.help_option_names
+    return shown.get_help(context)
+
+
+def _epilog(command: click.Command) -> str | None:
+    """The last part of the help, as rich text, which rich-click takes too; None where there is none."""
+    if not command.epilog:
+        return None
+    paragraphs = command.epilog.strip().split("\n\n")
+    lines = [one.removeprefix(_AS_IS) if one.startswith(_AS_IS) else one.replace("\n", " ") for one in paragraphs]
+    return cast(str, Text("\n\n".join(lines)))

@@ -1,0 +1,1 @@
+"""`podium explain`: a decision, its reasons, and what would have to change."""

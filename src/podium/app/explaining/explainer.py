@@ -1,0 +1,250 @@
+"""What would happen to a pod now, and why: every node's verdict, the scores, and what preemption would do."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from functools import cached_property
+
+import numpy as np
+
+from podium.api.disruption_policy import DisruptionPolicy
+from podium.api.errors import InputError, PodiumError
+from podium.api.meta import Kubernetes
+from podium.api.node import Node
+from podium.api.pod import Pod
+from podium.api.policy import PriorityClass
+from podium.api.present import newest_time
+from podium.app.explaining.admission import PodDefaults, admitted, with_levels
+from podium.app.explaining.devices import device_findings
+from podium.app.explaining.explanation import Explanation, OutcomeName
+from podium.cluster.cluster import Cluster
+from podium.cluster.feed import Feed
+from podium.cluster.pods import PodRecord
+from podium.cluster.view import View
+from podium.decide.placement import Placement, full_outcome, left_out, place
+from podium.decide.preempting.deferred import Deferred
+from podium.decide.preempting.preemption import PreemptionPlan
+from podium.framework.errors import PluginError
+from podium.framework.runner import Runner
+from podium.framework.settings.configuration import Configuration, default_configuration
+from podium.framework.settings.feature_gates import FeatureGates
+from podium.framework.settings.profile_builder import build_profiles
+from podium.framework.settings.registry import Registry
+from podium.framework.status import Status
+from podium.plugins.default_preemption import DefaultPreemption
+from podium.plugins.registry import IN_TREE
+from podium.sim.results.disruption_state import DisruptionState, disruption_state
+from podium.store.errors import StoreError
+
+
+def _let_in(pod: Pod, classes: Mapping[str, PriorityClass], defaults: PodDefaults) -> Pod:
+    """The pod as the API server would have stored it. Raises InputError for one that it would have refused."""
+    try:
+        return admitted(pod, classes, defaults)
+    except StoreError as error:
+        raise InputError(error.message, object=f"Pod {pod.key}") from None
+
+
+class Explainer:
+    """A loaded cluster that answers for one pod after another."""
+
+    def __init__(
+        self,
+        objects: Iterable[Kubernetes],
+        configuration: Configuration | None = None,
+        feature_gates: FeatureGates = FeatureGates(),  # noqa: B008 - an immutable value
+        *,
+        now_ns: int | None = None,
+    ) -> None:
+        """Load the objects, as they are at ``now_ns``; None is the newest time in them.
+
+        Raises PodiumError for a pod that no API server would have taken.
+        """
+        self._objects = list(objects)
+        self._now_ns = newest_time(self._objects) if now_ns is None else now_ns
+        self.cluster = Cluster(honors_policy=feature_gates.non_preempting_priority)
+        self._feed = Feed(self.cluster)
+        self._pending: dict[str, PodRecord] = {}
+        pods, classes, policies = [], dict[str, PriorityClass](), []
+        defaults = PodDefaults()
+        for item in _in_order(self._objects):
+            if isinstance(item, Pod):
+                pods.append(item)
+            elif isinstance(item, PriorityClass):
+                classes[item.metadata.name] = item
+            elif isinstance(item, DisruptionPolicy):
+                policies.append(item)
+                self._feed.changed(item)
+            else:
+                defaults.take(item)
+                self._feed.changed(item)
+        self.cluster.pass_time(self._now_ns)
+        given = set(classes)
+        for policy in policies:
+            classes |= with_levels(policy, classes)
+        self._levels = [one for name, one in classes.items() if name not in given]
+        profiles = build_profiles(configuration or default_configuration(), Registry(IN_TREE), self.cluster)
+        self._runners = {name: Runner(profile, self.cluster) for name, profile in profiles.items()}
+        for pod in sorted(pods, key=lambda pod: pod.key):
+            self._take_in(_let_in(pod, classes, defaults))
+        for profile in profiles.values():
+            for plugin in profile.post_filter:
+                if isinstance(plugin, DefaultPreemption):
+                    plugin.prepare()
+
+    def explain(self, pod: str, scheduler: str = "") -> Explanation:
+        """Explain the pending pod ``namespace/name``. Raises PodiumError for one that is not there or not pending.
+
+        ``scheduler`` names the profile that decides; without it, the one that the pod asks for.
+        """
+        record = self._pending.get(pod)
+        if record is None:
+            placed = next((one for one in self.cluster.placed.values() if one.key == pod), None)
+            if placed is not None:
+                raise PodiumError(f"pod {pod} is not pending: it is on node {placed.node_name}")
+            raise PodiumError(f"pod {pod} is not in the input; pending there: {_some(sorted(self._pending))}")
+        wanted = scheduler or record.scheduler_name
+        runner = self._runners.get(wanted)
+        if runner is None:
+            known = ", ".join(sorted(self._runners))
+            raise PodiumError(f"pod {pod} is for scheduler {wanted}, which is not configured; there is: {known}")
+        return replace(explain_decision(runner, record), disruptions_found=lambda: self.disruptions)
+
+    @cached_property
+    def disruptions(self) -> DisruptionState:
+        """What holds for disruptions in the cluster: budgets, caps, quotas and avoid lists."""
+        return disruption_state([*self._objects, *self._levels], self._now_ns)
+
+    @property
+    def schedulers(self) -> list[str]:
+        """The names of the profiles that decide."""
+        return sorted(self._runners)
+
+    @property
+    def pending(self) -> list[str]:
+        """The keys of the pods that can be explained."""
+        return sorted(self._pending)
+
+    def _take_in(self, pod: Pod) -> None:
+        change = self._feed.pod_changed(pod)
+        record = change.after
+        if record is None:
+            return
+        if record.node_name:
+            self._feed.settle(change)
+            return
+        self._pending[record.key] = record
+        if record.nominated_node_name and self._is_queued(record):
+            self.cluster.nominations.put(record, record.nominated_node_name)
+
+    def _is_queued(self, record: PodRecord) -> bool:
+        """Whether the pod is in the queue, and not gated: the nominations of others are not known to the scheduler.
+
+        Source: pkg/scheduler/eventhandlers.go (addPod) and backend/queue/scheduling_queue.go (moveToActiveQ).
+        """
+        runner = self._runners.get(record.scheduler_name)
+        return runner is not None and runner.pre_enqueue(record).is_success
+
+
+def _in_order(objects: Iterable[Kubernetes]) -> list[Kubernetes]:
+    """Nodes by name, as a scheduler that starts is shown them: an image is as large as its first node says."""
+    return sorted(objects, key=lambda one: one.metadata.name if isinstance(one, Node) else "")
+
+
+def explain_decision(runner: Runner, pod: PodRecord) -> Explanation:
+    """Decide about a pending pod, and keep everything that led to the decision."""
+    gate = runner.pre_enqueue(pod)
+    if not gate.is_success:
+        return Explanation(pod.key, "gated", "", None, {}, {}, {}, (), None, pod, runner, gate)
+    try:
+        return _attempted(runner, pod)
+    except PluginError as error:
+        return Explanation(pod.key, "error", "", None, {}, {}, {}, (), None, pod, runner, error=str(error))
+
+
+def _attempted(runner: Runner, pod: PodRecord) -> Explanation:
+    """What an attempt at the pod would come to. Raises PluginError where a plugin fails."""
+    cluster = runner.cluster
+    placement = place(runner, pod, nominated_first=False)
+    nodes, rejection = _verdicts(cluster, placement)
+    scores, totals, best = _ratings(runner, placement)
+    names, row_of = cluster.nodes, cluster.nodes.row_of
+    devices = device_findings(runner, placement)
+    if placement.error:
+        failed = placement.error
+        return Explanation(pod.key, "error", "", None, nodes, {}, {}, (), None, pod, runner, error=failed)
+    if best:
+        nominated = row_of.get(pod.nominated_node_name)
+        row = nominated if nominated is not None and nominated in placement.feasible else placement.row
+        if row is None:
+            raise AssertionError(f"no node chosen for {pod.key} though {best} fit")
+        taken = names.name(row)
+        return Explanation(
+            pod.key, "schedulable", taken, None, nodes, scores, totals, best, None, pod, runner, devices=devices
+        )
+    plan = _preemption(runner, placement) if len(cluster.nodes) else None
+    outcome: OutcomeName = "unschedulable"
+    if plan is not None and plan.chosen is not None:
+        outcome = "preempts"
+    elif plan is not None and not plan.eligible:
+        outcome = "not-eligible"
+    node = plan.chosen.node_name if plan and plan.chosen else ""
+    return Explanation(pod.key, outcome, node, rejection, nodes, {}, {}, (), plan, pod, runner, devices=devices)
+
+
+def _verdicts(cluster: Cluster, placement: Placement) -> tuple[Mapping[str, Status], Status | None]:
+    """Each node's status by name, and the PreFilter's rejection if there was one."""
+    if not placement.pre_filter.status.is_success:
+        return {}, placement.pre_filter.status
+    names, outcome, rest = cluster.nodes.names_by_row(), placement.outcome, left_out(placement.pre_filter)
+
+    def build() -> dict[str, Status]:
+        refused = dict(zip(placement.rows.tolist(), outcome.refused.tolist(), strict=True))
+        decoded = {value: outcome.status_of(value) for value, _ in [*outcome.tally(), (0, 0)]}
+        by_name = sorted((name, row) for row, name in enumerate(names) if name)
+        return {name: decoded[refused[row]] if row in refused else rest for name, row in by_name}
+
+    return Deferred(build), None
+
+
+def _ratings(
+    runner: Runner, placement: Placement
+) -> tuple[Mapping[str, dict[str, int]], Mapping[str, int], tuple[str, ...]]:
+    """Weighted scores by node and plugin, totals by node, and the best nodes; empty where no node fits."""
+    if not len(placement.feasible):
+        return {}, {}, ()
+    view = View(runner.cluster, placement.feasible)
+    if placement.totals is None:
+        try:
+            runner.scoring.prepare(placement.state, placement.pod, view)
+        except PluginError:
+            # The only node that fits is taken without being rated, whoever could not have rated it.
+            (row,) = placement.feasible.tolist()
+            return {}, {}, (runner.cluster.nodes.name(row),)
+    by_plugin = dict(sorted(runner.scoring.scores(placement.state, placement.pod, view).items()))
+    totals = np.zeros(len(view), dtype=np.int64) + sum(by_plugin.values())
+    all_names = runner.cluster.nodes.names_by_row()
+    names = [all_names[row] for row in placement.feasible.tolist()]
+
+    def scores() -> dict[str, dict[str, int]]:
+        columns = [values.tolist() for values in by_plugin.values()]
+        rows = zip(*columns, strict=True) if columns else [()] * len(names)
+        return {name: dict(zip(by_plugin, values, strict=True)) for name, values in zip(names, rows, strict=True)}
+
+    best = sorted(names[position] for position in np.flatnonzero(totals == totals.max()).tolist())
+    return Deferred(scores), Deferred(lambda: dict(zip(names, totals.tolist(), strict=True))), tuple(best)
+
+
+def _preemption(runner: Runner, placement: Placement) -> PreemptionPlan | None:
+    """What DefaultPreemption would do; None where the profile does not have it."""
+    plugin = next((p for p in runner.profile.post_filter if isinstance(p, DefaultPreemption)), None)
+    if plugin is None:
+        return None
+    outcome = full_outcome(runner.cluster, placement)
+    return plugin.plan(placement.state, placement.pod, runner, outcome, detailed=True)
+
+
+def _some(names: list[str], most: int = 5) -> str:
+    shown = ", ".join(names[:most]) or "none"
+    return f"{shown} and {len(names) - most} more" if len(names) > most else shown

@@ -1,0 +1,116 @@
+"""What is said of the decision about one pod."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any, Literal
+
+from podium.api.basis import Caveat
+from podium.app.explaining.devices import NO_DEVICES, DeviceFindings, shown_claims
+from podium.cluster.pods import PodRecord
+from podium.decide.placement import LEFT_OUT
+from podium.decide.preempting.preemption import PreemptionPlan
+from podium.framework.runner import Runner
+from podium.framework.status import Status
+from podium.plugins.dynamic_resources.plugin import DynamicResources
+from podium.sim.results.disruption_state import DisruptionState
+
+OutcomeName = Literal["schedulable", "preempts", "unschedulable", "not-eligible", "gated", "error"]
+
+
+@dataclass(frozen=True, slots=True)
+class Explanation:
+    """The whole decision about one pod.
+
+    ``outcome`` is what would happen, ``node`` the node taken or nominated ("" where none). ``nodes`` holds each node's
+    verdict, ``scores`` the weighted scores by node and plugin where several nodes fit or one does, ``best`` those with
+    the highest total. ``plan`` is None unless no node fits. ``pre_filter`` is a rejection before any node was looked
+    at, ``pre_enqueue`` what keeps the pod out of the queue: nothing else is asked then. ``devices`` is what
+    DynamicResources found, and ``error`` says which plugin failed, which ends the attempt. ``record`` and ``runner``
+    are the pod and what decided about it: the live cluster, which may go on to change. ``rests_on`` is what the
+    decision could not know. ``disruptions_found`` finds what ``disruptions`` tells.
+    """
+
+    pod: str
+    outcome: OutcomeName
+    node: str
+    pre_filter: Status | None
+    nodes: Mapping[str, Status]
+    scores: Mapping[str, dict[str, int]]
+    totals: Mapping[str, int]
+    best: tuple[str, ...]
+    plan: PreemptionPlan | None
+    record: PodRecord = field(repr=False, compare=False)
+    runner: Runner = field(repr=False, compare=False)
+    pre_enqueue: Status | None = None
+    rests_on: tuple[Caveat, ...] = ()
+    disruptions_found: Callable[[], DisruptionState] = field(default=DisruptionState, repr=False, compare=False)
+    error: str = ""
+    devices: DeviceFindings = NO_DEVICES
+
+    @property
+    def disruptions(self) -> DisruptionState:
+        """The budgets, caps, quotas and avoid lists around the decision."""
+        return self.disruptions_found()
+
+    def to_dict(self) -> dict[str, Any]:
+        """The decision as plain values, in the form of the conformance cases.
+
+        Nodes that a PreFilter left out say so by the plugin's name, "PreFilter", and give no reason of their own.
+        """
+        found: dict[str, Any] = {"pod": self.pod, "outcome": self.outcome, "node": self.node}
+        if self.pre_enqueue is not None:
+            found["preEnqueue"] = _status(self.pre_enqueue)
+        if self.error:
+            found["error"] = self.error
+        if self.pre_filter is not None:
+            found["preFilter"] = _status(self.pre_filter)
+        found["nodes"] = {name: _verdict(status) for name, status in self.nodes.items()}
+        if self.best:
+            found |= {"scores": dict(self.scores), "totals": dict(self.totals), "best": list(self.best)}
+        claims = {node: shown for node, some in self.devices.claims.items() if (shown := shown_claims(some))}
+        if claims:
+            found["claims"] = claims
+        if self.plan is not None:
+            found["preemption"] = _plan(self.plan)
+        if self.devices.post_filter is not None:
+            found["postFilter"] = {DynamicResources.name: _status(self.devices.post_filter)}
+        disruptions = self.disruptions
+        if disruptions:
+            found["disruptions"] = disruptions.to_dict()
+        found["restsOn"] = [caveat.to_dict() for caveat in self.rests_on]
+        return found
+
+
+def _verdict(status: Status) -> dict[str, Any]:
+    return _status(replace(status, reasons=()) if status.plugin == LEFT_OUT else status)
+
+
+def _status(status: Status) -> dict[str, Any]:
+    found: dict[str, Any] = {"status": status.code.value}
+    if status.plugin:
+        found["plugin"] = status.plugin
+    if status.reasons:
+        found["reasons"] = list(status.reasons)
+    return found
+
+
+def _plan(plan: PreemptionPlan) -> dict[str, Any]:
+    found: dict[str, Any] = {"eligible": plan.eligible}
+    if plan.is_exchange:
+        found["isExchange"] = True
+    if plan.reason:
+        found["reason"] = plan.reason
+    found["candidates"] = {
+        name: {"victims": [victim.key for victim in candidate.victims], "pdbViolations": candidate.budget_violations}
+        for name, candidate in sorted(plan.candidates.items())
+    }
+    if plan.rejected:
+        found["rejected"] = {name: _status(status) for name, status in sorted(plan.rejected.items())}
+    found["selected"] = list(plan.selected)
+    if plan.put_off is not None:
+        found["putOff"] = plan.put_off.to_dict()
+    if plan.error:
+        found["error"] = plan.error
+    return found

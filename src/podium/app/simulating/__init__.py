@@ -1,0 +1,1 @@
+"""`podium simulate` and `podium trace`."""

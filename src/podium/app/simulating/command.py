@@ -1,0 +1,126 @@
+"""`podium simulate`."""
+
+from __future__ import annotations
+
+import gc
+from typing import TYPE_CHECKING
+
+import click
+
+from podium.app.console.command import Command
+from podium.app.console.options import (
+    Duration,
+    Time,
+    config_option,
+    feature_gates_option,
+    files_option,
+    ignore_extenders_option,
+    limit_options,
+    output_option,
+    validate_option,
+)
+
+if TYPE_CHECKING:
+    from podium.api.warnings import Validation
+    from podium.framework.settings.feature_gates import FeatureGates
+    from podium.sim.simulation import Simulation
+
+_EPILOG = """
+\b
+Example: four pods that want one node, for two minutes
+  podium simulate -f examples/starvation-1.yaml
+"""
+
+_SECOND = 10**9
+
+
+@click.command(cls=Command, epilog=_EPILOG)
+@files_option
+@validate_option
+@click.option("--until", type=Duration(), help="When to stop, after the start; not the scenario's own end.")
+@click.option("--start", type=Time(), help="The time of the start; without it, the newest time in the files.")
+@click.option("--seed", type=int, default=0, show_default=True, help="Chooses uids, and between equal nodes.")
+@click.option("--start-delay", type=Duration(), default=0, help="How long a bound pod takes to start.")
+@click.option("--bind-delay", type=Duration(), default=0, help="How long a binding takes.")
+@click.option(
+    "--expendable-pods-priority-cutoff",
+    "priority_cutoff",
+    type=int,
+    metavar="N",
+    help="Below it pods neither get nodes from the autoscaler nor keep them; not the scenario's own cut-off.",
+)
+@config_option
+@ignore_extenders_option
+@feature_gates_option
+@limit_options
+@output_option
+@click.option("--events", "every_event", is_flag=True, help="List every event, however many there are.")
+def simulate(
+    *,
+    files: tuple[str, ...],
+    validation: Validation | None,
+    until: int | None,
+    start: int | None,
+    seed: int,
+    start_delay: int,
+    bind_delay: int,
+    priority_cutoff: int | None,
+    config: str | None,
+    ignore_extenders: bool,
+    feature_gates: FeatureGates,
+    max_objects: int | None,
+    max_events: int | None,
+    max_calls: int | None,
+    form: str,
+    every_event: bool,
+) -> None:
+    """Play what happens to the objects in the files, in virtual time.
+
+    They are there from the start; a Scenario among them says what comes later. The answer tells the story: who is
+    placed, preempted, started and ended when, where all are at the end, and who still waits and why.
+    """
+    from podium.app.console.output import new_page, show, show_page
+    from podium.app.console.reading import read_shown
+    from podium.app.simulating.text import write_simulation
+    from podium.framework.settings.configuration import load_configuration
+    from podium.sim.limits import Limits
+    from podium.sim.results.result import result_of
+    from podium.sim.run import RunOptions, rests_on, simulation_of
+
+    # This process makes many objects, hardly any cycles, and then ends.
+    gc.disable()
+    options = RunOptions(
+        seed=seed,
+        start_ns=start,
+        until_ns=until,
+        start_delay_ns=start_delay,
+        bind_delay_ns=bind_delay,
+        configuration=load_configuration(config) if config else None,
+        feature_gates=feature_gates,
+        limits=Limits.raised(max_objects, max_events, max_calls),
+        ignore_extenders=ignore_extenders,
+        priority_cutoff=priority_cutoff,
+    )
+    found = read_shown(files, validation)
+    simulation = simulation_of(found.documents, options)
+    _play(simulation)
+    result = result_of(simulation, rests_on(found, simulation.scenario, options))
+    if form != "text":
+        show(result.to_dict(), form)
+        return
+    page = new_page()
+    write_simulation(page, simulation, result, every_event=every_event)
+    show_page(page)
+
+
+def _play(simulation: Simulation) -> None:
+    from podium.api.times import format_duration
+    from podium.app.console.progress import ProgressBar
+    from podium.sim.run import share_done
+
+    def told() -> str:
+        return f"simulating, at {format_duration(simulation.elapsed_ns // _SECOND * _SECOND)}"
+
+    with ProgressBar() as bar:
+        while simulation.step():
+            bar.update(share_done(simulation), told)

@@ -1,0 +1,140 @@
+"""A simulation for people: what happened, where pods are at the end, who still waits and why, and the sums."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from podium.api.times import format_duration, format_time
+from podium.app.console.basis_text import write_basis
+from podium.app.console.disruptions_text import write_disruptions
+from podium.app.console.page import Cell, Page, Part, counted, listed, shortened
+from podium.app.simulating.placement_text import write_placement
+from podium.app.simulating.timeline import MOST_LINES, folded, since, whole_reason, write_digest, write_timeline
+from podium.sim.results.pod_states import NodeStates
+from podium.sim.results.result import Result
+from podium.sim.simulation import Simulation
+
+_MOST_WAITING = 12
+_MOST_NAMES = 3
+_WAIT_HEADINGS = ("", "pods", "mean", "median", "95%", "longest")
+_USE_HEADINGS = ("", "on average", "at the end")
+
+
+def write_simulation(page: Page, simulation: Simulation, result: Result, *, every_event: bool) -> None:
+    """Write the whole story; a long one in short unless `every_event`."""
+    summary = result.summary
+    page.paragraph(Cell(_headline(simulation, summary), "bold"), hanging=2)
+    lines = folded(result.events)
+    if every_event or len(lines) <= MOST_LINES:
+        write_timeline(page, lines)
+    else:
+        write_digest(page, result.events)
+    write_placement(page, simulation.store, NodeStates(simulation.store, simulation.control_plane.is_down))
+    _write_waiting(page, result)
+    _write_short(page, summary["short"])
+    _write_drains(page, summary["drains"])
+    write_disruptions(page, result.disruptions)
+    _write_summary(page, summary)
+    write_basis(page, result.rests_on)
+
+
+def _headline(simulation: Simulation, summary: dict[str, Any]) -> str:
+    began = format_time(simulation.settings.start_ns)
+    length = format_duration(simulation.elapsed_ns)
+    waiting = f"{counted(summary['pods']['pending'], 'pod')} waiting at the end"
+    done = f"{summary['bindings']:,} bound, {summary['preempted']:,} preempted, {waiting}"
+    return f"{length} from {began}: {done}"
+
+
+def _write_waiting(page: Page, result: Result) -> None:
+    """Write the pods without a node, each with what its last attempt met; many of them by reason."""
+    waiting = [pod for pod in result.pods if pod["phase"] == "Pending" and pod["node"] is None]
+    if not waiting:
+        return
+    messages = {event.pod: whole_reason(event.message) for event in result.events if event.reason == "FailedScheduling"}
+    page.title("Still waiting", counted(len(waiting), "pod"))
+    if len(waiting) <= _MOST_WAITING:
+        page.columns([_waiting_row(page, pod, messages) for pod in _by_priority(waiting)], indent=2)
+        return
+    alike: dict[str, list[str]] = {}
+    for pod in _by_priority(waiting):
+        alike.setdefault(messages.get(pod["pod"], "not attempted"), []).append(pod["pod"])
+    order = sorted(alike.items(), key=lambda one: (-len(one[1]), one[0]))
+    rows: list[list[Part]] = [
+        [counted(len(pods), "pod"), f"{message}: {listed(pods, _MOST_NAMES)}"]
+        for message, pods in order[:_MOST_WAITING]
+    ]
+    page.columns(rows, indent=2, right=(0,))
+    if len(order) > _MOST_WAITING:
+        page.line(Cell(f"and {counted(len(order) - _MOST_WAITING, 'more reason')}", "dim"), indent=2)
+
+
+def _by_priority(pods: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    return sorted(pods, key=lambda pod: (-pod["priority"], pod["createdAt"], pod["pod"]))
+
+
+def _waiting_row(page: Page, pod: dict[str, Any], messages: dict[str | None, str]) -> list[Part]:
+    nominated = f"nominated to {pod['nominatedNode']}; " if pod["nominatedNode"] else ""
+    reason = nominated + messages.get(pod["pod"], "not attempted")
+    name = Cell(shortened(pod["pod"], page.name_width), "warn")
+    return [name, f"priority {pod['priority']}", f"since {since(max(pod['createdAt'], 0))}", reason]
+
+
+def _write_short(page: Page, short: list[dict[str, Any]]) -> None:
+    """Write the workloads whose pods are refused."""
+    if not short:
+        return
+    page.title("Short of pods", counted(len(short), "workload"))
+    rows: list[list[Part]] = [
+        [
+            Cell(shortened(one["workload"], page.name_width), "warn"),
+            f"wants {one['wants']:,}, has {one['has']:,}: {one['reason']}",
+        ]
+        for one in short[:_MOST_WAITING]
+    ]
+    page.columns(rows, indent=2)
+    if len(short) > _MOST_WAITING:
+        page.line(Cell(f"and {counted(len(short) - _MOST_WAITING, 'more workload')}", "dim"), indent=2)
+
+
+def _write_drains(page: Page, drains: list[dict[str, Any]]) -> None:
+    """Write how far each drain came, and what it left behind or waits for."""
+    if not drains:
+        return
+    page.title("Drains", counted(len(drains), "drain"))
+    for drain in drains:
+        gone = sum(pod["state"] == "gone" for pod in drain["pods"])
+        said = drain["message"] or f"{counted(gone, 'pod')} gone"
+        style = "" if drain["state"] == "drained" else "warn"
+        page.line(Cell(f"{drain['node']} {drain['state']}: {said}", style), indent=2)
+        stays = [pod for pod in drain["pods"] if pod["state"] != "gone"]
+        rows: list[list[Part]] = [
+            [shortened(pod["pod"], page.name_width), pod["state"], pod["reason"] or ""] for pod in stays[:_MOST_WAITING]
+        ]
+        if rows:
+            page.columns(rows, indent=4)
+        if len(stays) > _MOST_WAITING:
+            page.line(Cell(f"and {counted(len(stays) - _MOST_WAITING, 'more pod')}", "dim"), indent=4)
+
+
+def _write_summary(page: Page, summary: dict[str, Any]) -> None:
+    phases = [f"{number:,} {phase}" for phase, number in summary["pods"].items() if number and phase != "total"]
+    page.title("Summary", f"{counted(summary['pods']['total'], 'pod')}: {', '.join(phases)}")
+    tried = counted(summary["attempts"], "attempt")
+    page.line(f"{tried}, {counted(summary['bindings'], 'binding')}, {summary['preempted']:,} preempted", indent=2)
+    if summary["waiting"]:
+        page.title("Waits", "for a node, of the pods that got one")
+        rows: list[list[Part]] = [[Cell(head, "dim") for head in _WAIT_HEADINGS]]
+        for one in summary["waiting"]:
+            times = [_duration(one[name]) for name in ("mean", "p50", "p95", "max")]
+            rows.append([f"priority {one['priority']}", f"{one['count']:,}", *times])
+        page.columns(rows, indent=2, right=range(1, 6))
+    if summary["use"]:
+        page.title("Requested", "of what the nodes offer")
+        used: list[list[Part]] = [[Cell(head, "dim") for head in _USE_HEADINGS]]
+        used += [[name, f"{use['average']:.1%}", f"{use['final']:.1%}"] for name, use in summary["use"].items()]
+        page.columns(used, indent=2, right=(1, 2))
+
+
+def _duration(seconds: float) -> str:
+    return format_duration(round(seconds * 1000) * 10**6)

@@ -1,0 +1,281 @@
+"""What preemption would do for a pod that fits nowhere: a plan with all its alternatives.
+
+Source: pkg/scheduler/framework/preemption/preemption.go; pkg/scheduler/framework/plugins/defaultpreemption.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+
+from podium.api.policy import NEVER_PREEMPTS
+from podium.cluster.arrays import Int64s, stable_hash
+from podium.cluster.cluster import Cluster
+from podium.cluster.nodes import NodeColumns
+from podium.cluster.pods import PodRecord
+from podium.decide.cap import CappedTable, PutOff, is_capped, within_cap, without_budgets
+from podium.decide.preempting.deferred import Deferred
+from podium.decide.preempting.fair_trials import FairTrials
+from podium.decide.preempting.trial_table import CRITERIA, TrialTable
+from podium.decide.preempting.trials import BestTrial, Trials, VictimFilter
+from podium.decide.ties import lot, pick
+from podium.framework.cycle_state import CycleState
+from podium.framework.handle import Handle
+from podium.framework.status import Code, Status
+from podium.framework.verdicts import Outcome
+
+_SUM = CRITERIA.index("smallest sum of victims' priorities")
+_NUMBER = CRITERIA.index("fewest victims")
+
+NOT_ELIGIBLE_TERMINATING = "not eligible due to a terminating pod on the nominated node."
+
+
+@dataclass(frozen=True, slots=True)
+class PreemptionOptions:
+    """How candidates are looked for. ``minimum_candidates`` None examines every node (percentage, absolute otherwise).
+
+    ``may_disrupt`` None lets every pod of lower priority be a victim.
+    """
+
+    minimum_candidates: tuple[int, int] | None = None
+    may_disrupt: VictimFilter | None = None
+    seed: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """One way out: the node, its victims (most important first), and how many of them violate a budget."""
+
+    node_name: str
+    victims: tuple[PodRecord, ...]
+    budget_violations: int
+
+
+@dataclass(frozen=True, slots=True)
+class PreemptionPlan:
+    """What preemption found.
+
+    ``reason`` says why the pod is not eligible. ``chosen`` is None where no candidate was found. ``selected`` names
+    every node that the criteria leave tied with the chosen one, and ``criterion`` the last of `CRITERIA` that told
+    nodes apart ("" with a single candidate, or none; the number of victims where the sum of their priorities does so
+    only because they are fewer). ``candidates`` and ``rejected`` are by node name. These four are filled in only where
+    the plan was asked for in detail. ``is_exchange``: among the victims are pods of the
+    preemptor's own priority, for the sake of fairer shares. ``put_off`` says that preemption would work, and which cap
+    it has to wait for; ``error`` what failed while nodes were tried, where no candidate was found among the others.
+    """
+
+    eligible: bool
+    reason: str = ""
+    chosen: Candidate | None = None
+    selected: tuple[str, ...] = ()
+    criterion: str = ""
+    candidates: Mapping[str, Candidate] = field(default_factory=dict)
+    rejected: Mapping[str, Status] = field(default_factory=dict)
+    message: str = ""
+    is_exchange: bool = False
+    put_off: PutOff | None = None
+    error: str = ""
+
+
+def ineligible_reason(cluster: Cluster, pod: PodRecord, nominated_status: Status | None) -> str:
+    """Why ``pod`` may not preempt now; "" where it may (PodEligibleToPreemptOthers).
+
+    ``nominated_status`` is the filters' answer for the node that it is nominated to, None without such a node. A pod
+    whose victims are still terminating there waits for them, unless the node cannot take it any more whatever
+    happens.
+    """
+    if pod.preemption_policy in NEVER_PREEMPTS:
+        return f"not eligible due to preemptionPolicy={pod.preemption_policy}."
+    is_waiting = waits_for_victims(cluster, pod, nominated_status, pod.priority - 1)
+    return NOT_ELIGIBLE_TERMINATING if is_waiting else ""
+
+
+def waits_for_victims(cluster: Cluster, pod: PodRecord, nominated_status: Status | None, most: int) -> bool:
+    """Whether pods of at most that priority, which were preempted, are still terminating where ``pod`` is nominated.
+
+    ``nominated_status`` as for `ineligible_reason`.
+    """
+    row = cluster.nodes.row_of.get(pod.nominated_node_name)
+    if row is None or nominated_status is None or nominated_status.code is Code.UNSCHEDULABLE_AND_UNRESOLVABLE:
+        return False
+    return any(one.terminating and one.preempted and one.priority <= most for one in cluster.pods_on(row))
+
+
+def plan_preemption(
+    runner: Handle,
+    state: CycleState,
+    pod: PodRecord,
+    outcome: Outcome,
+    trials: Trials,
+    options: PreemptionOptions,
+    *,
+    detailed: bool = False,
+) -> PreemptionPlan:
+    """Plan preemption for an eligible pod; ``outcome`` is the filters' answer for every row of the cluster.
+
+    Where a candidate is all that is asked for, and any of them may be, the best is taken from those that are kept in
+    order; otherwise all of them are looked at.
+    """
+    any_may_be = options.minimum_candidates is None and options.may_disrupt is None and not is_capped(runner.cluster)
+    if any_may_be and not detailed:
+        best = trials.best(runner, state, pod, outcome, lot(pod.uid, options.seed))
+        if best is not None:
+            return _brief(runner.cluster, best)
+    rows = outcome.resolvable()
+    if not len(rows):
+        return PreemptionPlan(True, message=_message(len(runner.cluster.nodes), []))
+    table = trials.on(runner, state, pod, rows, options.may_disrupt)
+    capped = within_cap(runner.cluster, table)
+    if capped.put_off is not None:
+        # Where no victims may have a budget, others may do.
+        sparing = trials.on(runner, state, pod, rows, without_budgets(runner.cluster, options.may_disrupt))
+        if len(sparing.candidates):
+            capped = CappedTable(sparing)
+    return _planned(runner, pod, capped, options, detailed)
+
+
+def plan_exchange(
+    runner: Handle,
+    state: CycleState,
+    pod: PodRecord,
+    outcome: Outcome,
+    trials: FairTrials,
+    options: PreemptionOptions,
+    *,
+    detailed: bool = False,
+) -> PreemptionPlan | None:
+    """Plan to take room from pods of equal priority too; None where that is unfair, useless or not needed."""
+    rows = outcome.resolvable()
+    table = trials.on(runner, state, pod, rows, options.may_disrupt) if len(rows) else None
+    if table is None or not len(table.candidates):
+        return None
+    return replace(_planned(runner, pod, within_cap(runner.cluster, table), options, detailed), is_exchange=True)
+
+
+def _brief(cluster: Cluster, best: BestTrial) -> PreemptionPlan:
+    """The plan that follows from the best trial."""
+    if best.row is None:
+        message = _message(len(cluster.nodes), best.tally)
+        return PreemptionPlan(True, message=message, error=_errors(best.tally))
+    victims = tuple(map(cluster.pods.record, best.victims))
+    return PreemptionPlan(True, chosen=Candidate(cluster.nodes.name(best.row), victims, best.budget_violations))
+
+
+def _planned(
+    runner: Handle, pod: PodRecord, capped: CappedTable, options: PreemptionOptions, detailed: bool
+) -> PreemptionPlan:
+    """The plan that follows from the trials."""
+    nodes, table, put_off = runner.cluster.nodes, capped.table, capped.put_off
+    if options.minimum_candidates is not None:
+        table = _limited(nodes, table, options.minimum_candidates, len(table.rows), f"{options.seed}/{pod.uid}")
+    tied, criterion = _best(table)
+    candidates, rejected = _details(runner.cluster, capped, table) if detailed else ({}, {})
+    if not len(tied):
+        tally = table.tally()
+        message = f"preemption: {put_off}" if put_off is not None else _message(len(nodes), tally)
+        error = _errors(tally) if put_off is None else ""
+        return PreemptionPlan(
+            True, message=message, candidates=candidates, rejected=rejected, put_off=put_off, error=error
+        )
+    row = pick(nodes, table.rows[tied], pod.uid, options.seed)
+    return PreemptionPlan(
+        eligible=True,
+        chosen=_candidate(runner.cluster, table, int(np.searchsorted(table.rows, row))),
+        selected=_names(nodes, table.rows[tied]) if detailed else (),
+        criterion=criterion if detailed else "",
+        candidates=candidates,
+        rejected=rejected,
+    )
+
+
+def _best(table: TrialTable) -> tuple[Int64s, str]:
+    """The positions that the criteria leave, and the last criterion that told them apart (pickOneNodeForPreemption)."""
+    left, deciding = table.candidates, ""
+    for name, values in zip(CRITERIA, table.criteria, strict=True):
+        if len(left) < 2:
+            break
+        found = values[left]
+        best = left[found == found.min()]
+        if len(best) < len(left):
+            others = np.setdiff1d(left, best, assume_unique=True)
+            left, deciding = best, _effective(name, table, best, others)
+    return left, deciding
+
+
+def _effective(criterion: str, table: TrialTable, best: Int64s, others: Int64s) -> str:
+    """What people call the criterion that told the best candidates from others.
+
+    The sum of priorities is shifted so that it is smaller wherever there are fewer victims.
+    """
+    if criterion != CRITERIA[_SUM]:
+        return criterion
+    numbers = table.criteria[_NUMBER]
+    return CRITERIA[_NUMBER] if numbers[best].max() < numbers[others].min() else criterion
+
+
+def _limited(nodes: NodeColumns, table: TrialTable, minimum: tuple[int, int], examined: int, salt: str) -> TrialTable:
+    """Leave as many candidates as upstream would have found (DryRunPreemption, GetOffsetAndNumCandidates).
+
+    From some node on, in order of names, until there are enough and one of them violates no budget.
+    """
+    percentage, absolute = minimum
+    wanted = min(max(examined * percentage // 100, absolute), examined)
+    order = sorted(table.candidates.tolist(), key=lambda position: nodes.name(int(table.rows[position])))
+    if len(order) <= wanted:
+        return table
+    offset = stable_hash(salt) % len(order)
+    order = order[offset:] + order[:offset]
+    kept = wanted
+    while kept < len(order) and all(table.criteria[0, position] for position in order[:kept]):
+        kept += 1
+    return table.only(np.array(sorted(order[:kept]), dtype=np.int64))
+
+
+def _candidate(cluster: Cluster, table: TrialTable, position: int) -> Candidate:
+    return Candidate(
+        node_name=cluster.nodes.name(int(table.rows[position])),
+        victims=tuple(cluster.pods.record(slot) for slot in table.victims(position)),
+        budget_violations=int(table.criteria[0, position]),
+    )
+
+
+def _details(
+    cluster: Cluster, capped: CappedTable, table: TrialTable
+) -> tuple[Mapping[str, Candidate], Mapping[str, Status]]:
+    """Every candidate, and every node that was tried and is none, by name."""
+    names, records, table = cluster.nodes.names_by_row(), list(cluster.pods.records), table.frozen()
+
+    def candidate(position: int) -> Candidate:
+        victims = tuple(record for slot in table.victims(position) if (record := records[slot]) is not None)
+        return Candidate(names[int(table.rows[position])], victims, int(table.criteria[0, position]))
+
+    candidates = Deferred(lambda: {(found := candidate(i)).node_name: found for i in table.candidates.tolist()})
+    held = capped.held_back(names)
+    rejected = Deferred(lambda: {names[int(table.rows[i])]: table.status(i) for i in table.failures.tolist()} | held)
+    return candidates, rejected
+
+
+def _names(nodes: NodeColumns, rows: Int64s) -> tuple[str, ...]:
+    names = nodes.names_by_row()
+    return tuple(sorted(names[row] for row in rows.tolist()))
+
+
+def _errors(tally: Sequence[tuple[Status, int]]) -> str:
+    """What filters failed with on the nodes that were tried, each text once; "" where none did (NewAggregate)."""
+    texts = list(dict.fromkeys(status.message for status, _ in tally if status.code is Code.ERROR))
+    return texts[0] if len(texts) == 1 else f"[{', '.join(texts)}]" if texts else ""
+
+
+def _message(nodes: int, tally: Sequence[tuple[Status, int]]) -> str:
+    """What preemption has to say when it found nothing, as kube-scheduler words it: each reason with its nodes."""
+    reasons = Counter[str]()
+    for status, number in tally:
+        reasons.update(dict.fromkeys(status.reasons, number))
+    rest = nodes - sum(number for _, number in tally)
+    counts = [f"{number} {reason}" for reason, number in reasons.items()]
+    if rest > 0:
+        counts.append(f"{rest} Preemption is not helpful for scheduling")
+    return f"preemption: 0/{nodes} nodes are available: {', '.join(sorted(counts))}"

@@ -1,0 +1,1 @@
+"""Which nodes an autoscaler adds and removes."""

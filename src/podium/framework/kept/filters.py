@@ -1,0 +1,172 @@
+"""What the filters of a profile said to the classes of pods that were asked about last, brought up to date row by row.
+
+Source of the rule for nominated pods: pkg/scheduler/framework/runtime/framework.go
+(RunFilterPluginsWithNominatedPods).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Protocol, cast
+from weakref import ref
+
+import numpy as np
+
+from podium.cluster.arrays import Int64s
+from podium.cluster.pod_class import PodClass
+from podium.cluster.pods import PodRecord
+from podium.cluster.view import View
+from podium.framework.cycle_state import CycleState
+from podium.framework.kept.class_cache import ClassCache, KeptByClass, KeptRows
+from podium.framework.kept.outcome import KeptOutcome
+from podium.framework.kept.row_filters import FEW_ROWS, RowFilters, has_one_row_form
+from podium.framework.plugin import ArrayFilterPlugin, FilterPlugin, OneRowFilterPlugin, Scope
+from podium.framework.verdicts import Outcome
+
+if TYPE_CHECKING:
+    from podium.framework.runner import Runner
+
+KEPT_CLASSES = 64
+
+
+class PlacedFilter(Protocol):
+    """A Filter plugin with its place in the profile, counted from 1."""
+
+    index: int
+    plugin: ArrayFilterPlugin | FilterPlugin
+    scope: Scope
+
+
+class KeptFilters:
+    """The refusals of scope NODE and ROW, and the outcomes, of the 64 classes used last.
+
+    ``few_rows`` is up to how many rows are asked one by one and not in arrays.
+    """
+
+    def __init__(self, runner: Runner, cache: ClassCache, filters: Sequence[PlacedFilter]) -> None:
+        self._runner = runner
+        self._cluster = runner.cluster
+        self._cache = cache
+        self._filters = filters
+        self._outcomes: KeptByClass[KeptOutcome] = KeptByClass(KEPT_CLASSES)
+        # By the plugins that are skipped.
+        self._one_by_one: dict[frozenset[str], list[tuple[int, OneRowFilterPlugin]] | None] = {}
+        self.few_rows = FEW_ROWS
+        # Those asked for last, with the class and the plugins that are skipped.
+        self._newest: tuple[Callable[[], PodClass | None], frozenset[str], RowFilters | None] = (
+            _nobody,
+            frozenset(),
+            None,
+        )
+
+    def filter_all(self, state: CycleState, pod: PodRecord) -> Outcome:
+        """Filter all rows with regard to nominated pods, where every filter answers for a row from that row alone.
+
+        Where pods of equal or higher priority are nominated, ``pod`` must also fit beside them. A refusal beside them
+        is the answer for that node, whatever the plain one was. What is kept counts the pod's own nomination too; that
+        row is looked at again without it.
+        """
+        nodes = self._cluster.nodes
+        kept = self._outcomes.get(pod.pod_class, (frozenset(state.skip_filter), pod.priority), KeptOutcome)
+        _, by_row = self.refusals(state, pod)
+        kept.decoders.update(by_row.decoders)
+
+        def compute(rows: Int64s, own_uid: str = "") -> Int64s:
+            refused: Int64s = by_row.values[rows]
+            filters = self.row_filters(state, pod, len(rows))
+            if filters is not None:
+                filters.explain(pod, kept.decoders)
+                beside_each = [filters.beside(pod, row, (), own_uid) for row in rows.tolist()]
+                return np.where(beside_each, beside_each, refused)
+            if self._cluster.nominations:
+                outcome = Outcome.of(refused, {})
+                outcome.override(*self._runner.beside(state, pod, View(self._cluster, rows), own_uid))
+                kept.decoders.update(outcome.decoders)
+            return refused
+
+        kept.refresh(nodes.changes, nodes.all_rows(), compute)
+        own = nodes.row_of.get(pod.nominated_node_name, -1)
+        return kept.outcome() if own < 0 else kept.outcome_but(own, int(compute(np.array([own]), pod.uid)[0]))
+
+    def filter_few(self, state: CycleState, pod: PodRecord, rows: Int64s) -> Outcome | None:
+        """Filter few rows one by one, with regard to nominated pods; None where arrays are needed, or quicker.
+
+        So they are where nothing is kept of the class: few rows are no reason to look at all nodes.
+        """
+        by_node = self._cache.rows(pod.pod_class, (Scope.NODE, frozenset(state.skip_filter)))
+        filters = None if by_node.position < 0 else self.row_filters(state, pod, len(rows))
+        if filters is None:
+            return None
+        entries = [filters.refused_at_last(pod, row, (), pod.uid) for row in rows.tolist()]
+        outcome = Outcome.of(np.array(entries, dtype=np.int64), {})
+        filters.explain(pod, outcome.decoders)
+        return outcome
+
+    def row_filters(self, state: CycleState, pod: PodRecord, rows: int) -> RowFilters | None:
+        """The filters for one row at a time, to be asked about so many; None where arrays are needed, or quicker."""
+        if rows > self.few_rows:
+            return None
+        pod_class, skipped, known = self._newest
+        if (
+            known is not None
+            and pod_class() is pod.pod_class
+            and skipped == state.skip_filter
+            and known.is_right_at(self._cluster.nodes.node_changes.position)
+        ):
+            return known
+        filters = self._with_one_row_form(state)
+        if filters is None:
+            return None
+        found = RowFilters(self._cluster.nominations, self._of_nodes(state, pod), filters)
+        self._newest = ref(pod.pod_class), frozenset(state.skip_filter), found
+        return found
+
+    def refusals(self, state: CycleState, pod: PodRecord) -> tuple[KeptRows, KeptRows]:
+        """What is kept for the pod's class: the refusals that hang on the node object, and with those of its pods."""
+        nodes, by_node = self._cluster.nodes, self._of_nodes(state, pod)
+        by_row = self._cache.rows(pod.pod_class, (Scope.ROW, frozenset(state.skip_filter)))
+
+        def from_rows(rows: Int64s | None) -> Int64s:
+            by_row.decoders.update(by_node.decoders)
+            filters = None if rows is None else self.row_filters(state, pod, len(rows))
+            if rows is not None and filters is not None:
+                filters.explain(pod, by_row.decoders)
+                return np.array([filters.refused(pod, row) for row in rows.tolist()], dtype=np.int64)
+            part = self._runner.filter_view(state, pod, View(self._cluster, rows), Scope.ROW)
+            part.merge(by_node.values if rows is None else by_node.values[rows])
+            by_row.decoders.update(part.decoders)
+            return part.refused
+
+        by_row.refresh(nodes.changes, nodes.count, from_rows)
+        return by_node, by_row
+
+    def _of_nodes(self, state: CycleState, pod: PodRecord) -> KeptRows:
+        """What is kept for the pod's class: the refusals that hang on the node object."""
+        nodes = self._cluster.nodes
+        by_node = self._cache.rows(pod.pod_class, (Scope.NODE, frozenset(state.skip_filter)))
+
+        def from_nodes(rows: Int64s | None) -> Int64s:
+            view = View(self._cluster, rows)
+            part = self._runner.filter_view(state, pod, view, Scope.NODE)
+            part.refused[~view.take(nodes.present)] = Outcome.ABSENT
+            by_node.decoders.update(part.decoders)
+            return part.refused
+
+        by_node.refresh(nodes.node_changes, nodes.count, from_nodes)
+        return by_node
+
+    def _with_one_row_form(self, state: CycleState) -> list[tuple[int, OneRowFilterPlugin]] | None:
+        """The filters of scope ROW with their places, for pods whose state skips these; None where some cannot."""
+        skipped = frozenset(state.skip_filter)
+        if skipped not in self._one_by_one:
+            if len(self._one_by_one) > KEPT_CLASSES:
+                self._one_by_one.clear()
+            asked = [one for one in self._filters if one.plugin.name not in skipped and one.scope is not Scope.NODE]
+            able = [(one.index, cast(OneRowFilterPlugin, one.plugin)) for one in asked if has_one_row_form(one.plugin)]
+            is_possible = len(able) == len(asked) and all(one.scope is Scope.ROW for one in asked)
+            self._one_by_one[skipped] = able if is_possible else None
+        return self._one_by_one[skipped]
+
+
+def _nobody() -> None:
+    return None

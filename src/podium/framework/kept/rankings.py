@@ -1,0 +1,161 @@
+"""Rankings of the pod classes used last: the next pod of a class costs what has changed since the last one."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from podium.cluster.pods import PodRecord
+from podium.framework.cycle_state import CycleState
+from podium.framework.kept.class_cache import KeptByClass
+from podium.framework.kept.ranking import Cell, Ranking
+from podium.framework.kept.row_judge import CannotRankError, RowJudge
+from podium.framework.kept.shelf import Shelf, nth
+from podium.framework.plugin import CellScorePlugin, ClassScorePlugin, is_own
+
+if TYPE_CHECKING:
+    from podium.framework.runner import Runner
+
+RANKED_CLASSES = 16
+"""A ranking takes 50 to 80 bytes a node: at 100,000 nodes, those of 16 classes take about 100 MiB."""
+RANKED_PRIORITIES = 2
+"""Of so many priorities of a class."""
+MOST_CHANGES = 48
+"""If more rows than these have changed since a class was asked about, looking at all nodes costs less."""
+MOST_CELLS = 64
+WORTH_MAKING = 32
+"""A ranking that has served for so many decisions has saved what it cost to make."""
+PATIENCE = 4
+LONGEST_PATIENCE = 1024
+
+
+@dataclass(slots=True, weakref_slot=True)
+class _Standing:
+    """What is kept of a class. Its ranking is made after ``patience`` decisions without one, since that costs some.
+
+    The patience doubles when a ranking ends before it was worth making.
+    """
+
+    patience: int
+    least: int
+    waited: int = 0
+    served: int = 0
+    position: int = -1
+    node_position: int = -1
+    judge: RowJudge | None = None
+    ranking: Ranking | None = None
+
+    def drop(self) -> None:
+        """Do without a ranking for a while."""
+        if self.ranking is not None and self.served < WORTH_MAKING:
+            self.patience = min(2 * self.patience, LONGEST_PATIENCE)
+        elif self.ranking is not None:
+            self.patience = max(self.patience // 2, self.least)
+        self.judge = self.ranking = None
+        self.waited = self.served = 0
+
+
+class Rankings:
+    """Finds the best node of those that a pod fits without looking at all of them, where that is possible.
+
+    It is where every plugin's answers hang on a row alone or on cells, and all nodes that fit are rated. Nominated pods
+    are seen where filters look at rows alone, by pods that are not nominated themselves. Otherwise, and where no node
+    fits, `best` has no answer.
+    """
+
+    def __init__(self, runner: Runner) -> None:
+        self._runner = runner
+        self._kept: KeptByClass[_Standing] = KeptByClass(RANKED_CLASSES, RANKED_PRIORITIES)
+        # 0, for tests, makes a ranking whenever there can be one.
+        self.patience = PATIENCE
+        percentage = runner.profile.percentage_of_nodes_to_score
+        self._is_possible = (
+            (percentage is None or percentage >= 100)
+            and all(
+                is_own(one) and isinstance(one, ClassScorePlugin | CellScorePlugin) for one in runner.profile.pre_score
+            )
+            and not runner.scoring.unprepared
+        )
+
+    def best(self, state: CycleState, pod: PodRecord, lot: int) -> int | None:
+        """The row that `decide.placement` would come to; None where that is not known here."""
+        if not self._is_possible or not self._sees_nominations(state, pod):
+            return None
+        # Which nominated pods count depends on the priority.
+        standing = self._kept.get(pod.pod_class, pod.priority, self._standing)
+        try:
+            if not self._is_current(standing, state, pod) or standing.judge is None or standing.ranking is None:
+                return None
+        except CannotRankError:
+            standing.patience = LONGEST_PATIENCE if self.patience else 0
+            standing.drop()
+            return None
+        standing.served += 1
+        cells = _fitting(standing.judge, standing.ranking, pod)
+        if not cells:
+            return None
+        shelves = [cells[0].top] if len(cells) == 1 else _best(standing.judge, cells, pod)
+        return nth(shelves, lot % sum([shelf.size for shelf in shelves]))
+
+    def _sees_nominations(self, state: CycleState, pod: PodRecord) -> bool:
+        nominations = self._runner.cluster.nominations
+        return not nominations or (pod.uid not in nominations and self._runner.is_row_local(state))
+
+    def _standing(self) -> _Standing:
+        return _Standing(self.patience, self.patience)
+
+    def _is_current(self, standing: _Standing, state: CycleState, pod: PodRecord) -> bool:
+        """Bring a class's ranking up to date, or make it if it is time for that."""
+        nodes, judge, ranking = self._runner.cluster.nodes, standing.judge, standing.ranking
+        missed = nodes.changes.entries_since(standing.position)
+        standing.position = nodes.changes.position
+        if missed is None or len(missed) > MOST_CHANGES:
+            standing.drop()
+            return False
+        if judge is None or ranking is None:
+            standing.waited += 1
+            if standing.waited > standing.patience:
+                self._make(standing, state, pod)
+            return standing.ranking is not None
+        if standing.node_position != nodes.node_changes.position or not judge.is_current(state, pod):
+            standing.drop()
+            return False
+        if missed:
+            for row, total in judge.some_rows(state, pod, missed if len(missed) == 1 else sorted(set(missed))):
+                if total is None:
+                    ranking.remove(row)
+                else:
+                    ranking.put(row, judge.key(row), total)
+            if len(ranking.cells) > MOST_CELLS:
+                raise CannotRankError
+        return True
+
+    def _make(self, standing: _Standing, state: CycleState, pod: PodRecord) -> None:
+        nodes = self._runner.cluster.nodes
+        judge = RowJudge(self._runner, state, pod)
+        ranking = Ranking(nodes.name_order(), nodes.count)
+        ranking.fill(*judge.all_rows(state, pod))
+        if len(ranking.cells) > MOST_CELLS:
+            raise CannotRankError
+        standing.judge, standing.ranking = judge, ranking
+        standing.node_position = nodes.node_changes.position
+
+
+def _fitting(judge: RowJudge, ranking: Ranking, pod: PodRecord) -> list[Cell]:
+    """The cells that no filter refuses."""
+    cells = list(ranking.cells.values())
+    for one in judge.filters:
+        if cells:
+            fits = one.fits(pod, [cell.top.first() for cell in cells])
+            cells = [cell for cell, fit in zip(cells, fits, strict=True) if fit]
+    return cells
+
+
+def _best(judge: RowJudge, cells: list[Cell], pod: PodRecord) -> list[Shelf]:
+    """The shelves with the highest total of all."""
+    rows, sizes = [cell.top.first() for cell in cells], [cell.size for cell in cells]
+    totals = [cell.top.total for cell in cells]
+    for one, weight in judge.scores:
+        totals = [total + weight * score for total, score in zip(totals, one.score(pod, rows, sizes), strict=True)]
+    highest = max(totals)
+    return [cell.top for cell, total in zip(cells, totals, strict=True) if total == highest]

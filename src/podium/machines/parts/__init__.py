@@ -1,0 +1,1 @@
+"""What machines are made from: deadlines, waits, and queues of work."""

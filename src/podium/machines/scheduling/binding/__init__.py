@@ -1,0 +1,1 @@
+"""Binding cycles: what happens between a decision and the bound pod."""

@@ -1,0 +1,145 @@
+"""The calls of a profile's plugins from Reserve to PostBind.
+
+Source: pkg/scheduler/framework/runtime/framework.go (RunReservePluginsReserve, RunPermitPlugins, RunPreBindPlugins,
+RunBindPlugins, RunPostBindPlugins, RunReservePluginsUnreserve).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from podium.framework.claims import ClaimBinding, DeviceReservation
+from podium.framework.cycle_state import CycleState
+from podium.framework.errors import Calling, PluginError
+from podium.framework.plugin import PermitResult
+from podium.framework.runner import Runner
+from podium.framework.status import SUCCESS, Code, Status
+from podium.machines.actions import Action, Record
+from podium.machines.scheduling.binding.cycle import BindingCycle
+
+
+class BindingPlugins:
+    """The plugins of a profile that take part between Reserve and PreBind: most have nothing to do for most pods."""
+
+    def __init__(self, runner: Runner) -> None:
+        profile = runner.profile
+        plugins = (*profile.reserve, *profile.permit, *profile.pre_bind)
+        self._names = tuple(dict.fromkeys(plugin.name for plugin in plugins))
+        self._concern_all = not all(vars(type(plugin)).get("needs_state") for plugin in plugins)
+
+    def concern(self, state: CycleState) -> bool:
+        """Whether any of them has something to do for a pod; where none has, the pod can be bound at once."""
+        if self._concern_all:
+            return True
+        for name in self._names:  # noqa: SIM110 - a generator would cost more than all that it asks
+            if state.get(name) is not None:
+                return True
+        return False
+
+
+# One context manager serves all plugins of a point: there are several such calls for each pod.
+
+
+def reserve(cycle: BindingCycle) -> Status:
+    """Let the plugins note that the pod takes the node; the first answer that is no success."""
+    pod, state, node_name = cycle.queued.record, cycle.state, cycle.node_name
+    calling = Calling("", "Reserve", pod)
+    for plugin in cycle.runner.profile.reserve:
+        calling.plugin = plugin.name
+        with calling:
+            status = plugin.reserve(state, pod, node_name)
+        if not status.is_success:
+            return status.by(plugin.name)
+    return SUCCESS
+
+
+def permit(cycle: BindingCycle, now: int) -> Status | dict[str, int]:
+    """Ask the plugins for their last word; where some make the pod wait, by plugin until when it does."""
+    pod, state, node_name = cycle.queued.record, cycle.state, cycle.node_name
+    deadlines_ns: dict[str, int] = {}
+    for plugin in cycle.runner.profile.permit:
+        with Calling(plugin.name, "Permit", pod):
+            answer = plugin.permit(state, pod, node_name)
+        result = answer if isinstance(answer, PermitResult) else PermitResult(answer)
+        if result.status.code is Code.WAIT:
+            deadlines_ns[plugin.name] = now + result.timeout_ns
+        elif not result.status.is_success:
+            return result.status.by(plugin.name)
+    return deadlines_ns or SUCCESS
+
+
+def pre_bind(cycle: BindingCycle) -> Status | Sequence[ClaimBinding | DeviceReservation]:
+    """What the plugins want done before the pod is bound, or the first answer that forbids it."""
+    pod, state, node_name = cycle.queued.record, cycle.state, cycle.node_name
+    wanted: list[ClaimBinding | DeviceReservation] = []
+    calling = Calling("", "PreBind", pod)
+    for plugin in cycle.runner.profile.pre_bind:
+        calling.plugin = plugin.name
+        with calling:
+            answer = plugin.pre_bind(state, pod, node_name)
+        if not isinstance(answer, Status):
+            wanted += answer
+        elif not answer.is_success and not answer.is_skip:
+            return answer.by(plugin.name)
+    return wanted
+
+
+def prepared(cycle: BindingCycle, now: int) -> Status:
+    """Whether all that PreBind had done is ready: success, WAIT, or why it will not be.
+
+    The first one that is not ready decides how long it is waited for; once that is over, it gives up.
+    """
+    pod, state, node_name = cycle.queued.record, cycle.state, cycle.node_name
+    calling = Calling("", "PreBind", pod)
+    for plugin in cycle.runner.preparing:
+        calling.plugin = plugin.name
+        with calling:
+            wait = plugin.prepared(state, pod, node_name)
+        if wait.status.code is Code.WAIT:
+            if cycle.ready_by_ns is None:
+                cycle.ready_by_ns = now + wait.timeout_ns
+            if now < cycle.ready_by_ns:
+                return wait.status
+            return plugin.give_up(state, pod, node_name)
+        if not wait.status.is_success:
+            return wait.status.by(plugin.name)
+    return SUCCESS
+
+
+def bind(cycle: BindingCycle) -> Status:
+    """Whether a plugin has the pod bound through the API; the answer of the first that does not leave it to others."""
+    pod, state, node_name = cycle.queued.record, cycle.state, cycle.node_name
+    calling = Calling("", "Bind", pod)
+    for plugin in cycle.runner.profile.bind:
+        calling.plugin = plugin.name
+        with calling:
+            status = plugin.bind(state, pod, node_name)
+        if not status.is_skip:
+            return status if status.is_success else status.by(plugin.name)
+    return Status(Code.ERROR, ("no Bind plugin took the pod",))
+
+
+def post_bind(cycle: BindingCycle) -> list[Action]:
+    """The pod is bound: record it, and tell the plugins. One that raises changes nothing about that."""
+    pod, node_name = cycle.queued.record, cycle.node_name
+    message = f"Successfully assigned {pod.key} to {node_name}"
+    actions: list[Action] = [Record(pod.key, pod.uid, "Normal", "Scheduled", message, node_name)]
+    for plugin in cycle.runner.profile.post_bind:
+        try:
+            with Calling(plugin.name, "PostBind", pod):
+                plugin.post_bind(cycle.state, pod, node_name)
+        except PluginError as error:
+            actions.append(Record(pod.key, pod.uid, "Warning", "FailedPostBind", str(error), node_name))
+    return actions
+
+
+def unreserve(cycle: BindingCycle) -> list[Action]:
+    """Let the plugins give back what they reserved; one that raises keeps neither the others from it, nor the pod."""
+    pod, records = cycle.queued.record, list[Action]()
+    for plugin in reversed(cycle.runner.profile.reserve):
+        try:
+            with Calling(plugin.name, "Unreserve", pod):
+                plugin.unreserve(cycle.state, pod, cycle.node_name)
+        except PluginError as error:
+            records.append(Record(pod.key, pod.uid, "Warning", "FailedUnreserve", str(error), cycle.node_name))
+    return records

@@ -1,0 +1,1 @@
+"""The scheduling queue: where pending pods are, and what moves them."""

@@ -1,0 +1,163 @@
+"""Which events wake a pod, given the plugins that turned it down.
+
+Source: pkg/scheduler/backend/queue/scheduling_queue.go (isPodWorthRequeuing, isEventOfInterest).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from enum import IntEnum
+from weakref import WeakValueDictionary
+
+from podium.cluster.pods import PodRecord
+from podium.framework.errors import is_failure
+from podium.framework.events import Action, ClusterEvent, EventToRegister, QueueingHint, Resource
+from podium.machines.scheduling.queue.queued_pod import QueuedPod
+
+# The events that each plugin waits for, by scheduler name and plugin name.
+Registrations = Mapping[str, Mapping[str, Sequence[EventToRegister]]]
+Kind = tuple[Resource, Action]
+# Scheduler name, the plugins that rejected, those that answered Pending, and the gate.
+RejectionKey = tuple[str, tuple[str, ...], tuple[str, ...], str]
+
+
+class Wake(IntEnum):
+    """Whether an event makes a pod worth another attempt, and when."""
+
+    NO = 0
+    AFTER_BACKOFF = 1
+    AT_ONCE = 2
+
+
+@dataclass(frozen=True, slots=True)
+class Hints:
+    """Whom to ask about an event of one kind. None among them wakes without being asked."""
+
+    at_once: tuple[QueueingHint | None, ...]
+    after_backoff: tuple[QueueingHint | None, ...]
+
+    def ask(self, pod: PodRecord, event: ClusterEvent) -> Wake:
+        """What the event means to a pod."""
+        for hint in self.at_once:
+            if _wakes(hint, pod, event):
+                return Wake.AT_ONCE
+        for hint in self.after_backoff:
+            if _wakes(hint, pod, event):
+                return Wake.AFTER_BACKOFF
+        return Wake.NO
+
+
+def _wakes(hint: QueueingHint | None, pod: PodRecord, event: ClusterEvent) -> bool:
+    """What a hint says. One that raises wakes the pod: an attempt in vain is better than a pod that hangs."""
+    try:
+        return hint is None or hint(pod, event)
+    except BaseException as error:
+        if not is_failure(error):
+            raise
+        return True
+
+
+EVERYBODY = Hints((), (None,))
+
+
+class Rejection:
+    """The plugins that hold some pods back, shared by all pods which the same ones do.
+
+    A plugin that answered Pending skips the pod's backoff when it wakes the pod; others wake it into its backoff. With
+    a gate only events that the gating plugin waits for count, whoever's hint is then the one that wakes. A wildcard
+    event wakes all. So does any event where no plugin rejected (``by_nobody``): something went wrong instead.
+    """
+
+    __slots__ = ("__weakref__", "_gate", "_hints", "_pending", "_unschedulable", "by_nobody")
+
+    def __init__(
+        self,
+        unschedulable: Iterable[EventToRegister],
+        pending: Iterable[EventToRegister],
+        gate: Iterable[EventToRegister] | None,
+        by_nobody: bool,
+    ) -> None:
+        self._unschedulable = tuple(unschedulable)
+        self._pending = tuple(pending)
+        self._gate = None if gate is None else tuple(gate)
+        self._hints: dict[Kind, Hints | None] = {}
+        self.by_nobody = by_nobody
+
+    @property
+    def is_gated(self) -> bool:
+        """Whether a gate is among the plugins."""
+        return self._gate is not None
+
+    def hints(self, event: ClusterEvent) -> Hints | None:
+        """Whom to ask about an event; None if it can wake none of the pods."""
+        kind = (event.resource, event.action)
+        if kind not in self._hints:
+            self._hints[kind] = self._whom_to_ask(event)
+        return self._hints[kind]
+
+    def wake(self, pod: PodRecord, event: ClusterEvent) -> Wake:
+        """What an event means to one of the pods."""
+        hints = self.hints(event)
+        return Wake.NO if hints is None else hints.ask(pod, event)
+
+    def _whom_to_ask(self, event: ClusterEvent) -> Hints | None:
+        if self.by_nobody or event.resource is Resource.WILDCARD:
+            return EVERYBODY
+        gate = _concerned(self._gate or (), event)
+        if self.is_gated and not gate:
+            return None
+        at_once = _concerned(self._pending, event)
+        after_backoff = _concerned(self._unschedulable, event) + gate
+        return Hints(at_once, after_backoff) if at_once or after_backoff else None
+
+
+class Rejections:
+    """One `Rejection` for each set of plugins that turns pods down, as long as somebody holds on to it.
+
+    A plugin that registered nothing, or that is not known, wakes no pod.
+    """
+
+    def __init__(self, registrations: Registrations) -> None:
+        self._registrations = registrations
+        self._known: WeakValueDictionary[RejectionKey, Rejection] = WeakValueDictionary()
+        self._of_interest: dict[Kind, bool] = {}
+
+    def of(self, queued: QueuedPod) -> Rejection:
+        """Who holds the pod back: the plugins that rejected its last attempt, and its gate if it has one."""
+        return self._find(queued, queued.gated_by)
+
+    def of_attempt(self, queued: QueuedPod) -> Rejection:
+        """Who rejected the pod's last attempt, whatever gates it now."""
+        return self._find(queued, "")
+
+    def concern(self, event: ClusterEvent) -> bool:
+        """Whether any plugin waits for such an event; all do for a wildcard event."""
+        kind = (event.resource, event.action)
+        known = self._of_interest.get(kind)
+        if known is None:
+            known = self._of_interest[kind] = event.resource is Resource.WILDCARD or any(
+                _concerned(registered, event)
+                for profile in self._registrations.values()
+                for registered in profile.values()
+            )
+        return known
+
+    def _find(self, queued: QueuedPod, gate: str) -> Rejection:
+        unschedulable, pending = queued.unschedulable_plugins, queued.pending_plugins
+        key = (queued.record.scheduler_name, unschedulable, pending, gate)
+        found = self._known.get(key)
+        if found is None:
+            profile = self._registrations.get(key[0], {})
+            found = self._known[key] = Rejection(
+                (event for plugin in unschedulable for event in profile.get(plugin, ())),
+                (event for plugin in pending for event in profile.get(plugin, ())),
+                profile.get(gate, ()) if gate else None,
+                by_nobody=not (unschedulable or pending or gate),
+            )
+        return found
+
+
+def _concerned(registered: Iterable[EventToRegister], event: ClusterEvent) -> tuple[QueueingHint | None, ...]:
+    """The hints of those registrations that wait for an event."""
+    return tuple(some.hint for some in registered if event.concerns(ClusterEvent(some.resource, some.action)))

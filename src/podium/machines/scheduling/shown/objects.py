@@ -1,0 +1,69 @@
+"""What the API shows besides pods: nodes, volumes, namespaces, workloads, budgets."""
+
+from __future__ import annotations
+
+from podium.api.avoid_list import PREFER_AVOID_PODS
+from podium.api.disruption_policy import DisruptionPolicy
+from podium.api.meta import Kubernetes
+from podium.api.node import Node
+from podium.cluster.feed import Feed
+from podium.framework.events import Action as Change
+from podium.framework.events import ClusterEvent, Resource
+from podium.machines.actions import Action
+from podium.machines.scheduling.cap_waits import CapWaits
+from podium.machines.scheduling.queue.queue import SchedulingQueue
+from podium.machines.scheduling.room import Room
+from podium.machines.scheduling.shown.node_changes import node_changes
+from podium.machines.scheduling.shown.object_events import object_event
+
+_EVERY_PRIORITY = 2**63
+
+
+class ObjectsShown:
+    """Brings the cluster up to date with changes of objects, and wakes the pods in the queue that they may help."""
+
+    def __init__(self, feed: Feed, queue: SchedulingQueue, cap: CapWaits, room: Room) -> None:
+        self._feed = feed
+        self._queue = queue
+        self._cap = cap
+        self._room = room
+
+    def changed(self, changed: Kubernetes, now: int) -> None:
+        """An object was added or changed."""
+        if isinstance(changed, Node):
+            self._node_changed(changed, now)
+            return
+        if isinstance(changed, DisruptionPolicy):
+            self._cap.observe(changed)
+        event = object_event(*self._feed.changed(changed))
+        if event is not None:
+            self._queue.move(event, now)
+
+    def gone(self, gone: Kubernetes, now: int) -> list[Action]:
+        """An object is no more; nominations to a node go with it."""
+        if isinstance(gone, DisruptionPolicy):
+            self._cap.observe(None)
+        change = self._feed.gone(gone)
+        if change is None:
+            return []
+        if not isinstance(gone, Node):
+            event = object_event(*change)
+            if event is not None:
+                self._queue.move(event, now)
+            return []
+        name = gone.metadata.name
+        self._queue.move(ClusterEvent(Resource.NODE, Change.DELETE, gone, None, "NodeDelete"), now)
+        return self._room.taken(name, _EVERY_PRIORITY, f"node {name} is gone", now)
+
+    def _node_changed(self, node: Node, now: int) -> None:
+        old = self._feed.known_node(node.metadata.name)
+        changes = Change.ADD if old is None else node_changes(old, node)
+        if changes or (old is not None and _avoid_list(old) != _avoid_list(node)):
+            self._feed.changed(node)
+        if changes:
+            label = "NodeAdd" if old is None else "NodeUpdate"
+            self._queue.move(ClusterEvent(Resource.NODE, changes, old, node, label), now)
+
+
+def _avoid_list(node: Node) -> str:
+    return node.metadata.annotations.get(PREFER_AVOID_PODS, "")

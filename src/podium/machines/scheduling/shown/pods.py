@@ -1,0 +1,168 @@
+"""What the API shows of pods: on which node each of them is, who waits for one, and who is gone.
+
+Source: pkg/scheduler/eventhandlers.go.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from podium.api.pod import Pod
+from podium.cluster.pods import PodRecord
+from podium.framework.events import Action as Change
+from podium.framework.events import ClusterEvent, Resource
+from podium.machines.actions import Action, Nominate
+from podium.machines.scheduling.binding.echoes import BindingEchoes
+from podium.machines.scheduling.parts import Parts
+from podium.machines.scheduling.shown.pod_changes import pod_changes
+
+
+class PodsShown:
+    """Brings cluster, queue and binding cycles up to date with the pods that the API shows."""
+
+    def __init__(self, parts: Parts) -> None:
+        self._cluster = parts.cluster
+        self._runners = parts.runners
+        self._queue = parts.queue
+        self._bindings = parts.bindings
+        self._preemptions = parts.preemptions
+        self._futile = parts.futile
+        self._cap = parts.cap
+        self._reports = parts.reports
+        self._known = parts.known
+        self._room = parts.room
+        self._feed = parts.feed
+        self._echoes = BindingEchoes(parts.cluster)
+
+    def changed(self, pod: Pod, now: int) -> list[Action]:
+        """A pod was added or changed."""
+        assumed = self._echoes.take(pod)
+        if assumed is not None:
+            return self._assigned(assumed, now)
+        before, record, replaced = self._feed.pod_changed(pod)
+        actions: list[Action] = [] if replaced is None else self._withdraw(replaced, now)
+        if record is None:
+            if before is None:
+                return actions
+            if pod.status.phase == "Failed":
+                self._futile.rejected(before, pod.spec.node_name, now)
+            return actions + self._withdraw(before, now)
+        if record.node_name:
+            if pod.status.phase == "Running":
+                self._futile.runs(record, now)
+            if record.nominated_node_name:
+                actions += self._clear_stray(record)
+            return actions + self._assigned(record, now)
+        if record.scheduler_name in self._runners and not record.terminating:
+            self._pending(record, now)
+            self._echoes.expect(pod, record)
+            return actions
+        return actions + self._withdraw(record, now)
+
+    def gone(self, pod: Pod, now: int) -> list[Action]:
+        """A pod is no more, or has ended; nothing if it is not known."""
+        known = self._feed.pod_gone(pod).before
+        return [] if known is None else self._withdraw(known, now)
+
+    def _assigned(self, record: PodRecord, now: int) -> list[Action]:
+        """A pod is on a node: newly seen, bound by us or by others, or changed there."""
+        self._known.forget()
+        uid, before = record.uid, self._cluster.placed.get(record.uid)
+        is_new = before is None or self._bindings.is_assumed(uid)
+        actions = self._bindings.seen(uid, record.node_name)
+        nominated = self._cluster.nominations.node_of(uid)
+        # A pod that was seen on its node before is not pending any more, unless an old reading said so since.
+        if is_new or nominated or self._queue.find(uid) is not None:
+            self._forget_pending(uid)
+        record.nominated_node_name = ""
+        if before is None:
+            self._cluster.add_pod(record)
+        elif before is not record:
+            self._cluster.replace_pod(record)
+        if self._queue.has_listeners:
+            self._queue.move(_assigned_event(None if is_new else before, record), now)
+        if before is not None and before.node_name != record.node_name:
+            self._room.opened(before, now)
+        if nominated not in ("", record.node_name):
+            self._room.went_elsewhere(record, nominated, now)
+        return actions + self._room.taken(record.node_name, record.priority, record.key, now)
+
+    def _pending(self, record: PodRecord, now: int) -> None:
+        """A pod of ours waits for a node: newly seen, or changed while it waits."""
+        uid, shown = record.uid, record.nominated_node_name
+        known = self._cluster.nominations.node_of(uid)
+        wanted = shown if self._reports.read(uid, shown) else known
+        record.nominated_node_name = ""
+        if known or wanted or uid in self._bindings:
+            self._known.forget()
+        if uid in self._bindings.unseen:
+            return
+        if uid in self._bindings:
+            self._assumed_changed(record, now)
+        elif wanted and self._holds_place(record):
+            self._cluster.nominations.put(record, wanted)
+        elif known:
+            self._cluster.nominations.remove(uid)
+        self._queue.update(record, now)
+        if known and uid not in self._bindings and known != wanted:
+            self._room.given_up(record, known, now)
+
+    def _holds_place(self, record: PodRecord) -> bool:
+        """Whether a nomination of the pod counts; one that is gated when it is first seen has none until it changes.
+
+        kube-scheduler notes a new pod's nomination when the pod enters the active queue, and that of a pod which it
+        knows with every update (backend/queue/scheduling_queue.go, moveToActiveQ and Update).
+        """
+        return (
+            self._queue.find(record.uid) is not None
+            or self._runners[record.scheduler_name].pre_enqueue(record).is_success
+        )
+
+    def _assumed_changed(self, record: PodRecord, now: int) -> None:
+        """A pod on its way to its node may get other labels, which others look at."""
+        before = self._cluster.placed[record.uid]
+        if before.pod_class is not record.pod_class:
+            changed = replace(record, node_name=before.node_name)
+            self._cluster.replace_pod(changed)
+            self._queue.move(_assigned_event(before, changed), now)
+
+    def _clear_stray(self, record: PodRecord) -> list[Action]:
+        """Clear the nomination of a pod of ours that is bound.
+
+        The binding has cleared it, so it was written by us before we knew of the binding, or by our predecessor.
+        """
+        if record.scheduler_name not in self._runners:
+            return []
+        return [Nominate(record.key, record.uid, "", record.scheduler_name)]
+
+    def _withdraw(self, record: PodRecord, now: int) -> list[Action]:
+        """A pod neither takes nor wants room: it is gone, or without a node and deleted or another scheduler's."""
+        uid, placed = record.uid, self._cluster.placed.get(record.uid)
+        nominated = self._cluster.nominations.node_of(uid)
+        self._known.forget()
+        actions = self._bindings.withdraw(uid)
+        self._cluster.devices.forget_pod(uid)
+        self._forget_pending(uid)
+        self._futile.forget(record)
+        if uid in self._cluster.placed:
+            self._cluster.remove_pod(uid)
+        if placed is not None:
+            self._room.opened(placed, now)
+        elif nominated:
+            self._room.given_up(record, nominated, now)
+        return actions
+
+    def _forget_pending(self, uid: str) -> None:
+        self._queue.delete(uid)
+        self._preemptions.forget(uid)
+        self._cluster.nominations.remove(uid)
+        self._reports.forget(uid)
+        self._cap.forget(uid)
+        self._echoes.forget(uid)
+
+
+def _assigned_event(before: PodRecord | None, after: PodRecord) -> ClusterEvent:
+    """A pod on a node was added (``before`` None), or changed."""
+    if before is None:
+        return ClusterEvent(Resource.ASSIGNED_POD, Change.ADD, None, after, "AssignedPodAdd")
+    return ClusterEvent(Resource.ASSIGNED_POD, pod_changes(before, after), before, after, "AssignedPodUpdate")

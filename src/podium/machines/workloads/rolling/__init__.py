@@ -1,0 +1,1 @@
+"""The deployment and replicaset controllers."""

@@ -1,0 +1,1 @@
+"""Faults, and what components see of the API under them."""

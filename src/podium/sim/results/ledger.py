@@ -1,0 +1,88 @@
+"""Who has how much of which resource: what nodes offer, and what the pods on them hold."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+
+from podium.api.pod import Pod
+from podium.api.resize import effective_spec
+from podium.api.resource_requests import pod_requests
+from podium.api.resources import PODS
+
+Amounts = Mapping[str, int]
+"""Amounts by resource: cpu in milli, all else in units."""
+
+
+def held_by(pod: Pod) -> Amounts:
+    """What a pod holds on its node: what it requests, and one of the node's places for pods."""
+    return {**pod_requests(effective_spec(pod)), PODS: 1}
+
+
+class Ledger:
+    """The books of all nodes, and their totals. Pods may hold more than there is, and be on nodes unknown so far."""
+
+    def __init__(self) -> None:
+        self._allocatable: dict[str, Amounts] = {}
+        self._held: dict[str, Counter[str]] = {}
+        self._pods: dict[str, tuple[str, Amounts]] = {}
+        self.allocatable: Counter[str] = Counter()
+        self.held: Counter[str] = Counter()
+
+    @property
+    def node_count(self) -> int:
+        """How many nodes are known."""
+        return len(self._allocatable)
+
+    def has_node(self, name: str) -> bool:
+        """Whether the node is known."""
+        return name in self._allocatable
+
+    def put_node(self, name: str, allocatable: Amounts) -> None:
+        """Add a node, or change what it offers."""
+        if name in self._allocatable:
+            self.allocatable.subtract(self._allocatable[name])
+        else:
+            self.held.update(self._held.get(name, {}))
+        self._allocatable[name] = allocatable
+        self.allocatable.update(allocatable)
+
+    def remove_node(self, name: str) -> None:
+        """Take a node out of the totals; its pods stay booked on it."""
+        self.allocatable.subtract(self._allocatable.pop(name))
+        self.held.subtract(self._held.get(name, {}))
+
+    def has_pod(self, uid: str) -> bool:
+        """Whether the pod is booked."""
+        return uid in self._pods
+
+    def put_pod(self, uid: str, node_name: str, amounts: Amounts) -> None:
+        """Book a pod on a node. Raises ValueError if it is booked already."""
+        if uid in self._pods:
+            raise ValueError(f"pod {uid} is booked already")
+        self._pods[uid] = (node_name, amounts)
+        self._held.setdefault(node_name, Counter()).update(amounts)
+        if node_name in self._allocatable:
+            self.held.update(amounts)
+
+    def remove_pod(self, uid: str) -> None:
+        """Give back what a pod holds, if it is booked."""
+        node_name, amounts = self._pods.pop(uid, ("", {}))
+        if amounts:
+            held = self._held.get(node_name, Counter())
+            held.subtract(amounts)
+            if not any(held.values()):
+                self._held.pop(node_name, None)
+            if node_name in self._allocatable:
+                self.held.subtract(amounts)
+
+    def shortage(self, node_name: str, amounts: Amounts) -> tuple[str, int, int] | None:
+        """The first resource, by name, of which the node has too little left: its name, what is held, what there is.
+
+        None when the pod fits. What a pod does not ask for is never short, as for the scheduler.
+        """
+        held, allocatable = self._held.get(node_name, Counter()), self._allocatable[node_name]
+        for name, amount in sorted(amounts.items()):
+            if amount and held[name] + amount > allocatable.get(name, 0):
+                return name, held[name], allocatable.get(name, 0)
+        return None

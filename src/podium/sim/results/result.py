@@ -1,0 +1,153 @@
+"""What came of a simulation."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+from podium.api.basis import Caveat
+from podium.api.meta import Kubernetes
+from podium.api.pod import Pod
+from podium.machines.disruption.drain import DrainReport
+from podium.sim.history import PodStory, SimEvent, seconds
+from podium.sim.results.disruption_state import DISRUPTION_KINDS, DisruptionState, disruption_state
+from podium.sim.results.pod_states import POD_STATES, NodeStates, PodState
+from podium.sim.results.shortfalls import shortfalls
+from podium.sim.simulation import Simulation
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """The events in their order, the pods by key and creation, those that are gone included, and the sums.
+
+    `rests_on` says what the run could not know or did not do.
+
+    `pods` entries have `pod, uid, priority, phase, state, node, nominatedNode, createdAt, scheduledAt, startedAt,
+    endedAt`: the times in seconds from the start (negative before it), null where it has not happened or is not known.
+    `disruptions` tells of budgets, caps, quotas and avoid lists at the end; JSON leaves it out where there are none.
+    """
+
+    events: list[SimEvent]
+    pods: list[dict[str, Any]]
+    summary: dict[str, Any]
+    rests_on: tuple[Caveat, ...] = ()
+    disruptions: DisruptionState = field(default_factory=DisruptionState)
+
+    def to_dict(self) -> dict[str, Any]:
+        """The result as JSON shows it."""
+        found = {
+            "events": [event.to_dict() for event in self.events],
+            "pods": self.pods,
+            "summary": self.summary,
+        }
+        if self.disruptions:
+            found["disruptions"] = self.disruptions.to_dict()
+        return found | {"restsOn": [caveat.to_dict() for caveat in self.rests_on]}
+
+
+def result_of(simulation: Simulation, rests_on: tuple[Caveat, ...] = ()) -> Result:
+    """The result of a simulation as far as it has come, and what it rests on."""
+    start_ns = simulation.settings.start_ns
+    stories = list(simulation.history.stories.values())
+    in_order = sorted(enumerate(stories), key=lambda one: (one[1].pod, one[0]))
+    states = _states(simulation, stories)
+    return Result(
+        events=simulation.history.events,
+        pods=[_pod(story, states[story.uid], start_ns) for _, story in in_order],
+        summary=_summary(simulation, stories, Counter(states.values())),
+        rests_on=rests_on,
+        disruptions=disruption_state(_objects(simulation), simulation.now, simulation.disruptions),
+    )
+
+
+def _objects(simulation: Simulation) -> Iterator[Kubernetes]:
+    """What is there at the end that has to do with disruptions."""
+    for kind in DISRUPTION_KINDS:
+        yield from (stored.object for stored in simulation.store.objects(kind))
+
+
+def _states(simulation: Simulation, stories: list[PodStory]) -> dict[str, PodState]:
+    """What each pod is doing, by uid; of one that is gone, how it ended."""
+    nodes = NodeStates(simulation.store, simulation.control_plane.is_down)
+    ends: dict[str, PodState] = {"Succeeded": "succeeded", "Failed": "failed"}
+    states = {story.uid: ends.get(story.phase, "terminated") for story in stories}
+    for stored in simulation.store.objects("Pod"):
+        if isinstance(stored.object, Pod):
+            states[stored.uid] = nodes.state_of(stored.object)
+    return states
+
+
+def _pod(story: PodStory, state: PodState, start_ns: int) -> dict[str, Any]:
+    return {
+        "pod": story.pod,
+        "uid": story.uid,
+        "priority": story.priority,
+        "phase": story.phase,
+        "state": state,
+        "node": story.node or None,
+        "nominatedNode": story.nominated_node or None,
+        "createdAt": _since(start_ns, story.created_ns),
+        "scheduledAt": _since(start_ns, story.scheduled_ns),
+        "startedAt": _since(start_ns, story.started_ns),
+        "endedAt": _since(start_ns, story.ended_ns),
+    }
+
+
+def _since(start_ns: int, time_ns: int | None) -> int | float | None:
+    return None if time_ns is None else seconds(time_ns - start_ns)
+
+
+def _summary(simulation: Simulation, stories: list[PodStory], states: Counter[PodState]) -> dict[str, Any]:
+    failed_attempts = sum(event.count for event in simulation.history.events if event.reason == "FailedScheduling")
+    simulation.usage.pass_time(simulation.now)
+    return {
+        "end": seconds(simulation.elapsed_ns),
+        "pods": {
+            "total": len(stories),
+            **{state: states[state] for state in POD_STATES},
+        },
+        "preempted": sum(story.was_preempted for story in stories),
+        "disruptions": dict(sorted(Counter(story.disruption for story in stories if story.disruption).items())),
+        "bindings": sum(story.bound_in_run for story in stories),
+        "attempts": simulation.bind_attempts + failed_attempts,
+        "waiting": _waiting(stories, simulation.settings.start_ns),
+        "use": simulation.usage.shares(),
+        "nodeHours": simulation.usage.node_hours,
+        "short": [asdict(one) for one in shortfalls(simulation.store, simulation.history)],
+        "drains": [_drain(report) for report in simulation.control_plane.drain_reports()],
+    }
+
+
+def _drain(report: DrainReport) -> dict[str, Any]:
+    """How far a drain came: `state` is running, blocked, drained, refused, timed-out or withdrawn."""
+    pods = [
+        {"pod": one.pod, "state": one.state, "reason": one.reason or None, "tries": one.tries} for one in report.pods
+    ]
+    return {"node": report.node, "state": report.state, "message": report.message or None, "pods": pods}
+
+
+def _waiting(stories: list[PodStory], start_ns: int) -> list[dict[str, Any]]:
+    """How long the pods bound in the run had waited since their creation or the start, highest priority first."""
+    times: dict[int, list[int]] = {}
+    for story in stories:
+        if story.bound_in_run and story.scheduled_ns is not None:
+            times.setdefault(story.priority, []).append(story.scheduled_ns - max(story.created_ns, start_ns))
+    return [{"priority": priority, **_spread(sorted(times[priority]))} for priority in sorted(times, reverse=True)]
+
+
+def _spread(times: list[int]) -> dict[str, Any]:
+    """Count, mean, and percentiles by nearest rank, in seconds; `times` are sorted."""
+    count = len(times)
+    return {
+        "count": count,
+        "mean": seconds(round(sum(times) / count)),
+        "p50": seconds(_percentile(times, 50)),
+        "p95": seconds(_percentile(times, 95)),
+        "max": seconds(times[-1]),
+    }
+
+
+def _percentile(times: list[int], percent: int) -> int:
+    return times[-(-len(times) * percent // 100) - 1]

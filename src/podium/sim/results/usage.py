@@ -1,0 +1,81 @@
+"""How much of the cluster is requested, over time."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+from podium.api.node import Node
+from podium.api.pod import Pod
+from podium.api.resource_requests import node_allocatable
+from podium.api.resources import PODS
+from podium.sim.results.ledger import Ledger, held_by
+from podium.store.log.watch_event import WatchEvent
+
+_HOUR = 3600 * 10**9
+
+
+class Usage:
+    """Sums up, for each resource, what nodes offer and what the pods bound to them request, second by second.
+
+    A pod counts from its binding to its removal or end.
+    """
+
+    def __init__(self, start_ns: int) -> None:
+        self._ledger = Ledger()
+        self._until_ns = start_ns
+        self._offered: Counter[str] = Counter()
+        self._requested: Counter[str] = Counter()
+        self._nodes_ns = 0
+
+    @property
+    def node_hours(self) -> float:
+        """How long there were nodes, each counted by itself, in hours."""
+        return round(self._nodes_ns / _HOUR, 6)
+
+    def observe(self, event: WatchEvent, now: int) -> None:
+        """Take in a write at `now`; times do not go back."""
+        object_ = event.stored.object
+        if isinstance(object_, Node):
+            self.pass_time(now)
+            if event.type == "DELETED":
+                self._ledger.remove_node(object_.metadata.name)
+            else:
+                self._ledger.put_node(object_.metadata.name, node_allocatable(object_.status))
+        elif isinstance(object_, Pod) and object_.spec.node_name:
+            uid = object_.metadata.uid
+            counts = event.type != "DELETED" and not object_.is_terminal
+            if counts is self._ledger.has_pod(uid):
+                return
+            self.pass_time(now)
+            if counts:
+                self._ledger.put_pod(uid, object_.spec.node_name, held_by(object_))
+            else:
+                self._ledger.remove_pod(uid)
+
+    def pass_time(self, now: int) -> None:
+        """Let what is requested now last until `now`."""
+        elapsed = now - self._until_ns
+        if elapsed:
+            self._until_ns = now
+            self._nodes_ns += self._ledger.node_count * elapsed
+            for sums, amounts in ((self._offered, self._ledger.allocatable), (self._requested, self._ledger.held)):
+                for name, amount in amounts.items():
+                    sums[name] += amount * elapsed
+
+    def shares(self) -> dict[str, dict[str, float]]:
+        """For each resource that nodes offer: the share requested on average over the time so far, and at its end."""
+        final = self._ledger.allocatable
+        offered = self._offered if any(self._offered.values()) else final
+        requested = self._requested if any(self._offered.values()) else self._ledger.held
+        return {
+            name: {
+                "average": _share(requested[name], offered[name]),
+                "final": _share(self._ledger.held[name], final[name]),
+            }
+            for name in sorted(set(offered) | set(final))
+            if name != PODS and (offered[name] or final[name])
+        }
+
+
+def _share(amount: int, total: int) -> float:
+    return round(amount / total, 6) if total else 0.0

@@ -1,0 +1,1 @@
+"""Scenarios: what stands in them, and the steps that they consist of."""
