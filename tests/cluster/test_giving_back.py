@@ -5,12 +5,13 @@ from __future__ import annotations
 import gc
 from collections.abc import Iterator
 from typing import Any, cast
+from weakref import ref
 
 import pytest
 
 from podium.api.pod import Pod
 from podium.api.selectors import parse_label_selector
-from podium.cluster import matchers, nodes
+from podium.cluster import matchers, nodes, pod_class
 from podium.cluster.affinity_term import compile_term
 from podium.cluster.cluster import Cluster
 from podium.cluster.codes import Codes
@@ -26,6 +27,12 @@ def without_collector() -> Iterator[None]:
     gc.enable()
 
 
+@pytest.fixture
+def no_class_is_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A class ends with its last pod."""
+    monkeypatch.setattr(pod_class, "KEPT_CLASSES", 0)
+
+
 def place(cluster: Cluster, one: Pod) -> None:
     cluster.add_pod(cluster.read(one))
 
@@ -34,6 +41,23 @@ def in_default(match: str) -> InNamespace:
     return InNamespace("default", parse_label_selector(match))
 
 
+def test_plain_classes_are_known_until_so_many_others_have_been_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(pod_class, "KEPT_CLASSES", 2)
+    cluster = cluster_of(node("n"))
+    first = ref(cluster.read(pod("a", cpu=1)).pod_class)
+    carrying = ref(cluster.read(pod("b", apart=[term("app=a")])).pod_class)
+    for number in (2, 1, 3):
+        cluster.read(pod("c", cpu=number))
+        assert first() is cluster.read(pod("d", cpu=1)).pod_class
+    assert carrying() is None
+
+    for number in (2, 3):
+        cluster.read(pod("e", cpu=number))
+
+    assert first() is None
+
+
+@pytest.mark.usefixtures("no_class_is_kept")
 def test_a_class_ends_with_the_last_record_of_its_pods() -> None:
     cluster = cluster_of(node("n"), pod("a", on="n", cpu=1), pod("b", on="n", cpu=1), pod("c", on="n", cpu=2))
     assert len(cluster.classes) == 2
@@ -49,6 +73,7 @@ def test_a_class_ends_with_the_last_record_of_its_pods() -> None:
     assert [one.requests for one in cluster.classes] == [{0: 2000}]
 
 
+@pytest.mark.usefixtures("no_class_is_kept")
 def test_the_id_of_a_class_that_ended_is_given_again_with_nothing_left_of_it() -> None:
     cluster = cluster_of(node("n", zone="a"), pod("old", on="n", cpu=1, labels={"app": "a"}, example_com__gpu=2))
     old = cluster.classes[0]
@@ -184,6 +209,7 @@ def test_a_namespace_that_is_relabelled_changes_whom_terms_mean_there_and_nowher
     assert asking.pod_class.required_anti_affinity == (wide,)
 
 
+@pytest.mark.usefixtures("no_class_is_kept")
 def test_places_of_resources_that_neither_node_nor_pod_names_are_given_again() -> None:
     cluster = cluster_of(node("n"))
     for number in range(20):

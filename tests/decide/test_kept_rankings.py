@@ -20,7 +20,7 @@ from podium.decide.placement import place
 from podium.decide.ties import lot
 from podium.framework.cycle_state import CycleState
 from podium.framework.errors import PluginError
-from podium.framework.kept.rankings import MOST_CHANGES, PATIENCE
+from podium.framework.kept.rankings import FEW_CHANGES, MOST_CHANGES, PATIENCE, SHORT_PATIENCE
 from podium.framework.plugin import Plugin, Scope
 from podium.framework.runner import Runner
 from podium.framework.status import unschedulable
@@ -177,6 +177,7 @@ def test_a_plugin_that_may_look_at_the_whole_cluster_is_asked_about_all_nodes() 
 def test_a_ranking_is_made_when_a_class_has_come_several_times_and_given_up_when_much_has_changed() -> None:
     cluster = cluster_of(*(node(f"n{n}") for n in range(3)))
     runner = plain_runner(cluster)
+    runner.rankings.few_nodes = 0
     record, other = cluster.read(pod("p", cpu=1)), cluster.read(pod("q", on="n1"))
 
     def looks_at() -> int:
@@ -187,6 +188,26 @@ def test_a_ranking_is_made_when_a_class_has_come_several_times_and_given_up_when
         cluster.add_pod(replace(other, uid=f"q{number}"))
 
     assert looks_at() == 3
+
+
+def test_totals_are_kept_from_the_second_pod_of_a_class_on_where_nodes_are_few_whatever_has_changed() -> None:
+    cluster = cluster_of(*(node(f"n{n}") for n in range(120)))
+    runner = plain_runner(cluster)
+    record, other = cluster.read(pod("p", cpu=1)), cluster.read(pod("q"))
+    looked_at = [len(place(runner, record, detailed=False).rows) for _ in range(4)]
+    assert looked_at == [120] * SHORT_PATIENCE + [0] * (4 - SHORT_PATIENCE)
+
+    for changed_rows in (FEW_CHANGES, FEW_CHANGES + 1, 120):
+        for number in range(changed_rows):
+            cluster.add_pod(replace(other, uid=f"q{changed_rows}-{number}", node_name=f"n{number}"))
+        assert same_row(runner, record)
+
+
+def test_a_pod_that_fits_nowhere_has_no_best_node() -> None:
+    cluster = cluster_of(node("n", cpu=1))
+    runner = ranking_runner(cluster)
+
+    assert ranked(runner, cluster.read(pod("p", cpu=2))) == [False]
 
 
 def test_many_cells_are_not_kept() -> None:
@@ -243,6 +264,22 @@ class RankedPlainly(RankedCluster):
     traits = PLAIN
 
 
+class RankedOnShelves(RankedPlainly):
+    """The same, as where nodes are many."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.runner.rankings.few_nodes = 0
+
+
+class RankedInArrays(RankedPlainly):
+    """The same, as where many rows have changed."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.runner.rankings.few_changes = 0
+
+
 class RankedBesideOthers(RankedCluster):
     """Pods that others are nominated beside."""
 
@@ -271,11 +308,22 @@ class RankedSimply(RankedCluster):
         self.runner = ranking_runner(self.cluster, ByTheNodeKept(), ByThePodsKept())
 
 
-MACHINES = [RankedCluster, RankedPlainly, RankedBesideOthers, RankedNear, RankedApart, RankedSimply]
+MACHINES = [
+    RankedCluster,
+    RankedPlainly,
+    RankedOnShelves,
+    RankedInArrays,
+    RankedBesideOthers,
+    RankedNear,
+    RankedApart,
+    RankedSimply,
+]
 for machine in MACHINES:
     machine.TestCase.settings = settings(max_examples=8, stateful_step_count=20)
 TestAllPods = RankedCluster.TestCase
 TestPlainPods = RankedPlainly.TestCase
+TestPlainPodsOnShelves = RankedOnShelves.TestCase
+TestPlainPodsInArrays = RankedInArrays.TestCase
 TestPodsBesideNominatedOnes = RankedBesideOthers.TestCase
 TestPodsNearOthers = RankedNear.TestCase
 TestSpreadPods = RankedApart.TestCase

@@ -13,7 +13,7 @@ import pytest
 
 from podium.api.meta import Kubernetes
 from podium.app.bench.driver import BenchDriver
-from podium.cluster import matchers, nodes
+from podium.cluster import matchers, nodes, pod_class
 from podium.driver.component import Component
 from podium.machines.observations import Changed, Gone
 from podium.machines.scheduling.scheduler import Scheduler
@@ -82,6 +82,7 @@ def few_are_kept_in_vain(monkeypatch: pytest.MonkeyPatch) -> None:
     for module in (matchers, nodes):
         monkeypatch.setattr(module, "AT_LEAST", 1)
     monkeypatch.setattr(selectors, "_KEPT_ANSWERS", 2)
+    monkeypatch.setattr(pod_class, "KEPT_CLASSES", 2)
 
 
 @pytest.mark.parametrize("args", [{}, {"DefaultPreemption": {"equalPriorityPreemption": True}}], ids=["plain", "fair"])

@@ -46,6 +46,9 @@ from podium.cluster.marks import (
 )
 from podium.cluster.nodes import NodeColumns
 
+KEPT_CLASSES = 256
+"""So many plain classes, those read last, are known on although their last pod is gone: its like may come again."""
+
 WILDCARD_IP = "0.0.0.0"  # noqa: S104 - the address that stands for all of a node's addresses
 
 
@@ -140,14 +143,17 @@ class Carried:
 class PodClasses:
     """The classes of all pods that have a record. ``requests`` is ``[resources, ids]``, ``nonzero`` is ``[2, ids]``.
 
-    A class ends with the last record of its pods. Nobody counts them but Python itself: the classes are held weakly
-    here, and noted when they end, to be forgotten by `take_ended` when nothing is under way.
+    A class ends with the last record of its pods, and a plain one some time later. Nobody counts the records but Python
+    itself: the classes are held weakly here, but for the plain ones that were read last, and noted when they end, to be
+    forgotten by `take_ended` when nothing is under way.
     """
 
     def __init__(self, columns: NodeColumns) -> None:
         self._columns = columns
         self._by_key: dict[bytes, ClassRef] = {}
         self._by_id: list[ClassRef | None] = []
+        # In the order of reading, the last one at the end.
+        self._read_last: dict[PodClass, None] = {}
         self._free: list[int] = []
         self._ended: list[ClassRef] = []
         self._marked: MarkedThings[int] = MarkedThings()
@@ -229,10 +235,21 @@ class PodClasses:
         known = self._by_key.get(key)
         pod_class = None if known is None else known()
         if pod_class is not None:
+            self._hold(pod_class)
             return pod_class, False
         pod_class = self._compile(meta, shared, counted, owner_key, claims)
         self._append(pod_class, key)
+        self._hold(pod_class)
         return pod_class, True
+
+    def _hold(self, pod_class: PodClass) -> None:
+        """Let a plain class be the one read last; what others carry (terms, claims, ports) ends with their pods."""
+        if len(pod_class.marks) > 1 + len(pod_class.labels):
+            return
+        self._read_last.pop(pod_class, None)
+        self._read_last[pod_class] = None
+        if len(self._read_last) > KEPT_CLASSES:
+            del self._read_last[next(iter(self._read_last))]
 
     def _compile(
         self, meta: ObjectMeta, spec: PodSpec, counted: PodSpec, owner: Owner | None, claims: tuple[str, ...]

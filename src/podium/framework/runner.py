@@ -17,8 +17,8 @@ from podium.cluster.view import View
 from podium.cluster.worlds import Worlds
 from podium.framework.cycle_state import CycleState
 from podium.framework.errors import Calling, PluginError
-from podium.framework.kept.class_cache import ClassCache
-from podium.framework.kept.filters import KEPT_CLASSES, KeptFilters
+from podium.framework.kept.class_cache import ClassCache, as_many_as
+from podium.framework.kept.filters import KEPT_CLASSES, KEPT_ENTRIES, KeptFilters
 from podium.framework.kept.rankings import Rankings
 from podium.framework.kept.row_filters import RowFilters
 from podium.framework.plugin import (
@@ -70,7 +70,7 @@ class Runner:
     def __init__(self, profile: Profile, cluster: Cluster) -> None:
         self.profile = profile
         self.cluster = cluster
-        self.cache = ClassCache(KEPT_CLASSES)
+        self.cache = ClassCache(as_many_as(KEPT_ENTRIES, cluster.nodes, least=KEPT_CLASSES))
         self.scoring = Scoring(profile, cluster, self.cache)
         self._pod_change = [plugin for plugin in profile.pre_filter if isinstance(plugin, PodChangePlugin)]
         # Those of PreBind that make something ready.

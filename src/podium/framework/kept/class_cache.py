@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable
 from dataclasses import dataclass, field
+from itertools import islice
 from typing import Generic, TypeVar
 from weakref import WeakKeyDictionary, ref
 
@@ -11,6 +12,7 @@ import numpy as np
 
 from podium.cluster.arrays import Int64s
 from podium.cluster.change_log import ChangeLog
+from podium.cluster.nodes import NodeColumns
 from podium.cluster.pod_class import PodClass
 from podium.framework.verdicts import Decoders
 
@@ -50,11 +52,22 @@ class KeptRows:
         return rows
 
 
-class KeptByClass(Generic[Value]):
-    """What is kept of the classes used last, by class and by a key of the user's choice; it goes with its class."""
+def as_many_as(entries: int, nodes: NodeColumns, *, least: int, most: int = 512) -> Callable[[], int]:
+    """Of how many classes to keep something that has an entry for each row: of the fewer, the more rows there are.
 
-    def __init__(self, classes: int, keys: int = 64) -> None:
-        self._classes = classes
+    ``least`` at any number of rows, and more, up to ``most``, where they have no more than so many entries together.
+    """
+    return lambda: max(least, min(most, entries // max(nodes.count, 1)))
+
+
+class KeptByClass(Generic[Value]):
+    """What is kept of the classes used last, by class and by a key of the user's choice; it goes with its class.
+
+    ``classes`` is of how many classes something is kept, or says of how many at the time.
+    """
+
+    def __init__(self, classes: int | Callable[[], int], keys: int = 64) -> None:
+        self._most = classes if callable(classes) else lambda: classes
         self._keys = keys
         self._kept: WeakKeyDictionary[PodClass, dict[Hashable, Value]] = WeakKeyDictionary()
         self._newest: Callable[[], PodClass | None] = _nobody
@@ -67,8 +80,8 @@ class KeptByClass(Generic[Value]):
             kept = self._kept.pop(pod_class) if pod_class in self._kept else {}
             self._kept[pod_class] = kept
             self._newest = ref(pod_class)
-            if len(self._kept) > self._classes:
-                del self._kept[next(iter(self._kept))]
+            if len(self._kept) > self._most():
+                self._drop_oldest()
         found = kept.get(key)
         if found is None:
             found = kept[key] = make()
@@ -76,11 +89,16 @@ class KeptByClass(Generic[Value]):
                 del kept[next(iter(kept))]
         return found
 
+    def _drop_oldest(self) -> None:
+        oldest = list(islice(self._kept, len(self._kept) - self._most()))
+        for pod_class in oldest:
+            del self._kept[pod_class]
+
 
 class ClassCache:
     """The kept rows of the classes used last, by class and by a key of the user's choice."""
 
-    def __init__(self, limit: int) -> None:
+    def __init__(self, limit: int | Callable[[], int]) -> None:
         self._kept: KeptByClass[KeptRows] = KeptByClass(limit)
 
     def rows(self, pod_class: PodClass, key: Hashable, *, whole: bool = False) -> KeptRows:

@@ -17,7 +17,7 @@ from podium.cluster.pod_class import PodClass
 from podium.cluster.pods import PodRecord
 from podium.cluster.view import View
 from podium.framework.cycle_state import CycleState
-from podium.framework.kept.class_cache import ClassCache, KeptByClass, KeptRows
+from podium.framework.kept.class_cache import ClassCache, KeptByClass, KeptRows, as_many_as
 from podium.framework.kept.outcome import KeptOutcome
 from podium.framework.kept.row_filters import FEW_ROWS, RowFilters, has_one_row_form
 from podium.framework.plugin import ArrayFilterPlugin, FilterPlugin, OneRowFilterPlugin, Scope
@@ -27,6 +27,8 @@ if TYPE_CHECKING:
     from podium.framework.runner import Runner
 
 KEPT_CLASSES = 64
+KEPT_ENTRIES = 1 << 20
+"""Where nodes are few, more classes are kept: as many as have so many rows together."""
 
 
 class PlacedFilter(Protocol):
@@ -48,7 +50,9 @@ class KeptFilters:
         self._cluster = runner.cluster
         self._cache = cache
         self._filters = filters
-        self._outcomes: KeptByClass[KeptOutcome] = KeptByClass(KEPT_CLASSES)
+        self._outcomes: KeptByClass[KeptOutcome] = KeptByClass(
+            as_many_as(KEPT_ENTRIES, runner.cluster.nodes, least=KEPT_CLASSES)
+        )
         # By the plugins that are skipped.
         self._one_by_one: dict[frozenset[str], list[tuple[int, OneRowFilterPlugin]] | None] = {}
         self.few_rows = FEW_ROWS

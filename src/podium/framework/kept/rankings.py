@@ -5,12 +5,16 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from podium.cluster.pods import PodRecord
 from podium.framework.cycle_state import CycleState
-from podium.framework.kept.class_cache import KeptByClass
+from podium.framework.errors import PluginError
+from podium.framework.kept.class_cache import KeptByClass, as_many_as
 from podium.framework.kept.ranking import Cell, Ranking
 from podium.framework.kept.row_judge import CannotRankError, RowJudge
 from podium.framework.kept.shelf import Shelf, nth
+from podium.framework.kept.totals import Totals
 from podium.framework.plugin import CellScorePlugin, ClassScorePlugin, is_own
 
 if TYPE_CHECKING:
@@ -18,14 +22,22 @@ if TYPE_CHECKING:
 
 RANKED_CLASSES = 16
 """A ranking takes 50 to 80 bytes a node: at 100,000 nodes, those of 16 classes take about 100 MiB."""
+RANKED_ENTRIES = RANKED_CLASSES * 100_000
+"""Where nodes are few, more classes are ranked: as many as have so many rows together."""
 RANKED_PRIORITIES = 2
 """Of so many priorities of a class."""
 MOST_CHANGES = 48
 """If more rows than these have changed since a class was asked about, looking at all nodes costs less."""
+FEW_NODES = 8192
+"""Up to how many nodes the totals of a class of one cell are kept, to be looked at each time, and not a ranking."""
+FEW_CHANGES = 24
+"""Up to how many changed rows are asked about one by one then; more are asked about at once, in arrays."""
 MOST_CELLS = 64
 WORTH_MAKING = 32
 """A ranking that has served for so many decisions has saved what it cost to make."""
 PATIENCE = 4
+SHORT_PATIENCE = 1
+"""Where nodes are few, since totals cost little more than the look at all nodes that they stand for."""
 LONGEST_PATIENCE = 1024
 
 
@@ -43,7 +55,7 @@ class _Standing:
     position: int = -1
     node_position: int = -1
     judge: RowJudge | None = None
-    ranking: Ranking | None = None
+    ranking: Ranking | Totals | None = None
 
     def drop(self) -> None:
         """Do without a ranking for a while."""
@@ -65,9 +77,13 @@ class Rankings:
 
     def __init__(self, runner: Runner) -> None:
         self._runner = runner
-        self._kept: KeptByClass[_Standing] = KeptByClass(RANKED_CLASSES, RANKED_PRIORITIES)
+        self._kept: KeptByClass[_Standing] = KeptByClass(
+            as_many_as(RANKED_ENTRIES, runner.cluster.nodes, least=RANKED_CLASSES), RANKED_PRIORITIES
+        )
         # 0, for tests, makes a ranking whenever there can be one.
         self.patience = PATIENCE
+        self.few_nodes = FEW_NODES
+        self.few_changes = FEW_CHANGES
         percentage = runner.profile.percentage_of_nodes_to_score
         self._is_possible = (
             (percentage is None or percentage >= 100)
@@ -90,7 +106,13 @@ class Rankings:
             standing.patience = LONGEST_PATIENCE if self.patience else 0
             standing.drop()
             return None
+        except PluginError:
+            # It does not know of all changes.
+            standing.drop()
+            raise
         standing.served += 1
+        if isinstance(standing.ranking, Totals):
+            return standing.ranking.best(lot)
         cells = _fitting(standing.judge, standing.ranking, pod)
         if not cells:
             return None
@@ -109,18 +131,23 @@ class Rankings:
         nodes, judge, ranking = self._runner.cluster.nodes, standing.judge, standing.ranking
         missed = nodes.changes.entries_since(standing.position)
         standing.position = nodes.changes.position
-        if missed is None or len(missed) > MOST_CHANGES:
+        hopes_for_totals = ranking is None and nodes.count <= self.few_nodes
+        if not (
+            hopes_for_totals or isinstance(ranking, Totals) or (missed is not None and len(missed) <= MOST_CHANGES)
+        ):
             standing.drop()
             return False
         if judge is None or ranking is None:
             standing.waited += 1
-            if standing.waited > standing.patience:
+            if standing.waited > (min(standing.patience, SHORT_PATIENCE) if hopes_for_totals else standing.patience):
                 self._make(standing, state, pod)
             return standing.ranking is not None
         if standing.node_position != nodes.node_changes.position or not judge.is_current(state, pod):
             standing.drop()
             return False
-        if missed:
+        if isinstance(ranking, Totals):
+            self._write(ranking, judge, state, pod, missed)
+        elif missed:
             for row, total in judge.some_rows(state, pod, missed if len(missed) == 1 else sorted(set(missed))):
                 if total is None:
                     ranking.remove(row)
@@ -130,13 +157,35 @@ class Rankings:
                 raise CannotRankError
         return True
 
+    def _write(
+        self, totals: Totals, judge: RowJudge, state: CycleState, pod: PodRecord, missed: list[int] | None
+    ) -> None:
+        """Bring totals up to date."""
+        rows = None if missed is None else sorted(set(missed))
+        if rows is not None and len(rows) <= self.few_changes:
+            for row, total in judge.some_rows(state, pod, rows):
+                totals.put(row, total)
+            return
+        nodes = self._runner.cluster.nodes
+        if rows is None or len(rows) > nodes.count // 4:
+            totals.write(nodes.all_rows(), *judge.all_rows(state, pod)[:2])
+        else:
+            some = np.array(rows, dtype=np.int64)
+            totals.write(some, *judge.rows_at_once(state, pod, some)[:2])
+
     def _make(self, standing: _Standing, state: CycleState, pod: PodRecord) -> None:
         nodes = self._runner.cluster.nodes
         judge = RowJudge(self._runner, state, pod)
-        ranking = Ranking(nodes.name_order(), nodes.count)
-        ranking.fill(*judge.all_rows(state, pod))
-        if len(ranking.cells) > MOST_CELLS:
-            raise CannotRankError
+        rated = judge.all_rows(state, pod)
+        ranking: Ranking | Totals
+        if nodes.count <= self.few_nodes and judge.has_one_cell():
+            ranking = Totals(nodes.name_order())
+            ranking.write(nodes.all_rows(), rated.rows, rated.totals)
+        else:
+            ranking = Ranking(nodes.name_order(), nodes.count)
+            ranking.fill(*rated)
+            if len(ranking.cells) > MOST_CELLS:
+                raise CannotRankError
         standing.judge, standing.ranking = judge, ranking
         standing.node_position = nodes.node_changes.position
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from podium.cluster.arrays import Int64s
+from podium.cluster.arrays import Bools, Int64s
 from podium.cluster.pods import PodRecord
 from podium.cluster.view import View
 from podium.framework.cycle_state import CycleState
@@ -52,6 +52,11 @@ class KeptRaw:
         """For as long as no node changes."""
         return True
 
+    def is_one_of(self, rows: Bools) -> bool:
+        """Whether all of some rows are one cell."""
+        raw = self._raw[rows]
+        return not len(raw) or bool((raw == raw[0]).all())
+
     def columns(self, view: View) -> list[Int64s]:
         """The raw scores."""
         return [view.take(self._raw)]
@@ -88,6 +93,15 @@ class RowJudge:
         self._refused_nodes = runner.kept.refusals(state, pod)[0].values
         self._fits_row, self._score_row = self._by_row(state)
 
+    def has_one_cell(self) -> bool:
+        """Whether all nodes are one cell, for as long as this is right."""
+        nodes = self._runner.cluster.nodes
+        present, nowhere = nodes.present[: nodes.count], View(self._runner.cluster, nodes.all_rows()[:0])
+        return not self.filters and all(
+            cells.is_one_of(present) if isinstance(cells, KeptRaw) else not cells.columns(nowhere)
+            for cells in self._cells
+        )
+
     def is_current(self, state: CycleState, pod: PodRecord) -> bool:
         """Whether the same plugins have something to say, and tell rows apart as they did."""
         if state.skip_filter != self._skipped:
@@ -118,6 +132,14 @@ class RowJudge:
             judged = [(row, None if row in refused else total) for row, total in judged]
         return judged
 
+    def rows_at_once(self, state: CycleState, pod: PodRecord, rows: Int64s) -> Judged:
+        """Those of many rows, ascending, that are feasible."""
+        fitting, of_rows = self._rated(state, pod, rows)
+        if self._runner.cluster.nominations:
+            beside = np.isin(fitting, self._runner.refused_beside(state, pod, fitting), invert=True)
+            fitting, of_rows = fitting[beside], of_rows[beside]
+        return self._judged(fitting, of_rows)
+
     def key(self, row: int) -> tuple[int, ...]:
         """The cell of a row."""
         if len(self._cells) == 1:
@@ -136,12 +158,16 @@ class RowJudge:
         return total
 
     def _in_arrays(self, state: CycleState, pod: PodRecord, rows: Int64s) -> list[tuple[int, int | None]]:
+        totals: dict[int, int | None] = dict.fromkeys(rows.tolist())
+        judged = self._judged(*self._rated(state, pod, rows))
+        totals.update(zip(judged.rows.tolist(), judged.totals.tolist(), strict=True))
+        return list(totals.items())
+
+    def _rated(self, state: CycleState, pod: PodRecord, rows: Int64s) -> tuple[Int64s, Int64s]:
+        """Those of some rows that are feasible but for nominated pods, and what scores of scope ROW say of them."""
         outcome = self._runner.filter_rows_of(state, pod, rows, Scope.ROW)
         fitting = rows[(outcome.refused == 0) & (self._refused_nodes[rows] == 0)]
-        totals: dict[int, int | None] = dict.fromkeys(rows.tolist())
-        judged = self._judged(fitting, self._runner.scoring.sum_of(self._row_raters, state, pod)(fitting))
-        totals.update(zip(fitting.tolist(), judged.totals.tolist(), strict=True))
-        return list(totals.items())
+        return fitting, self._runner.scoring.sum_of(self._row_raters, state, pod)(fitting)
 
     def _judged(self, rows: Int64s, of_rows: Int64s) -> Judged:
         """The rows, with what those plugins score whose answers the pods on a row can change."""
