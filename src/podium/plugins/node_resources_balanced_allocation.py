@@ -60,13 +60,17 @@ class NodeResourcesBalancedAllocation:
     def score_row(self, pod: PodRecord, row: int) -> int:
         """The same for one row."""
         used = self._watch.usage_in(self._cluster.nodes, pod, row)
-        existing = [one for one in used if one[1] > 0]
-        if len(existing) < 2:
-            gain = 0
-        else:
-            before = _deviation_of([min(float(taken) / allocatable, 1.0) for _, allocatable, taken, _ in existing])
-            after = _deviation_of([min(float(taken) / allocatable, 1.0) for _, allocatable, _, taken in existing])
-            gain = int((1 - after) * MAX_NODE_SCORE) - int((1 - before) * MAX_NODE_SCORE)
+        without: list[float] = []
+        beside: list[float] = []
+        for _, allocatable, before, after in used:
+            if allocatable > 0:
+                without.append(float(before) / allocatable if before < allocatable else 1.0)
+                beside.append(float(after) / allocatable if after < allocatable else 1.0)
+        gain = 0
+        if len(without) > 1:
+            gain = int((1 - _deviation_of(beside)) * MAX_NODE_SCORE) - int(
+                (1 - _deviation_of(without)) * MAX_NODE_SCORE
+            )
         return MAX_NODE_SCORE // 2 + (MAX_NODE_SCORE // 2 + gain) // 2
 
 
