@@ -12,6 +12,7 @@ from podium.api.pod import Pod
 from podium.api.policy import NEVER_PREEMPTS, PodDisruptionBudget
 from podium.decide.placement import Placement
 from podium.decide.preempting.post_filter import ask_post_filters
+from podium.driver.component import Component
 from podium.framework.plugin import PostFilterResult
 from podium.framework.runner import Runner
 from podium.framework.settings.configuration import Configuration
@@ -20,6 +21,7 @@ from podium.machines.observations import Answered, Changed, Gone, Observation
 from podium.machines.parts.deadlines import Deadline
 from podium.machines.scheduling.queue.queued_pod import Place, QueuedPod
 from podium.machines.scheduling.scheduler import Scheduler
+from podium.sim.simulation import Simulation
 from tests.sim.oracle import Sight, on, policy_of
 from tests.twins.plain import UNRESOLVABLE
 
@@ -244,6 +246,14 @@ class JudgedScheduler(Scheduler):
                 if count > 0 and isinstance(one, DeleteObject | ReportStatus) and one.cause == key
             ]
             assert owed, key
+
+
+def let_wait(simulation: Simulation, component: Component, is_patient: bool) -> None:
+    """Whether time goes on though nothing is left for a scheduler to do but to try again what failed."""
+    assert isinstance(component.machine, JudgedScheduler)
+    component.machine.is_patient = is_patient
+    # Drivers ask again whom they have called, and nobody was.
+    simulation.driver._called[component] = None
 
 
 def do_nominated_pods_repel(configuration: Configuration) -> bool:
