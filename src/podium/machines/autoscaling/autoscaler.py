@@ -15,11 +15,11 @@ from podium.cluster.pods import PodRecord
 from podium.decide.preempting.scratch import Scratch
 from podium.decide.scaling.node_groups import NodeGroup
 from podium.decide.scaling.scale_down import (
+    RemovalTerms,
     Residents,
     ScaleDownOptions,
     ScaleDownPlan,
     Shrinkable,
-    Surroundings,
     plan_scale_down,
     residents,
     why_kept,
@@ -93,7 +93,7 @@ class Autoscaler:
         profiles = build_profiles(configuration or default_configuration(), Registry(IN_TREE), self._picture.cluster)
         self._runners = {name: Runner(profile, self._picture.cluster) for name, profile in profiles.items()}
         options = ScaleDownOptions(settings.utilisation_threshold, settings.priority_cutoff)
-        self._around = Surroundings(self._picture.budgets, self._picture.keeps_data, (), options)
+        self._around = RemovalTerms(self._picture.budgets, self._picture.keeps_data, (), options)
         self._start_ups = NodeStartUps(self._groups, self._picture, _AUTOSCALER)
         limits = RemovalSettings(settings.max_eviction_ns, settings.max_graceful_termination_ns)
         self._removals = NodeRemovals(self._picture, limits, _AUTOSCALER, self._residents, self._why_kept)
@@ -164,7 +164,7 @@ class Autoscaler:
     def _scratch(self) -> Scratch:
         return Scratch(self._picture.cluster, self._runners, self._seed)
 
-    def _surroundings(self) -> Surroundings:
+    def _surroundings(self) -> RemovalTerms:
         closed = self._picture.upcoming.union(self._removals.under_way())
         return replace(self._around, closed=closed)
 

@@ -34,7 +34,7 @@ _NO_POLICY = DisruptionPolicySpec()
 _NUMBERS = ("currentHealthy", "desiredHealthy", "disruptionsAllowed", "expectedPods")
 
 
-class Budget:
+class TrackedBudget:
     """A budget at one version, and its pods, which `put`, `remove` and `lose` keep counted.
 
     The API server notes a disruption that it accepts in the status, by the pod's name, and deletes the pod. A pod with

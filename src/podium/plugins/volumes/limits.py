@@ -22,7 +22,7 @@ from podium.cluster.pod_class import PodClass
 from podium.cluster.pods import PodRecord
 from podium.cluster.view import View
 from podium.framework.cycle_state import CycleState
-from podium.framework.events import Action, ClusterEvent, EventToRegister, Resource
+from podium.framework.events import ActionType, ClusterEvent, EventResource, EventToRegister
 from podium.framework.plugin import PluginContext, Scope
 from podium.framework.status import SKIP, SUCCESS, Status, unresolvable, unschedulable
 from podium.framework.verdicts import Verdicts
@@ -104,10 +104,10 @@ class NodeVolumeLimits:
     def events_to_register(self) -> Sequence[EventToRegister]:
         """A node's limits may become known or rise, a pod with volumes go, a claim that was missing be made."""
         return (
-            EventToRegister(Resource.CSI_NODE, Action.ADD),
-            EventToRegister(Resource.CSI_NODE, Action.UPDATE, _raises_a_limit),
-            EventToRegister(Resource.ASSIGNED_POD, Action.DELETE, _detaches),
-            EventToRegister(Resource.PERSISTENT_VOLUME_CLAIM, Action.ADD, concerns_own_claim),
+            EventToRegister(EventResource.CSI_NODE, ActionType.ADD),
+            EventToRegister(EventResource.CSI_NODE, ActionType.UPDATE, _raises_a_limit),
+            EventToRegister(EventResource.ASSIGNED_POD, ActionType.DELETE, _detaches),
+            EventToRegister(EventResource.PERSISTENT_VOLUME_CLAIM, ActionType.ADD, concerns_own_claim),
         )
 
     def _may_exceed(self, view: View, limits: Int64s, new: int) -> Bools:

@@ -19,7 +19,7 @@ from podium.cluster.pod_class import Disk, PodClass, disk_mark, disks_in
 from podium.cluster.pods import PodRecord
 from podium.cluster.view import View
 from podium.framework.cycle_state import CycleState
-from podium.framework.events import Action, ClusterEvent, EventToRegister, Resource
+from podium.framework.events import ActionType, ClusterEvent, EventResource, EventToRegister
 from podium.framework.plugin import PluginContext, Scope
 from podium.framework.status import SKIP, SUCCESS, Status, unresolvable, unschedulable
 from podium.framework.verdicts import Verdicts
@@ -104,9 +104,9 @@ class VolumeRestrictions:
     def events_to_register(self) -> Sequence[EventToRegister]:
         """A pod that holds a disk or a claim may go, a node come, a claim that was missing be made."""
         return (
-            EventToRegister(Resource.ASSIGNED_POD, Action.DELETE, _frees_a_volume),
-            EventToRegister(Resource.NODE, Action.ADD),
-            EventToRegister(Resource.PERSISTENT_VOLUME_CLAIM, Action.ADD, concerns_own_claim),
+            EventToRegister(EventResource.ASSIGNED_POD, ActionType.DELETE, _frees_a_volume),
+            EventToRegister(EventResource.NODE, ActionType.ADD),
+            EventToRegister(EventResource.PERSISTENT_VOLUME_CLAIM, ActionType.ADD, concerns_own_claim),
         )
 
 
