@@ -154,7 +154,9 @@ class Budgets:
 
     def all(self) -> list[Budget]:
         """The budgets, by key."""
-        return sorted((one for there in self._budgets.values() for one in there.values()), key=lambda one: one.key)
+        return sorted(
+            (budget for there in self._budgets.values() for budget in there.values()), key=lambda budget: budget.key
+        )
 
     def over(self, pod_class: PodClass) -> Iterator[Budget]:
         """The budgets that count the disruption of pods of a class, by name."""
@@ -167,7 +169,7 @@ class Budgets:
 
     def covering(self, pod_classes: Iterable[PodClass]) -> list[Budget]:
         """The budgets that cover at least one of the classes, by key."""
-        found = {one.key: one for each in pod_classes for one in self.over(each) if one.covers(each)}
+        found = {budget.key: budget for each in pod_classes for budget in self.over(each) if budget.covers(each)}
         return [found[key] for key in sorted(found)]
 
     def _names_over(self, pod_class: PodClass, there: Mapping[str, Budget]) -> set[str]:

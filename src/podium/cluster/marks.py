@@ -38,7 +38,11 @@ def needs_of(question: object) -> Needs:
 
 def selector_needs(selector: Selector) -> list[list[Mark]]:
     """What a selector needs of labels: for each label that must have one of some values, these values."""
-    return [[(one.key, value) for value in one.values] for one in selector.requirements if one.operator == "In"]
+    return [
+        [(requirement.key, value) for value in requirement.values]
+        for requirement in selector.requirements
+        if requirement.operator == "In"
+    ]
 
 
 class MarkedThings(Generic[Key]):

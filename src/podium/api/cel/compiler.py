@@ -179,7 +179,7 @@ class Compiler:
         return self._function(node)
 
     def _index(self, node: Call) -> Compiled:
-        operand, index = (self.compile(one) for one in node.args)
+        operand, index = (self.compile(arg) for arg in node.args)
         function = FUNCTIONS[node.function]
         if operand.type not in (DYN, "map", "list"):
             raise self.error(node, f"found no matching overload for '_[_]' applied to '({operand.type}, {index.type})'")

@@ -72,7 +72,7 @@ def _booleans(compiler: Compiler, nodes: Iterable[Node]) -> list[Evaluate]:
 
 def _choice(compiler: Compiler, call: Call) -> Compiled:
     (condition,) = _booleans(compiler, call.args[:1])
-    yes, no = (compiler.compile(one) for one in call.args[1:])
+    yes, no = (compiler.compile(arg) for arg in call.args[1:])
 
     def evaluate(scope: Variables) -> Value:
         return (yes if _truth(condition(scope)) else no).evaluate(scope)
@@ -141,7 +141,7 @@ def _loop(
                 f"expression of type '{some.type}' cannot be range of a comprehension (must be list, map, or dynamic)"
             )
             raise compiler.error(call, problem)
-        bodies = [compiler.within(name, _ITEM, one).evaluate for one in call.args[1:]]
+        bodies = [compiler.within(name, _ITEM, arg).evaluate for arg in call.args[1:]]
 
         def evaluate(scope: Variables) -> Value:
             def parts(item: Value) -> list[Value]:

@@ -190,7 +190,7 @@ def _standing(scratch: Scratch, name: str, terms: RemovalTerms) -> tuple[str, bo
     reason = ""
     if node.metadata.annotations.get(SCALE_DOWN_DISABLED) == "true":
         reason = f"it is annotated {SCALE_DOWN_DISABLED}: true"
-    elif any(one.type == "Ready" and one.status != "True" for one in node.status.conditions):
+    elif any(condition.type == "Ready" and condition.status != "True" for condition in node.status.conditions):
         reason = "it is not ready"
     elif used >= terms.options.utilisation_threshold:
         reason = f"{float(used):.0%} of it is requested"

@@ -79,7 +79,7 @@ def plan_scale_up(
     fitting, homeless = settle_pending(scratch, pending)
     refusals: dict[str, dict[str, str]] = {pod.uid: {} for pod in homeless}
     options = []
-    for one in sorted(groups, key=lambda one: one.group.name) if homeless else ():
+    for one in sorted(groups, key=lambda expandable: expandable.group.name) if homeless else ():
         option = _option(scratch, one, homeless, daemons, refusals)
         if option is not None:
             options.append(option)

@@ -246,7 +246,9 @@ class Autoscaler:
     def _last_added_ns(self, now: int) -> int:
         """When the last node of a group was created, 0 where there is none."""
         created = (self._picture.nodes[name] for names in self._picture.nodes_of.values() for name in names)
-        return max((now if one.is_expected else _created_ns(one.node) for one in created), default=0)
+        return max(
+            (now if group_node.is_expected else _created_ns(group_node.node) for group_node in created), default=0
+        )
 
     def _residents(self, name: str) -> Residents:
         return residents(self._picture.pods_on(name), self._around)

@@ -225,4 +225,4 @@ def _differ(before: Node, after: Node) -> bool:
 
 
 def _readiness(node: Node) -> str:
-    return next((one.status for one in node.status.conditions if one.type == "Ready"), "")
+    return next((condition.status for condition in node.status.conditions if condition.type == "Ready"), "")

@@ -125,9 +125,9 @@ class NodeStartUps:
         meta = there.node.metadata
         conditions: list[Raw] = there.raw.get("status", {}).get("conditions", [])
         version = {"resourceVersion": meta.resource_version}
-        if any(one.get("type") == "Ready" and one.get("reason") == STARTING for one in conditions):
+        if any(condition.get("type") == "Ready" and condition.get("reason") == STARTING for condition in conditions):
             ready = {"type": "Ready", "status": "True", "reason": "NodeStarted"}
-            listed = [ready if one.get("type") == "Ready" else one for one in conditions]
+            listed = [ready if condition.get("type") == "Ready" else condition for condition in conditions]
             patch = {"metadata": version, "status": {"conditions": listed}}
             return PatchObject("Node", meta.name, meta.uid, patch, self._cause, "status", "ready")
         taints = [taint for taint in there.raw["spec"]["taints"] if taint["key"] != STARTUP_TAINT]

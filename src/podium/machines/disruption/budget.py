@@ -230,4 +230,4 @@ def _was_deleted_for(pod: Pod, accepted_ns: int) -> bool:
 
 def _condition(status: Raw) -> Raw:
     conditions: list[Raw] = status.get("conditions", [])
-    return next((one for one in conditions if one["type"] == DISRUPTION_ALLOWED), {})
+    return next((condition for condition in conditions if condition["type"] == DISRUPTION_ALLOWED), {})

@@ -94,7 +94,7 @@ class Coverage:
             self._cover(pod, [one for one in self._covering[pod] if one != name])
 
     def _note_controller(self, name: str, old: Pod | None, new: Pod | None) -> None:
-        before, after = ("" if one is None else controller_uid(one) for one in (old, new))
+        before, after = ("" if pod is None else controller_uid(pod) for pod in (old, new))
         if before == after:
             return
         if before:

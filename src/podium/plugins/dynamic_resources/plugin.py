@@ -128,7 +128,7 @@ class DynamicResources:
             return PostFilterResult(unschedulable("no new claims to deallocate"))
         for number in sorted(fitting.unavailable):
             claim = fitting.asked.claims[number]
-            if {one.uid for one in claim.status.reserved_for} <= {pod.uid}:
+            if {consumer.uid for consumer in claim.status.reserved_for} <= {pod.uid}:
                 release = ClaimRelease(claim.key, claim.metadata.uid)
                 return PostFilterResult(unschedulable("deallocation of ResourceClaim completed"), releases=(release,))
         extended = fitting.asked.extended
@@ -184,7 +184,7 @@ class DynamicResources:
                 wanted.append(DeviceReservation(claim.key, claim.metadata.uid, _raw(allocation)))
         for claim, allocation in found.values():
             row = self._cluster.nodes.row_of[node_name]
-            mappings = tuple(one.raw for one in fitting.extended_on(row).mappings)
+            mappings = tuple(mapping.raw for mapping in fitting.extended_on(row).mappings)
             wanted.append(DeviceReservation("", "", _raw(allocation), _made(claim), mappings))
         return wanted
 

@@ -103,13 +103,13 @@ class VolumeBinding:
     def pre_filter(self, state: CycleState, pod: PodRecord, cluster: Cluster) -> Status:
         """Skip pods without claims; turn down those with a claim that is unusable, or not bound though it should be."""
         found: dict[str, PersistentVolumeClaim] = {}
-        for one in pod_claims(pod, self._storage):
-            if one.claim is None:
-                return unresolvable(_missing(one))
-            problem = _problem(pod, one, one.claim)
+        for pod_claim in pod_claims(pod, self._storage):
+            if pod_claim.claim is None:
+                return unresolvable(_missing(pod_claim))
+            problem = _problem(pod, pod_claim, pod_claim.claim)
             if problem is not None:
                 return unresolvable(problem)
-            found[one.name] = one.claim
+            found[pod_claim.name] = pod_claim.claim
         if not found:
             return SKIP
         volumes = _PodVolumes([], [])

@@ -70,13 +70,13 @@ class VolumeRestrictions:
     def pre_filter(self, state: CycleState, pod: PodRecord, cluster: Cluster) -> Status:
         """Skip pods without disks whose exclusive claims nobody uses."""
         exclusive: dict[str, None] = {}
-        for one in pod_claims(pod, cluster.storage):
-            if one.is_ephemeral:
+        for pod_claim in pod_claims(pod, cluster.storage):
+            if pod_claim.is_ephemeral:
                 continue
-            if one.claim is None:
-                return unresolvable(claim_not_found(one.name))
-            if READ_WRITE_ONCE_POD in one.claim.spec.access_modes:
-                exclusive[one.name] = None
+            if pod_claim.claim is None:
+                return unresolvable(claim_not_found(pod_claim.name))
+            if READ_WRITE_ONCE_POD in pod_claim.claim.spec.access_modes:
+                exclusive[pod_claim.name] = None
         in_use = sum(f"{pod.namespace}/{name}" in cluster.claim_users for name in exclusive)
         if not in_use and not disks_of(pod.pod_class):
             return SKIP

@@ -52,10 +52,10 @@ class VolumeZone:
         A claim that waits for its first consumer is left to VolumeBinding.
         """
         needed: list[Requirement] = []
-        for one in pod_claims(pod, cluster.storage):
-            if one.is_ephemeral:
+        for pod_claim in pod_claims(pod, cluster.storage):
+            if pod_claim.is_ephemeral:
                 continue
-            volume = _bound_volume(one, cluster.storage)
+            volume = _bound_volume(pod_claim, cluster.storage)
             if isinstance(volume, Status):
                 return volume
             if volume is not None:

@@ -179,7 +179,8 @@ def _apply(raw: dict[str, Any], path: str, document: Document) -> Apply:
         problem = f"{error.object}: {error.problem}" if error.object else error.problem
         raise InputError(problem, path=path + error.path) from None
     warnings = (
-        replace(one, source=document.source, document=document.index, path=path + one.path) for one in read.warnings
+        replace(warning, source=document.source, document=document.index, path=path + warning.path)
+        for warning in read.warnings
     )
     return Apply(read.raw, object_, tuple(warnings))
 

@@ -177,7 +177,7 @@ def _scheduled_ns(job: Workload[Job]) -> int | None:
 
 
 def _has_ended(job: Workload[Job], end: str) -> bool:
-    return any(one.type == end and one.status == "True" for one in job.object.status.conditions)
+    return any(condition.type == end and condition.status == "True" for condition in job.object.status.conditions)
 
 
 def _age(job: Workload[Job]) -> tuple[str, str]:

@@ -75,7 +75,10 @@ def _matched(rule: PodFailurePolicyRule, pod: OwnedPod) -> str:
                 return f"container {name} of pod {pod.pod.key} has exited with code {code}"
         return ""
     for condition in pod.pod.status.conditions:
-        if any((condition.type, condition.status) == (one.type, one.status) for one in rule.on_pod_conditions):
+        if any(
+            (condition.type, condition.status) == (on_pod_condition.type, on_pod_condition.status)
+            for on_pod_condition in rule.on_pod_conditions
+        ):
             return f"pod {pod.pod.key} has condition {condition.type}"
     return ""
 
