@@ -111,11 +111,11 @@ def _missing_owners(basis: Basis) -> Iterator[Caveat]:
     """A pod is replaced by its controller, and a ReplicaSet scaled by its Deployment, which have to be there."""
     if not basis.simulates:
         return
-    there = {document.object.metadata.uid for document in basis.documents if document.object is not None}
+    uids = {document.object.metadata.uid for document in basis.documents if document.object is not None}
     orphans: dict[tuple[str, str], list[str]] = {}
     for object_ in basis.objects(Kubernetes):
         owner = object_.metadata.controller
-        if isinstance(object_, Pod | ReplicaSet) and owner is not None and owner.uid not in there:
+        if isinstance(object_, Pod | ReplicaSet) and owner is not None and owner.uid not in uids:
             has_ended = isinstance(object_, Pod) and object_.is_terminal
             if owner.kind != _NODE and not has_ended:
                 orphans.setdefault((object_.kind, owner.kind), []).append(object_.key)

@@ -102,8 +102,8 @@ class Questions(Generic[Key]):
 
 
 def _discard(places: dict[Place, dict[Key, None]], place: Place, key: Key) -> None:
-    there = places.get(place)
-    if there is not None:
-        there.pop(key, None)
-        if not there:
+    at_place = places.get(place)
+    if at_place is not None:
+        at_place.pop(key, None)
+        if not at_place:
             del places[place]

@@ -158,11 +158,13 @@ def _spread(cluster: Cluster, pod: PodRecord, row: int) -> Iterator[str]:
         yield from _skew(cluster, constraint, int(matching[code]), matching[domains.exists].tolist(), row)
 
 
-def _skew(cluster: Cluster, constraint: Constraint, there: int, domains: list[int], row: int) -> Iterator[str]:
+def _skew(
+    cluster: Cluster, constraint: Constraint, own_domain_count: int, domains: list[int], row: int
+) -> Iterator[str]:
     lowest = 0 if len(domains) < constraint.min_domains else min(domains, default=0)
-    if there + int(constraint.matches_self) - lowest > constraint.max_skew:
+    if own_domain_count + int(constraint.matches_self) - lowest > constraint.max_skew:
         value = cluster.nodes.node(row).metadata.labels[constraint.key]
-        counts = f"has {counted(there, 'matching pod')} and the emptiest domain {lowest}"
+        counts = f"has {counted(own_domain_count, 'matching pod')} and the emptiest domain {lowest}"
         yield f"{constraint.key}={value} {counts}; maxSkew is {constraint.max_skew}"
 
 

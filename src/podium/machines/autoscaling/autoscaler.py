@@ -172,8 +172,8 @@ class Autoscaler:
         """Let be there what is to come: DaemonSets' pods on new nodes, and pods elsewhere whose node is removed."""
         nodes = scratch.cluster.nodes
         for name in sorted(self._picture.upcoming):
-            there = {pod.controller.uid for pod in self._picture.pods_on(name) if pod.controller is not None}
-            add_daemons(scratch, nodes.row_of[name], (pod for pod in self._daemons() if pod.uid not in there))
+            owners_on_node = {pod.controller.uid for pod in self._picture.pods_on(name) if pod.controller is not None}
+            add_daemons(scratch, nodes.row_of[name], (pod for pod in self._daemons() if pod.uid not in owners_on_node))
         for name in self._removals.under_way():
             for pod in self._residents(name).moving if name != but_for else ():
                 mark = scratch.mark()

@@ -184,19 +184,19 @@ class Drain:
         self._next_ns = 0
 
     def _pod_left(self, key: str, uid: str) -> None:
-        there = self._pods.get(key)
-        if there is None or there.pod.metadata.uid != uid:
+        bound = self._pods.get(key)
+        if bound is None or bound.pod.metadata.uid != uid:
             return
         del self._pods[key]
-        self._namespaces[there.pod.metadata.namespace] -= 1
+        self._namespaces[bound.pod.metadata.namespace] -= 1
         self._gone.append(PodReport(key, uid, "gone", "", self._evictions.of(uid).tries))
         self._evictions.forget([uid])
-        self._evictions.hope()
+        self._evictions.forget_refusals()
         self._next_ns = 0
 
     def _budget_changed(self, budget: PodDisruptionBudget) -> None:
         if self._namespaces[budget.metadata.namespace]:
-            self._evictions.hope()
+            self._evictions.forget_refusals()
             self._expects_progress = not self._is_stuck()
 
     def _answered(self, answered: Answered, now: int) -> None:
@@ -280,8 +280,8 @@ class Drain:
         return bool(left) and all(self._evictions.of(fate.pod.metadata.uid).is_stuck for fate in left)
 
     def _report(self, state: DrainState, message: str) -> DrainReport:
-        there = tuple(self._pod_report(fate) for fate in self._plan.fates if fate.pod.key in self._pods)
-        return DrainReport(self._name, state, message, (*there, *self._gone))
+        staying = tuple(self._pod_report(fate) for fate in self._plan.fates if fate.pod.key in self._pods)
+        return DrainReport(self._name, state, message, (*staying, *self._gone))
 
     def _pod_report(self, one: PodFate) -> PodReport:
         uid = one.pod.metadata.uid
