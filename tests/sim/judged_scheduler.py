@@ -186,8 +186,12 @@ class JudgedScheduler(Scheduler):
         if policy_of(pod) in NEVER_PREEMPTS:
             return
         node = planned.nominated_node
+        gone = {victim.uid for victim in victims}
+        # kube-scheduler's spreading takes off a victim that it has not counted, as it is ending (updateWithPod).
+        is_ending = any(before.placed[uid].is_terminating for uid in gone if uid in before.placed)
+        if is_ending and pod.spec.topology_spread_constraints:
+            return
         if node:
-            gone = {victim.uid for victim in victims}
             assert all(before.placed[uid].spec.node_name == node for uid in gone)
             # E2, E3
             assert before.fits(pod, node, without=gone)
