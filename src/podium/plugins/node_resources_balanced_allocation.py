@@ -59,14 +59,14 @@ class NodeResourcesBalancedAllocation:
 
     def score_row(self, pod: PodRecord, row: int) -> int:
         """The same for one row."""
-        used = self._watch.usage_in(self._cluster.nodes, pod, row)
-        existing = [one for one in used if one[1] > 0]
-        if len(existing) < 2:
-            gain = 0
-        else:
-            before = _deviation_of([min(float(taken) / allocatable, 1.0) for _, allocatable, taken, _ in existing])
-            after = _deviation_of([min(float(taken) / allocatable, 1.0) for _, allocatable, _, taken in existing])
-            gain = int((1 - after) * MAX_NODE_SCORE) - int((1 - before) * MAX_NODE_SCORE)
+        before, after = list[float](), list[float]()
+        for _, allocatable, taken, with_pod in self._watch.usage_in(self._cluster.nodes, pod, row):
+            if allocatable > 0:
+                before.append(min(float(taken) / allocatable, 1.0))
+                after.append(min(float(with_pod) / allocatable, 1.0))
+        gain = 0
+        if len(before) > 1:
+            gain = int((1 - _deviation_of(after)) * MAX_NODE_SCORE) - int((1 - _deviation_of(before)) * MAX_NODE_SCORE)
         return MAX_NODE_SCORE // 2 + (MAX_NODE_SCORE // 2 + gain) // 2
 
 

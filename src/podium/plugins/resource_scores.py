@@ -102,7 +102,10 @@ class ResourceWatch:
         """The use of the resources in one row."""
         allocatable, requested, with_defaults = nodes.allocatable, nodes.requested, self._with_defaults
         used: list[UsageOf] = []
-        for index, weight, wanted in self._watched(nodes, pod.pod_class).each:
+        known: _Watched | None = pod.pod_class.memo.get(self)
+        if known is None or known.resources != len(nodes.resources):
+            known = self._watched(nodes, pod.pod_class)
+        for index, weight, wanted in known.each:
             table = nodes.nonzero_requested if with_defaults and index <= MEMORY else requested
             before = table.item(index, row)
             used.append((weight, allocatable.item(index, row), before, before + wanted))
