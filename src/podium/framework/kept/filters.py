@@ -72,12 +72,13 @@ class KeptFilters:
         kept.decoders.update(by_row.decoders)
 
         def compute(rows: Int64s, own_uid: str = "") -> Int64s:
-            refused: Int64s = by_row.values[rows]
             filters = self.row_filters(state, pod, len(rows))
             if filters is not None:
                 filters.explain(pod, kept.decoders)
-                beside_each = [filters.beside(pod, row, (), own_uid) for row in rows.tolist()]
-                return np.where(beside_each, beside_each, refused)
+                plain = by_row.values.item
+                entries = [filters.beside(pod, row, (), own_uid) or plain(row) for row in rows.tolist()]
+                return np.array(entries, dtype=np.int64)
+            refused: Int64s = by_row.values[rows]
             if self._cluster.nominations:
                 outcome = Outcome.of(refused, {})
                 outcome.override(*self._runner.beside(state, pod, View(self._cluster, rows), own_uid))

@@ -114,7 +114,7 @@ class RowJudge:
             judged = self._in_arrays(state, pod, np.array(rows, dtype=np.int64))
         else:
             judged = [(row, self._total(pod, row)) for row in rows]
-        if self._runner.cluster.nominations:
+        if self._runner.cluster.nominations and any(total is not None for _, total in judged):
             fitting = np.array([row for row, total in judged if total is not None], dtype=np.int64)
             refused = set(self._runner.refused_beside(state, pod, fitting).tolist())
             judged = [(row, None if row in refused else total) for row, total in judged]
