@@ -100,15 +100,15 @@ class ResourceWatch:
 
     def usage_in(self, nodes: NodeColumns, pod: PodRecord, row: int) -> list[UsageOf]:
         """The use of the resources in one row."""
-        allocatable, requested, with_defaults = nodes.allocatable, nodes.requested, self._with_defaults
-        used: list[UsageOf] = []
         known: _Watched | None = pod.pod_class.memo.get(self)
         if known is None or known.resources != len(nodes.resources):
             known = self._watched(nodes, pod.pod_class)
+        allocatable, requested = nodes.allocatable.item, nodes.requested.item
+        defaulted = nodes.nonzero_requested.item if self._with_defaults else requested
+        used: list[UsageOf] = []
         for index, weight, wanted in known.each:
-            table = nodes.nonzero_requested if with_defaults and index <= MEMORY else requested
-            before = table.item(index, row)
-            used.append((weight, allocatable.item(index, row), before, before + wanted))
+            before = defaulted(index, row) if index <= MEMORY else requested(index, row)
+            used.append((weight, allocatable(index, row), before, before + wanted))
         return used
 
     def _watched(self, nodes: NodeColumns, pod_class: PodClass) -> _Watched:
