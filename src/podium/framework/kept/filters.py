@@ -100,7 +100,8 @@ class KeptFilters:
             return None
         entries = [filters.refused_at_last(pod, row, (), pod.uid) for row in rows.tolist()]
         outcome = Outcome.of(np.array(entries, dtype=np.int64), {})
-        filters.explain(pod, outcome.decoders)
+        if any(entries):
+            filters.explain(pod, outcome.decoders)
         return outcome
 
     def row_filters(self, state: CycleState, pod: PodRecord, rows: int) -> RowFilters | None:
