@@ -73,7 +73,8 @@ class Rankings:
         self._is_possible = (
             (percentage is None or percentage >= 100)
             and all(
-                is_own(one) and isinstance(one, ClassScorePlugin | CellScorePlugin) for one in runner.profile.pre_score
+                is_own(pre_score_plugin) and isinstance(pre_score_plugin, ClassScorePlugin | CellScorePlugin)
+                for pre_score_plugin in runner.profile.pre_score
             )
             and not runner.scoring.unprepared
         )
@@ -148,9 +149,9 @@ def _fitting(judge: RowJudge, ranking: Ranking, pod: PodRecord) -> tuple[list[Ce
     if len(cells) == 1 and not judge.filters:
         return cells, []
     rows = [cell.top.first() for cell in cells]
-    for one in judge.filters:
+    for cell_filter in judge.filters:
         if cells:
-            fits = one.fits(pod, rows)
+            fits = cell_filter.fits(pod, rows)
             if not all(fits):
                 cells, rows = list(compress(cells, fits)), list(compress(rows, fits))
     return cells, rows
