@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from itertools import compress
 from typing import TYPE_CHECKING
 
 from podium.cluster.pods import PodRecord
@@ -152,8 +151,8 @@ def _fitting(judge: RowJudge, ranking: Ranking, pod: PodRecord) -> tuple[list[Ce
     for cell_filter in judge.filters:
         if cells:
             fits = cell_filter.fits(pod, rows)
-            if not all(fits):
-                cells, rows = list(compress(cells, fits)), list(compress(rows, fits))
+            left = [(cell, row) for cell, row, fit in zip(cells, rows, fits, strict=True) if fit]
+            cells, rows = [cell for cell, _ in left], [row for _, row in left]
     return cells, rows
 
 
