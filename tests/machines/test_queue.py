@@ -891,6 +891,28 @@ class TestGates:
         assert gates.asked == ["p"]
         assert queue.where("p") == "gated"
 
+    def test_such_an_event_leaves_a_pod_whose_gate_stays_shut_where_it_waits_but_is_remembered(self) -> None:
+        queue, _ = self.preemptor()
+        deadline_ns = queue.next_deadline()
+
+        queue.move(POD_GONE, 2)
+        queue.check()
+
+        queued = queue.find("p")
+        assert queued is not None
+        assert (queued.gated_by, queued.woken_by) == ("DefaultPreemption", "AssignedPodDelete")
+        assert queue.next_deadline() == deadline_ns
+
+    def test_such_an_event_moves_a_pod_to_the_gate_that_holds_it_instead(self) -> None:
+        holder = ["Foreign"]
+        queue = make(gates=lambda _: unresolvable("held").by(holder[0]))
+        queue.add(pending("p"), 0)
+
+        holder[0] = "VolumeBinding"
+        queue.move(POD_GONE, 2)
+        queue.check()
+        assert [queued.gated_by for queued in queue.pods(Place.GATED)] == ["VolumeBinding"]
+
     def test_when_the_gate_is_open_such_an_event_wakes_for_the_plugins_that_rejected_the_pod(self) -> None:
         queue, gates = self.preemptor()
         gates.preempting.clear()

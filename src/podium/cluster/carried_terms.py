@@ -33,7 +33,8 @@ class _TermsOfKind(Generic[Term]):
         self._selecting: dict[int, dict[Term, None]] = {}
 
     def selecting(self, pod_class: PodClass) -> Collection[Term]:
-        return self._selecting.get(pod_class.id, {}).keys()
+        found = self._selecting.get(pod_class.id)
+        return () if found is None else found.keys()
 
     def carry(self, terms: tuple[Term, ...]) -> None:
         """One more class carries the terms."""

@@ -130,9 +130,10 @@ class Ranking:
         pods = list(map(self._cluster.pods.record, slots))
         stem = pods[0].name.rstrip(_TEN)
         namespace = pods[0].namespace
-        if all(pod.name.rstrip(_TEN) == stem and pod.namespace == namespace for pod in pods):
+        tails = [pod.name[len(stem) :] for pod in pods if pod.namespace == namespace and pod.name.startswith(stem)]
+        if len(tails) == len(pods) and not "".join(tails).strip(_TEN):
             # Nothing but the last number tells them apart.
-            numbers = [int(pod.name[len(stem) :] or -1) for pod in pods]
+            numbers = [int(tail or -1) for tail in tails]
             return [slot for _, slot in sorted(zip(numbers, slots, strict=True))]
         return [pod.slot for pod in sorted(pods, key=self.key)]
 

@@ -5,8 +5,7 @@ Source: pkg/scheduler/schedule_one.go (schedulePod, findNodesThatFitPod, selectH
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
+import msgspec
 import numpy as np
 
 from podium.cluster.arrays import Int64s
@@ -31,8 +30,7 @@ _NO_ROWS: Int64s = np.empty(0, dtype=np.int64)
 _NOT_TOLD = Outcome(0)
 
 
-@dataclass(frozen=True, slots=True)
-class Placement:
+class Placement(msgspec.Struct, frozen=True, eq=False):
     """What one scheduling attempt found.
 
     ``rows`` are the rows that were looked at, ``outcome`` the filters' answer for each of them. ``feasible`` are the

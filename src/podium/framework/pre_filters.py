@@ -17,7 +17,7 @@ from podium.cluster.pods import PodRecord
 from podium.framework.cycle_state import CycleState
 from podium.framework.errors import PluginError, failure, is_failure
 from podium.framework.plugin import ClassFilterPlugin, PreFilterPlugin, PreFilterResult, is_own
-from podium.framework.status import SUCCESS, Code, Status, unresolvable
+from podium.framework.status import SKIP, SUCCESS, Code, Status, unresolvable
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +68,7 @@ class PreFilters:
             status, named = (
                 (answer.status, answer.node_names) if isinstance(answer, PreFilterResult) else (answer, None)
             )
-            if says(status, Code.SKIP):
+            if answer is SKIP or says(status, Code.SKIP):
                 state.skip_filter.add(plugin.name)
             elif not says(status, Code.SUCCESS):
                 rejected = rejection(status, plugin.name, "PreFilter", pod)

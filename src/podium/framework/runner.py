@@ -91,13 +91,15 @@ class Runner:
 
         One that raises holds the pod back too.
         """
+        calling = Calling("", "PreEnqueue", pod)
         for plugin in self.profile.pre_enqueue:
+            calling.plugin = plugin.name
             try:
-                with Calling(plugin.name, "PreEnqueue", pod):
+                with calling:
                     status = plugin.pre_enqueue(pod)
             except PluginError as error:
                 status = unresolvable(str(error))
-            if not status.is_success:
+            if status is not SUCCESS and not status.is_success:
                 return status.by(plugin.name)
         return SUCCESS
 

@@ -10,13 +10,14 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Literal
 
+import msgspec
+
 from podium.api.avoid_list import AvoidFor
 from podium.api.meta import Raw
 from podium.api.pod import PodCondition
 
 
-@dataclass(frozen=True, slots=True)
-class Bind:
+class Bind(msgspec.Struct, frozen=True, gc=False):
     """Bind a pod to a node (POST pods/binding); the API server clears its nomination with it."""
 
     pod: str
@@ -24,8 +25,7 @@ class Bind:
     node_name: str
 
 
-@dataclass(frozen=True, slots=True)
-class ReportUnschedulable:
+class ReportUnschedulable(msgspec.Struct, frozen=True, gc=False):
     """Write the pod's condition PodScheduled=False and, in the same patch, its nomination.
 
     One patch, so that nobody (an autoscaler above all) sees an unschedulable pod without its nomination.
@@ -40,8 +40,7 @@ class ReportUnschedulable:
     nominated_node_name: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Nominate:
+class Nominate(msgspec.Struct, frozen=True, gc=False):
     """Write `status.nominatedNodeName`, the node whose room is the pod's; "" clears it.
 
     It is written without a word of failure where a pod will be bound, before a wait or slow work comes between decision
@@ -55,8 +54,7 @@ class Nominate:
     cause: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class BindClaim:
+class BindClaim(msgspec.Struct, frozen=True, gc=False):
     """Say to which volume a claim is to be bound, or (``volume`` "") for which node one is to be provisioned.
 
     The volume names the claim then (`spec.claimRef`), or the claim the node (annotation selected-node). The persistent
@@ -89,8 +87,7 @@ class ReserveClaim:
     mappings: tuple[Raw, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class ReleaseClaim:
+class ReleaseClaim(msgspec.Struct, frozen=True, gc=False):
     """Take a pod off a claim for devices; one that was made for its extended resources goes.
 
     ``claim`` "" stands for that one. ``deallocate`` takes the devices from the claim too, if nobody else uses it.
@@ -103,8 +100,7 @@ class ReleaseClaim:
     deallocate: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Record:
+class Record(msgspec.Struct, frozen=True, gc=False):
     """Record an Event about a pod; or, with "" for that, about the ``workload`` named as causes are.
 
     ``type`` is Normal or Warning, ``reason`` one such as Scheduled, FailedScheduling or Preempted.
@@ -173,8 +169,7 @@ class PatchObject:
     message: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class DeleteObject:
+class DeleteObject(msgspec.Struct, frozen=True, gc=False):
     """Delete an object of that uid. ``grace_seconds`` None asks for its own grace period, ``message`` is for people.
 
     A kubelet ends the deletion of a pod whose containers are gone by one with 0 seconds.

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+
+import msgspec
 
 from podium.api.meta import Kubernetes, Raw
 from podium.machines.actions import Action
 from podium.machines.answers import Answer, classify
 
 
-@dataclass(frozen=True, slots=True)
-class Changed:
+class Changed(msgspec.Struct, frozen=True):
     """An object was added or changed; ``object`` is its typed reading after the change.
 
     ``raw`` is its wire form, from which machines make other objects, and write it back without losing what Podium does
@@ -18,18 +19,16 @@ class Changed:
     """
 
     object: Kubernetes
-    raw: Raw = field(default_factory=dict)
+    raw: Raw = {}
 
 
-@dataclass(frozen=True, slots=True)
-class Gone:
+class Gone(msgspec.Struct, frozen=True):
     """An object that was shown is no more; ``object`` is its last known reading."""
 
     object: Kubernetes
 
 
-@dataclass(frozen=True, slots=True)
-class Problem:
+class Problem(msgspec.Struct, frozen=True):
     """Why an action failed: the HTTP code, the Status reason (such as Conflict) and the message.
 
     Code 0 means that no answer came: the action may or may not have been carried out. ``retry_after_ns`` is how long
@@ -44,8 +43,7 @@ class Problem:
     cause: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Answered:
+class Answered(msgspec.Struct, frozen=True):
     """An action has ended; ``problem`` None means that it was carried out."""
 
     action: Action
@@ -65,8 +63,7 @@ class Answered:
         return (self.problem.retry_after_ns or 0) if self.problem is not None else 0
 
 
-@dataclass(frozen=True, slots=True)
-class Tick:
+class Tick(msgspec.Struct, frozen=True):
     """The machine's deadline has come."""
 
 

@@ -59,18 +59,14 @@ class NodeResourcesBalancedAllocation:
 
     def score_row(self, pod: PodRecord, row: int) -> int:
         """The same for one row."""
-        used = self._watch.usage_in(self._cluster.nodes, pod, row)
-        without: list[float] = []
-        beside: list[float] = []
-        for _, allocatable, before, after in used:
+        before, after = list[float](), list[float]()
+        for _, allocatable, taken, with_pod in self._watch.usage_in(self._cluster.nodes, pod, row):
             if allocatable > 0:
-                without.append(float(before) / allocatable if before < allocatable else 1.0)
-                beside.append(float(after) / allocatable if after < allocatable else 1.0)
+                before.append(min(float(taken) / allocatable, 1.0))
+                after.append(min(float(with_pod) / allocatable, 1.0))
         gain = 0
-        if len(without) > 1:
-            gain = int((1 - _deviation_of(beside)) * MAX_NODE_SCORE) - int(
-                (1 - _deviation_of(without)) * MAX_NODE_SCORE
-            )
+        if len(before) > 1:
+            gain = int((1 - _deviation_of(after)) * MAX_NODE_SCORE) - int((1 - _deviation_of(before)) * MAX_NODE_SCORE)
         return MAX_NODE_SCORE // 2 + (MAX_NODE_SCORE // 2 + gain) // 2
 
 

@@ -105,10 +105,10 @@ class NodeResourcesFit:
         nodes = self._cluster.nodes
         if nodes.pod_count.item(row) >= nodes.allowed_pods.item(row):
             return False
-        requested, offered = nodes.requested, nodes.allocatable
+        requested, offered = nodes.requested.item, nodes.allocatable.item
         for resource, wanted in self._checked(pod.pod_class):
-            allocatable = offered.item(resource, row)
-            if wanted > allocatable - requested.item(resource, row) and (
+            allocatable = offered(resource, row)
+            if wanted > allocatable - requested(resource, row) and (
                 allocatable or nodes.resources[resource] not in self._cluster.devices.backed
             ):
                 return False

@@ -100,10 +100,14 @@ class ResourceWatch:
 
     def usage_in(self, nodes: NodeColumns, pod: PodRecord, row: int) -> list[UsageOf]:
         """The use of the resources in one row."""
-        allocatable, requested, nonzero = nodes.allocatable.item, nodes.requested.item, nodes.nonzero_requested.item
+        known: _Watched | None = pod.pod_class.memo.get(self)
+        if known is None or known.resources != len(nodes.resources):
+            known = self._watched(nodes, pod.pod_class)
+        allocatable, requested = nodes.allocatable.item, nodes.requested.item
+        defaulted = nodes.nonzero_requested.item if self._with_defaults else requested
         used: list[UsageOf] = []
-        for index, weight, wanted, has_defaults in self._watched(nodes, pod.pod_class).each:
-            before = nonzero(index, row) if has_defaults else requested(index, row)
+        for index, weight, wanted in known.each:
+            before = defaulted(index, row) if index <= MEMORY else requested(index, row)
             used.append((weight, allocatable(index, row), before, before + wanted))
         return used
 
@@ -120,10 +124,7 @@ class ResourceWatch:
         wanted = [own[i] if self._with_defaults and i in (CPU, MEMORY) else requests.get(i, 0) for i, _ in found]
         indices = np.array([index for index, _ in found], dtype=np.int64)
         weights = np.array([weight for _, weight in found], dtype=np.int64)
-        each = tuple(
-            (index, weight, amount, self._with_defaults and index <= MEMORY)
-            for (index, weight), amount in zip(found, wanted, strict=True)
-        )
+        each = tuple((index, weight, amount) for (index, weight), amount in zip(found, wanted, strict=True))
         return _Watched(
             len(nodes.resources), indices, weights[:, None], np.array(wanted, dtype=np.int64)[:, None], each
         )
@@ -134,14 +135,14 @@ class _Watched:
     """What is watched for a class, when there were so many ``resources``.
 
     Indices of the resources (``[n]``), their weights, and what the class wants of them (``[n, 1]``); ``each`` has the
-    three for one resource after another, and whether containers that request none count with defaults.
+    three for one resource after another.
     """
 
     resources: int
     indices: Int64s
     weights: Int64s
     wanted: Int64s
-    each: tuple[tuple[int, int, int, bool], ...]
+    each: tuple[tuple[int, int, int], ...]
 
 
 def score_by_strategy(strategy: ScoringStrategy, used: Usage) -> Int64s:

@@ -76,12 +76,13 @@ class KeptFilters:
         kept.decoders.update(by_row.decoders)
 
         def compute(rows: Int64s, own_uid: str = "") -> Int64s:
-            refused: Int64s = by_row.values[rows]
             filters = self.row_filters(state, pod, len(rows))
             if filters is not None:
                 filters.explain(pod, kept.decoders)
-                beside_each = [filters.beside(pod, row, (), own_uid) for row in rows.tolist()]
-                return np.where(beside_each, beside_each, refused)
+                plain = by_row.values.item
+                entries = [filters.beside(pod, row, (), own_uid) or plain(row) for row in rows.tolist()]
+                return np.array(entries, dtype=np.int64)
+            refused: Int64s = by_row.values[rows]
             if self._cluster.nominations:
                 outcome = Outcome.of(refused, {})
                 outcome.override(*self._runner.beside(state, pod, View(self._cluster, rows), own_uid))
@@ -103,7 +104,8 @@ class KeptFilters:
             return None
         entries = [filters.refused_at_last(pod, row, (), pod.uid) for row in rows.tolist()]
         outcome = Outcome.of(np.array(entries, dtype=np.int64), {})
-        filters.explain(pod, outcome.decoders)
+        if any(entries):
+            filters.explain(pod, outcome.decoders)
         return outcome
 
     def row_filters(self, state: CycleState, pod: PodRecord, rows: int) -> RowFilters | None:

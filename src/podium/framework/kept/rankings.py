@@ -114,10 +114,10 @@ class Rankings:
         standing.served += 1
         if isinstance(standing.ranking, Totals):
             return standing.ranking.best(lot)
-        cells = _fitting(standing.judge, standing.ranking, pod)
+        cells, rows = _fitting(standing.judge, standing.ranking, pod)
         if not cells:
             return None
-        shelves = [cells[0].top] if len(cells) == 1 else _best(standing.judge, cells, pod)
+        shelves = [cells[0].top] if len(cells) == 1 else _best(standing.judge, cells, rows, pod)
         return nth(shelves, lot % sum([shelf.size for shelf in shelves]))
 
     def _sees_nominations(self, state: CycleState, pod: PodRecord) -> bool:
@@ -191,19 +191,23 @@ class Rankings:
         standing.node_position = nodes.node_changes.position
 
 
-def _fitting(judge: RowJudge, ranking: Ranking, pod: PodRecord) -> list[Cell]:
-    """The cells that no filter refuses."""
+def _fitting(judge: RowJudge, ranking: Ranking, pod: PodRecord) -> tuple[list[Cell], list[int]]:
+    """The cells that no filter refuses, and a row of each; without rows where there is one cell and no filter."""
     cells = list(ranking.cells.values())
+    if len(cells) == 1 and not judge.filters:
+        return cells, []
+    rows = [cell.top.first() for cell in cells]
     for cell_filter in judge.filters:
         if cells:
-            fits = cell_filter.fits(pod, [cell.top.first() for cell in cells])
-            cells = [cell for cell, fit in zip(cells, fits, strict=True) if fit]
-    return cells
+            fits = cell_filter.fits(pod, rows)
+            left = [(cell, row) for cell, row, fit in zip(cells, rows, fits, strict=True) if fit]
+            cells, rows = [cell for cell, _ in left], [row for _, row in left]
+    return cells, rows
 
 
-def _best(judge: RowJudge, cells: list[Cell], pod: PodRecord) -> list[Shelf]:
-    """The shelves with the highest total of all."""
-    rows, sizes = [cell.top.first() for cell in cells], [cell.size for cell in cells]
+def _best(judge: RowJudge, cells: list[Cell], rows: list[int], pod: PodRecord) -> list[Shelf]:
+    """The shelves with the highest total of all, by cells and a row of each."""
+    sizes = [cell.size for cell in cells]
     totals = [cell.top.total for cell in cells]
     for one, weight in judge.scores:
         totals = [total + weight * score for total, score in zip(totals, one.score(pod, rows, sizes), strict=True)]

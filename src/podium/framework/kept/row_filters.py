@@ -56,13 +56,15 @@ class RowFilters:
     ) -> int:
         """The first refusal on a row, 0 where there is none; nominated pods are not regarded."""
         by_node: int = self._of_nodes.values.item(row)
-        for index, plugin in self._filters:
-            if by_node and by_node >> Outcome.SHIFT < index:
-                break
-            with Calling(plugin.name, "Filter", pod):
+        calling = Calling("", "Filter", pod)
+        with calling:
+            for index, plugin in self._filters:
+                if by_node and by_node >> Outcome.SHIFT < index:
+                    break
+                calling.plugin = plugin.name
                 code = plugin.filter_row(pod, row, gone, joined)
-            if code:
-                return (index << Outcome.SHIFT) + code
+                if code:
+                    return (index << Outcome.SHIFT) + code
         return by_node
 
     def beside(self, pod: PodRecord, row: int, gone: Sequence[PodRecord], own_uid: str) -> int:

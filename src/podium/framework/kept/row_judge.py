@@ -89,6 +89,8 @@ class RowJudge:
         scores = [(self._score_cells(rater, state, pod), rater.weight) for rater in raters if not rater.kept]
         self._cells: list[Cells] = [*self.filters, *(cells for cells, _ in scores)]
         self.scores = [(cells, weight) for cells, weight in scores if not isinstance(cells, OneCell)]
+        # Those that may tell rows apart.
+        self._telling = [cells for cells in self._cells if not isinstance(cells, OneCell)]
         self._conditions = [cells.is_current for cells in self._cells if not isinstance(cells, KeptRaw)]
         self._refused_nodes = runner.kept.refusals(state, pod)[0].values
         self._fits_row, self._score_row = self._by_row(state)
@@ -126,7 +128,7 @@ class RowJudge:
             judged = self._in_arrays(state, pod, np.array(rows, dtype=np.int64))
         else:
             judged = [(row, self._total(pod, row)) for row in rows]
-        if self._runner.cluster.nominations:
+        if self._runner.cluster.nominations and any(total is not None for _, total in judged):
             fitting = np.array([row for row, total in judged if total is not None], dtype=np.int64)
             refused = set(self._runner.refused_beside(state, pod, fitting).tolist())
             judged = [(row, None if row in refused else total) for row, total in judged]
@@ -142,9 +144,9 @@ class RowJudge:
 
     def key(self, row: int) -> tuple[int, ...]:
         """The cell of a row."""
-        if len(self._cells) == 1:
-            return self._cells[0].of_row(row)
-        return tuple([entry for cells in self._cells for entry in cells.of_row(row)])
+        if len(self._telling) == 1:
+            return self._telling[0].of_row(row)
+        return tuple([entry for cells in self._telling for entry in cells.of_row(row)])
 
     def _total(self, pod: PodRecord, row: int) -> int | None:
         if self._refused_nodes.item(row):

@@ -79,7 +79,10 @@ class Shelf:
 
     def first(self) -> int:
         """The row of the first node on the shelf, which must not be empty."""
-        return nth([self], 0)
+        for block in self.blocks()[0]:
+            if block:
+                return self._order.rows[block[0]]
+        raise IndexError("there is no node on the shelf")
 
 
 def nth(shelves: Sequence[Shelf], place: int) -> int:

@@ -216,7 +216,8 @@ class Scheduler:
         actions = self._on_its_way(pod.uid, started, now)
         if nominated not in ("", node_name):
             self._room.went_elsewhere(pod, nominated, now)
-        actions += self._room.taken(node_name, pod.priority, pod.key, now)
+        if self.cluster.nominations:
+            actions += self._room.taken(node_name, pod.priority, pod.key, now)
         return actions
 
     def _nowhere(self, queued: QueuedPod, runner: Runner, placement: Placement, now: int) -> list[Action]:

@@ -69,7 +69,12 @@ class AffinityScoreCells(DomainCounts):
 
     def is_current(self, pod: PodRecord) -> bool:
         """Whether the same terms select the class."""
-        return _terms(self._cluster, pod.pod_class) == self._terms and self.are_current
+        carried, (affinity, preferences) = self._cluster.carried, self._terms
+        return (
+            tuple(carried.affinity(pod.pod_class)) == affinity
+            and tuple(carried.preferences(pod.pod_class)) == preferences
+            and self.are_current
+        )
 
     def score(self, pod: PodRecord, rows: Sequence[int], sizes: Sequence[int]) -> list[int]:
         """The sums of weights around some rows, spread from 0 to 100."""

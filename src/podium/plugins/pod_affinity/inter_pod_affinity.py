@@ -69,9 +69,11 @@ class InterPodAffinity:
         if pod_class.required_affinity or pod_class.required_anti_affinity:
             return SUCCESS
         opposing = cluster.carried.anti_affinity(pod_class)
+        if not opposing:
+            return SKIP
         if any(_is_found(cluster, CarriesAntiAffinity(term), term.topology_key) for term in opposing):
             return SUCCESS
-        nominated = cluster.nominations.all() if opposing and self._args.nominated_pods_repel else []
+        nominated = cluster.nominations.all() if self._args.nominated_pods_repel else []
         carried = {term for waiting, _ in nominated for term in waiting.pod_class.required_anti_affinity}
         return SKIP if carried.isdisjoint(opposing) else SUCCESS
 

@@ -7,6 +7,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+import msgspec
+
 from podium.cluster.pods import PodRecord
 from podium.framework.claims import ClaimBinding, DeviceReservation
 from podium.framework.cycle_state import CycleState
@@ -19,8 +21,7 @@ from podium.machines.scheduling.queue.queued_pod import QueuedPod
 ClaimAction = BindClaim | ReserveClaim
 
 
-@dataclass(slots=True, eq=False)
-class BindingCycle:
+class BindingCycle(msgspec.Struct, eq=False):
     """One pod on its way to one node.
 
     ``claims`` are the claim bindings that are still to be answered. ``reservations`` are all of devices that were asked

@@ -61,6 +61,26 @@ def _wakes(hint: QueueingHint | None, pod: PodRecord, event: ClusterEvent) -> bo
 EVERYBODY = Hints((), (None,))
 
 
+class _Waits:
+    """What the plugins of a profile wait for."""
+
+    def __init__(self, registered: Mapping[str, Sequence[EventToRegister]]) -> None:
+        self._registered = registered
+        self._hints: dict[tuple[str, Kind], tuple[QueueingHint | None, ...]] = {}
+
+    def hints(self, plugins: Iterable[str], event: ClusterEvent) -> tuple[QueueingHint | None, ...]:
+        """Whom to ask about an event among some plugins."""
+        found: tuple[QueueingHint | None, ...] = ()
+        for plugin in plugins:
+            if plugin in self._registered:
+                key = (plugin, (event.resource, event.action))
+                known = self._hints.get(key)
+                if known is None:
+                    known = self._hints[key] = _concerned(self._registered[plugin], event)
+                found += known
+        return found
+
+
 class Rejection:
     """The plugins that hold some pods back, shared by all pods which the same ones do.
 
@@ -69,25 +89,21 @@ class Rejection:
     event wakes all. So does any event where no plugin rejected (``by_nobody``): something went wrong instead.
     """
 
-    __slots__ = ("__weakref__", "_gate", "_hints", "_pending", "_unschedulable", "by_nobody")
+    __slots__ = ("__weakref__", "_gate", "_hints", "_pending", "_unschedulable", "_waits", "by_nobody")
 
-    def __init__(
-        self,
-        unschedulable: Iterable[EventToRegister],
-        pending: Iterable[EventToRegister],
-        gate: Iterable[EventToRegister] | None,
-        by_nobody: bool,
-    ) -> None:
-        self._unschedulable = tuple(unschedulable)
-        self._pending = tuple(pending)
-        self._gate = None if gate is None else tuple(gate)
+    def __init__(self, waits: _Waits, unschedulable: Sequence[str], pending: Sequence[str], gate: str) -> None:
+        """The names of the plugins that rejected, of those that answered Pending, and of the gate, "" without one."""
+        self._waits = waits
+        self._unschedulable = unschedulable
+        self._pending = pending
+        self._gate = gate
         self._hints: dict[Kind, Hints | None] = {}
-        self.by_nobody = by_nobody
+        self.by_nobody = not (unschedulable or pending or gate)
 
     @property
     def is_gated(self) -> bool:
         """Whether a gate is among the plugins."""
-        return self._gate is not None
+        return bool(self._gate)
 
     def hints(self, event: ClusterEvent) -> Hints | None:
         """Whom to ask about an event; None if it can wake none of the pods."""
@@ -104,11 +120,11 @@ class Rejection:
     def _whom_to_ask(self, event: ClusterEvent) -> Hints | None:
         if self.by_nobody or event.resource is EventResource.WILDCARD:
             return EVERYBODY
-        gate = _concerned(self._gate or (), event)
-        if self.is_gated and not gate:
+        gate = self._waits.hints((self._gate,), event) if self._gate else ()
+        if self._gate and not gate:
             return None
-        at_once = _concerned(self._pending, event)
-        after_backoff = _concerned(self._unschedulable, event) + gate
+        at_once = self._waits.hints(self._pending, event)
+        after_backoff = self._waits.hints(self._unschedulable, event) + gate
         return Hints(at_once, after_backoff) if at_once or after_backoff else None
 
 
@@ -120,6 +136,7 @@ class Rejections:
 
     def __init__(self, registrations: Registrations) -> None:
         self._registrations = registrations
+        self._waits = {name: _Waits(profile) for name, profile in registrations.items()}
         self._known: WeakValueDictionary[RejectionKey, Rejection] = WeakValueDictionary()
         self._of_interest: dict[Kind, bool] = {}
 
@@ -148,13 +165,8 @@ class Rejections:
         key = (queued.record.scheduler_name, unschedulable, pending, gate)
         found = self._known.get(key)
         if found is None:
-            profile = self._registrations.get(key[0], {})
-            found = self._known[key] = Rejection(
-                (event for plugin in unschedulable for event in profile.get(plugin, ())),
-                (event for plugin in pending for event in profile.get(plugin, ())),
-                profile.get(gate, ()) if gate else None,
-                by_nobody=not (unschedulable or pending or gate),
-            )
+            waits = self._waits.get(key[0]) or _Waits({})
+            found = self._known[key] = Rejection(waits, unschedulable, pending, gate)
         return found
 
 

@@ -7,22 +7,22 @@ from __future__ import annotations
 
 from collections import OrderedDict, deque
 from collections.abc import Iterator
-from dataclasses import dataclass, field
 from itertools import chain, islice
+
+import msgspec
 
 from podium.cluster.pods import PodRecord
 from podium.framework.events import ClusterEvent
 from podium.machines.scheduling.queue.queued_pod import QueuedPod
 
 
-@dataclass(slots=True, eq=False)
-class Flight:
+class Flight(msgspec.Struct, eq=False):
     """A pod's attempt: since which event it goes on, the events about the pod itself, and its newest reading."""
 
     queued: QueuedPod
     start: int
     latest: PodRecord
-    own: list[ClusterEvent] = field(default_factory=list)
+    own: list[ClusterEvent] = []
 
 
 class InFlight:
@@ -56,8 +56,8 @@ class InFlight:
 
     def begin(self, queued: QueuedPod) -> None:
         """Start a pod's attempt."""
-        flight = Flight(queued, self._noted, queued.record)
-        self._flights[queued.record.uid] = self._hearing[queued.record.uid] = flight
+        record = queued.record
+        self._flights[record.uid] = self._hearing[record.uid] = Flight(queued, self._noted, record)
 
     def note(self, event: ClusterEvent) -> None:
         """Keep an event for the pods in flight."""

@@ -197,6 +197,9 @@ class SchedulingQueue(QueuePlaces):
         for queued, wake in self._waiting.woken_by(event):
             if among is not None and not among(queued.record):
                 continue
+            if queued.gated_by and self._stays_gated(queued, now):
+                queued.woken_by = event.label
+                continue
             self._waiting.remove(queued.record.uid)
             self._requeue(queued, wake, event.label, now)
 
@@ -258,6 +261,14 @@ class SchedulingQueue(QueuePlaces):
         may_back_off = wake is Wake.AFTER_BACKOFF or self._settings.must_pause(queued, now)
         backs_off = may_back_off and self._settings.backoff_end_ns(queued) > now
         self._put(queued, landing(wake, is_held=is_held, backs_off=backs_off), now)
+
+    def _stays_gated(self, queued: QueuedPod, now: int) -> bool:
+        """Whether the gate that holds a pod still does, and its wait for an event goes on as it is.
+
+        A preemptor's gate is asked again with the end of each victim, and most of these open nothing.
+        """
+        gate, flush_ns = queued.gated_by, self._settings.unschedulable_flush_ns
+        return queued.queued_ns + flush_ns > now and self._gate.holds(queued) and queued.gated_by == gate
 
     def _put(self, queued: QueuedPod, place: Place, now: int) -> None:
         queued.place = place

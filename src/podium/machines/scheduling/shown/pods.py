@@ -84,6 +84,8 @@ class PodsShown:
             self._room.opened(before, now)
         if nominated not in ("", record.node_name):
             self._room.went_elsewhere(record, nominated, now)
+        if not self._cluster.nominations:
+            return actions
         return actions + self._room.taken(record.node_name, record.priority, record.key, now)
 
     def _pending(self, record: PodRecord, now: int) -> None:
@@ -154,7 +156,8 @@ class PodsShown:
     def _forget_pending(self, uid: str) -> None:
         self._queue.delete(uid)
         self._preemptions.forget(uid)
-        self._cluster.nominations.remove(uid)
+        if self._cluster.nominations:
+            self._cluster.nominations.remove(uid)
         self._reports.forget(uid)
         self._cap.forget(uid)
         self._echoes.forget(uid)
