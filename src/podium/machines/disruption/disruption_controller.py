@@ -16,7 +16,7 @@ from podium.machines.disruption.budget import Budget
 from podium.machines.disruption.coverage import Coverage
 from podium.machines.disruption.scales import Scales
 from podium.machines.disruption.stale_disruptions import StaleDisruptions
-from podium.machines.machine import CUSTOM_KINDS
+from podium.machines.machine import CUSTOM_KINDS, UNMOVED
 from podium.machines.observations import Answered, Changed, Gone, Observation, Tick
 from podium.machines.parts.deadlines import Deadline, Deadlines, earliest, soonest
 from podium.machines.parts.work_queue import WorkQueue
@@ -63,8 +63,10 @@ class DisruptionController:
         """Take in an observation at ``now``; on a Tick, say what to write."""
         match observation:
             case Changed(object=Pod() as pod, raw=raw):
-                self._touch(pod.metadata.namespace, self._in(pod).put_pod(pod))
-                self._stale.put(pod, raw)
+                budgets = self._in(pod).put_pod(pod)
+                self._touch(pod.metadata.namespace, budgets)
+                if not self._stale.put(pod, raw) and not budgets:
+                    return UNMOVED
             case Gone(object=Pod() as pod):
                 self._touch(pod.metadata.namespace, self._in(pod).remove_pod(pod))
                 self._drop_empty(pod.metadata.namespace)
