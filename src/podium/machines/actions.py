@@ -10,13 +10,14 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Literal
 
+import msgspec
+
 from podium.api.avoid_list import AvoidFor
 from podium.api.meta import Raw
 from podium.api.pod import PodCondition
 
 
-@dataclass(frozen=True, slots=True)
-class Bind:
+class Bind(msgspec.Struct, frozen=True):
     """Bind a pod to a node (POST pods/binding); the API server clears its nomination with it."""
 
     pod: str
@@ -24,8 +25,7 @@ class Bind:
     node_name: str
 
 
-@dataclass(frozen=True, slots=True)
-class ReportUnschedulable:
+class ReportUnschedulable(msgspec.Struct, frozen=True):
     """Write the pod's condition PodScheduled=False and, in the same patch, its nomination.
 
     One patch, so that nobody (an autoscaler above all) sees an unschedulable pod without its nomination.
@@ -40,8 +40,7 @@ class ReportUnschedulable:
     nominated_node_name: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Nominate:
+class Nominate(msgspec.Struct, frozen=True):
     """Write `status.nominatedNodeName`, the node whose room is the pod's; "" clears it.
 
     It is written without a word of failure where a pod will be bound, before a wait or slow work comes between decision
@@ -55,8 +54,7 @@ class Nominate:
     cause: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class BindClaim:
+class BindClaim(msgspec.Struct, frozen=True):
     """Say to which volume a claim is to be bound, or (``volume`` "") for which node one is to be provisioned.
 
     The volume names the claim then (`spec.claimRef`), or the claim the node (annotation selected-node). The persistent
@@ -89,8 +87,7 @@ class ReserveClaim:
     mappings: tuple[Raw, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class ReleaseClaim:
+class ReleaseClaim(msgspec.Struct, frozen=True):
     """Take a pod off a claim for devices; one that was made for its extended resources goes.
 
     ``claim`` "" stands for that one. ``deallocate`` takes the devices from the claim too, if nobody else uses it.
@@ -103,8 +100,7 @@ class ReleaseClaim:
     deallocate: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Record:
+class Record(msgspec.Struct, frozen=True):
     """Record an Event about a pod; or, with "" for that, about the ``workload`` named as causes are.
 
     ``type`` is Normal or Warning, ``reason`` one such as Scheduled, FailedScheduling or Preempted.
@@ -138,16 +134,14 @@ class ReportStatus:
     message: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class CreateObject:
+class CreateObject(msgspec.Struct, frozen=True):
     """Create an object (POST). An object without a name and with a `generateName` gets a name of the API server's."""
 
     raw: Raw
     cause: str
 
 
-@dataclass(frozen=True, slots=True)
-class ReplaceStatus:
+class ReplaceStatus(msgspec.Struct, frozen=True):
     """Replace an object's status and nothing else (PUT status), if ``raw`` was made from its newest version.
 
     The `resourceVersion` in ``raw`` is the condition (Conflict), and so is its uid.
@@ -157,8 +151,7 @@ class ReplaceStatus:
     cause: str
 
 
-@dataclass(frozen=True, slots=True)
-class PatchObject:
+class PatchObject(msgspec.Struct, frozen=True):
     """Change an object by a JSON merge patch, in which null removes a field and lists are replaced whole.
 
     A `metadata.resourceVersion` in the patch is a condition. ``message`` is for people.
@@ -173,8 +166,7 @@ class PatchObject:
     message: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class DeleteObject:
+class DeleteObject(msgspec.Struct, frozen=True):
     """Delete an object of that uid. ``grace_seconds`` None asks for its own grace period, ``message`` is for people.
 
     A kubelet ends the deletion of a pod whose containers are gone by one with 0 seconds.
@@ -188,8 +180,7 @@ class DeleteObject:
     message: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Evict:
+class Evict(msgspec.Struct, frozen=True):
     """Delete a pod if the disruption budgets allow it (POST pods/eviction).
 
     ``component`` is whose cap on disruptions counts, such as drain or autoscaler. ``avoid_node`` asks that the pod's
@@ -203,7 +194,7 @@ class Evict:
     component: str
     grace_seconds: int | None = None
     avoid_node: bool = False
-    avoid_for: AvoidFor = AvoidFor()  # noqa: RUF009 - an immutable value
+    avoid_for: AvoidFor = AvoidFor()
 
 
 Action = (

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+import msgspec
 
 from podium.api.meta import Kubernetes, Raw
 from podium.machines.actions import Action
 from podium.machines.answers import Answer, classify
 
 
-@dataclass(frozen=True, slots=True)
-class Changed:
+class Changed(msgspec.Struct, frozen=True):
     """An object was added or changed; ``object`` is its typed reading after the change.
 
     ``raw`` is its wire form, from which machines make other objects, and write it back without losing what Podium does
@@ -18,18 +17,16 @@ class Changed:
     """
 
     object: Kubernetes
-    raw: Raw = field(default_factory=dict)
+    raw: Raw = msgspec.field(default_factory=dict)
 
 
-@dataclass(frozen=True, slots=True)
-class Gone:
+class Gone(msgspec.Struct, frozen=True):
     """An object that was shown is no more; ``object`` is its last known reading."""
 
     object: Kubernetes
 
 
-@dataclass(frozen=True, slots=True)
-class Problem:
+class Problem(msgspec.Struct, frozen=True):
     """Why an action failed: the HTTP code, the Status reason (such as Conflict) and the message.
 
     Code 0 means that no answer came: the action may or may not have been carried out. ``retry_after_ns`` is how long
@@ -44,8 +41,7 @@ class Problem:
     cause: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Answered:
+class Answered(msgspec.Struct, frozen=True):
     """An action has ended; ``problem`` None means that it was carried out."""
 
     action: Action
@@ -65,13 +61,11 @@ class Answered:
         return (self.problem.retry_after_ns or 0) if self.problem is not None else 0
 
 
-@dataclass(frozen=True, slots=True)
-class Tick:
+class Tick(msgspec.Struct, frozen=True):
     """The machine's deadline has come."""
 
 
-@dataclass(frozen=True, slots=True)
-class NodeStopped:
+class NodeStopped(msgspec.Struct, frozen=True):
     """A node's machine has stopped, with all that ran there; the API is told nothing.
 
     It stays down until it is started, whatever becomes of the node in the API. A machine that starts anew is told so
@@ -81,23 +75,20 @@ class NodeStopped:
     node: str
 
 
-@dataclass(frozen=True, slots=True)
-class NodeStarted:
+class NodeStarted(msgspec.Struct, frozen=True):
     """A node's machine that had stopped runs again: its kubelet begins anew, and restarts the pods that ran there."""
 
     node: str
 
 
-@dataclass(frozen=True, slots=True)
-class ContainersExited:
+class ContainersExited(msgspec.Struct, frozen=True):
     """A pod's containers have exited by themselves, with success; nothing where they do not run."""
 
     node: str
     uid: str
 
 
-@dataclass(frozen=True, slots=True)
-class NodeSilent:
+class NodeSilent(msgspec.Struct, frozen=True):
     """A node's machine has stopped: nothing has been heard from its kubelet since ``since_ns``.
 
     It stands for the heartbeats (leases) that stay away, so that a cluster in which all is well has nothing to write.
@@ -108,8 +99,7 @@ class NodeSilent:
     since_ns: int
 
 
-@dataclass(frozen=True, slots=True)
-class NodeHeard:
+class NodeHeard(msgspec.Struct, frozen=True):
     """A silent node's kubelet sends heartbeats again."""
 
     node: str
