@@ -12,7 +12,7 @@ from podium.cluster.cluster import Cluster
 from podium.cluster.pods import NO_ROW, PodRecord
 from podium.cluster.view import NodeView
 from podium.framework.cycle_state import CycleState
-from podium.framework.events import Action, EventToRegister, Resource
+from podium.framework.events import ActionType, EventResource, EventToRegister
 from podium.framework.plugin import PluginContext
 from podium.framework.settings.arguments import Arguments, read_arguments
 from podium.framework.status import SKIP, SUCCESS, Status, unresolvable, unschedulable
@@ -71,11 +71,11 @@ class TeamLimit:
         """A pod of the team may go, or change its team; a node may come, or change its domain."""
         return (
             EventToRegister(
-                Resource.ASSIGNED_POD,
-                Action.DELETE | Action.UPDATE_POD_LABEL,
+                EventResource.ASSIGNED_POD,
+                ActionType.DELETE | ActionType.UPDATE_POD_LABEL,
                 lambda pod, event: self._same_team(pod, event.old),
             ),
-            EventToRegister(Resource.NODE, Action.ADD | Action.UPDATE_NODE_LABEL),
+            EventToRegister(EventResource.NODE, ActionType.ADD | ActionType.UPDATE_NODE_LABEL),
         )
 
     def _same_team(self, pod: PodRecord, other: PodRecord) -> bool:

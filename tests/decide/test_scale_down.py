@@ -19,10 +19,10 @@ from podium.cluster.cluster import Cluster
 from podium.decide.eviction_budgets import EvictionBudgets
 from podium.decide.preempting.scratch import Scratch
 from podium.decide.scaling.scale_down import (
+    RemovalTerms,
     ScaleDownOptions,
     ScaleDownPlan,
     Shrinkable,
-    Surroundings,
     plan_scale_down,
     residents,
     utilisation,
@@ -49,11 +49,11 @@ def around(
     keeps_data: Collection[str] = (),
     closed: Collection[str] = (),
     **options: Any,
-) -> Surroundings:
+) -> RemovalTerms:
     known = EvictionBudgets()
     for one in budgets:
         known.put(one)
-    return Surroundings(known, keeps_data, closed, ScaleDownOptions(**options))
+    return RemovalTerms(known, keeps_data, closed, ScaleDownOptions(**options))
 
 
 def scratch_on(cluster: Cluster) -> Scratch:

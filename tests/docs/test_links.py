@@ -11,7 +11,7 @@ from tests.docs.blocks import DOCUMENTS, ROOT, name_of, prose_of
 
 LINK = re.compile(r"\[[^\]]*\]\(([^)\s]+)\)")
 CODE = re.compile(r"`([^`]+)`")
-LAYERS = ("api", "store", "cluster", "framework", "decide", "plugins", "machines", "sim", "app")
+LAYERS = {path.name for path in (ROOT / "src/podium").iterdir() if path.is_dir()}
 
 each_document = pytest.mark.parametrize("document", DOCUMENTS, ids=name_of)
 

@@ -4,22 +4,22 @@ from __future__ import annotations
 
 import pytest
 
-from podium.framework.events import EVERY_EVENT, Action, ClusterEvent, EventToRegister, Resource
+from podium.framework.events import EVERY_EVENT, ActionType, ClusterEvent, EventResource, EventToRegister
 from tests.builders import cluster_of, pod
 
 POD = cluster_of().read(pod("p"))
-NODE_ADDED = ClusterEvent(Resource.NODE, Action.ADD)
-ANYTHING = ClusterEvent(Resource.WILDCARD, Action.ALL)
+NODE_ADDED = ClusterEvent(EventResource.NODE, ActionType.ADD)
+ANYTHING = ClusterEvent(EventResource.WILDCARD, ActionType.ALL)
 
 
 @pytest.mark.parametrize(
     ("registered", "wakes"),
     [
-        (EventToRegister(Resource.NODE, Action.ADD), True),
-        (EventToRegister(Resource.NODE, Action.ADD | Action.UPDATE_NODE_LABEL), True),
-        (EventToRegister(Resource.NODE, Action.UPDATE), False),
-        (EventToRegister(Resource.ASSIGNED_POD, Action.ADD), False),
-        (EventToRegister(Resource.WILDCARD, Action.ALL), True),
+        (EventToRegister(EventResource.NODE, ActionType.ADD), True),
+        (EventToRegister(EventResource.NODE, ActionType.ADD | ActionType.UPDATE_NODE_LABEL), True),
+        (EventToRegister(EventResource.NODE, ActionType.UPDATE), False),
+        (EventToRegister(EventResource.ASSIGNED_POD, ActionType.ADD), False),
+        (EventToRegister(EventResource.WILDCARD, ActionType.ALL), True),
     ],
 )
 def test_an_event_wakes_those_who_wait_for_its_kind_and_action(registered: EventToRegister, wakes: bool) -> None:
@@ -27,14 +27,14 @@ def test_an_event_wakes_those_who_wait_for_its_kind_and_action(registered: Event
 
 
 def test_an_update_is_any_of_its_parts() -> None:
-    updated = ClusterEvent(Resource.NODE, Action.UPDATE_NODE_TAINT)
+    updated = ClusterEvent(EventResource.NODE, ActionType.UPDATE_NODE_TAINT)
 
-    assert EventToRegister(Resource.NODE, Action.UPDATE).wakes(POD, updated)
-    assert not EventToRegister(Resource.NODE, Action.ADD | Action.DELETE).wakes(POD, updated)
+    assert EventToRegister(EventResource.NODE, ActionType.UPDATE).wakes(POD, updated)
+    assert not EventToRegister(EventResource.NODE, ActionType.ADD | ActionType.DELETE).wakes(POD, updated)
 
 
 def test_a_hint_has_the_last_word_except_about_an_event_that_stands_for_all() -> None:
-    never = EventToRegister(Resource.NODE, Action.ADD, lambda pod, event: False)
+    never = EventToRegister(EventResource.NODE, ActionType.ADD, lambda pod, event: False)
 
     assert not never.wakes(POD, NODE_ADDED)
     assert never.wakes(POD, ANYTHING)

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from podium.framework.events import EVERY_EVENT, Action, ClusterEvent, EventToRegister, Resource
+from podium.framework.events import EVERY_EVENT, ActionType, ClusterEvent, EventResource, EventToRegister
 from podium.framework.registrations import registered_events
 from tests.builders import cluster_of, pod
 
 POD = cluster_of().read(pod("p"))
-TAINTS_CHANGED = ClusterEvent(Resource.NODE, Action.UPDATE_NODE_TAINT)
+TAINTS_CHANGED = ClusterEvent(EventResource.NODE, ActionType.UPDATE_NODE_TAINT)
 
 
 class Waits:
@@ -17,7 +17,7 @@ class Waits:
 
     name = "Waits"
 
-    def __init__(self, *actions: Action, resource: Resource = Resource.NODE) -> None:
+    def __init__(self, *actions: ActionType, resource: EventResource = EventResource.NODE) -> None:
         self._events = [EventToRegister(resource, action, lambda pod, event: False) for action in actions]
 
     def events_to_register(self) -> Sequence[EventToRegister]:
@@ -41,16 +41,16 @@ def test_who_waits_for_nothing_is_woken_by_nothing() -> None:
 
 
 def test_who_waits_for_added_nodes_is_woken_by_changes_of_taints_whatever_its_hint_says() -> None:
-    assert wakes_for_taints(Waits(Action.ADD))
-    assert wakes_for_taints(Waits(Action.UPDATE_NODE_LABEL, Action.ADD | Action.DELETE))
+    assert wakes_for_taints(Waits(ActionType.ADD))
+    assert wakes_for_taints(Waits(ActionType.UPDATE_NODE_LABEL, ActionType.ADD | ActionType.DELETE))
 
 
 def test_who_waits_for_taints_itself_keeps_its_hint() -> None:
-    assert not wakes_for_taints(Waits(Action.ADD | Action.UPDATE_NODE_TAINT))
-    assert not wakes_for_taints(Waits(Action.ADD, Action.UPDATE_NODE_TAINT))
-    assert not wakes_for_taints(Waits(Action.ADD, Action.UPDATE))
+    assert not wakes_for_taints(Waits(ActionType.ADD | ActionType.UPDATE_NODE_TAINT))
+    assert not wakes_for_taints(Waits(ActionType.ADD, ActionType.UPDATE_NODE_TAINT))
+    assert not wakes_for_taints(Waits(ActionType.ADD, ActionType.UPDATE))
 
 
 def test_who_does_not_wait_for_added_nodes_is_not_woken() -> None:
-    assert not wakes_for_taints(Waits(Action.UPDATE_NODE_LABEL))
-    assert not wakes_for_taints(Waits(Action.ADD, resource=Resource.ASSIGNED_POD))
+    assert not wakes_for_taints(Waits(ActionType.UPDATE_NODE_LABEL))
+    assert not wakes_for_taints(Waits(ActionType.ADD, resource=EventResource.ASSIGNED_POD))

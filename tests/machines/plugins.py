@@ -10,7 +10,7 @@ from podium.cluster.pods import PodRecord
 from podium.cluster.view import NodeView
 from podium.framework.claims import ClaimBinding
 from podium.framework.cycle_state import CycleState
-from podium.framework.events import Action, ClusterEvent, EventToRegister, Resource
+from podium.framework.events import ActionType, ClusterEvent, EventResource, EventToRegister
 from podium.framework.handle import Handle
 from podium.framework.plugin import PermitResult, PluginContext, PostFilterResult
 from podium.framework.status import SUCCESS, Status, unschedulable
@@ -135,7 +135,7 @@ class Broken:
         return 0
 
     def events_to_register(self) -> Sequence[EventToRegister]:
-        return [EventToRegister(Resource.NODE, Action.ADD, self._hint)]
+        return [EventToRegister(EventResource.NODE, ActionType.ADD, self._hint)]
 
     def _hint(self, pod: PodRecord, event: ClusterEvent) -> bool:
         self._break("hint", pod)

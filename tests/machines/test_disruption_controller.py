@@ -7,7 +7,7 @@ import pytest
 
 from podium.api.policy import PodDisruptionBudget
 from podium.machines.actions import Record
-from podium.machines.disruption.budget import Budget
+from podium.machines.disruption.budget import TrackedBudget
 from podium.machines.disruption.disruption_controller import DisruptionController
 from podium.machines.observations import Changed, Gone, Tick
 from podium.store.api_resource import APIResource
@@ -482,13 +482,13 @@ def test_a_pods_change_costs_the_budgets_over_it(monkeypatch: pytest.MonkeyPatch
     others = [budget(f"other-{number}", selector={"matchLabels": {"app": f"{number}"}}) for number in range(20)]
     rig = rig_of(budget("pdb", minAvailable=0), *others, pod("a"), *(pod(f"{number}") for number in range(20)))
     judged: list[str] = []
-    compute = Budget.status
+    compute = TrackedBudget.status
 
-    def spied(one: Budget, *args: Any) -> Raw:
+    def spied(one: TrackedBudget, *args: Any) -> Raw:
         judged.append(one.object.metadata.name)
         return compute(one, *args)
 
-    monkeypatch.setattr(Budget, "status", spied)
+    monkeypatch.setattr(TrackedBudget, "status", spied)
     rig.put({**pod("a"), "status": UNREADY})
     rig.see()
     rig.machine.handle(Tick(), rig.now)

@@ -4,7 +4,7 @@ import pytest
 from msgspec.structs import replace
 
 from podium.api.node import Node, NodeStatus
-from podium.framework.events import Action
+from podium.framework.events import ActionType
 from podium.machines.scheduling.shown.node_changes import node_changes
 from tests.builders import node
 
@@ -15,16 +15,16 @@ DECLARING = replace(PLAIN, status=replace(PLAIN.status, declared_features=("AFea
 @pytest.mark.parametrize(
     ("new", "changes"),
     [
-        (node("n", cpu=5), Action.UPDATE_NODE_ALLOCATABLE),
-        (node("n", cpu=4, labels={"disk": "ssd"}), Action.UPDATE_NODE_LABEL),
-        (node("n", cpu=4, taints=["gpu:NoSchedule"]), Action.UPDATE_NODE_TAINT),
-        (node("n", cpu=4, unschedulable=True), Action.UPDATE_NODE_TAINT),
-        (node("n", cpu=4, images={"web:v1": 1}), Action.UPDATE_NODE_OTHER),
-        (DECLARING, Action.UPDATE_NODE_DECLARED_FEATURE),
-        (node("n", cpu=4), Action(0)),
+        (node("n", cpu=5), ActionType.UPDATE_NODE_ALLOCATABLE),
+        (node("n", cpu=4, labels={"disk": "ssd"}), ActionType.UPDATE_NODE_LABEL),
+        (node("n", cpu=4, taints=["gpu:NoSchedule"]), ActionType.UPDATE_NODE_TAINT),
+        (node("n", cpu=4, unschedulable=True), ActionType.UPDATE_NODE_TAINT),
+        (node("n", cpu=4, images={"web:v1": 1}), ActionType.UPDATE_NODE_OTHER),
+        (DECLARING, ActionType.UPDATE_NODE_DECLARED_FEATURE),
+        (node("n", cpu=4), ActionType(0)),
     ],
 )
-def test_an_update_is_named_for_what_it_changed(new: Node, changes: Action) -> None:
+def test_an_update_is_named_for_what_it_changed(new: Node, changes: ActionType) -> None:
     assert node_changes(PLAIN, new) == changes
 
 
@@ -33,9 +33,9 @@ def test_an_update_of_several_things_is_all_of_them() -> None:
     status: NodeStatus = replace(new.status, declared_features=("AFeature",))
 
     assert node_changes(PLAIN, replace(new, status=status)) == (
-        Action.UPDATE_NODE_ALLOCATABLE
-        | Action.UPDATE_NODE_LABEL
-        | Action.UPDATE_NODE_TAINT
-        | Action.UPDATE_NODE_DECLARED_FEATURE
-        | Action.UPDATE_NODE_OTHER
+        ActionType.UPDATE_NODE_ALLOCATABLE
+        | ActionType.UPDATE_NODE_LABEL
+        | ActionType.UPDATE_NODE_TAINT
+        | ActionType.UPDATE_NODE_DECLARED_FEATURE
+        | ActionType.UPDATE_NODE_OTHER
     )

@@ -1,7 +1,7 @@
 import pytest
 
 from podium.cluster.pods import PodRecord
-from podium.framework.events import Action
+from podium.framework.events import ActionType
 from podium.machines.scheduling.shown.pod_changes import pod_changes
 from tests.machines.pending import pending
 
@@ -20,27 +20,27 @@ PLAIN = pending("p", requests={"cpu": "2", "memory": "1Gi"}, labels={"app": "a"}
     ],
 )
 def test_an_update_is_named_for_what_it_changed(new: PodRecord, changes: str) -> None:
-    assert pod_changes(PLAIN, new) == Action[f"UPDATE_POD_{changes}"]
+    assert pod_changes(PLAIN, new) == ActionType[f"UPDATE_POD_{changes}"]
 
 
 def test_a_new_toleration_counts() -> None:
-    assert pod_changes(pending("p"), pending("p", tolerated=("spot",))) == Action.UPDATE_POD_TOLERATION
+    assert pod_changes(pending("p"), pending("p", tolerated=("spot",))) == ActionType.UPDATE_POD_TOLERATION
 
 
 def test_a_gate_that_comes_back_is_no_removal() -> None:
-    assert pod_changes(pending("p"), pending("p", gates=("g",))) == Action.UPDATE_POD_OTHER
+    assert pod_changes(pending("p"), pending("p", gates=("g",))) == ActionType.UPDATE_POD_OTHER
 
 
 def test_several_changes_are_all_named() -> None:
     old = pending("p", requests={"cpu": "2"}, gates=("g",))
     new = pending("p", requests={"cpu": "1"}, labels={"app": "a"}, tolerated=("spot",))
     assert pod_changes(old, new) == (
-        Action.UPDATE_POD_LABEL
-        | Action.UPDATE_POD_SCALE_DOWN
-        | Action.UPDATE_POD_TOLERATION
-        | Action.UPDATE_POD_SCHEDULING_GATES
+        ActionType.UPDATE_POD_LABEL
+        | ActionType.UPDATE_POD_SCALE_DOWN
+        | ActionType.UPDATE_POD_TOLERATION
+        | ActionType.UPDATE_POD_SCHEDULING_GATES
     )
 
 
 def test_nothing_that_scheduling_reads_is_another_change() -> None:
-    assert pod_changes(PLAIN, PLAIN) == Action.UPDATE_POD_OTHER
+    assert pod_changes(PLAIN, PLAIN) == ActionType.UPDATE_POD_OTHER

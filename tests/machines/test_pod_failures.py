@@ -8,7 +8,7 @@ from msgspec.structs import replace
 
 from podium.api.pod import PodCondition
 from podium.api.workloads import PodFailurePolicy
-from podium.machines.workloads.jobs.pod_failures import Failure, finished_ns, judged
+from podium.machines.workloads.jobs.pod_failures import PodFailure, finished_ns, judged
 from podium.machines.workloads.owned_pods import OwnedPod
 from tests import builders
 from tests.builders import DAY_ONE_NS, at
@@ -37,7 +37,7 @@ def on_condition(action: str, type_: str) -> Any:
     return {"action": action, "onPodConditions": [{"type": type_}]}
 
 
-COUNTS, DOES_NOT_COUNT = Failure(), Failure(counts=False)
+COUNTS, DOES_NOT_COUNT = PodFailure(), PodFailure(counts=False)
 
 
 def test_without_a_policy_every_failure_counts() -> None:
@@ -61,7 +61,7 @@ def test_a_disruption_can_be_ignored() -> None:
         ("NotIn", (1, 42), 0, COUNTS),
     ],
 )
-def test_exit_codes_are_matched(operator: str, values: tuple[int, ...], code: int, expected: Failure) -> None:
+def test_exit_codes_are_matched(operator: str, values: tuple[int, ...], code: int, expected: PodFailure) -> None:
     assert judged(policy(on_codes("Ignore", operator, *values)), failed(main=code)) == expected
 
 

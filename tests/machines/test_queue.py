@@ -10,7 +10,7 @@ import pytest
 
 from podium.cluster.pods import PodRecord
 from podium.framework.errors import PluginError
-from podium.framework.events import EVERY_EVENT, Action, ClusterEvent, EventToRegister, Resource
+from podium.framework.events import EVERY_EVENT, ActionType, ClusterEvent, EventResource, EventToRegister
 from podium.framework.status import SUCCESS, Status, unresolvable
 from podium.machines.scheduling.queue.hints import Registrations
 from podium.machines.scheduling.queue.queue import SchedulingQueue
@@ -20,26 +20,26 @@ from tests.machines.pending import pending
 SECOND = 1_000_000_000
 MINUTE = 60 * SECOND
 
-NODE_ADD = ClusterEvent(Resource.NODE, Action.ADD, label="NodeAdd")
-NODE_TAINT = ClusterEvent(Resource.NODE, Action.UPDATE_NODE_TAINT, label="NodeTaintChange")
-POD_GONE = ClusterEvent(Resource.ASSIGNED_POD, Action.DELETE, label="AssignedPodDelete")
-CLAIM_ADD = ClusterEvent(Resource.PERSISTENT_VOLUME_CLAIM, Action.ADD, label="PvcAdd")
-ALL_CHANGED = ClusterEvent(Resource.WILDCARD, Action.ALL, label="All")
+NODE_ADD = ClusterEvent(EventResource.NODE, ActionType.ADD, label="NodeAdd")
+NODE_TAINT = ClusterEvent(EventResource.NODE, ActionType.UPDATE_NODE_TAINT, label="NodeTaintChange")
+POD_GONE = ClusterEvent(EventResource.ASSIGNED_POD, ActionType.DELETE, label="AssignedPodDelete")
+CLAIM_ADD = ClusterEvent(EventResource.PERSISTENT_VOLUME_CLAIM, ActionType.ADD, label="PvcAdd")
+ALL_CHANGED = ClusterEvent(EventResource.WILDCARD, ActionType.ALL, label="All")
 
 PLUGINS: dict[str, tuple[EventToRegister, ...]] = {
     "NodeResourcesFit": (
-        EventToRegister(Resource.ASSIGNED_POD, Action.DELETE),
-        EventToRegister(Resource.NODE, Action.ADD | Action.UPDATE_NODE_ALLOCATABLE),
-        EventToRegister(Resource.POD, Action.UPDATE_POD_SCALE_DOWN),
+        EventToRegister(EventResource.ASSIGNED_POD, ActionType.DELETE),
+        EventToRegister(EventResource.NODE, ActionType.ADD | ActionType.UPDATE_NODE_ALLOCATABLE),
+        EventToRegister(EventResource.POD, ActionType.UPDATE_POD_SCALE_DOWN),
     ),
     "TaintToleration": (
-        EventToRegister(Resource.NODE, Action.ADD | Action.UPDATE_NODE_TAINT),
-        EventToRegister(Resource.POD, Action.UPDATE_POD_TOLERATION),
+        EventToRegister(EventResource.NODE, ActionType.ADD | ActionType.UPDATE_NODE_TAINT),
+        EventToRegister(EventResource.POD, ActionType.UPDATE_POD_TOLERATION),
     ),
-    "VolumeBinding": (EventToRegister(Resource.PERSISTENT_VOLUME_CLAIM, Action.ADD | Action.UPDATE),),
-    "SchedulingGates": (EventToRegister(Resource.POD, Action.UPDATE_POD_SCHEDULING_GATES),),
+    "VolumeBinding": (EventToRegister(EventResource.PERSISTENT_VOLUME_CLAIM, ActionType.ADD | ActionType.UPDATE),),
+    "SchedulingGates": (EventToRegister(EventResource.POD, ActionType.UPDATE_POD_SCHEDULING_GATES),),
     # As upstream: its hint never wakes, what it registers only lets events through to the other plugins' hints.
-    "DefaultPreemption": (EventToRegister(Resource.ASSIGNED_POD, Action.DELETE, lambda _pod, _event: False),),
+    "DefaultPreemption": (EventToRegister(EventResource.ASSIGNED_POD, ActionType.DELETE, lambda _pod, _event: False),),
     "Mute": (),
     "Foreign": EVERY_EVENT,
 }
@@ -467,12 +467,12 @@ class TestInFlight:
         assert queue.add_unschedulable(waiting, ["TaintToleration"], (), 1) == "backoff"
 
     def test_a_hint_may_let_an_event_pass(self) -> None:
-        node_events = EventToRegister(Resource.NODE, Action.ADD, lambda pod, event: pod.priority > event.new)
+        node_events = EventToRegister(EventResource.NODE, ActionType.ADD, lambda pod, event: pod.priority > event.new)
         queue = make({"default-scheduler": {"Picky": (node_events,)}})
         for name, priority in (("low", 1), ("high", 3)):
             queue.add(pending(name, priority), 0)
         attempts = [popped(queue), popped(queue)]
-        queue.move(ClusterEvent(Resource.NODE, Action.ADD, new=2), 0)
+        queue.move(ClusterEvent(EventResource.NODE, ActionType.ADD, new=2), 0)
 
         places = {queued.record.name: queue.add_unschedulable(queued, ["Picky"], (), 0) for queued in attempts}
         assert places == {"low": "unschedulable", "high": "backoff"}
@@ -666,17 +666,20 @@ class TestEvents:
             nominated: PodRecord = event.old
             return pod.priority <= nominated.priority
 
-        hinted = EventToRegister(Resource.ASSIGNED_POD, Action.DELETE, may_help)
+        hinted = EventToRegister(EventResource.ASSIGNED_POD, ActionType.DELETE, may_help)
         queue = make({"default-scheduler": {"NodeResourcesFit": (hinted,)}})
         for name, priority in (("low", 1), ("high", 9)):
             rejected(queue, pending(name, priority), "NodeResourcesFit")
 
-        queue.move(ClusterEvent(Resource.ASSIGNED_POD, Action.DELETE, old=pending("nominated", 5)), 0)
+        queue.move(ClusterEvent(EventResource.ASSIGNED_POD, ActionType.DELETE, old=pending("nominated", 5)), 0)
 
         assert (queue.where("low"), queue.where("high")) == ("backoff", "unschedulable")
 
     def test_each_profile_has_registrations_of_its_own(self) -> None:
-        one, two = EventToRegister(Resource.NODE, Action.ADD), EventToRegister(Resource.ASSIGNED_POD, Action.DELETE)
+        one, two = (
+            EventToRegister(EventResource.NODE, ActionType.ADD),
+            EventToRegister(EventResource.ASSIGNED_POD, ActionType.DELETE),
+        )
         queue = make({"one": {"Fit": (one,)}, "two": {"Fit": (two,)}})
         rejected(queue, pending("a", scheduler_name="one"), "Fit")
         rejected(queue, pending("b", scheduler_name="two"), "Fit")
@@ -693,8 +696,8 @@ class TestEvents:
             return False
 
         registered = {
-            "Fit": (EventToRegister(Resource.ASSIGNED_POD, Action.DELETE, hint),),
-            "Taint": (EventToRegister(Resource.NODE, Action.UPDATE_NODE_TAINT, hint),),
+            "Fit": (EventToRegister(EventResource.ASSIGNED_POD, ActionType.DELETE, hint),),
+            "Taint": (EventToRegister(EventResource.NODE, ActionType.UPDATE_NODE_TAINT, hint),),
         }
         queue = make({"default-scheduler": registered})
         rejected(queue, pending("a"), "Fit")
@@ -733,7 +736,7 @@ class TestEvents:
 
     def test_an_event_about_a_pending_pod_is_not_for_move(self) -> None:
         with pytest.raises(ValueError, match=r"event Touched is about a pending pod: .* update\(\)"):
-            make().move(ClusterEvent(Resource.POD, Action.UPDATE_POD_LABEL, label="Touched"), 0)
+            make().move(ClusterEvent(EventResource.POD, ActionType.UPDATE_POD_LABEL, label="Touched"), 0)
 
 
 class TestUpdate:
@@ -857,14 +860,14 @@ class TestGates:
         def quota(_pod: PodRecord) -> Status:
             return SUCCESS if free[0] else unresolvable("no quota").by("Quota")
 
-        quota_events = (EventToRegister(Resource.NAMESPACE, Action.UPDATE),)
+        quota_events = (EventToRegister(EventResource.NAMESPACE, ActionType.UPDATE),)
         queue = make({"default-scheduler": {"Quota": quota_events}}, gates=quota)
         queue.add(pending("p"), 0)
         free[0] = True
 
         queue.move(NODE_ADD, 1)
         assert queue.where("p") == "gated"
-        queue.move(ClusterEvent(Resource.NAMESPACE, Action.UPDATE_OTHER), 1)
+        queue.move(ClusterEvent(EventResource.NAMESPACE, ActionType.UPDATE_OTHER), 1)
         assert queue.where("p") == "active"
 
     def test_a_pod_may_pass_from_one_gate_to_the_next(self) -> None:

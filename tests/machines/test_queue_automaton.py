@@ -9,7 +9,7 @@ from itertools import product
 import pytest
 
 from podium.cluster.pods import PodRecord
-from podium.framework.events import Action, ClusterEvent, EventToRegister, Resource
+from podium.framework.events import ActionType, ClusterEvent, EventResource, EventToRegister
 from podium.framework.status import SUCCESS, Status, unresolvable
 from podium.machines.scheduling.queue.automaton import STEPS, Happening, Step, landing, table
 from podium.machines.scheduling.queue.hints import Wake
@@ -21,10 +21,10 @@ from tests.machines.pending import pending
 DOCUMENT = ROOT / "docs/scheduling-automata.md"
 SECOND = 1_000_000_000
 BEFORE, AFTER, TOO_LATE = SECOND // 2, 20 * SECOND, 400 * SECOND
-NODE_ADDED = ClusterEvent(Resource.NODE, Action.ADD, label="NodeAdd")
+NODE_ADDED = ClusterEvent(EventResource.NODE, ActionType.ADD, label="NodeAdd")
 WAITS = (
-    EventToRegister(Resource.NODE, Action.ADD),
-    EventToRegister(Resource.POD, Action.UPDATE_POD_LABEL),
+    EventToRegister(EventResource.NODE, ActionType.ADD),
+    EventToRegister(EventResource.POD, ActionType.UPDATE_POD_LABEL),
 )
 PLACES = (None, *Place)
 

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
 from podium.cluster.pods import PodRecord
-from podium.framework.events import EVERY_EVENT, Action, ClusterEvent, EventToRegister, Resource
+from podium.framework.events import EVERY_EVENT, ActionType, ClusterEvent, EventResource, EventToRegister
 from podium.framework.status import SUCCESS, Status, unresolvable
 from podium.machines.scheduling.queue.queue import SchedulingQueue
 from podium.machines.scheduling.queue.queued_pod import Place, QueuedPod, QueueSettings
@@ -24,20 +24,20 @@ def of_high_priority(pod: PodRecord, _event: ClusterEvent) -> bool:
 
 
 PLUGINS: dict[str, tuple[EventToRegister, ...]] = {
-    "Node": (EventToRegister(Resource.NODE, Action.ADD | Action.UPDATE_NODE_LABEL),),
-    "Pods": (EventToRegister(Resource.ASSIGNED_POD, Action.DELETE, of_high_priority),),
-    "Labels": (EventToRegister(Resource.POD, Action.UPDATE_POD_LABEL),),
+    "Node": (EventToRegister(EventResource.NODE, ActionType.ADD | ActionType.UPDATE_NODE_LABEL),),
+    "Pods": (EventToRegister(EventResource.ASSIGNED_POD, ActionType.DELETE, of_high_priority),),
+    "Labels": (EventToRegister(EventResource.POD, ActionType.UPDATE_POD_LABEL),),
     "Foreign": EVERY_EVENT,
     "Mute": (),
-    "Gates": (EventToRegister(Resource.POD, Action.UPDATE_POD_SCHEDULING_GATES),),
-    "Preempting": (EventToRegister(Resource.ASSIGNED_POD, Action.DELETE, of_high_priority),),
+    "Gates": (EventToRegister(EventResource.POD, ActionType.UPDATE_POD_SCHEDULING_GATES),),
+    "Preempting": (EventToRegister(EventResource.ASSIGNED_POD, ActionType.DELETE, of_high_priority),),
 }
 EVENTS = (
-    ClusterEvent(Resource.NODE, Action.ADD),
-    ClusterEvent(Resource.NODE, Action.UPDATE_NODE_TAINT),
-    ClusterEvent(Resource.ASSIGNED_POD, Action.DELETE),
-    ClusterEvent(Resource.NAMESPACE, Action.UPDATE_OTHER),
-    ClusterEvent(Resource.WILDCARD, Action.ALL),
+    ClusterEvent(EventResource.NODE, ActionType.ADD),
+    ClusterEvent(EventResource.NODE, ActionType.UPDATE_NODE_TAINT),
+    ClusterEvent(EventResource.ASSIGNED_POD, ActionType.DELETE),
+    ClusterEvent(EventResource.NAMESPACE, ActionType.UPDATE_OTHER),
+    ClusterEvent(EventResource.WILDCARD, ActionType.ALL),
 )
 PLUGIN_SETS = st.frozensets(st.sampled_from(("Node", "Pods", "Labels", "Foreign", "Mute")), min_size=1, max_size=2)
 SOMETIMES_PLUGINS = st.just(frozenset[str]()) | PLUGIN_SETS
@@ -107,7 +107,7 @@ class QueueMachine(RuleBasedStateMachine):
         gates = ["g"] if gated and old.gates else []
         new = pending(old.name, priority, gates=gates, labels={"l": label})
         self.queue.update(new, self.now)
-        event = ClusterEvent(Resource.POD, pod_changes(old, new), old, new)
+        event = ClusterEvent(EventResource.POD, pod_changes(old, new), old, new)
         if pod.place is Place.IN_FLIGHT:
             pod.latest = new
             pod.seen.append(event)
@@ -197,7 +197,7 @@ class QueueMachine(RuleBasedStateMachine):
         pod = self.choose(data, lambda _: True)
         self.queue.activate([pod.record.uid], self.now)
         if pod.place is Place.IN_FLIGHT:
-            pod.seen.append(ClusterEvent(Resource.WILDCARD, Action.ALL))
+            pod.seen.append(ClusterEvent(EventResource.WILDCARD, ActionType.ALL))
         elif pod.place is Place.BACKOFF:
             pod.place, pod.free = Place.ACTIVE, True
         elif pod.place is not Place.ACTIVE:
@@ -254,7 +254,7 @@ class QueueMachine(RuleBasedStateMachine):
 
     def strategy(self, pod: Known, event: ClusterEvent, gate: str) -> str:
         gating = frozenset({gate} - {""})
-        if event.resource is Resource.WILDCARD or not pod.plugins | pod.pending | gating:
+        if event.resource is EventResource.WILDCARD or not pod.plugins | pod.pending | gating:
             return "after backoff"
         registered = [ClusterEvent(each.resource, each.action) for each in PLUGINS.get(gate, ())]
         if gate and not any(event.concerns(each) for each in registered):

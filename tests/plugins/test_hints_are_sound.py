@@ -16,7 +16,7 @@ from podium.api.pod import Pod
 from podium.cluster.cluster import Cluster
 from podium.cluster.pods import PodRecord
 from podium.decide.placement import place
-from podium.framework.events import Action, ClusterEvent, Resource
+from podium.framework.events import ActionType, ClusterEvent, EventResource
 from podium.framework.registrations import registrations
 from podium.framework.runner import Runner
 from podium.machines.scheduling.fit_error import rejecting_plugins
@@ -62,13 +62,13 @@ class Change:
         old = next((one for one in self.objects.nodes if one.metadata.name == name), None)
         if old is not None and data.draw(st.integers(0, 4)) == 0:
             self.cluster.remove_node(name)
-            return ClusterEvent(Resource.NODE, Action.DELETE, old, None)
+            return ClusterEvent(EventResource.NODE, ActionType.DELETE, old, None)
         new: Node = data.draw(nodes(name, self.traits))
-        changes = Action.ADD if old is None else node_changes(old, new)
+        changes = ActionType.ADD if old is None else node_changes(old, new)
         if not changes:
             return None
         self.cluster.put_node(new)
-        return ClusterEvent(Resource.NODE, changes, old, new)
+        return ClusterEvent(EventResource.NODE, changes, old, new)
 
     def pod_goes(self, data: st.DataObject) -> ClusterEvent | None:
         if not self.objects.pods:
@@ -77,7 +77,7 @@ class Change:
         if gone is None:
             return None
         self.cluster.remove_pod(gone.uid)
-        return ClusterEvent(Resource.ASSIGNED_POD, Action.DELETE, gone, None)
+        return ClusterEvent(EventResource.ASSIGNED_POD, ActionType.DELETE, gone, None)
 
     def pod_relabelled(self, data: st.DataObject) -> ClusterEvent | None:
         if not self.objects.pods:
@@ -89,7 +89,7 @@ class Change:
         labels = data.draw(st.sampled_from(LABELS))
         after = self.cluster.read(replace(one, metadata=replace(one.metadata, labels=labels)))
         self.cluster.replace_pod(after)
-        return ClusterEvent(Resource.ASSIGNED_POD, pod_changes(before, after), before, after)
+        return ClusterEvent(EventResource.ASSIGNED_POD, pod_changes(before, after), before, after)
 
     def pod_comes(self, data: st.DataObject) -> ClusterEvent | None:
         names = [one.metadata.name for one in self.objects.nodes]
@@ -98,7 +98,7 @@ class Change:
             return None
         record = self.cluster.read(come)
         self.cluster.add_pod(record)
-        return ClusterEvent(Resource.ASSIGNED_POD, Action.ADD, None, record)
+        return ClusterEvent(EventResource.ASSIGNED_POD, ActionType.ADD, None, record)
 
     def itself(self, data: st.DataObject) -> ClusterEvent | None:
         """The pod is relabelled, or learns to tolerate."""
@@ -109,12 +109,12 @@ class Change:
             tolerations = (*target.spec.tolerations, data.draw(TOLERATING))
             changed = replace(target, spec=replace(target.spec, tolerations=tolerations))
         self.waiting = self.cluster.read(changed)
-        return ClusterEvent(Resource.POD, pod_changes(before, self.waiting), before, self.waiting)
+        return ClusterEvent(EventResource.POD, pod_changes(before, self.waiting), before, self.waiting)
 
     def namespace(self, data: st.DataObject) -> ClusterEvent | None:
         changed = namespace("shop", team=data.draw(st.sampled_from(("red", "blue"))))
         self.cluster.put_namespace(changed)
-        return ClusterEvent(Resource.NAMESPACE, Action.UPDATE_OTHER, changed, changed)
+        return ClusterEvent(EventResource.NAMESPACE, ActionType.UPDATE_OTHER, changed, changed)
 
     def _record(self, one: Pod) -> PodRecord | None:
         return self.cluster.placed.get(one.metadata.uid)

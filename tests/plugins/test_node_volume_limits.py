@@ -11,7 +11,7 @@ from podium.api.node import CSINode
 from podium.api.pod import AWSElasticBlockStore, GCEPersistentDisk, Pod, Volume
 from podium.api.storage import CSIPersistentVolumeSource, PersistentVolume, StorageClass
 from podium.cluster.cluster import Cluster
-from podium.framework.events import Action, ClusterEvent, Resource
+from podium.framework.events import ActionType, ClusterEvent, EventResource
 from podium.framework.status import SKIP, Status, unresolvable, unschedulable
 from podium.plugins.volumes.limits import NodeVolumeLimits
 from tests.plugins.volume_objects import (
@@ -188,7 +188,7 @@ def wakes(incoming: Pod, event: ClusterEvent) -> bool:
 
 
 def limit_changed(before: CSINode, after: CSINode) -> bool:
-    return wakes(pod("incoming"), ClusterEvent(Resource.CSI_NODE, Action.UPDATE_OTHER, old=before, new=after))
+    return wakes(pod("incoming"), ClusterEvent(EventResource.CSI_NODE, ActionType.UPDATE_OTHER, old=before, new=after))
 
 
 @pytest.mark.upstream(32)
@@ -198,22 +198,22 @@ def test_a_pod_is_tried_again_when_a_limit_rises_or_goes() -> None:
     assert limit_changed(one, csi_node("n1", {DRIVER: None}))
     assert not limit_changed(two, one)
     assert not limit_changed(one, one)
-    assert wakes(pod("incoming"), ClusterEvent(Resource.CSI_NODE, Action.ADD, new=one))
+    assert wakes(pod("incoming"), ClusterEvent(EventResource.CSI_NODE, ActionType.ADD, new=one))
 
 
 @pytest.mark.upstream(32)
 def test_a_pod_is_tried_again_when_a_pod_with_volumes_goes() -> None:
     cluster = cluster_of()
     with_volumes, without = cluster.read(pod("gone", mounts("a"))), cluster.read(pod("gone"))
-    assert wakes(pod("incoming"), ClusterEvent(Resource.ASSIGNED_POD, Action.DELETE, old=with_volumes))
-    assert not wakes(pod("incoming"), ClusterEvent(Resource.ASSIGNED_POD, Action.DELETE, old=without))
+    assert wakes(pod("incoming"), ClusterEvent(EventResource.ASSIGNED_POD, ActionType.DELETE, old=with_volumes))
+    assert not wakes(pod("incoming"), ClusterEvent(EventResource.ASSIGNED_POD, ActionType.DELETE, old=without))
 
 
 @pytest.mark.upstream(32)
 def test_a_pod_is_tried_again_when_its_claim_comes() -> None:
     incoming = pod("incoming", [*mounts("a"), ephemeral("scratch")])
     for name, awaited in (("a", True), ("incoming-scratch", True), ("b", False)):
-        event = ClusterEvent(Resource.PERSISTENT_VOLUME_CLAIM, Action.ADD, new=claim(name))
+        event = ClusterEvent(EventResource.PERSISTENT_VOLUME_CLAIM, ActionType.ADD, new=claim(name))
         assert wakes(incoming, event) == awaited
 
 

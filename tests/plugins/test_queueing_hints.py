@@ -11,7 +11,7 @@ import pytest
 from podium.api.node import Node, NodeStatus
 from podium.api.pod import Container, ContainerRestartRule, Pod
 from podium.cluster.cluster import Cluster
-from podium.framework.events import Action, ClusterEvent, Resource
+from podium.framework.events import ActionType, ClusterEvent, EventResource
 from podium.framework.plugin import EnqueuePlugin, PluginContext
 from podium.plugins.registry import IN_TREE
 from tests.builders import ZONE, cluster_of, namespace, node, node_term, pod, spread_over, term, tolerate
@@ -27,27 +27,29 @@ def wakes(plugin: str, target: Pod, event: ClusterEvent) -> bool:
 
 
 def node_comes(one: Node) -> ClusterEvent:
-    return ClusterEvent(Resource.NODE, Action.ADD, None, one)
+    return ClusterEvent(EventResource.NODE, ActionType.ADD, None, one)
 
 
-def node_changes(action: Action, old: Node, new: Node) -> ClusterEvent:
-    return ClusterEvent(Resource.NODE, action, old, new)
+def node_changes(action: ActionType, old: Node, new: Node) -> ClusterEvent:
+    return ClusterEvent(EventResource.NODE, action, old, new)
 
 
 def pod_goes(one: Pod) -> ClusterEvent:
-    return ClusterEvent(Resource.ASSIGNED_POD, Action.DELETE, CLUSTER.read(one), None)
+    return ClusterEvent(EventResource.ASSIGNED_POD, ActionType.DELETE, CLUSTER.read(one), None)
 
 
 def pod_comes(one: Pod) -> ClusterEvent:
-    return ClusterEvent(Resource.ASSIGNED_POD, Action.ADD, None, CLUSTER.read(one))
+    return ClusterEvent(EventResource.ASSIGNED_POD, ActionType.ADD, None, CLUSTER.read(one))
 
 
-def pod_changes(action: Action, old: Pod, new: Pod, resource: Resource = Resource.ASSIGNED_POD) -> ClusterEvent:
+def pod_changes(
+    action: ActionType, old: Pod, new: Pod, resource: EventResource = EventResource.ASSIGNED_POD
+) -> ClusterEvent:
     return ClusterEvent(resource, action, CLUSTER.read(old), CLUSTER.read(new))
 
 
-def itself_changes(action: Action) -> ClusterEvent:
-    return pod_changes(action, pod("p"), pod("p"), Resource.POD)
+def itself_changes(action: ActionType) -> ClusterEvent:
+    return pod_changes(action, pod("p"), pod("p"), EventResource.POD)
 
 
 TAINTED, FREE = node("n", taints=["gpu:NoSchedule"]), node("n")
@@ -67,17 +69,21 @@ RESTARTS_ALL = pod(
 DECLARING = msgspec.structs.replace(
     node("n"), status=NodeStatus(declared_features=("RestartAllContainersOnContainerExits",))
 )
-DECLARED = Action.UPDATE_NODE_DECLARED_FEATURE
+DECLARED = ActionType.UPDATE_NODE_DECLARED_FEATURE
 SPREAD = pod("p", labels=WEB, spread=[spread_over(ZONE, "app=web")])
-LABEL, TAINT, ALLOCATABLE = Action.UPDATE_NODE_LABEL, Action.UPDATE_NODE_TAINT, Action.UPDATE_NODE_ALLOCATABLE
-SCALE_DOWN, POD_LABEL = Action.UPDATE_POD_SCALE_DOWN, Action.UPDATE_POD_LABEL
+LABEL, TAINT, ALLOCATABLE = (
+    ActionType.UPDATE_NODE_LABEL,
+    ActionType.UPDATE_NODE_TAINT,
+    ActionType.UPDATE_NODE_ALLOCATABLE,
+)
+SCALE_DOWN, POD_LABEL = ActionType.UPDATE_POD_SCALE_DOWN, ActionType.UPDATE_POD_LABEL
 
 CASES: list[tuple[str, Pod, ClusterEvent, bool]] = [
     ("NodeUnschedulable", pod("p"), node_comes(FREE), True),
     ("NodeUnschedulable", pod("p"), node_comes(CORDONED), False),
     ("NodeUnschedulable", pod("p"), node_changes(TAINT, CORDONED, FREE), True),
     ("NodeUnschedulable", pod("p"), node_changes(LABEL, CORDONED, FREE), False),
-    ("NodeUnschedulable", pod("p"), itself_changes(Action.UPDATE_POD_TOLERATION), True),
+    ("NodeUnschedulable", pod("p"), itself_changes(ActionType.UPDATE_POD_TOLERATION), True),
     ("NodeName", pod("p", on="n"), node_comes(FREE), True),
     ("NodeName", pod("p", on="n"), node_changes(LABEL, FREE, SSD), False),
     ("TaintToleration", pod("p"), node_comes(FREE), True),
@@ -85,7 +91,7 @@ CASES: list[tuple[str, Pod, ClusterEvent, bool]] = [
     ("TaintToleration", pod("p", tolerations=[tolerate("gpu")]), node_comes(TAINTED), True),
     ("TaintToleration", pod("p"), node_changes(TAINT, TAINTED, FREE), True),
     ("TaintToleration", pod("p"), node_comes(node("n", taints=["gpu:PreferNoSchedule"])), True),
-    ("TaintToleration", pod("p"), itself_changes(Action.UPDATE_POD_TOLERATION), True),
+    ("TaintToleration", pod("p"), itself_changes(ActionType.UPDATE_POD_TOLERATION), True),
     ("TaintToleration", pod("p"), itself_changes(POD_LABEL), False),
     ("NodeAffinity", ON_SSD, node_comes(SSD), True),
     ("NodeAffinity", ON_SSD, node_comes(FREE), False),
@@ -136,13 +142,18 @@ CASES: list[tuple[str, Pod, ClusterEvent, bool]] = [
     ("InterPodAffinity", FIRST, pod_goes(pod("q", on="n", labels=WEB)), True),
     ("InterPodAffinity", FIRST, pod_changes(POD_LABEL, pod("q", labels=WEB), pod("q", labels=DB)), True),
     ("InterPodAffinity", FIRST, pod_goes(pod("q", on="n", labels=DB)), False),
-    ("InterPodAffinity", NEAR_DB, ClusterEvent(Resource.NODE, Action.DELETE, node("n", zone="a"), None), True),
+    ("InterPodAffinity", NEAR_DB, ClusterEvent(EventResource.NODE, ActionType.DELETE, node("n", zone="a"), None), True),
     ("InterPodAffinity", NEAR_DB, node_changes(LABEL, node("n", zone="a"), FREE), True),
     ("InterPodAffinity", NEAR_DB, node_changes(LABEL, FREE, SSD), False),
     ("InterPodAffinity", NEAR_AND_APART, pod_changes(POD_LABEL, pod("q", labels=DB_OLD), pod("q", labels=DB)), True),
     ("InterPodAffinity", NEAR_AND_APART, pod_changes(POD_LABEL, pod("q", labels=DB), pod("q", labels=DB_OLD)), False),
     ("InterPodAffinity", NEAR_DB, itself_changes(POD_LABEL), True),
-    ("InterPodAffinity", NEAR_DB, ClusterEvent(Resource.NAMESPACE, Action.UPDATE_OTHER, None, namespace("shop")), True),
+    (
+        "InterPodAffinity",
+        NEAR_DB,
+        ClusterEvent(EventResource.NAMESPACE, ActionType.UPDATE_OTHER, None, namespace("shop")),
+        True,
+    ),
     ("PodTopologySpread", SPREAD, pod_comes(pod("q", on="n", labels=WEB)), True),
     ("PodTopologySpread", SPREAD, pod_goes(pod("q", on="n", labels=WEB)), True),
     ("PodTopologySpread", SPREAD, pod_goes(pod("q", on="n", labels=DB)), False),
@@ -151,15 +162,15 @@ CASES: list[tuple[str, Pod, ClusterEvent, bool]] = [
     ("PodTopologySpread", SPREAD, node_comes(node("n", zone="a")), True),
     ("PodTopologySpread", SPREAD, node_comes(FREE), False),
     ("PodTopologySpread", SPREAD, node_changes(LABEL, node("n", zone="a"), FREE), True),
-    ("PodTopologySpread", SPREAD, ClusterEvent(Resource.NODE, Action.DELETE, node("n", zone="a"), None), True),
+    ("PodTopologySpread", SPREAD, ClusterEvent(EventResource.NODE, ActionType.DELETE, node("n", zone="a"), None), True),
     ("PodTopologySpread", SPREAD, itself_changes(POD_LABEL), True),
-    ("PodTopologySpread", SPREAD, itself_changes(Action.UPDATE_POD_TOLERATION), True),
+    ("PodTopologySpread", SPREAD, itself_changes(ActionType.UPDATE_POD_TOLERATION), True),
     ("NodeDeclaredFeatures", RESTARTS_ALL, node_comes(FREE), True),
     ("NodeDeclaredFeatures", RESTARTS_ALL, node_changes(DECLARED, FREE, DECLARING), True),
     ("NodeDeclaredFeatures", RESTARTS_ALL, node_changes(DECLARED, DECLARING, DECLARING), False),
-    ("NodeDeclaredFeatures", RESTARTS_ALL, pod_changes(POD_LABEL, pod("p"), RESTARTS_ALL, Resource.POD), True),
+    ("NodeDeclaredFeatures", RESTARTS_ALL, pod_changes(POD_LABEL, pod("p"), RESTARTS_ALL, EventResource.POD), True),
     ("NodeDeclaredFeatures", RESTARTS_ALL, itself_changes(POD_LABEL), False),
-    ("SchedulingGates", pod("p", gates=["a"]), itself_changes(Action.UPDATE_POD_SCHEDULING_GATES), True),
+    ("SchedulingGates", pod("p", gates=["a"]), itself_changes(ActionType.UPDATE_POD_SCHEDULING_GATES), True),
     ("SchedulingGates", pod("p", gates=["a"]), node_comes(FREE), False),
 ]
 
@@ -201,7 +212,7 @@ def test_a_node_that_leaves_the_domain_of_a_term_in_force_is_worth_an_attempt(
 
 @pytest.mark.upstream(32)
 @pytest.mark.parametrize(
-    "event", [node_comes(FREE), pod_goes(pod("q", on="n")), ClusterEvent(Resource.WILDCARD, Action.ALL)]
+    "event", [node_comes(FREE), pod_goes(pod("q", on="n")), ClusterEvent(EventResource.WILDCARD, ActionType.ALL)]
 )
 def test_preemption_brings_its_pods_back_by_itself(event: ClusterEvent) -> None:
     assert not wakes("DefaultPreemption", pod("p"), event)

@@ -37,7 +37,7 @@ from podium.api.storage import (
 from podium.cluster.cluster import Cluster
 from podium.framework.claims import ClaimBinding
 from podium.framework.cycle_state import CycleState
-from podium.framework.events import Action, ClusterEvent, Resource
+from podium.framework.events import ActionType, ClusterEvent, EventResource
 from podium.framework.status import SKIP, Status, unresolvable
 from podium.plugins.volumes.binding import VolumeBinding
 from tests.plugins.volume_objects import (
@@ -443,41 +443,41 @@ def test_arguments_that_mean_nothing_are_refused_by_name(args: dict[str, Any], n
     assert "VolumeBinding" in str(refusal.value)
 
 
-def wakes(resource: Resource, new: object, old: object = None) -> bool:
+def wakes(resource: EventResource, new: object, old: object = None) -> bool:
     cluster = cluster_of(EAST)
     record = cluster.read(pod("incoming", [*mounts("c"), ephemeral("scratch")]))
-    action = Action.ADD if old is None else Action.UPDATE_OTHER
+    action = ActionType.ADD if old is None else ActionType.UPDATE_OTHER
     event = ClusterEvent(resource, action, old=old, new=new)
     return any(each.wakes(record, event) for each in VolumeBinding(context(cluster)).events_to_register())
 
 
 @pytest.mark.upstream(32)
 def test_a_pod_is_tried_again_when_a_volume_or_a_claim_of_its_own_comes_or_changes() -> None:
-    assert wakes(Resource.PERSISTENT_VOLUME, volume("v"))
-    assert wakes(Resource.PERSISTENT_VOLUME, volume("v"), volume("v"))
+    assert wakes(EventResource.PERSISTENT_VOLUME, volume("v"))
+    assert wakes(EventResource.PERSISTENT_VOLUME, volume("v"), volume("v"))
     for name, own in (("c", True), ("incoming-scratch", True), ("d", False)):
-        assert wakes(Resource.PERSISTENT_VOLUME_CLAIM, claim(name)) == own
-        assert wakes(Resource.PERSISTENT_VOLUME_CLAIM, claim(name), claim(name)) == own
+        assert wakes(EventResource.PERSISTENT_VOLUME_CLAIM, claim(name)) == own
+        assert wakes(EventResource.PERSISTENT_VOLUME_CLAIM, claim(name), claim(name)) == own
 
 
 @pytest.mark.upstream(32)
 def test_a_pod_is_tried_again_when_a_class_comes_or_allows_other_topologies() -> None:
-    assert wakes(Resource.STORAGE_CLASS, LATE)
-    assert wakes(Resource.STORAGE_CLASS, allowing("a"), LATE)
-    assert not wakes(Resource.STORAGE_CLASS, LATE, LATE)
+    assert wakes(EventResource.STORAGE_CLASS, LATE)
+    assert wakes(EventResource.STORAGE_CLASS, allowing("a"), LATE)
+    assert not wakes(EventResource.STORAGE_CLASS, LATE, LATE)
 
 
 @pytest.mark.upstream(32)
 def test_a_pod_is_tried_again_when_capacity_is_reported_grows_or_is_no_longer_reported() -> None:
     small, large = capacity("a", "1Gi", "a"), capacity("a", "2Gi", "a")
-    assert wakes(Resource.CSI_STORAGE_CAPACITY, small)
-    assert wakes(Resource.CSI_STORAGE_CAPACITY, large, small)
-    assert wakes(Resource.CSI_STORAGE_CAPACITY, small, capacity("a", None, "a"))
-    assert not wakes(Resource.CSI_STORAGE_CAPACITY, small, large)
-    assert not wakes(Resource.CSI_STORAGE_CAPACITY, capacity("a", None, "a"), small)
+    assert wakes(EventResource.CSI_STORAGE_CAPACITY, small)
+    assert wakes(EventResource.CSI_STORAGE_CAPACITY, large, small)
+    assert wakes(EventResource.CSI_STORAGE_CAPACITY, small, capacity("a", None, "a"))
+    assert not wakes(EventResource.CSI_STORAGE_CAPACITY, small, large)
+    assert not wakes(EventResource.CSI_STORAGE_CAPACITY, capacity("a", None, "a"), small)
     silent = changed(REPORTING, spec=CSIDriverSpec())
-    assert wakes(Resource.CSI_DRIVER, silent, REPORTING)
-    assert not wakes(Resource.CSI_DRIVER, REPORTING, silent)
+    assert wakes(EventResource.CSI_DRIVER, silent, REPORTING)
+    assert not wakes(EventResource.CSI_DRIVER, REPORTING, silent)
 
 
 @pytest.mark.upstream(32)
@@ -485,9 +485,9 @@ def test_a_pod_is_tried_again_when_a_nodes_drivers_become_known_or_plugins_migra
     plain = CSINode(metadata=ObjectMeta(name="east"))
     notes = {"storage.alpha.kubernetes.io/migrated-plugins": "kubernetes.io/aws-ebs"}
     migrated = CSINode(metadata=ObjectMeta(name="east", annotations=notes))
-    assert wakes(Resource.CSI_NODE, plain)
-    assert wakes(Resource.CSI_NODE, migrated, plain)
-    assert not wakes(Resource.CSI_NODE, plain, plain)
+    assert wakes(EventResource.CSI_NODE, plain)
+    assert wakes(EventResource.CSI_NODE, migrated, plain)
+    assert not wakes(EventResource.CSI_NODE, plain, plain)
 
 
 def admits(item: PersistentVolume, zone: str) -> bool:

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from podium.api.pod import ISCSI, RBD, AWSElasticBlockStore, GCEPersistentDisk, Pod, Volume
 from podium.api.storage import PersistentVolumeClaim
 from podium.cluster.cluster import Cluster
-from podium.framework.events import Action, ClusterEvent, Resource
+from podium.framework.events import ActionType, ClusterEvent, EventResource
 from podium.framework.status import SKIP, SUCCESS, Status, unresolvable, unschedulable
 from podium.plugins.volumes.restrictions import VolumeRestrictions
 from tests.plugins.volume_objects import (
@@ -150,9 +150,9 @@ def test_a_disk_is_named_before_a_claim() -> None:
     assert refused(plugin_for(cluster), cluster, incoming) == {"n1": NO_DISK, "n2": CLAIM_TAKEN}
 
 
-def wakes(incoming: Pod, resource: Resource, *, old: object = None, new: object = None) -> bool:
+def wakes(incoming: Pod, resource: EventResource, *, old: object = None, new: object = None) -> bool:
     cluster = cluster_of(*NODES)
-    action = Action.DELETE if new is None else Action.ADD
+    action = ActionType.DELETE if new is None else ActionType.ADD
     old = cluster.read(old) if isinstance(old, Pod) else old
     event = ClusterEvent(resource, action, old=old, new=new)
     record = cluster.read(incoming)
@@ -162,18 +162,18 @@ def wakes(incoming: Pod, resource: Resource, *, old: object = None, new: object 
 @pytest.mark.upstream(32)
 def test_a_pod_is_tried_again_when_one_with_its_disk_or_claim_goes() -> None:
     incoming = pod("incoming", [*mounts("mine"), gce("a")])
-    assert wakes(incoming, Resource.ASSIGNED_POD, old=pod("gone", mounts("mine")))
-    assert wakes(incoming, Resource.ASSIGNED_POD, old=pod("gone", [gce("a")]))
-    assert not wakes(incoming, Resource.ASSIGNED_POD, old=pod("gone", [*mounts("other"), gce("b")]))
-    assert not wakes(incoming, Resource.ASSIGNED_POD, old=pod("gone", [gce("a")], namespace="other"))
+    assert wakes(incoming, EventResource.ASSIGNED_POD, old=pod("gone", mounts("mine")))
+    assert wakes(incoming, EventResource.ASSIGNED_POD, old=pod("gone", [gce("a")]))
+    assert not wakes(incoming, EventResource.ASSIGNED_POD, old=pod("gone", [*mounts("other"), gce("b")]))
+    assert not wakes(incoming, EventResource.ASSIGNED_POD, old=pod("gone", [gce("a")], namespace="other"))
 
 
 @pytest.mark.upstream(32)
 def test_a_pod_is_tried_again_when_its_claim_or_a_node_comes() -> None:
     incoming = pod("incoming", mounts("mine"))
-    assert wakes(incoming, Resource.PERSISTENT_VOLUME_CLAIM, new=claim("mine"))
-    assert not wakes(incoming, Resource.PERSISTENT_VOLUME_CLAIM, new=claim("other"))
-    assert wakes(incoming, Resource.NODE, new=node("n3"))
+    assert wakes(incoming, EventResource.PERSISTENT_VOLUME_CLAIM, new=claim("mine"))
+    assert not wakes(incoming, EventResource.PERSISTENT_VOLUME_CLAIM, new=claim("other"))
+    assert wakes(incoming, EventResource.NODE, new=node("n3"))
 
 
 def conflicting(one: Volume, other: Volume) -> bool:

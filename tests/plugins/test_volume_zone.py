@@ -10,7 +10,7 @@ from podium.api.meta import Kubernetes, ObjectMeta
 from podium.api.node import Node
 from podium.api.storage import PersistentVolumeClaim
 from podium.cluster.cluster import Cluster
-from podium.framework.events import Action, ClusterEvent, Resource
+from podium.framework.events import ActionType, ClusterEvent, EventResource
 from podium.framework.status import SKIP, Status, unresolvable
 from podium.plugins.volumes.zone import VolumeZone
 from tests.plugins.volume_objects import (
@@ -114,10 +114,10 @@ def test_the_class_in_the_old_annotation_goes_before_the_field() -> None:
     assert turned_down_with(noted, LATE, NOW) == SKIP
 
 
-def wakes(resource: Resource, new: object, old: object = None) -> bool:
+def wakes(resource: EventResource, new: object, old: object = None) -> bool:
     cluster = cluster_of(node("n1"))
     record = cluster.read(pod("incoming", mounts("a")))
-    action = Action.ADD if old is None else Action.UPDATE_OTHER
+    action = ActionType.ADD if old is None else ActionType.UPDATE_OTHER
     event = ClusterEvent(resource, action, old=old, new=new)
     return any(each.wakes(record, event) for each in plugin_for(cluster).events_to_register())
 
@@ -125,24 +125,24 @@ def wakes(resource: Resource, new: object, old: object = None) -> bool:
 @pytest.mark.upstream(32)
 def test_a_pod_is_tried_again_when_a_volume_comes_or_moves() -> None:
     east, west = volume("v", labels={ZONE: "east"}), volume("v", labels={ZONE: "west"})
-    assert wakes(Resource.PERSISTENT_VOLUME, east)
-    assert wakes(Resource.PERSISTENT_VOLUME, east, west)
-    assert not wakes(Resource.PERSISTENT_VOLUME, east, volume("v", labels={ZONE: "east", "disk": "ssd"}))
+    assert wakes(EventResource.PERSISTENT_VOLUME, east)
+    assert wakes(EventResource.PERSISTENT_VOLUME, east, west)
+    assert not wakes(EventResource.PERSISTENT_VOLUME, east, volume("v", labels={ZONE: "east", "disk": "ssd"}))
 
 
 @pytest.mark.upstream(32)
 def test_a_pod_is_tried_again_when_its_claim_comes_or_changes() -> None:
-    assert wakes(Resource.PERSISTENT_VOLUME_CLAIM, claim("a"))
-    assert wakes(Resource.PERSISTENT_VOLUME_CLAIM, claim("a", volume="v"), claim("a"))
-    assert not wakes(Resource.PERSISTENT_VOLUME_CLAIM, claim("b"))
+    assert wakes(EventResource.PERSISTENT_VOLUME_CLAIM, claim("a"))
+    assert wakes(EventResource.PERSISTENT_VOLUME_CLAIM, claim("a", volume="v"), claim("a"))
+    assert not wakes(EventResource.PERSISTENT_VOLUME_CLAIM, claim("b"))
     foreign = PersistentVolumeClaim(metadata=ObjectMeta(name="a", namespace="other"))
-    assert not wakes(Resource.PERSISTENT_VOLUME_CLAIM, foreign)
+    assert not wakes(EventResource.PERSISTENT_VOLUME_CLAIM, foreign)
 
 
 @pytest.mark.upstream(32)
 def test_a_pod_is_tried_again_when_a_class_comes_that_binds_late() -> None:
-    assert wakes(Resource.STORAGE_CLASS, LATE)
-    assert not wakes(Resource.STORAGE_CLASS, NOW)
+    assert wakes(EventResource.STORAGE_CLASS, LATE)
+    assert not wakes(EventResource.STORAGE_CLASS, NOW)
 
 
 VALUES = st.sampled_from(["", "a", "b"])

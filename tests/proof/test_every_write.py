@@ -24,7 +24,7 @@ from tests.builders import configuration
 from tests.proof.failures.bugs import Bug, Right, fails, instead, none_of_it, nothing
 from tests.sim.fleet_invariants import FleetChecker
 from tests.sim.invariants import InvariantChecker
-from tests.sim.judged_scheduler import JudgedScheduler
+from tests.sim.judged_scheduler import JudgedScheduler, let_wait
 from tests.sim.objects import scenario
 from tests.sim.planned_faults import NoFaults
 from tests.sim.played import pods, simulation_of, told
@@ -198,8 +198,7 @@ class Telling:
     def _let_wait(self, is_patient: bool) -> None:
         """Whether time goes on though nothing is left to do but to try again what failed."""
         for component in self.components:
-            assert isinstance(component.machine, JudgedScheduler)
-            component.machine.is_patient = is_patient
+            let_wait(self.simulation, component, is_patient)
 
     def _until_quiet(self, until_ns: int | None = None) -> None:
         for _ in range(MOST_STEPS):

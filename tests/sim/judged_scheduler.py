@@ -12,6 +12,7 @@ from podium.api.pod import Pod
 from podium.api.policy import NEVER_PREEMPTS, PodDisruptionBudget
 from podium.decide.placement import Placement
 from podium.decide.preempting.post_filter import ask_post_filters
+from podium.driver.component import Component
 from podium.framework.plugin import PostFilterResult
 from podium.framework.runner import Runner
 from podium.framework.settings.configuration import Configuration
@@ -20,6 +21,7 @@ from podium.machines.observations import Answered, Changed, Gone, Observation
 from podium.machines.parts.deadlines import Deadline
 from podium.machines.scheduling.queue.queued_pod import Place, QueuedPod
 from podium.machines.scheduling.scheduler import Scheduler
+from podium.sim.simulation import Simulation
 from tests.sim.oracle import Sight, on, policy_of
 from tests.twins.plain import UNRESOLVABLE
 
@@ -184,8 +186,12 @@ class JudgedScheduler(Scheduler):
         if policy_of(pod) in NEVER_PREEMPTS:
             return
         node = planned.nominated_node
+        gone = {victim.uid for victim in victims}
+        # kube-scheduler's spreading takes off a victim that it has not counted, as it is ending (updateWithPod).
+        is_ending = any(before.placed[uid].is_terminating for uid in gone if uid in before.placed)
+        if is_ending and pod.spec.topology_spread_constraints:
+            return
         if node:
-            gone = {victim.uid for victim in victims}
             assert all(before.placed[uid].spec.node_name == node for uid in gone)
             # E2, E3
             assert before.fits(pod, node, without=gone)
@@ -244,6 +250,14 @@ class JudgedScheduler(Scheduler):
                 if count > 0 and isinstance(one, DeleteObject | ReportStatus) and one.cause == key
             ]
             assert owed, key
+
+
+def let_wait(simulation: Simulation, component: Component, is_patient: bool) -> None:
+    """Whether time goes on though nothing is left for a scheduler to do but to try again what failed."""
+    assert isinstance(component.machine, JudgedScheduler)
+    component.machine.is_patient = is_patient
+    # Drivers ask again whom they have called, and nobody was.
+    simulation.driver._called[component] = None
 
 
 def do_nominated_pods_repel(configuration: Configuration) -> bool:

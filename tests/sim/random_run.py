@@ -11,7 +11,7 @@ from podium.sim.faulty.faults import DrawnFaults, Fault
 from podium.sim.simulation import Simulation
 from tests.builders import configuration
 from tests.sim.invariants import InvariantChecker
-from tests.sim.judged_scheduler import JudgedScheduler
+from tests.sim.judged_scheduler import JudgedScheduler, let_wait
 from tests.sim.omitted import NOTHING, Omitted
 from tests.sim.played import simulation_of, told
 from tests.sim.stories import STEPS_LAST_S, Story
@@ -114,9 +114,9 @@ class RandomRun:
         """Let unschedulable pods be tried again, until that changes nothing."""
         for _ in range(MOST_FLUSHES):
             version = self.simulation.store.version
-            self.checker.scheduler.is_patient = True
+            let_wait(self.simulation, self.component, True)
             self._step_until_quiet(self.simulation.now + FLUSH_NS)
-            self.checker.scheduler.is_patient = False
+            let_wait(self.simulation, self.component, False)
             self._step_until_quiet()
             if self.simulation.store.version == version:
                 return

@@ -10,7 +10,7 @@ import pytest
 
 from podium.cluster.pods import PodRecord
 from podium.framework.cycle_state import CycleState
-from podium.framework.events import EVERY_EVENT, Action, EventToRegister, Resource
+from podium.framework.events import EVERY_EVENT, ActionType, EventResource, EventToRegister
 from podium.framework.plugin import PermitResult, PluginContext
 from podium.framework.settings.configuration import Configuration
 from podium.framework.status import SUCCESS, Code, Status, unresolvable, unschedulable
@@ -31,8 +31,8 @@ ANSWERS: dict[str, Any] = {
 }
 EVENTS: dict[str, Sequence[EventToRegister]] = {
     "every event": EVERY_EVENT,
-    "pods that leave": (EventToRegister(Resource.ASSIGNED_POD, Action.DELETE),),
-    "pods that change": (EventToRegister(Resource.POD, Action.UPDATE),),
+    "pods that leave": (EventToRegister(EventResource.ASSIGNED_POD, ActionType.DELETE),),
+    "pods that change": (EventToRegister(EventResource.POD, ActionType.UPDATE),),
     "nothing": (),
 }
 

@@ -111,18 +111,18 @@ def with_entry(entries: Iterable[AvoidEntry], new: AvoidEntry, max_entries: int)
 
     Of more than ``max_entries`` the oldest go; of equally old ones, those that stood first.
     """
-    kept = [one for one in entries if one.controller.uid != new.controller.uid]
+    kept = [entry for entry in entries if entry.controller.uid != new.controller.uid]
     return sorted((*kept, new), key=_age)[-max_entries:]
 
 
 def unexpired(entries: Iterable[AvoidEntry], expire_after_ns: int, now: int) -> list[AvoidEntry]:
     """The entries whose time is not over yet, in their order."""
-    return [one for one in entries if (time := one.expiry_ns(expire_after_ns)) is None or time > now]
+    return [entry for entry in entries if (time := entry.expiry_ns(expire_after_ns)) is None or time > now]
 
 
 def next_expiry_ns(entries: Iterable[AvoidEntry], expire_after_ns: int) -> int | None:
     """When the first of the entries expires; None where none does."""
-    times = (one.expiry_ns(expire_after_ns) for one in entries)
+    times = (entry.expiry_ns(expire_after_ns) for entry in entries)
     return min((time for time in times if time is not None), default=None)
 
 

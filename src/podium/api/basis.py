@@ -67,7 +67,7 @@ class Basis:
 
     def objects(self, type_: type[Read]) -> Iterator[Read]:
         """The objects of a type."""
-        return (one.object for one in self.documents if isinstance(one.object, type_))
+        return (document.object for document in self.documents if isinstance(document.object, type_))
 
 
 def basis_of(
@@ -100,22 +100,22 @@ def lacks_status(document: Document) -> bool:
 
 def _kinds_passed_over(basis: Basis) -> Iterator[Caveat]:
     """Objects of other kinds may make pods, which then are not in the answer."""
-    makers = [one for one in basis.passed_over if one.may_create_pods]
+    makers = [passed_over for passed_over in basis.passed_over if passed_over.may_create_pods]
     if makers:
-        kinds = sorted(f"{one.count:,} {one.kind} ({one.api_version})" for one in makers)
+        kinds = sorted(f"{maker.count:,} {maker.kind} ({maker.api_version})" for maker in makers)
         message = f"passed over, though they may make or change pods: {_listed(kinds)}"
-        yield Caveat("kinds-passed-over", message, sum(one.count for one in makers), tuple(kinds[:MOST_NAMES]))
+        yield Caveat("kinds-passed-over", message, sum(maker.count for maker in makers), tuple(kinds[:MOST_NAMES]))
 
 
 def _missing_owners(basis: Basis) -> Iterator[Caveat]:
     """A pod is replaced by its controller, and a ReplicaSet scaled by its Deployment, which have to be there."""
     if not basis.simulates:
         return
-    there = {one.object.metadata.uid for one in basis.documents if one.object is not None}
+    uids = {document.object.metadata.uid for document in basis.documents if document.object is not None}
     orphans: dict[tuple[str, str], list[str]] = {}
     for object_ in basis.objects(Kubernetes):
         owner = object_.metadata.controller
-        if isinstance(object_, Pod | ReplicaSet) and owner is not None and owner.uid not in there:
+        if isinstance(object_, Pod | ReplicaSet) and owner is not None and owner.uid not in uids:
             has_ended = isinstance(object_, Pod) and object_.is_terminal
             if owner.kind != _NODE and not has_ended:
                 orphans.setdefault((object_.kind, owner.kind), []).append(object_.key)
@@ -130,7 +130,9 @@ def _missing_owners(basis: Basis) -> Iterator[Caveat]:
 
 def _budgets_without_status(basis: Basis) -> Iterator[Caveat]:
     """A decision goes by the budget's status; a simulation's controller computes it in any case."""
-    keys = [one.object.key for one in basis.documents if lacks_status(one) and one.object is not None]
+    keys = [
+        document.object.key for document in basis.documents if lacks_status(document) and document.object is not None
+    ]
     if keys and not basis.simulates:
         what = "it allows" if len(keys) == 1 else "they allow"
         message = f"{_counted(keys, 'budget')} without a status: what {what} is computed from the pods"
@@ -170,7 +172,7 @@ def _other_schedulers(basis: Basis) -> Iterator[Caveat]:
 
 def _namespaces_missing(basis: Basis) -> Iterator[Caveat]:
     """A namespaceSelector asks for labels, which stand in the Namespace object."""
-    known = {one.metadata.name for one in basis.objects(Namespace)}
+    known = {namespace.metadata.name for namespace in basis.objects(Namespace)}
     pods = list(basis.objects(Pod))
     if any(_selects_namespaces(pod) for pod in pods):
         missing = sorted({pod.metadata.namespace for pod in pods} - known)
@@ -216,7 +218,7 @@ def _selects_by_label(side: PodAffinity) -> bool:
     preferred = (weighted.pod_affinity_term for weighted in side.preferred)
     terms = (*side.required, *preferred)
     selectors = (term.namespace_selector for term in terms)
-    return any(one is not None and (one.match_labels or one.match_expressions) for one in selectors)
+    return any(selector is not None and (selector.match_labels or selector.match_expressions) for selector in selectors)
 
 
 def _caveat(about: str, message: str, names: Sequence[str]) -> Caveat:

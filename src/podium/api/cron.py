@@ -114,9 +114,9 @@ class Schedule:
         for hour in self.hours:
             for minute in self.minutes:
                 for fold in (0,) if is_plain else (0, 1):
-                    there = midnight.replace(hour=hour, minute=minute, fold=fold)
-                    time = there.astimezone(UTC)
-                    if is_plain or _clock(time.astimezone(self.zone)) == _clock(there):
+                    local = midnight.replace(hour=hour, minute=minute, fold=fold)
+                    time = local.astimezone(UTC)
+                    if is_plain or _clock(time.astimezone(self.zone)) == _clock(local):
                         yield round((time - _EPOCH).total_seconds()) * _SECOND
 
 

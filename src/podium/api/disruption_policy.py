@@ -88,12 +88,14 @@ class DisruptionPolicySpec(Narrow, frozen=True, kw_only=True, forbid_unknown_fie
     def default_budget(self, priority: int) -> DefaultBudget | None:
         """The default budget of a workload whose pods have that priority, or None."""
         budgets = self.default_budgets
-        return next((one for one in budgets if one.min_priority is None or one.min_priority <= priority), None)
+        return next(
+            (budget for budget in budgets if budget.min_priority is None or budget.min_priority <= priority), None
+        )
 
     def budget_bound(self, priority: int) -> BudgetBound | None:
         """How strict the budgets of pods of that priority may be; None is as strict as they like."""
         bounds = self.budget_bounds
-        return next((one for one in bounds if one.min_priority is None or one.min_priority <= priority), None)
+        return next((bound for bound in bounds if bound.min_priority is None or bound.min_priority <= priority), None)
 
     @property
     def possible_bounds(self) -> tuple[BudgetBound | None, ...]:

@@ -19,7 +19,7 @@ _HEARTBEAT = (READY, MEMORY_PRESSURE, DISK_PRESSURE, PID_PRESSURE)
 
 def condition_status(node: Node, type_: str) -> str:
     """The status of the condition of that type: True, False or Unknown; "" for one that the node does not have."""
-    return next((one.status for one in node.status.conditions if one.type == type_), "")
+    return next((condition.status for condition in node.status.conditions if condition.type == type_), "")
 
 
 def is_ready(node: Node) -> bool:
@@ -37,10 +37,17 @@ def unknown_conditions(raw: Raw, now: int) -> list[Raw] | None:
     NetworkUnavailable is not the kubelet's to report, and stays.
     """
     conditions: list[Raw] = list(raw.get("status", {}).get("conditions", []))
-    if not any(one.get("type") == READY for one in conditions):
+    if not any(condition.get("type") == READY for condition in conditions):
         conditions.append({"type": READY})
-    stale = [one for one in conditions if one.get("type") in _HEARTBEAT and one.get("status") != "Unknown"]
+    stale = [
+        condition
+        for condition in conditions
+        if condition.get("type") in _HEARTBEAT and condition.get("status") != "Unknown"
+    ]
     if not stale:
         return None
     lost = {"status": "Unknown", "reason": "NodeStatusUnknown", "message": "Kubelet stopped posting node status."}
-    return [{**one, **lost, "lastTransitionTime": format_time(now)} if one in stale else one for one in conditions]
+    return [
+        {**condition, **lost, "lastTransitionTime": format_time(now)} if condition in stale else condition
+        for condition in conditions
+    ]

@@ -118,15 +118,17 @@ def _is_a_persons_pod(raw: Raw, path: str) -> bool:
 def _warnings(raw: Raw, typed: Kubernetes, validation: Validation | None) -> Iterator[InputWarning]:
     """What there is to say about an object. Raises MalformedError for a value that nothing can be made of."""
     found = findings(raw)
-    for one in found:
-        if not one.is_unknown and not _HANDED_ON.search(one.path):
-            raise MalformedError(one.message, path=one.path)
+    for finding in found:
+        if not finding.is_unknown and not _HANDED_ON.search(finding.path):
+            raise MalformedError(finding.message, path=finding.path)
     if validation == "ignore":
         return
-    yield from (_warning(one, raw) for one in found)
+    yield from (_warning(finding, raw) for finding in found)
     told = {one.path for one in found}
-    problems = (one for one in find_problems(raw) if one.path not in told)
-    yield from (InputWarning(one.message, "invalid", object=label_of(raw), path=one.path) for one in problems)
+    problems = (find_problem for find_problem in find_problems(raw) if find_problem.path not in told)
+    yield from (
+        InputWarning(problem.message, "invalid", object=label_of(raw), path=problem.path) for problem in problems
+    )
     yield from (InputWarning(message, "slip", object=label_of(raw), path=path) for path, message in slips(typed))
 
 

@@ -27,7 +27,7 @@ def start_time(documents: Iterable[Document]) -> int:
 
 def newest_time(objects: Iterable[Kubernetes]) -> int:
     """As `start_time`, of objects that are typed already."""
-    return start_time(Document("", 0, {}, one) for one in objects)
+    return start_time(Document("", 0, {}, object_) for object_ in objects)
 
 
 def as_running(raw: Raw, object_: Kubernetes, now: int) -> Raw:

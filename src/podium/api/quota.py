@@ -68,6 +68,8 @@ class ResourceQuota(Kubernetes, frozen=True, kw_only=True):
         Conditions beside that one narrow it further.
         """
         names = [
-            set(one.values) for one in self.requirements if (one.scope_name, one.operator) == (PRIORITY_CLASS, "In")
+            set(requirement.values)
+            for requirement in self.requirements
+            if (requirement.scope_name, requirement.operator) == (PRIORITY_CLASS, "In")
         ]
         return tuple(sorted(set.intersection(*names))) if names else None

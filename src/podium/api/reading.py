@@ -136,5 +136,5 @@ def _type_at(type_: type[Any], steps: str) -> Any:
 
 def _without_none(node: Any) -> Any:
     if isinstance(node, msgspec.inspect.UnionType):
-        return next(one for one in node.types if not isinstance(one, msgspec.inspect.NoneType))
+        return next(type_ for type_ in node.types if not isinstance(type_, msgspec.inspect.NoneType))
     return node

@@ -33,10 +33,14 @@ def effective_spec(pod: Pod) -> PodSpec:
     if status.resources is None and all(one.resources is None for one in reported.values()):
         return spec
     is_infeasible = _is_infeasible(pod)
-    containers = tuple(_effective(one, reported.get(one.name), is_infeasible) for one in spec.containers)
+    containers = tuple(
+        _effective(container, reported.get(container.name), is_infeasible) for container in spec.containers
+    )
     init_containers = tuple(
-        _effective(one, reported.get(one.name), is_infeasible) if one.restart_policy == "Always" else one
-        for one in spec.init_containers
+        _effective(init_container, reported.get(init_container.name), is_infeasible)
+        if init_container.restart_policy == "Always"
+        else init_container
+        for init_container in spec.init_containers
     )
     resources = _as_a_whole(pod, is_infeasible)
     if (containers, init_containers, resources) == (spec.containers, spec.init_containers, spec.resources):

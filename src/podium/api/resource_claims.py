@@ -194,7 +194,7 @@ class ResourceClaim(Kubernetes, frozen=True, kw_only=True):
 
     def is_reserved_for(self, uid: str) -> bool:
         """Whether the object of that uid may use the claim."""
-        return any(one.uid == uid for one in self.status.reserved_for)
+        return any(consumer.uid == uid for consumer in self.status.reserved_for)
 
 
 class ClaimTemplate(Narrow, frozen=True, kw_only=True):

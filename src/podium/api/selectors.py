@@ -85,8 +85,8 @@ class NodeTerm:
         """Whether a node of these labels and name meets the term; a term without conditions matches none."""
         if not self.labels and not self.fields:
             return False
-        return all(one.matches(labels.get(one.key)) for one in self.labels) and all(
-            one.matches(name) for one in self.fields
+        return all(label.matches(labels.get(label.key)) for label in self.labels) and all(
+            field.matches(name) for field in self.fields
         )
 
 
@@ -100,9 +100,14 @@ def compile_label_selector(selector: LabelSelector | None) -> Selector:
         return NOTHING
     requirements = [
         *(Requirement(key, "In", (value,)) for key, value in selector.match_labels.items()),
-        *(Requirement(one.key, one.operator, one.values) for one in selector.match_expressions),
+        *(
+            Requirement(match_expression.key, match_expression.operator, match_expression.values)
+            for match_expression in selector.match_expressions
+        ),
     ]
-    if any(requirement_problem(one.key, one.operator, one.values) for one in requirements):
+    if any(
+        requirement_problem(requirement.key, requirement.operator, requirement.values) for requirement in requirements
+    ):
         return NOTHING
     return Selector(tuple(requirements))
 
@@ -130,10 +135,15 @@ def parse_field_selector(text: str) -> FieldSelector:
 
 def compile_node_term(term: NodeSelectorTerm) -> NodeTerm:
     """The term; one with an invalid condition matches no node, as nodeaffinity.go treats it."""
-    labels = tuple(Requirement(one.key, one.operator, one.values) for one in term.match_expressions)
-    fields = tuple(Requirement(one.key, one.operator, one.values) for one in term.match_fields)
-    if any(requirement_problem(one.key, one.operator, one.values) for one in labels) or any(
-        field_requirement_problem(one.key, one.operator, one.values) for one in fields
+    labels = tuple(
+        Requirement(match_expression.key, match_expression.operator, match_expression.values)
+        for match_expression in term.match_expressions
+    )
+    fields = tuple(
+        Requirement(match_field.key, match_field.operator, match_field.values) for match_field in term.match_fields
+    )
+    if any(requirement_problem(label.key, label.operator, label.values) for label in labels) or any(
+        field_requirement_problem(field.key, field.operator, field.values) for field in fields
     ):
         return NodeTerm()
     return NodeTerm(labels, fields)

@@ -116,7 +116,7 @@ class LoadedCluster:
 
 def _located(error: InputError, documents: Iterable[Document]) -> InputError:
     """The error with the place of the object that it names."""
-    for one in documents:
-        if one.object is not None and error.object == f"{one.raw.get('kind')} {one.object.key}":
-            return error.located(source=one.source, document=one.index)
+    for document in documents:
+        if document.object is not None and error.object == f"{document.raw.get('kind')} {document.object.key}":
+            return error.located(source=document.source, document=document.index)
     return error

@@ -126,13 +126,13 @@ class Budgets:
     def remove(self, key: str) -> None:
         """Forget a budget."""
         namespace, _, name = key.partition("/")
-        there = self._budgets.get(namespace, {})
-        before = there.pop(name, None)
+        in_namespace = self._budgets.get(namespace, {})
+        before = in_namespace.pop(name, None)
         if before is None:
             return
         for names in self._over.get(namespace, {}).values():
             names.discard(name)
-        if not there:
+        if not in_namespace:
             del self._budgets[namespace]
             self._over.pop(namespace, None)
         self._buckets.pop(key, None)
@@ -154,12 +154,19 @@ class Budgets:
 
     def all(self) -> list[Budget]:
         """The budgets, by key."""
-        return sorted((one for there in self._budgets.values() for one in there.values()), key=lambda one: one.key)
+        return sorted(
+            (budget for in_namespace in self._budgets.values() for budget in in_namespace.values()),
+            key=lambda budget: budget.key,
+        )
 
     def over(self, pod_class: PodClass) -> Iterator[Budget]:
         """The budgets that count the disruption of pods of a class, by name."""
-        there = self._budgets.get(pod_class.namespace)
-        return iter(()) if there is None else (there[name] for name in sorted(self._names_over(pod_class, there)))
+        in_namespace = self._budgets.get(pod_class.namespace)
+        return (
+            iter(())
+            if in_namespace is None
+            else (in_namespace[name] for name in sorted(self._names_over(pod_class, in_namespace)))
+        )
 
     def counts(self, pod_class: PodClass) -> bool:
         """Whether some budget counts the disruption of a pod of the class."""
@@ -167,23 +174,23 @@ class Budgets:
 
     def covering(self, pod_classes: Iterable[PodClass]) -> list[Budget]:
         """The budgets that cover at least one of the classes, by key."""
-        found = {one.key: one for each in pod_classes for one in self.over(each) if one.covers(each)}
+        found = {budget.key: budget for each in pod_classes for budget in self.over(each) if budget.covers(each)}
         return [found[key] for key in sorted(found)]
 
-    def _names_over(self, pod_class: PodClass, there: Mapping[str, Budget]) -> set[str]:
+    def _names_over(self, pod_class: PodClass, in_namespace: Mapping[str, Budget]) -> set[str]:
         """The names of the budgets that count a class; each class is asked about once."""
         asked = self._over.setdefault(pod_class.namespace, WeakKeyDictionary())
         known = asked.get(pod_class)
         if known is None:
-            known = asked[pod_class] = {name for name, budget in there.items() if budget.counts(pod_class)}
+            known = asked[pod_class] = {name for name, budget in in_namespace.items() if budget.counts(pod_class)}
         return known
 
     def _set(self, budget: Budget) -> None:
-        there = self._budgets.setdefault(budget.namespace, {})
-        before = there.get(budget.name)
+        in_namespace = self._budgets.setdefault(budget.namespace, {})
+        before = in_namespace.get(budget.name)
         if before == budget:
             return
-        there[budget.name] = budget
+        in_namespace[budget.name] = budget
         if before is None or before.selector != budget.selector:
             for pod_class, names in self._over.get(budget.namespace, {}).items():
                 (names.add if budget.counts(pod_class) else names.discard)(budget.name)

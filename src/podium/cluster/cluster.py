@@ -124,7 +124,12 @@ class Cluster:
 
     def rows_of(self, budgets: Iterable[Budget]) -> Int64s:
         """The rows with pods that some of the budgets count, ascending."""
-        found = {one.id for budget in budgets for one in self.classes.candidates(budget.needs) if budget.counts(one)}
+        found = {
+            candidate.id
+            for budget in budgets
+            for candidate in self.classes.candidates(budget.needs)
+            if budget.counts(candidate)
+        }
         rows = self.pods.row[self.pods.slots_of(found)]
         return np.unique(rows[rows != NO_ROW]).astype(np.int64)
 
@@ -241,9 +246,9 @@ class Cluster:
             self.carried.ask_again(pod_class)
 
     def _forget_ended(self) -> None:
-        for one in self.classes.take_ended():
-            self.matchers.end(one.id)
-            self.carried.end(one.id, one.carried)
+        for reference in self.classes.take_ended():
+            self.matchers.end(reference.id)
+            self.carried.end(reference.id, reference.carried)
 
     def _backed_anew(self, changed: bool) -> None:
         """Look at all nodes anew, where classes of devices came to stand for other extended resources."""

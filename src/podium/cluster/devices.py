@@ -251,16 +251,16 @@ class Devices:
     # What nodes offer
 
     def _worked_out(self, node: str) -> bytes:
-        slices = sorted(self.on_node(node), key=lambda one: (*pool_of(one), one.key))
+        slices = sorted(self.on_node(node), key=lambda slice_: (*pool_of(slice_), slice_.key))
         if not slices:
             return NOTHING_OFFERED
         digest = blake2b(digest_size=16)
         before: PoolID | None = None
-        for one in slices:
-            pool = pool_of(one)
+        for slice_ in slices:
+            pool = pool_of(slice_)
             if any(self._written[key].spec.node_name != node for key in self._in_pool[pool]):
                 return node.encode()
-            spec = one.spec
+            spec = slice_.spec
             digest.update(_encode((spec.driver, pool == before, spec.pool.generation, spec.pool.resource_slice_count)))
             digest.update(_encode([(device, self.allocated.state((*pool, device.name))) for device in spec.devices]))
             before = pool
@@ -274,8 +274,8 @@ class Devices:
         Where several name the same, the one made last does, and of these the first by name.
         """
         before, self.backed = self.backed, {}
-        by_age = sorted(self.classes.values(), key=lambda one: one.key, reverse=True)
-        for one in sorted(by_age, key=lambda one: one.metadata.creation_timestamp or ""):
+        by_age = sorted(self.classes.values(), key=lambda device_class: device_class.key, reverse=True)
+        for one in sorted(by_age, key=lambda device_class: device_class.metadata.creation_timestamp or ""):
             if one.spec.extended_resource_name:
                 self.backed[one.spec.extended_resource_name] = one
         self.backed.update((f"{DEVICE_CLASS_PREFIX}{name}", one) for name, one in self.classes.items())

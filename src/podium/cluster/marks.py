@@ -38,7 +38,11 @@ def needs_of(question: object) -> Needs:
 
 def selector_needs(selector: Selector) -> list[list[Mark]]:
     """What a selector needs of labels: for each label that must have one of some values, these values."""
-    return [[(one.key, value) for value in one.values] for one in selector.requirements if one.operator == "In"]
+    return [
+        [(requirement.key, value) for value in requirement.values]
+        for requirement in selector.requirements
+        if requirement.operator == "In"
+    ]
 
 
 class MarkedThings(Generic[Key]):
@@ -98,8 +102,8 @@ class Questions(Generic[Key]):
 
 
 def _discard(places: dict[Place, dict[Key, None]], place: Place, key: Key) -> None:
-    there = places.get(place)
-    if there is not None:
-        there.pop(key, None)
-        if not there:
+    at_place = places.get(place)
+    if at_place is not None:
+        at_place.pop(key, None)
+        if not at_place:
             del places[place]

@@ -268,8 +268,8 @@ class Matchers:
 
     def ask_again(self, pod_class: PodClass) -> None:
         """The labels of the class's namespace have changed: matchers of another opinion about it are dropped."""
-        before = {one.predicate: one for one in self._of_class[pod_class.id]}
-        after = {one.predicate: one for one in self._matching(pod_class)}
+        before = {matcher.predicate: matcher for matcher in self._of_class[pod_class.id]}
+        after = {matcher.predicate: matcher for matcher in self._matching(pod_class)}
         for predicate in before.keys() ^ after.keys():
             self._drop(before.get(predicate) or after[predicate])
 
@@ -292,7 +292,9 @@ class Matchers:
 
     def _matching(self, pod_class: PodClass) -> list[Matcher]:
         candidates = self._questions.candidates(pod_class.marks)
-        return [self._by_predicate[one] for one in candidates if one.matches(pod_class, self._namespaces)]
+        return [
+            self._by_predicate[candidate] for candidate in candidates if candidate.matches(pod_class, self._namespaces)
+        ]
 
     def _sweep(self) -> None:
         for matcher in [one for one in self if not one.asked]:

@@ -183,7 +183,7 @@ class PodClasses:
     def candidates(self, needs: Needs) -> list[PodClass]:
         """The classes that may have what is needed."""
         found = (self._by_id[class_id] for class_id in self._marked.candidates(needs))
-        return [pod_class for one in found if one is not None and (pod_class := one()) is not None]
+        return [pod_class for reference in found if reference is not None and (pod_class := reference()) is not None]
 
     def host_ports_like(self, port: HostPort) -> list[HostPort]:
         """The host ports of the port's number and protocol that pods of some class hold."""
@@ -195,14 +195,14 @@ class PodClasses:
             return []
         ended = self._ended[:]
         del self._ended[: len(ended)]
-        for one in ended:
-            self._by_id[one.id] = None
-            self._free.append(one.id)
-            self._marked.remove(one.id)
-            self._columns.give_back_resources(one.resources)
-            if self._by_key[one.key] is one:
-                del self._by_key[one.key]
-            for port in one.host_ports:
+        for reference in ended:
+            self._by_id[reference.id] = None
+            self._free.append(reference.id)
+            self._marked.remove(reference.id)
+            self._columns.give_back_resources(reference.resources)
+            if self._by_key[reference.key] is reference:
+                del self._by_key[reference.key]
+            for port in reference.host_ports:
                 self._count_port(port, -1)
         return ended
 
@@ -218,7 +218,7 @@ class PodClasses:
             preemption_policy=None,
             scheduling_gates=(),
             # A volume of which nothing but its name is read may be named for each pod anew.
-            volumes=tuple(one for one in spec.volumes if one != Volume(name=one.name)),
+            volumes=tuple(volume for volume in spec.volumes if volume != Volume(name=volume.name)),
         )
         claims = _claims(meta, spec) if spec.volumes else ()
         owner_key = (group_of(owner.api_version), owner.kind, owner.name) if owner else None
@@ -338,7 +338,7 @@ def _marks(pod_class: PodClass) -> tuple[Mark, ...]:
         *pod_class.labels.items(),
         *((ANTI_AFFINITY, term) for term in pod_class.required_anti_affinity),
         *((AFFINITY, term) for term in pod_class.required_affinity),
-        *((PREFERENCE, one.weight, one.term) for one in pod_class.preferred),
+        *((PREFERENCE, weighted_term.weight, weighted_term.term) for weighted_term in pod_class.preferred),
         *((HOST_PORT, port) for port in pod_class.host_ports),
         *((CLAIM, name) for name in pod_class.claims),
         *(disk_mark(disk) for disk in disks_in(pod_class.spec.volumes)),
@@ -349,8 +349,8 @@ def disks_in(volumes: Iterable[Volume]) -> tuple[Disk, ...]:
     """The disks that a pod names itself, without a claim."""
     sources = (
         source
-        for one in volumes
-        for source in (one.gce_persistent_disk, one.aws_elastic_block_store, one.rbd, one.iscsi)
+        for volume in volumes
+        for source in (volume.gce_persistent_disk, volume.aws_elastic_block_store, volume.rbd, volume.iscsi)
     )
     return tuple(one for one in sources if one is not None)
 

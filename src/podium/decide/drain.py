@@ -66,12 +66,12 @@ class DrainPlan:
     @property
     def is_refused(self) -> bool:
         """Whether some pod is a reason not to drain the node."""
-        return any(one.fate == "refuse" for one in self.fates)
+        return any(fate.fate == "refuse" for fate in self.fates)
 
 
 def plan_drain(pods: Iterable[PodOnNode], daemon_sets: Collection[str], options: DrainOptions, now: int) -> DrainPlan:
     """What a drain at ``now`` does with the pods of one node. ``daemon_sets`` are the keys of those that exist."""
-    fates = (_fate(one, daemon_sets, options, now) for one in pods)
+    fates = (_fate(pod, daemon_sets, options, now) for pod in pods)
     return DrainPlan(tuple(sorted(fates, key=lambda fate: fate.pod.key)))
 
 

@@ -37,17 +37,17 @@ class EvictionBudgets:
         read = EvictionBudget(
             budget.key, compile_label_selector(budget.spec.selector), budget.status.disruptions_allowed
         )
-        there = self._budgets.setdefault(meta.namespace, {})
-        changed = there.get(meta.name) != read
-        there[meta.name] = read
+        in_namespace = self._budgets.setdefault(meta.namespace, {})
+        changed = in_namespace.get(meta.name) != read
+        in_namespace[meta.name] = read
         return changed
 
     def remove(self, budget: PodDisruptionBudget) -> None:
         """Forget a budget."""
         meta = budget.metadata
-        there = self._budgets.get(meta.namespace, {})
-        there.pop(meta.name, None)
-        if not there:
+        in_namespace = self._budgets.get(meta.namespace, {})
+        in_namespace.pop(meta.name, None)
+        if not in_namespace:
             self._budgets.pop(meta.namespace, None)
 
     def covering(self, pod: PodRecord) -> list[EvictionBudget]:

@@ -85,7 +85,7 @@ class Driver:
         component.began = self._lives
         self._watchers.clear()
         self._called[component] = None
-        self._inbox.extend(((component,), component.began, one) for one in observations)
+        self._inbox.extend(((component,), component.began, observation) for observation in observations)
 
     def stop(self, component: Component) -> None:
         """A component is down: it is told nothing, not even what is on its way, until it begins anew."""
@@ -203,4 +203,6 @@ class Driver:
 
     def _watching(self, kind: str) -> Sequence[Component]:
         found = self._components.values()
-        return tuple(one for one in found if one.machine is not None and does_watch(one.machine, kind))
+        return tuple(
+            component for component in found if component.machine is not None and does_watch(component.machine, kind)
+        )

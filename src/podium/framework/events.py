@@ -13,7 +13,7 @@ from typing import Any
 from podium.cluster.pods import PodRecord
 
 
-class Resource(Enum):
+class EventResource(Enum):
     """The kinds of objects whose changes are told apart."""
 
     POD = "Pod"  # the pending pod itself
@@ -34,7 +34,7 @@ class Resource(Enum):
     WILDCARD = "*"
 
 
-class Action(Flag):
+class ActionType(Flag):
     """What happened to an object."""
 
     ADD = auto()
@@ -76,15 +76,15 @@ class ClusterEvent:
     object for all else; None where there is none. ``label`` is the name under which the queue records it.
     """
 
-    resource: Resource
-    action: Action
+    resource: EventResource
+    action: ActionType
     old: Any = None
     new: Any = None
     label: str = ""
 
     def concerns(self, registered: ClusterEvent) -> bool:
         """Whether this event is one of those that ``registered`` waits for."""
-        if Resource.WILDCARD in (registered.resource, self.resource):
+        if EventResource.WILDCARD in (registered.resource, self.resource):
             return True
         return self.resource is registered.resource and bool(self.action & registered.action)
 
@@ -100,15 +100,15 @@ class EventToRegister:
     not change anything.
     """
 
-    resource: Resource
-    action: Action
+    resource: EventResource
+    action: ActionType
     hint: QueueingHint | None = None
 
     def wakes(self, pod: PodRecord, event: ClusterEvent) -> bool:
         """Whether ``event`` is worth another attempt at ``pod``."""
         if not event.concerns(ClusterEvent(self.resource, self.action)):
             return False
-        return self.hint is None or Resource.WILDCARD is event.resource or self.hint(pod, event)
+        return self.hint is None or EventResource.WILDCARD is event.resource or self.hint(pod, event)
 
 
-EVERY_EVENT = (EventToRegister(Resource.WILDCARD, Action.ALL),)
+EVERY_EVENT = (EventToRegister(EventResource.WILDCARD, ActionType.ALL),)

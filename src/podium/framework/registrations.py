@@ -6,11 +6,11 @@ Source: pkg/scheduler/scheduler.go (buildQueueingHintMap) and pkg/scheduler/fram
 
 from __future__ import annotations
 
-from podium.framework.events import EVERY_EVENT, Action, EventToRegister, Resource
+from podium.framework.events import EVERY_EVENT, ActionType, EventResource, EventToRegister
 from podium.framework.plugin import EnqueuePlugin, Plugin
 from podium.framework.settings.profile import Profile
 
-_TAINTS_CHANGED = EventToRegister(Resource.NODE, Action.UPDATE_NODE_TAINT)
+_TAINTS_CHANGED = EventToRegister(EventResource.NODE, ActionType.UPDATE_NODE_TAINT)
 
 
 def registrations(profile: Profile) -> dict[str, tuple[EventToRegister, ...]]:
@@ -27,10 +27,10 @@ def registered_events(plugin: Plugin) -> tuple[EventToRegister, ...]:
     if not isinstance(plugin, EnqueuePlugin):
         return EVERY_EVENT
     events = tuple(plugin.events_to_register())
-    for_nodes = Action(0)
+    for_nodes = ActionType(0)
     for event in events:
-        if event.resource is Resource.NODE:
+        if event.resource is EventResource.NODE:
             for_nodes |= event.action
-    if Action.ADD in for_nodes and Action.UPDATE_NODE_TAINT not in for_nodes:
+    if ActionType.ADD in for_nodes and ActionType.UPDATE_NODE_TAINT not in for_nodes:
         events += (_TAINTS_CHANGED,)
     return events

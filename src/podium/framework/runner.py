@@ -78,9 +78,9 @@ class Runner:
         self._filters = [
             _Filter(index, plugin, cluster, self._pod_change) for index, plugin in enumerate(profile.filter, 1)
         ]
-        self._wide_filters = {one.plugin.name for one in self._filters if one.scope is Scope.CLUSTER}
+        self._wide_filters = {placed.plugin.name for placed in self._filters if placed.scope is Scope.CLUSTER}
         self.kept = KeptFilters(self, self.cache, self._filters)
-        self._simple = [one.array for one in self._filters if isinstance(one.array, FilterByNode)]
+        self._simple = [placed.array for placed in self._filters if isinstance(placed.array, FilterByNode)]
         if any(map(_may_look_at_any_pod, (*profile.filter, *profile.score))):
             cluster.notes_every_reading = True
         self._pre_filters = PreFilters(profile.pre_filter, cluster)
@@ -115,7 +115,7 @@ class Runner:
 
     def filters_of(self, state: CycleState) -> list[_Filter]:
         """The filters that have something to say about the pod of this attempt."""
-        return [one for one in self._filters if one.plugin.name not in state.skip_filter]
+        return [placed for placed in self._filters if placed.plugin.name not in state.skip_filter]
 
     def filter(self, state: CycleState, pod: PodRecord, rows: Int64s | None = None) -> Outcome:
         """Filter the live cluster, or some rows of it, with regard to nominated pods."""
@@ -204,14 +204,14 @@ class Runner:
         self, outcome: Outcome, state: CycleState, pod: PodRecord, view: View, scope: Scope | None
     ) -> None:
         """Run the filters of one scope (None: all) that have something to say about the pod."""
-        for one in self._filters:
-            if one.plugin.name in state.skip_filter or (scope is not None and one.scope is not scope):
+        for placed in self._filters:
+            if placed.plugin.name in state.skip_filter or (scope is not None and placed.scope is not scope):
                 continue
-            with Calling(one.plugin.name, "Filter", pod):
-                if one.after_others:
-                    self._filter_rest(outcome, one, state, pod, view)
+            with Calling(placed.plugin.name, "Filter", pod):
+                if placed.after_others:
+                    self._filter_rest(outcome, placed, state, pod, view)
                 else:
-                    outcome.add(one.index, one.plugin.name, one.array.filter_rows(state, pod, view))
+                    outcome.add(placed.index, placed.plugin.name, placed.array.filter_rows(state, pod, view))
 
     def _filter_rest(self, outcome: Outcome, one: _Filter, state: CycleState, pod: PodRecord, view: View) -> None:
         """Ask a plugin about the nodes that nobody before it refused."""

@@ -22,7 +22,7 @@ from podium.cluster.pod_class import PodClass
 from podium.cluster.pods import PodRecord
 from podium.cluster.view import View
 from podium.framework.cycle_state import CycleState
-from podium.framework.events import Action, ClusterEvent, EventToRegister, Resource
+from podium.framework.events import ActionType, ClusterEvent, EventResource, EventToRegister
 from podium.framework.plugin import MAX_NODE_SCORE, PluginContext, PreFilterResult, Scope
 from podium.framework.scoring import default_normalize
 from podium.framework.settings.arguments import read_arguments
@@ -137,7 +137,7 @@ class NodeAffinity:
 
     def events_to_register(self) -> Sequence[EventToRegister]:
         """A node that matches may come, or become one that does."""
-        return (EventToRegister(Resource.NODE, Action.ADD | Action.UPDATE_NODE_LABEL, self._helps),)
+        return (EventToRegister(EventResource.NODE, ActionType.ADD | ActionType.UPDATE_NODE_LABEL, self._helps),)
 
     def _helps(self, pod: PodRecord, event: ClusterEvent) -> bool:
         if not self._accepts(pod, event.new):

@@ -17,7 +17,7 @@ from podium.cluster.pod_class import PodClass
 from podium.cluster.pods import PodRecord
 from podium.cluster.view import View
 from podium.framework.cycle_state import CycleState
-from podium.framework.events import Action, ClusterEvent, EventToRegister, Resource
+from podium.framework.events import ActionType, ClusterEvent, EventResource, EventToRegister
 from podium.framework.plugin import PluginContext, Scope
 from podium.framework.status import SKIP, SUCCESS, Status, unresolvable
 from podium.framework.verdicts import Verdicts
@@ -66,8 +66,10 @@ class NodeDeclaredFeatures:
     def events_to_register(self) -> Sequence[EventToRegister]:
         """A node may come or declare other features, or the pod may need others."""
         return (
-            EventToRegister(Resource.NODE, Action.ADD | Action.UPDATE_NODE_DECLARED_FEATURE, _declares_anew),
-            EventToRegister(Resource.POD, Action.UPDATE, _needs_others),
+            EventToRegister(
+                EventResource.NODE, ActionType.ADD | ActionType.UPDATE_NODE_DECLARED_FEATURE, _declares_anew
+            ),
+            EventToRegister(EventResource.POD, ActionType.UPDATE, _needs_others),
         )
 
 

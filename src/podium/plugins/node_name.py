@@ -14,7 +14,7 @@ from podium.cluster.nodes import NAME_FIELD
 from podium.cluster.pods import PodRecord
 from podium.cluster.view import View
 from podium.framework.cycle_state import CycleState
-from podium.framework.events import Action, EventToRegister, Resource
+from podium.framework.events import ActionType, EventResource, EventToRegister
 from podium.framework.plugin import PluginContext, Scope
 from podium.framework.status import SKIP, SUCCESS, Status, unresolvable
 from podium.framework.verdicts import Verdicts
@@ -42,4 +42,4 @@ class NodeName:
 
     def events_to_register(self) -> Sequence[EventToRegister]:
         """A node of that name may come."""
-        return (EventToRegister(Resource.NODE, Action.ADD),)
+        return (EventToRegister(EventResource.NODE, ActionType.ADD),)

@@ -15,7 +15,7 @@ from podium.cluster.pod_class import PodClass
 from podium.cluster.pods import PodRecord
 from podium.cluster.view import View
 from podium.framework.cycle_state import CycleState
-from podium.framework.events import Action, ClusterEvent, EventToRegister, Resource
+from podium.framework.events import ActionType, ClusterEvent, EventResource, EventToRegister
 from podium.framework.plugin import PluginContext, Scope
 from podium.framework.status import SKIP, SUCCESS, Status, unschedulable
 from podium.framework.verdicts import Verdicts
@@ -65,8 +65,8 @@ class NodePorts:
     def events_to_register(self) -> Sequence[EventToRegister]:
         """A node may come, or a pod that holds one of the ports may go."""
         return (
-            EventToRegister(Resource.ASSIGNED_POD, Action.DELETE, _frees_a_port),
-            EventToRegister(Resource.NODE, Action.ADD),
+            EventToRegister(EventResource.ASSIGNED_POD, ActionType.DELETE, _frees_a_port),
+            EventToRegister(EventResource.NODE, ActionType.ADD),
         )
 
 

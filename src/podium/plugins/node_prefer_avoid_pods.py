@@ -95,5 +95,7 @@ class _AvoidLists:
 
 def _keys(node: Node) -> set[Key]:
     """What the controllers on the node's avoid list can be looked up by."""
-    controllers = [one.controller for one in avoid_entries(node.metadata.annotations.get(PREFER_AVOID_PODS, ""))]
-    return {key for one in controllers for key in ((one.uid,), (one.kind, one.name))}
+    controllers = [
+        avoid_entry.controller for avoid_entry in avoid_entries(node.metadata.annotations.get(PREFER_AVOID_PODS, ""))
+    ]
+    return {key for controller in controllers for key in ((controller.uid,), (controller.kind, controller.name))}

@@ -18,7 +18,7 @@ from podium.cluster.pod_class import PodClass
 from podium.cluster.pods import PodRecord
 from podium.cluster.view import View
 from podium.framework.cycle_state import CycleState
-from podium.framework.events import Action, ClusterEvent, EventToRegister, Resource
+from podium.framework.events import ActionType, ClusterEvent, EventResource, EventToRegister
 from podium.framework.plugin import PluginContext, Scope
 from podium.framework.settings.arguments import read_arguments
 from podium.framework.status import Code, Status
@@ -151,10 +151,12 @@ class NodeResourcesFit:
         """Room may come with a node, with a pod that goes or asks for less, or with the pod itself asking for less."""
         return (
             EventToRegister(
-                Resource.ASSIGNED_POD, Action.DELETE | Action.UPDATE_POD_SCALE_DOWN, self._frees_something_wanted
+                EventResource.ASSIGNED_POD,
+                ActionType.DELETE | ActionType.UPDATE_POD_SCALE_DOWN,
+                self._frees_something_wanted,
             ),
-            EventToRegister(Resource.POD, Action.UPDATE_POD_SCALE_DOWN),
-            EventToRegister(Resource.NODE, Action.ADD | Action.UPDATE_NODE_ALLOCATABLE, self._could_hold),
+            EventToRegister(EventResource.POD, ActionType.UPDATE_POD_SCALE_DOWN),
+            EventToRegister(EventResource.NODE, ActionType.ADD | ActionType.UPDATE_NODE_ALLOCATABLE, self._could_hold),
         )
 
     def _checked(self, pod_class: PodClass) -> list[tuple[int, int]]:

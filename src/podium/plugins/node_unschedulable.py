@@ -11,7 +11,7 @@ from podium.cluster.pods import PodRecord
 from podium.cluster.taints import UNSCHEDULABLE_TAINT, tolerated
 from podium.cluster.view import View
 from podium.framework.cycle_state import CycleState
-from podium.framework.events import Action, ClusterEvent, EventToRegister, Resource
+from podium.framework.events import ActionType, ClusterEvent, EventResource, EventToRegister
 from podium.framework.plugin import PluginContext, Scope
 from podium.framework.status import unresolvable
 from podium.framework.verdicts import Verdicts
@@ -38,8 +38,8 @@ class NodeUnschedulable:
     def events_to_register(self) -> Sequence[EventToRegister]:
         """A node may come or be uncordoned, or the pod may learn to tolerate."""
         return (
-            EventToRegister(Resource.NODE, Action.ADD | Action.UPDATE_NODE_TAINT, _is_schedulable),
-            EventToRegister(Resource.POD, Action.UPDATE_POD_TOLERATION),
+            EventToRegister(EventResource.NODE, ActionType.ADD | ActionType.UPDATE_NODE_TAINT, _is_schedulable),
+            EventToRegister(EventResource.POD, ActionType.UPDATE_POD_TOLERATION),
         )
 
 

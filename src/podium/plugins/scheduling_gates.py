@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from podium.cluster.pods import PodRecord
-from podium.framework.events import Action, EventToRegister, Resource
+from podium.framework.events import ActionType, EventResource, EventToRegister
 from podium.framework.plugin import PluginContext
 from podium.framework.status import SUCCESS, Status, unresolvable
 
@@ -29,4 +29,4 @@ class SchedulingGates:
 
     def events_to_register(self) -> Sequence[EventToRegister]:
         """Only the pod's own gates matter."""
-        return (EventToRegister(Resource.POD, Action.UPDATE_POD_SCHEDULING_GATES),)
+        return (EventToRegister(EventResource.POD, ActionType.UPDATE_POD_SCHEDULING_GATES),)

@@ -15,7 +15,7 @@ from podium.cluster.pods import PodRecord
 from podium.cluster.taints import KEEPS_OFF, kept_off, tolerated
 from podium.cluster.view import View
 from podium.framework.cycle_state import CycleState
-from podium.framework.events import Action, ClusterEvent, EventToRegister, Resource
+from podium.framework.events import ActionType, ClusterEvent, EventResource, EventToRegister
 from podium.framework.plugin import MAX_NODE_SCORE, PluginContext, Scope
 from podium.framework.scoring import default_normalize
 from podium.framework.status import SUCCESS, Status, unresolvable
@@ -70,8 +70,8 @@ class TaintToleration:
     def events_to_register(self) -> Sequence[EventToRegister]:
         """A node may come or lose taints, or the pod may learn to tolerate."""
         return (
-            EventToRegister(Resource.NODE, Action.ADD | Action.UPDATE_NODE_TAINT, _is_tolerated),
-            EventToRegister(Resource.POD, Action.UPDATE_POD_TOLERATION),
+            EventToRegister(EventResource.NODE, ActionType.ADD | ActionType.UPDATE_NODE_TAINT, _is_tolerated),
+            EventToRegister(EventResource.POD, ActionType.UPDATE_POD_TOLERATION),
         )
 
 

@@ -19,7 +19,7 @@ def check_fields(request: Request, raw: Raw) -> tuple[str, ...]:
         raise bad_request(f"fieldValidation: {shown(mode)} is not one of Ignore, Warn, Strict")
     if mode == "Ignore":
         return ()
-    unknown = [f'unknown field "{one.path.removeprefix(".")}"' for one in findings(raw) if one.is_unknown]
+    unknown = [f'unknown field "{finding.path.removeprefix(".")}"' for finding in findings(raw) if finding.is_unknown]
     if unknown and mode == "Strict":
         raise bad_request(f"{request.kind}: strict decoding error: {', '.join(unknown)}")
     return tuple(unknown)

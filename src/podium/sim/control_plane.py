@@ -80,9 +80,11 @@ class ControlPlane:
 
     def drain_reports(self) -> list[DrainReport]:
         """How far the drains are, in the order in which they were begun."""
-        found = (one.machine if isinstance(one, Component) else one for one in self._drains)
+        found = (drain.machine if isinstance(drain, Component) else drain for drain in self._drains)
         return [
-            one.report() if isinstance(one, Drain) else one for one in found if isinstance(one, Drain | DrainReport)
+            drain_report.report() if isinstance(drain_report, Drain) else drain_report
+            for drain_report in found
+            if isinstance(drain_report, Drain | DrainReport)
         ]
 
     def end_drains(self) -> list[Component]:

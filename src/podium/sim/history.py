@@ -273,10 +273,10 @@ def _avoided_anew(event: WatchEvent, node: Node) -> str:
     """Who has come on the node's avoid list, in words; "" for nobody."""
     previous = event.previous.object if event.previous is not None else None
     before, after = (
-        avoid_entries(one.metadata.annotations.get(PREFER_AVOID_PODS, "")) if isinstance(one, Node) else ()
-        for one in (previous, node)
+        avoid_entries(object_.metadata.annotations.get(PREFER_AVOID_PODS, "")) if isinstance(object_, Node) else ()
+        for object_ in (previous, node)
     )
-    new = [entry_in_words(one) for one in after if one not in before]
+    new = [entry_in_words(entry) for entry in after if entry not in before]
     return f"put on the avoid list: {', '.join(new)}" if new and event.type == "MODIFIED" else ""
 
 

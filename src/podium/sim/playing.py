@@ -11,9 +11,9 @@ from podium.machines.actions import (
     Action,
     CreateObject,
     DeleteObject,
+    Evict,
     PatchObject,
 )
-from podium.machines.actions import Evict as EvictPod
 from podium.machines.disruption import drain
 from podium.machines.kubelets.pod_annotations import MEMORY_USAGE
 from podium.machines.observations import ContainersExited
@@ -24,8 +24,8 @@ from podium.sim.scenario.steps import (
     SCENARIO,
     Apply,
     Cordon,
-    Drain,
-    Evict,
+    DrainNode,
+    EvictPod,
     Finish,
     NodeDown,
     NodeUp,
@@ -65,7 +65,7 @@ class Player:
                 self._apply(step, step.change, now)
             case Remove():
                 self._remove(step, step.change, now)
-            case Evict():
+            case EvictPod():
                 self._evict(step, step.change, now)
             case Scale():
                 self._patch(step, step.change.kind, step.change.key, {"spec": {"replicas": step.change.replicas}}, now)
@@ -76,7 +76,7 @@ class Player:
                 self._patch(step, "Pod", step.change.pod, {"metadata": {"annotations": annotations}}, now)
             case Cordon():
                 self._cordon(step, step.change, now)
-            case Drain():
+            case DrainNode():
                 self._drain(step, step.change, now)
             case NodeDown() | NodeUp():
                 return self._change_power(step, step.change, now)
@@ -97,15 +97,15 @@ class Player:
         if stored is None:
             return
         if remove.kind == "Pod" and not remove.outright:
-            self._evict(step, Evict(remove.key), now)
+            self._evict(step, EvictPod(remove.key), now)
         else:
             self._do(step, DeleteObject(remove.kind, remove.key, stored.uid, SCENARIO), remove.key, now)
 
-    def _evict(self, step: Step, evict: Evict, now: int) -> None:
+    def _evict(self, step: Step, evict: EvictPod, now: int) -> None:
         stored = self._find(step, "Pod", evict.pod, now)
         if stored is None:
             return
-        action = EvictPod(
+        action = Evict(
             evict.pod,
             stored.uid,
             SCENARIO,
@@ -132,7 +132,7 @@ class Player:
         message = "cordoned" if cordon.unschedulable else "uncordoned"
         self._patch(step, "Node", cordon.node, {"spec": {"unschedulable": cordon.unschedulable}}, now, message)
 
-    def _drain(self, step: Step, change: Drain, now: int) -> None:
+    def _drain(self, step: Step, change: DrainNode, now: int) -> None:
         if self._find(step, "Node", change.node, now) is not None:
             component = Component(f"drain of {change.node}", lambda: drain.Drain(change.node, change.settings))
             self._control_plane.begin_drain(component)

@@ -127,7 +127,7 @@ def simulation_of(documents: Sequence[Document], options: RunOptions) -> Simulat
 def rests_on(found: Input, scenario: Scenario, options: RunOptions) -> tuple[Caveat, ...]:
     """What a run of the input cannot know or does not do."""
     profiles = (options.configuration or default_configuration()).profiles
-    names = [one.name for one in scenario.schedulers] or [profile.scheduler_name for profile in profiles]
+    names = [scheduler.name for scheduler in scenario.schedulers] or [profile.scheduler_name for profile in profiles]
     applied = list(
         chain.from_iterable(step.change.warnings for step in scenario.steps if isinstance(step.change, Apply))
     )
@@ -149,8 +149,10 @@ def schedulers_of(scenario: Scenario, options: RunOptions) -> list[Component]:
     if not scenario.schedulers:
         return [_scheduler("scheduler", options)]
     return [
-        _scheduler(one.name, replace(options, configuration=configuration_of(one.name, options.configuration)))
-        for one in scenario.schedulers
+        _scheduler(
+            scheduler.name, replace(options, configuration=configuration_of(scheduler.name, options.configuration))
+        )
+        for scheduler in scenario.schedulers
     ]
 
 
@@ -205,9 +207,9 @@ def _scheduler(name: str, options: RunOptions) -> Component:
 def _input(objects: Sequence[Document] | Sequence[dict[str, Any]]) -> Input:
     plain = [one for one in objects if not isinstance(one, Document)]
     with Reader() as reader:
-        for one in objects:
-            if isinstance(one, Document):
-                reader.add(one)
+        for document in objects:
+            if isinstance(document, Document):
+                reader.add(document)
         if plain:
             # Read as a file would be, so that the same mistakes are found.
             text = msgspec.json.encode({"apiVersion": "v1", "kind": "List", "items": plain})

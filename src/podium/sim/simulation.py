@@ -109,7 +109,7 @@ class Simulation:
         self._collected = -1
         check_objects(documents, scenario, settings.until_ns is not None)
         create_objects(self.store, documents, self.now)
-        nodes = {one.uid: one.object for one in self.store.objects("Node") if isinstance(one.object, Node)}
+        nodes = {stored.uid: stored.object for stored in self.store.objects("Node") if isinstance(stored.object, Node)}
         self.control_plane = ControlPlane(scenario, _kubelets(scenario, settings), nodes, self.now)
         self._player = Player(self.server, self.control_plane, self.history, self._add)
         self._begin([*self.control_plane.components, *components])
@@ -184,7 +184,7 @@ class Simulation:
         """All that there is and a component watches."""
         for kind in self.store.resources.all():
             if component.machine is not None and does_watch(component.machine, kind.name):
-                yield from (Changed(one.object, one.raw) for one in self.store.objects(kind.name))
+                yield from (Changed(stored.object, stored.raw) for stored in self.store.objects(kind.name))
 
     def _happen(self, item: Step | Asked | _Hear | _Restart) -> None:
         if isinstance(item, Step):
@@ -271,7 +271,7 @@ class Simulation:
     def _bind_delay_ns(self, bind: Bind) -> int:
         """How long the binding takes: what its scheduler's settings say, or those of all."""
         name = self.server.scheduler_of(bind)
-        own = (one.bind_delay_ns for one in self.scenario.schedulers if one.name == name)
+        own = (scheduler.bind_delay_ns for scheduler in self.scenario.schedulers if scheduler.name == name)
         return next((delay_ns for delay_ns in own if delay_ns is not None), self.settings.bind_delay_ns)
 
     def _carry_out(self, asked: Asked) -> None:

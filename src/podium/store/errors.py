@@ -91,10 +91,11 @@ def invalid_fields(resource: APIResource, key: str, findings: Sequence[Finding])
         "group": resource.group,
         "kind": resource.kind,
         "causes": [
-            {"reason": one.cause, "message": one.message, "field": one.path.removeprefix(".")} for one in findings
+            {"reason": finding.cause, "message": finding.message, "field": finding.path.removeprefix(".")}
+            for finding in findings
         ],
     }
-    listed = ", ".join(str(one).removeprefix(".") for one in findings)
+    listed = ", ".join(str(finding).removeprefix(".") for finding in findings)
     listed = f"[{listed}]" if len(findings) > 1 else listed
     return StoreError(422, "Invalid", f"{resource.kind} {key} is invalid: {listed}", details)
 

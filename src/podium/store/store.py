@@ -292,7 +292,7 @@ class Store(StoredObjects):
         return self.find(previous.kind, previous.key) and committed
 
     def _is_empty(self, namespace: str) -> bool:
-        kinds = (one.name for one in self.resources.all() if one.namespaced)
+        kinds = (apiresource.name for apiresource in self.resources.all() if apiresource.namespaced)
         return not any(self.objects(kind, namespace) for kind in kinds)
 
     def _update_policy(self, previous: Stored, before: DisruptionPolicy, raw: Raw, policy: DisruptionPolicy) -> Stored:

@@ -17,7 +17,7 @@ from podium.api.cel.values import CompileError, EvaluationError, Value, WithDefa
 _LIST_COST, _MAP_COST = 10, 30
 
 
-class Scope:
+class Variables:
     """The variables of one evaluation, and what it has cost so far."""
 
     __slots__ = ("cost", "limit", "variables")
@@ -38,7 +38,7 @@ class CostExceededError(EvaluationError):
     """The evaluation was given up; nothing makes up for that."""
 
 
-Evaluate = Callable[[Scope], Value]
+Evaluate = Callable[[Variables], Value]
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,7 +118,7 @@ class Compiler:
             raise self.error(node, f"undeclared reference to '{node.name}' (in container '')")
         name = node.name
 
-        def evaluate(scope: Scope) -> Value:
+        def evaluate(scope: Variables) -> Value:
             scope.spend(1)
             return scope.variables[name]
 
@@ -133,7 +133,7 @@ class Compiler:
             raise self.error(node, f"type '{operand.type}' does not support field selection")
         evaluate, field = operand.evaluate, node.field
 
-        def select(scope: Scope) -> Value:
+        def select(scope: Variables) -> Value:
             value = evaluate(scope)
             scope.spend(1)
             return looked_up(value, field)
@@ -143,7 +143,7 @@ class Compiler:
     def _list(self, node: ListOf) -> Compiled:
         items = [self.compile(one).evaluate for one in node.items]
 
-        def build(scope: Scope) -> Value:
+        def build(scope: Variables) -> Value:
             value = tuple([item(scope) for item in items])
             scope.spend(_LIST_COST)
             return value
@@ -153,7 +153,7 @@ class Compiler:
     def _map(self, node: MapOf) -> Compiled:
         entries = [(self.compile(key).evaluate, self.compile(value).evaluate) for key, value in node.entries]
 
-        def build(scope: Scope) -> Value:
+        def build(scope: Variables) -> Value:
             found: dict[Value, Value] = {}
             for key, value in entries:
                 name = key(scope)
@@ -179,13 +179,13 @@ class Compiler:
         return self._function(node)
 
     def _index(self, node: Call) -> Compiled:
-        operand, index = (self.compile(one) for one in node.args)
+        operand, index = (self.compile(arg) for arg in node.args)
         function = FUNCTIONS[node.function]
         if operand.type not in (DYN, "map", "list"):
             raise self.error(node, f"found no matching overload for '_[_]' applied to '({operand.type}, {index.type})'")
         of, at = operand.evaluate, index.evaluate
 
-        def evaluate(scope: Scope) -> Value:
+        def evaluate(scope: Variables) -> Value:
             value, key = of(scope), at(scope)
             scope.spend(1)
             if isinstance(value, tuple):
@@ -206,7 +206,7 @@ class Compiler:
         gives = {overload.gives for overload in possible}
         evaluates = [one.evaluate for one in compiled]
 
-        def evaluate(scope: Scope) -> Value:
+        def evaluate(scope: Variables) -> Value:
             values = tuple([one(scope) for one in evaluates])
             overload = function.of_values(values)
             scope.spend(overload.cost(*values))

@@ -183,7 +183,7 @@ def _replaced(text: str, old: str, new: str) -> str:
 
 
 def _of_replacement(*args: Value) -> int:
-    text, old, new = (size_of(one) for one in args)
+    text, old, new = (size_of(arg) for arg in args)
     return tenth(text + (text // max(old, 1) + 1) * new)
 
 
@@ -194,13 +194,13 @@ def _part(text: str, start: int, end: int) -> str:
 
 
 def _joined(items: tuple[Value, ...], by: str) -> str:
-    if not all(isinstance(one, str) for one in items):
+    if not all(isinstance(item, str) for item in items):
         raise EvaluationError("join: no such overload")
     return by.join(items)
 
 
 def _of_join(items: tuple[Value, ...], by: str = "") -> int:
-    return tenth(sum(size_of(one) for one in items) + len(items) * len(by))
+    return tenth(sum(size_of(item) for item in items) + len(items) * len(by))
 
 
 def _collections(table: _Table) -> None:
@@ -233,10 +233,12 @@ def _of_pairs(*args: Value) -> int:
 
 
 def _comparable(items: tuple[Value, ...]) -> list[Any]:
-    kinds = {type_name(one) for one in items}
+    kinds = {type_name(item) for item in items}
     if len(kinds) > 1 or kinds & {"list", "map", "null_type"}:
         raise EvaluationError("no such overload")
-    return [one.order if isinstance(one, Semver) else one.value if isinstance(one, UInt) else one for one in items]
+    return [
+        item.order if isinstance(item, Semver) else item.value if isinstance(item, UInt) else item for item in items
+    ]
 
 
 def _is_sorted(items: tuple[Value, ...]) -> bool:
@@ -252,10 +254,10 @@ def _extreme(items: tuple[Value, ...], pick: Callable[..., int]) -> Value:
 
 
 def _sum(items: tuple[Value, ...]) -> Value:
-    kinds = {type_name(one) for one in items}
+    kinds = {type_name(item) for item in items}
     if len(kinds) > 1 or not kinds <= set(_NUMBERS):
         raise EvaluationError("no such overload")
-    total = sum(number(one) for one in items)
+    total = sum(number(item) for item in items)
     if kinds == {"uint"}:
         return _unsigned(total)
     return total if kinds == {"double"} else _whole(total)
@@ -266,7 +268,7 @@ def _place(items: tuple[Value, ...], wanted: Value, places: Any) -> int:
 
 
 def _has(items: tuple[Value, ...], wanted: Value) -> bool:
-    return any(equal(one, wanted) for one in items)
+    return any(equal(item, wanted) for item in items)
 
 
 def _equivalent(left: tuple[Value, ...], right: tuple[Value, ...]) -> bool:

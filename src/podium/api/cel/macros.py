@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 
-from podium.api.cel.compiler import Compiled, Compiler, CostExceededError, Declaration, Evaluate, Scope
+from podium.api.cel.compiler import Compiled, Compiler, CostExceededError, Declaration, Evaluate, Variables
 from podium.api.cel.overloads import DYN
 from podium.api.cel.syntax import Call, Ident, Node, Select
 from podium.api.cel.values import EvaluationError, Value, WithDefault
@@ -37,7 +37,7 @@ def _logic(decisive: bool) -> Macro:
     def compile_logic(compiler: Compiler, call: Call) -> Compiled:
         parts = _booleans(compiler, call.args)
 
-        def evaluate(scope: Scope) -> Value:
+        def evaluate(scope: Variables) -> Value:
             return _decided(scope, parts, decisive)
 
         return Compiled("bool", evaluate)
@@ -45,7 +45,7 @@ def _logic(decisive: bool) -> Macro:
     return compile_logic
 
 
-def _decided(scope: Scope, parts: Iterable[Evaluate], decisive: bool) -> bool:
+def _decided(scope: Variables, parts: Iterable[Evaluate], decisive: bool) -> bool:
     failed: EvaluationError | None = None
     for part in parts:
         try:
@@ -72,9 +72,9 @@ def _booleans(compiler: Compiler, nodes: Iterable[Node]) -> list[Evaluate]:
 
 def _choice(compiler: Compiler, call: Call) -> Compiled:
     (condition,) = _booleans(compiler, call.args[:1])
-    yes, no = (compiler.compile(one) for one in call.args[1:])
+    yes, no = (compiler.compile(arg) for arg in call.args[1:])
 
-    def evaluate(scope: Scope) -> Value:
+    def evaluate(scope: Variables) -> Value:
         return (yes if _truth(condition(scope)) else no).evaluate(scope)
 
     return Compiled(yes.type if yes.type == no.type else DYN, evaluate)
@@ -87,7 +87,7 @@ def _has(compiler: Compiler, call: Call) -> Compiled:
     compiler.compile(field)
     operand, name = compiler.compile(field.operand).evaluate, field.field
 
-    def evaluate(scope: Scope) -> Value:
+    def evaluate(scope: Variables) -> Value:
         value = operand(scope)
         return isinstance(value, dict) and (name in value or isinstance(value, WithDefault))
 
@@ -99,7 +99,7 @@ def _bind(compiler: Compiler, call: Call) -> Compiled:
     value = compiler.compile(call.args[1])
     body = compiler.within(name, compiler.declared(call.args[1]), call.args[2])
 
-    def evaluate(scope: Scope) -> Value:
+    def evaluate(scope: Variables) -> Value:
         return _with(scope, name, value.evaluate(scope), body.evaluate)
 
     return Compiled(body.type, evaluate)
@@ -111,7 +111,7 @@ def _variable(compiler: Compiler, node: Node) -> str:
     return node.name
 
 
-def _with(scope: Scope, name: str, value: Value, body: Evaluate) -> Value:
+def _with(scope: Variables, name: str, value: Value, body: Evaluate) -> Value:
     before = scope.variables
     scope.variables = {**before, name: value}
     try:
@@ -128,7 +128,7 @@ def _items(value: Value) -> Iterable[Value]:
 
 
 def _loop(
-    finish: Callable[[Scope, Iterable[Value], Callable[[Value], list[Value]]], Value], gives: str, *, steps: int
+    finish: Callable[[Variables, Iterable[Value], Callable[[Value], list[Value]]], Value], gives: str, *, steps: int
 ) -> Macro:
     """A loop over a list or a map. ``finish`` is given the items, and what evaluates the loop's parts for one."""
 
@@ -141,9 +141,9 @@ def _loop(
                 f"expression of type '{some.type}' cannot be range of a comprehension (must be list, map, or dynamic)"
             )
             raise compiler.error(call, problem)
-        bodies = [compiler.within(name, _ITEM, one).evaluate for one in call.args[1:]]
+        bodies = [compiler.within(name, _ITEM, arg).evaluate for arg in call.args[1:]]
 
-        def evaluate(scope: Scope) -> Value:
+        def evaluate(scope: Variables) -> Value:
             def parts(item: Value) -> list[Value]:
                 # The condition to go on, and the variable that gathers the result.
                 scope.spend(steps)
@@ -158,13 +158,13 @@ def _loop(
     return compile_loop
 
 
-def _guarded(scope: Scope, name: str, item: Value, bodies: list[Evaluate]) -> list[Value]:
+def _guarded(scope: Variables, name: str, item: Value, bodies: list[Evaluate]) -> list[Value]:
     """The second part, where the first is true."""
     return [_with(scope, name, item, bodies[1])] if _truth(_with(scope, name, item, bodies[0])) else []
 
 
 def _quantifier(decisive: bool) -> Macro:
-    def finish(scope: Scope, items: Iterable[Value], parts: Callable[[Value], list[Value]]) -> Value:
+    def finish(scope: Variables, items: Iterable[Value], parts: Callable[[Value], list[Value]]) -> Value:
         def one(item: Value) -> Evaluate:
             return lambda _: parts(item)[0]
 
@@ -173,15 +173,15 @@ def _quantifier(decisive: bool) -> Macro:
     return _loop(finish, "bool", steps=3)
 
 
-def _one(_: Scope, items: Iterable[Value], parts: Callable[[Value], list[Value]]) -> Value:
+def _one(_: Variables, items: Iterable[Value], parts: Callable[[Value], list[Value]]) -> Value:
     return sum(_truth(parts(item)[0]) for item in items) == 1
 
 
-def _kept(_: Scope, items: Iterable[Value], parts: Callable[[Value], list[Value]]) -> Value:
+def _kept(_: Variables, items: Iterable[Value], parts: Callable[[Value], list[Value]]) -> Value:
     return tuple([item for item in items if _truth(parts(item)[0])])
 
 
-def _mapped(_: Scope, items: Iterable[Value], parts: Callable[[Value], list[Value]]) -> Value:
+def _mapped(_: Variables, items: Iterable[Value], parts: Callable[[Value], list[Value]]) -> Value:
     return tuple([value for item in items for value in parts(item)])
 
 

@@ -52,7 +52,7 @@ class Function:
 
     def of_types(self, types: tuple[str, ...]) -> tuple[Overload, ...]:
         """The forms that may be meant by arguments of these types."""
-        return tuple(one for one in self.overloads if one.accepts(types))
+        return tuple(overload for overload in self.overloads if overload.accepts(types))
 
     def of_values(self, values: tuple[Value, ...]) -> Overload:
         """The form for these arguments. Raises EvaluationError."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from podium.api.cel.compiler import Compiled, Compiler, Declaration, Scope
+from podium.api.cel.compiler import Compiled, Compiler, Declaration, Variables
 from podium.api.cel.overloads import DYN
 from podium.api.cel.syntax import parse
 from podium.api.cel.values import CompileError, EvaluationError, Value, type_name
@@ -20,14 +20,14 @@ class Program:
 
     def is_true(self, variables: Mapping[str, Value], cost_limit: int) -> bool:
         """What it says. Raises EvaluationError where it says nothing, or would cost more than the limit."""
-        value = self.compiled.evaluate(Scope(dict(variables), cost_limit))
+        value = self.compiled.evaluate(Variables(dict(variables), cost_limit))
         if not isinstance(value, bool):
             raise EvaluationError(f"CEL result of type {type_name(value)} could not be converted to bool")
         return value
 
     def cost(self, variables: Mapping[str, Value], cost_limit: int) -> int:
         """What its evaluation costs. Raises EvaluationError as `is_true` does."""
-        scope = Scope(dict(variables), cost_limit)
+        scope = Variables(dict(variables), cost_limit)
         self.compiled.evaluate(scope)
         return scope.cost
 

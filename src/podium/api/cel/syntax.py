@@ -181,7 +181,7 @@ class _Reader:
         return Call(function, tuple(reversed(parts)), None, _place(tree))
 
     def _all(self, trees: Any, depth: int) -> tuple[Node, ...]:
-        return tuple(self.node(one, depth + 1) for one in trees)
+        return tuple(self.node(tree, depth + 1) for tree in trees)
 
     def _listed(self, rest: Any, depth: int) -> tuple[Node, ...]:
         return self._all(rest[0].children, depth) if rest else ()

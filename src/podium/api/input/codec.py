@@ -155,7 +155,7 @@ class Reader:
     def _read_whole(self, text: str | bytes, source: str, progress: Progress) -> list[Document]:
         """The objects of a text that is held in memory as plain values first."""
         roots = _roots(_text(text), progress)
-        return [one for index, root in roots for one in self._document(_objects(root, ""), source, index)]
+        return [document for index, root in roots for document in self._document(_objects(root, ""), source, index)]
 
     def _listed(self, found: JSONList, source: str, progress: Progress) -> list[Document] | None:
         """The objects of a List, read one by one; None where that takes the text around them.
@@ -193,8 +193,8 @@ class Reader:
             # Where names are made they are counted, so that nothing may be read again.
             raise UncertainError
         raw = {**common, **value}
-        for one in self._document(_objects(raw, f".items[{place}]"), source, _ONLY_DOCUMENT):
-            yield replace(one, written=encoded) if one.written is raw else one
+        for document in self._document(_objects(raw, f".items[{place}]"), source, _ONLY_DOCUMENT):
+            yield replace(document, written=encoded) if document.written is raw else document
 
     def _document(self, found: Iterable[tuple[Raw, str]], source: str, index: int) -> Iterator[Document]:
         """The objects of a document, which come with their paths in it."""
@@ -202,7 +202,8 @@ class Reader:
             for raw, path in found:
                 read = self._item(raw, path)
                 warnings = tuple(
-                    one.located(source=source, document=index, object=label_of(read.raw)) for one in read.warnings
+                    warning.located(source=source, document=index, object=label_of(read.raw))
+                    for warning in read.warnings
                 )
                 yield Document(source, index, read.raw, read.object, warnings, self.validation)
         except InputError as error:

@@ -84,7 +84,7 @@ class Input:
     @property
     def warnings(self) -> list[InputWarning]:
         """What there is to say about files, and about the objects in them."""
-        return [*self.left_out, *(warning for one in self.documents for warning in one.warnings)]
+        return [*self.left_out, *(warning for document in self.documents for warning in document.warnings)]
 
     @property
     def passed_over(self) -> list[PassedOver]:
@@ -94,25 +94,29 @@ class Input:
 
 def refuse_empty_pods(documents: Iterable[Document]) -> None:
     """Raises InputError for a pod that a person wrote without containers: an answer about it would mislead."""
-    for one in documents:
-        if isinstance(one.object, Pod) and not one.object.spec.containers and not one.object.metadata.uid:
+    for document in documents:
+        if (
+            isinstance(document.object, Pod)
+            and not document.object.spec.containers
+            and not document.object.metadata.uid
+        ):
             error = InputError("Required value: a pod has at least one container", path=".spec.containers")
-            raise error.located(source=one.source, document=one.index, object=label_of(one.raw))
+            raise error.located(source=document.source, document=document.index, object=label_of(document.raw))
 
 
 def passed_over(documents: Iterable[Document]) -> list[PassedOver]:
     """The kinds among the documents that Podium does not read, by group and name."""
     found: dict[tuple[str, str], list[Document]] = {}
-    for one in documents:
-        if one.object is None and (group := group_of(one.raw["apiVersion"])) not in _NOT_OF_A_CLUSTER:
-            found.setdefault((group, one.raw["kind"]), []).append(one)
+    for document in documents:
+        if document.object is None and (group := group_of(document.raw["apiVersion"])) not in _NOT_OF_A_CLUSTER:
+            found.setdefault((group, document.raw["kind"]), []).append(document)
     return [
         PassedOver(
             kind=kind,
             api_version=of_kind[0].raw["apiVersion"],
             count=len(of_kind),
             may_create_pods=may_create_pods(group, kind),
-            sources=tuple(dict.fromkeys(one.source for one in of_kind)),
+            sources=tuple(dict.fromkeys(document.source for document in of_kind)),
         )
         for (group, kind), of_kind in sorted(found.items())
     ]

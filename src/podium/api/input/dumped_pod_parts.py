@@ -101,7 +101,7 @@ class Observed(msgspec.Struct, rename="camel"):
     @property
     def times(self) -> set[str]:
         """Those of the times that certainly are some."""
-        found = {one.last_transition_time for one in self.conditions}
+        found = {condition.last_transition_time for condition in self.conditions}
         found.add(self.start_time)
         for container in self.container_statuses:
             if container.state is not None and container.state.running is not None:
@@ -111,10 +111,17 @@ class Observed(msgspec.Struct, rename="camel"):
     @property
     def addresses(self) -> list[str]:
         """The addresses of pod and node that certainly are some."""
-        return [one.ip for one in (*self.pod_ips, *self.host_ips) if one.ip is not None and _ADDRESS.fullmatch(one.ip)]
+        return [
+            address.ip
+            for address in (*self.pod_ips, *self.host_ips)
+            if address.ip is not None and _ADDRESS.fullmatch(address.ip)
+        ]
 
     @property
     def container_ids(self) -> list[str]:
         """The ids of containers, which say what runs them."""
-        ids = [one.container_id for one in (*self.container_statuses, *self.init_container_statuses)]
+        ids = [
+            observed_container.container_id
+            for observed_container in (*self.container_statuses, *self.init_container_statuses)
+        ]
         return [one for one in ids if one is not None and _CONTAINER_ID.fullmatch(one)]

@@ -97,7 +97,7 @@ class DumpedPods:
         if not self._is_frame(_without(text, parts)):
             return None
         own_names = self._own_names.decode(item.spec)
-        volume = next((one.name for one in own_names.volumes if one.name.startswith(_ACCESS)), "")
+        volume = next((named.name for named in own_names.volumes if named.name.startswith(_ACCESS)), "")
         observed = self._observed.decode(item.status) if len(item.status) else Observed()
         metadata = self._metadata(item.metadata, observed.addresses, bool(own_names.node_name))
         spec = self._spec(bytes(item.spec), own_names, volume, metadata)
@@ -106,7 +106,11 @@ class DumpedPods:
 
     def _metadata(self, text: Text, addresses: Iterable[str], has_node: bool) -> ObjectMeta:
         """The metadata of a pod with those addresses. Raises UncertainError."""
-        managers = [one.fields for one in self._managed.decode(text).managed_fields if len(one.fields)]
+        managers = [
+            managed_field.fields
+            for managed_field in self._managed.decode(text).managed_fields
+            if len(managed_field.fields)
+        ]
         for fields in managers:
             written = bytes(fields)
             for address in addresses:
@@ -250,7 +254,7 @@ def _read_shape(text: bytes, labels: bytes, is_new: bool) -> _Shape | None:
         check_pod_spec(spec, ".spec")
     except (UncertainError, InputError):
         return None
-    if any("ephemeral" in one for one in raw.get("volumes", ())) or not raw.get("containers"):
+    if any("ephemeral" in volume for volume in raw.get("volumes", ())) or not raw.get("containers"):
         return None
     findings: list[Finding] = []
     owner = pods.Owner(_ANY, msgspec.json.decode(labels), is_new=is_new)

@@ -47,7 +47,7 @@ def files_of(name: FileName) -> tuple[list[FileName], list[InputWarning]]:
     left_out: list[InputWarning] = []
     files: list[FileName] = list(_files(root, root.resolve(), left_out))
     if not files:
-        reasons = "; ".join(f"{one.source}: {one.message}" for one in left_out[:3])
+        reasons = "; ".join(f"{warning.source}: {warning.message}" for warning in left_out[:3])
         problem = f"nothing in the directory can be read: {reasons}" if reasons else _NO_FILE
         raise InputError(problem, source=shown_name(name))
     return files, left_out
@@ -58,7 +58,7 @@ _NO_FILE = "the directory has no .yaml, .yml or .json file, packed with gzip or 
 
 def _files(folder: Path, root: Path, left_out: list[InputWarning]) -> Iterator[Path]:
     entries = _entries(folder, left_out)
-    names = [one.name for one in entries]
+    names = [path.name for path in entries]
     if _CHART in names:
         command = f"helm template {shown_name(folder)} > objects.yaml"
         left_out.append(_left_out(folder, f"is a Helm chart; run `{command}`, and give the file that it makes"))
@@ -82,7 +82,7 @@ def _files(folder: Path, root: Path, left_out: list[InputWarning]) -> Iterator[P
 def _entries(folder: Path, left_out: list[InputWarning]) -> list[Path]:
     """What is in a folder and is not hidden, by name."""
     try:
-        return sorted(one for one in folder.iterdir() if not one.name.startswith("."))
+        return sorted(path for path in folder.iterdir() if not path.name.startswith("."))
     except OSError as error:
         left_out.append(_left_out(folder, f"cannot be read: {error.strerror or error}"))
         return []
@@ -121,7 +121,7 @@ def _only_gathers(kustomization: Path, root: Path) -> bool:
 def _gathers(document: dict[str, Any], folder: Path) -> bool:
     resources = document.get("resources", [])
     are_files = isinstance(resources, list) and all(
-        isinstance(one, str) and _is_file_of(folder, one) for one in resources
+        isinstance(resource, str) and _is_file_of(folder, resource) for resource in resources
     )
     return are_files and _GATHERS.issuperset(document)
 

@@ -91,8 +91,8 @@ def _check_nesting(value: Any) -> None:
         if not collections:
             return
         level = []
-        for one in collections:
-            level.extend(one.values() if type(one) is dict else one)
+        for collection in collections:
+            level.extend(collection.values() if type(collection) is dict else collection)
     raise RecursionError
 
 

@@ -69,7 +69,7 @@ def findings(raw: Raw) -> list[Finding]:
     is_other = schema is not None and version != KINDS[group, kind].api_version
     if schema is None or (is_other and group in _RESHAPED) or fits(raw, schema):
         return []
-    return [one for one in _wrong(raw, schema, "") if not (is_other and one.is_unknown)]
+    return [finding for finding in _wrong(raw, schema, "") if not (is_other and finding.is_unknown)]
 
 
 def fits(value: Any, type_: Type) -> bool:

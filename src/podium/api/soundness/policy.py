@@ -100,7 +100,7 @@ def _check_default_budgets(budgets: tuple[DefaultBudget, ...], path: str) -> Non
             raise InputError("needs either maxUnavailable or minAvailable, and not both", path=place)
         check_share(one.max_unavailable, f"{place}.maxUnavailable")
         check_share(one.min_available, f"{place}.minAvailable")
-    _check_order([one.min_priority for one in budgets], path)
+    _check_order([budget.min_priority for budget in budgets], path)
 
 
 def _check_bounds(spec: DisruptionPolicySpec, path: str) -> None:

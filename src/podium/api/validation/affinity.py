@@ -22,18 +22,18 @@ def check_affinity(spec: Place, labels: Mapping[str, str]) -> None:
     to_nodes = affinity.child("nodeAffinity")
     if to_nodes is not None:
         check_node_selector(to_nodes, _REQUIRED)
-        for one in to_nodes.objects(_PREFERRED):
-            _check_weight(one)
-            check_node_selector_term(one.child_or_empty("preference"), allows_any_value=True)
+        for place in to_nodes.objects(_PREFERRED):
+            _check_weight(place)
+            check_node_selector_term(place.child_or_empty("preference"), allows_any_value=True)
     for name in ("podAffinity", "podAntiAffinity"):
         to_pods = affinity.child(name)
         if to_pods is None:
             continue
         for term in to_pods.objects(_REQUIRED):
             _check_term(term, labels)
-        for one in to_pods.objects(_PREFERRED):
-            _check_weight(one)
-            _check_term(one.child_or_empty("podAffinityTerm"), labels)
+        for place in to_pods.objects(_PREFERRED):
+            _check_weight(place)
+            _check_term(place.child_or_empty("podAffinityTerm"), labels)
 
 
 def check_label_keys(place: Place, name: str, labels: Mapping[str, str]) -> None:
@@ -76,7 +76,7 @@ def _check_term(term: Place, labels: Mapping[str, str]) -> None:
         name.check("", label_name_problem(name.value))
     for field in ("matchLabelKeys", "mismatchLabelKeys"):
         check_label_keys(term, field, labels)
-    without = {one.value for one in term.texts("mismatchLabelKeys")}
+    without = {text.value for text in term.texts("mismatchLabelKeys")}
     for key in term.texts("matchLabelKeys"):
         if key.value in without:
             key.invalid("", key.value, "exists in both matchLabelKeys and mismatchLabelKeys")

@@ -176,18 +176,18 @@ def _check_request(resources: Place, name: str, request: object, limits: Mapping
 def _check_claims(resources: Place, claims: frozenset[str]) -> None:
     """The resource claims of a container: each is one of the pod's, whole or by its requests, and named once."""
     seen: set[tuple[str, str]] = set()
-    for one in resources.objects("claims"):
-        name, request = one.text("name"), one.text("request")
+    for place in resources.objects("claims"):
+        name, request = place.text("name"), place.text("request")
         if not name:
-            one.required("")
+            place.required("")
             continue
         others = {part for known, part in seen if known == name}
         if "" in others or request in others or (not request and others):
-            one.duplicate("", f"{name}/{request}" if request else name)
+            place.duplicate("", f"{name}/{request}" if request else name)
         seen.add((name, request))
         if name not in claims:
             known = f": {', '.join(sorted(claims))}" if claims else " which is empty"
-            one.not_found("", name, f"must be one of the names in pod.spec.resourceClaims{known}")
+            place.not_found("", name, f"must be one of the names in pod.spec.resourceClaims{known}")
 
 
 def _is_quota_name(name: str) -> bool:

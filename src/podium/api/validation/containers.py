@@ -181,13 +181,13 @@ def _check_host_ports(containers: Iterable[Place]) -> None:
 
 def _check_resize_policy(container: Place, restart_policy: str) -> None:
     seen: set[str] = set()
-    for one in container.objects("resizePolicy"):
-        resource, policy = one.text("resourceName"), one.text("restartPolicy")
+    for place in container.objects("resizePolicy"):
+        resource, policy = place.text("resourceName"), place.text("restartPolicy")
         if resource in seen:
-            one.duplicate("", resource)
+            place.duplicate("", resource)
         seen.add(resource)
-        one.require("resourceName", "restartPolicy")
-        one.check_one_of("resourceName", _RESIZABLE)
-        one.check_one_of("restartPolicy", _RESIZE_POLICIES)
+        place.require("resourceName", "restartPolicy")
+        place.check_one_of("resourceName", _RESIZABLE)
+        place.check_one_of("restartPolicy", _RESIZE_POLICIES)
         if restart_policy == "Never" and policy == "RestartContainer":
-            one.invalid("restartPolicy", policy, "must be 'NotRequired' when `restartPolicy` is 'Never'")
+            place.invalid("restartPolicy", policy, "must be 'NotRequired' when `restartPolicy` is 'Never'")

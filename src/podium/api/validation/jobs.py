@@ -140,7 +140,7 @@ def _check_failure_policy(spec: Place, restart_policy: str) -> None:
 
 def _container_names(spec: Place) -> set[str]:
     pod = spec.child_or_empty("template").child_or_empty("spec")
-    return {one.text("name") for part in ("containers", "initContainers") for one in pod.objects(part)}
+    return {place.text("name") for part in ("containers", "initContainers") for place in pod.objects(part)}
 
 
 def _check_rule(rule: Place, containers: set[str], counts_by_index: bool) -> None:

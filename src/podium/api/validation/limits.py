@@ -39,15 +39,15 @@ def check_quota(quota: Place) -> None:
     for name in hard.value:
         hard.check(name, label_key_problem(name))
         check_amount(hard, name, name)
-    scopes = [one.value for one in spec.texts("scopes")]
+    scopes = [text.value for text in spec.texts("scopes")]
     for scope in scopes:
         if scope not in SCOPES:
             spec.invalid("scopes", scope, "unsupported scope")
     _check_conflicts(spec, set(scopes))
     selector = spec.child_or_empty("scopeSelector")
-    for one in selector.objects("matchExpressions"):
-        _check_requirement(one)
-    _check_conflicts(spec, {one.text("scopeName") for one in selector.objects("matchExpressions")})
+    for place in selector.objects("matchExpressions"):
+        _check_requirement(place)
+    _check_conflicts(spec, {place.text("scopeName") for place in selector.objects("matchExpressions")})
 
 
 def check_limit_range(limit_range: Place) -> None:

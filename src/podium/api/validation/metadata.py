@@ -86,10 +86,10 @@ def _check_owners(metadata: Place) -> None:
 
 
 def _check_finalizers(metadata: Place) -> None:
-    for one in metadata.texts("finalizers"):
-        one.check("", label_key_problem(one.value))
-        if "/" not in one.value and one.value not in _FINALIZERS:
-            one.invalid("", one.value, "name is neither a standard finalizer name nor is it fully qualified")
+    for text in metadata.texts("finalizers"):
+        text.check("", label_key_problem(text.value))
+        if "/" not in text.value and text.value not in _FINALIZERS:
+            text.invalid("", text.value, "name is neither a standard finalizer name nor is it fully qualified")
 
 
 def check_own_name(item: Place, names: set[str]) -> str:

@@ -13,8 +13,8 @@ _RECURSIVE = ("Disabled", "IfPossible", "Enabled")
 def check_mounts(container: Place, volumes: Volumes) -> None:
     """The volumes that a container mounts as files, and those that it has as devices."""
     mounts, devices = container.objects("volumeMounts"), container.objects("volumeDevices")
-    device_names = {one.text("name") for one in devices}
-    device_paths = {one.text("devicePath") for one in devices}
+    device_names = {device.text("name") for device in devices}
+    device_paths = {device.text("devicePath") for device in devices}
     paths: set[str] = set()
     for mount in mounts:
         name, path = mount.text("name"), mount.text("mountPath")

@@ -106,13 +106,13 @@ class Place:
         """The objects of the list in the field."""
         if not self.value.get(name):
             return []
-        return [one for one in self.entries(name) if one._is(dict, "an object")]
+        return [entry for entry in self.entries(name) if entry._is(dict, "an object")]
 
     def texts(self, name: str) -> list[Place]:
         """The texts of the list in the field."""
         if not self.value.get(name):
             return []
-        return [one for one in self.entries(name) if one._is(str, "text")]
+        return [entry for entry in self.entries(name) if entry._is(str, "text")]
 
     def mapping(self, name: str) -> list[tuple[str, Place]]:
         """The entries of the object in the field, each with its key."""

@@ -35,23 +35,23 @@ def check_tolerations(place: Place) -> None:
 def check_spread(spec: Place, labels: Mapping[str, str]) -> None:
     """The spread constraints of a pod with those labels (validateTopologySpreadConstraints)."""
     seen: set[tuple[str, str]] = set()
-    for one in spec.objects("topologySpreadConstraints"):
-        skew = one.number("maxSkew") or 0
+    for place in spec.objects("topologySpreadConstraints"):
+        skew = place.number("maxSkew") or 0
         if skew <= 0:
-            one.invalid("maxSkew", skew, "must be greater than zero")
-        key, action = one.text("topologyKey"), one.text("whenUnsatisfiable")
+            place.invalid("maxSkew", skew, "must be greater than zero")
+        key, action = place.text("topologyKey"), place.text("whenUnsatisfiable")
         if not key:
-            one.required("topologyKey", "can not be empty")
-        one.require("whenUnsatisfiable")
-        one.check_one_of("whenUnsatisfiable", _ACTIONS)
+            place.required("topologyKey", "can not be empty")
+        place.require("whenUnsatisfiable")
+        place.check_one_of("whenUnsatisfiable", _ACTIONS)
         if (key, action) in seen:
-            one.duplicate("", f"{{{key}, {action}}}")
+            place.duplicate("", f"{{{key}, {action}}}")
         seen.add((key, action))
-        _check_domains(one, action)
-        one.check_one_of("nodeAffinityPolicy", _POLICIES)
-        one.check_one_of("nodeTaintsPolicy", _POLICIES)
-        check_label_keys(one, "matchLabelKeys", labels)
-        check_label_selector(one, "labelSelector")
+        _check_domains(place, action)
+        place.check_one_of("nodeAffinityPolicy", _POLICIES)
+        place.check_one_of("nodeTaintsPolicy", _POLICIES)
+        check_label_keys(place, "matchLabelKeys", labels)
+        check_label_selector(place, "labelSelector")
 
 
 def check_gates(spec: Place, is_new: bool) -> None:

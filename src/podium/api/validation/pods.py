@@ -127,7 +127,7 @@ def _is_like_one_that_is_right(spec: Mapping[str, Any], metadata: Mapping[str, A
         encoded = msgspec.json.encode((common, metadata.get("labels")))
     except (TypeError, ValueError, OverflowError):
         return False
-    accesses = [one["name"] for one in volumes if str(one.get("name")).startswith(_ACCESS)]
+    accesses = [volume["name"] for volume in volumes if str(volume.get("name")).startswith(_ACCESS)]
     if accesses and label_name_problem(accesses[-1]) is None:
         if _ANY_VOLUME in encoded:
             return False
@@ -252,7 +252,7 @@ def _check_dns(settings: Place) -> None:
         server.check("", ip_problem(server.value))
     if len(searches) > _MAX_SEARCHES:
         settings.invalid("searches", [], f"must not have more than {_MAX_SEARCHES} search paths")
-    if len(" ".join(one.value for one in searches)) > _MAX_SEARCH_CHARACTERS:
+    if len(" ".join(place.value for place in searches)) > _MAX_SEARCH_CHARACTERS:
         detail = f"must not have more than {_MAX_SEARCH_CHARACTERS} characters (including spaces) in the search list"
         settings.invalid("searches", [], detail)
     for search in searches:

@@ -55,7 +55,7 @@ def check_container_security(container: Place) -> None:
             "securityContext", {}, "cannot set `allowPrivilegeEscalation` to false and `privileged` to true"
         )
     added = context.child_or_empty("capabilities").texts("add")
-    if any(one.value == "CAP_SYS_ADMIN" for one in added):
+    if any(place.value == "CAP_SYS_ADMIN" for place in added):
         detail = "cannot set `allowPrivilegeEscalation` to false and `capabilities.Add` CAP_SYS_ADMIN"
         container.invalid("securityContext", {}, detail)
 
@@ -119,14 +119,16 @@ def _check_profile(context: Place, name: str) -> None:
 
 def _check_sysctls(context: Place) -> None:
     seen: set[str] = set()
-    for one in context.objects("sysctls"):
-        name = one.text("name")
+    for place in context.objects("sysctls"):
+        name = place.text("name")
         if not name:
-            one.required("name")
+            place.required("name")
         elif len(name) > _MAX_SYSCTL or not _SYSCTL.fullmatch(name):
-            one.invalid("name", name, "must be words of lower-case letters, digits, '-' and '_', joined by '.' or '/'")
+            place.invalid(
+                "name", name, "must be words of lower-case letters, digits, '-' and '_', joined by '.' or '/'"
+            )
         elif name in seen:
-            one.duplicate("name", name)
+            place.duplicate("name", name)
         seen.add(name)
 
 

@@ -46,32 +46,32 @@ def check_node_selector(place: Place, name: str) -> None:
 
 def check_node_selector_term(term: Place, allows_any_value: bool = False) -> None:
     """The conditions of a term on labels and on the name; preferred terms may ask for any value."""
-    for one in term.objects("matchExpressions"):
-        if _has_operator(one, (*_WITH_VALUES, *_WITHOUT_VALUES, *_COMPARING)):
-            _check_presence(one)
-        one.check("key", label_key_problem(one.text("key")))
+    for place in term.objects("matchExpressions"):
+        if _has_operator(place, (*_WITH_VALUES, *_WITHOUT_VALUES, *_COMPARING)):
+            _check_presence(place)
+        place.check("key", label_key_problem(place.text("key")))
         if not allows_any_value:
-            _check_values(one)
-    for one in term.objects("matchFields"):
-        _check_field(one)
+            _check_values(place)
+    for place in term.objects("matchFields"):
+        _check_field(place)
 
 
 def check_topology_term(term: Place) -> None:
     """The conditions of a storage class's topology, each key once and each value once."""
     keys: set[str] = set()
-    for one in term.objects("matchLabelExpressions"):
-        key = one.text("key")
-        values = one.texts("values")
+    for place in term.objects("matchLabelExpressions"):
+        key = place.text("key")
+        values = place.texts("values")
         if not values:
-            one.required("values")
+            place.required("values")
         seen: set[str] = set()
         for value in values:
             if value.value in seen:
                 value.duplicate("", value.value)
             seen.add(value.value)
-        one.check("key", label_key_problem(key))
+        place.check("key", label_key_problem(key))
         if key in keys:
-            one.duplicate("key", key)
+            place.duplicate("key", key)
         keys.add(key)
 
 

@@ -65,7 +65,7 @@ def check_volumes(spec: Place, pod_name: str) -> Volumes:
     """All volumes of a pod, or of a template, whose pods have no name yet; those without a problem."""
     right: dict[str, Mapping[str, Any]] = {}
     volumes = spec.objects("volumes")
-    made = {f"{pod_name}-{one.text('name')}" for one in volumes if one.has("ephemeral")} if pod_name else set()
+    made = {f"{pod_name}-{place.text('name')}" for place in volumes if place.has("ephemeral")} if pod_name else set()
     seen: set[str] = set()
     for volume in volumes:
         name = check_own_name(volume, seen)
@@ -199,10 +199,10 @@ def _check_projected(source: Place) -> None:
     """Several sources in one volume, each of one type, whose files are in places of their own."""
     _check_mode(source, "defaultMode")
     paths: set[str] = set()
-    for one in source.objects("sources"):
-        if len(one.value) > 1:
-            one.forbidden("", "may not specify more than 1 volume type per source")
-        for path in _projected_paths(one):
+    for place in source.objects("sources"):
+        if len(place.value) > 1:
+            place.forbidden("", "may not specify more than 1 volume type per source")
+        for path in _projected_paths(place):
             if path in paths:
                 source.invalid("", path, "conflicting duplicate paths")
             paths.add(path)

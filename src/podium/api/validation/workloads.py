@@ -81,7 +81,7 @@ def check_stateful_set(workload: Place) -> None:
         check_share(rolling, "maxUnavailable")
     for name in ("whenDeleted", "whenScaled"):
         spec.child_or_empty("persistentVolumeClaimRetentionPolicy").check_one_of(name, _KEEPING)
-    claims = [one.child_or_empty("metadata").text("name") for one in spec.objects("volumeClaimTemplates")]
+    claims = [place.child_or_empty("metadata").text("name") for place in spec.objects("volumeClaimTemplates")]
     _check_selected_template(spec, tuple(claims))
     _check_status(workload)
 

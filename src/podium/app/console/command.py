@@ -27,7 +27,7 @@ _SUBCOMMANDS = {
 }
 
 
-class Failure(click.ClickException):
+class CommandFailure(click.ClickException):
     """Something is wrong with what was given: one line on standard error, exit code 1."""
 
     def show(self, file: IO[Any] | None = None) -> None:
@@ -57,12 +57,12 @@ class Group(click.Group):
         try:
             return super().invoke(ctx)
         except PodiumError as error:
-            raise Failure(str(error)) from None
+            raise CommandFailure(str(error)) from None
         except OSError as error:
             # A reader that went away is not an error, and click ends quietly for it.
             if error.errno == errno.EPIPE:
                 raise
-            raise Failure(f"{error.filename or 'output'}: {error.strerror or error}") from None
+            raise CommandFailure(f"{error.filename or 'output'}: {error.strerror or error}") from None
 
 
 class LazyGroup(Group):
@@ -95,7 +95,7 @@ def _version(ctx: click.Context, _: click.Parameter, wanted: bool) -> None:
         try:
             click.echo(f"podium {version('podium')}")
         except PackageNotFoundError:
-            raise Failure("this copy is not installed, and so has no version") from None
+            raise CommandFailure("this copy is not installed, and so has no version") from None
         ctx.exit()
 
 

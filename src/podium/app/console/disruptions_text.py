@@ -26,36 +26,36 @@ def write_disruptions(page: Page, state: DisruptionState) -> None:
     if state.avoid_lists:
         avoided: list[list[Part]] = [
             [
-                shortened(one.node, page.name_width),
+                shortened(avoid_list.node, page.name_width),
                 entry.controller,
                 f"until {entry.until}" if entry.until else "",
                 entry.reason,
             ]
-            for one in state.avoid_lists
-            for entry in one.entries
+            for avoid_list in state.avoid_lists
+            for entry in avoid_list.entries
         ]
         _write(page, "Avoid lists", "whose pods are to keep off which node", avoided)
 
 
 def _write_budgets(page: Page, budgets: Sequence[BudgetState]) -> None:
-    order = sorted(budgets, key=lambda one: (_allowed(one), one.budget))
+    order = sorted(budgets, key=lambda state: (_allowed(state), state.budget))
     rows: list[list[Part]] = [[Cell(heading, "dim") for heading in _headings(budgets)]]
-    rows += [_budget_row(page, one, budgets) for one in order[:_MOST_ROWS]]
+    rows += [_budget_row(page, state, budgets) for state in order[:_MOST_ROWS]]
     page.title("Budgets", counted(len(budgets), "budget"))
     page.columns(rows, indent=2, right=(1, 2, 3, 4))
     if len(order) > _MOST_ROWS:
         page.line(Cell(f"and {len(order) - _MOST_ROWS:,} more, which allow as much or more", "dim"), indent=2)
-    for one in order[:_MOST_ROWS]:
-        for problem in (one.rate.problem if one.rate is not None else None, one.note):
+    for state in order[:_MOST_ROWS]:
+        for problem in (state.rate.problem if state.rate is not None else None, state.note):
             if problem:
-                page.paragraph(f"{one.budget}: {problem}", indent=2, hanging=2)
+                page.paragraph(f"{state.budget}: {problem}", indent=2, hanging=2)
 
 
 def _headings(budgets: Sequence[BudgetState]) -> Iterator[str]:
     yield from _BUDGET_HEADINGS[:5]
-    if any(one.rate is not None for one in budgets):
+    if any(budget.rate is not None for budget in budgets):
         yield _BUDGET_HEADINGS[5]
-    if any(one.experienced is not None for one in budgets):
+    if any(budget.experienced is not None for budget in budgets):
         yield _BUDGET_HEADINGS[6]
 
 

@@ -39,5 +39,8 @@ def _epilog(command: click.Command) -> str | None:
     if not command.epilog:
         return None
     paragraphs = command.epilog.strip().split("\n\n")
-    lines = [one.removeprefix(_AS_IS) if one.startswith(_AS_IS) else one.replace("\n", " ") for one in paragraphs]
+    lines = [
+        paragraph.removeprefix(_AS_IS) if paragraph.startswith(_AS_IS) else paragraph.replace("\n", " ")
+        for paragraph in paragraphs
+    ]
     return cast(str, Text("\n\n".join(lines)))

@@ -51,10 +51,10 @@ def admitted(
 def with_levels(policy: DisruptionPolicy, classes: Mapping[str, PriorityClass]) -> dict[str, PriorityClass]:
     """The classes by name, with those that a DisruptionPolicy adds. Raises StoreError for levels in another order."""
     added = (msgspec.convert(raw, PriorityClass) for raw in missing_classes(policy, classes))
-    return {**classes, **{one.metadata.name: one for one in added}}
+    return {**classes, **{priority_class.metadata.name: priority_class for priority_class in added}}
 
 
 def _is_raw(pod: Pod, classes: Mapping[str, PriorityClass]) -> bool:
     """Whether admission would change how the pod is scheduled."""
-    has_class = bool(pod.spec.priority_class_name) or any(one.global_default for one in classes.values())
+    has_class = bool(pod.spec.priority_class_name) or any(class_.global_default for class_ in classes.values())
     return (pod.spec.priority is None and has_class) or not (pod.metadata.uid or pod.spec.node_name)

@@ -37,7 +37,14 @@ NO_DEVICES = DeviceFindings()
 
 def device_findings(runner: Runner, placement: Placement) -> DeviceFindings:
     """What DynamicResources found in an attempt; nothing where the profile does not have it."""
-    plugin = next((one for one in runner.profile.filter if isinstance(one, DynamicResources)), None)
+    plugin = next(
+        (
+            dynamic_resources
+            for dynamic_resources in runner.profile.filter
+            if isinstance(dynamic_resources, DynamicResources)
+        ),
+        None,
+    )
     if plugin is None or placement.error or placement.state.get(plugin.name) is None:
         return NO_DEVICES
     names = runner.cluster.nodes.names_by_row()
@@ -51,7 +58,7 @@ def device_findings(runner: Runner, placement: Placement) -> DeviceFindings:
         return NO_DEVICES
     outcome = full_outcome(runner.cluster, placement)
     result = plugin.post_filter(placement.state, placement.pod, runner, runner.cluster, outcome)
-    return DeviceFindings(post_filter=result.status, releases=tuple(one.claim for one in result.releases))
+    return DeviceFindings(post_filter=result.status, releases=tuple(release.claim for release in result.releases))
 
 
 def shown_claims(claims: Claims) -> dict[str, Any]:
@@ -60,7 +67,9 @@ def shown_claims(claims: Claims) -> dict[str, Any]:
     for claim, allocation in claims:
         if claim.metadata.name == IN_MEMORY:
             continue
-        devices = [f"{one.request}={one.driver}/{one.pool}/{one.device}" for one in allocation.devices.results]
+        devices = [
+            f"{result.request}={result.driver}/{result.pool}/{result.device}" for result in allocation.devices.results
+        ]
         found[claim.metadata.name] = entry = {"devices": devices}
         if allocation.node_selector is not None:
             entry["nodeSelector"] = plain(allocation.node_selector)
@@ -72,5 +81,8 @@ def shown_devices(claims: Claims) -> list[list[Part]]:
     rows: list[list[Part]] = []
     for claim, allocation in claims:
         name = "extended resources" if claim.metadata.name == IN_MEMORY else claim.metadata.name
-        rows += [[name, one.request, one.device, f"of {one.driver}/{one.pool}"] for one in allocation.devices.results]
+        rows += [
+            [name, result.request, result.device, f"of {result.driver}/{result.pool}"]
+            for result in allocation.devices.results
+        ]
     return rows

@@ -149,7 +149,7 @@ class Explainer:
 
 def _in_order(objects: Iterable[Kubernetes]) -> list[Kubernetes]:
     """Nodes by name, as a scheduler that starts is shown them: an image is as large as its first node says."""
-    return sorted(objects, key=lambda one: one.metadata.name if isinstance(one, Node) else "")
+    return sorted(objects, key=lambda object_: object_.metadata.name if isinstance(object_, Node) else "")
 
 
 def explain_decision(runner: Runner, pod: PodRecord) -> Explanation:

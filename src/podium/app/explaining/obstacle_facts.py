@@ -41,8 +41,8 @@ def facts(cluster: Cluster, pod: PodRecord, obstacles: NodeObstacles) -> list[st
 
 
 def _resources(cluster: Cluster, obstacles: NodeObstacles, status: Status) -> Iterator[str]:
-    for one in obstacles.shortages:
-        yield _shortage(one)
+    for shortage in obstacles.shortages:
+        yield _shortage(shortage)
     if "Too many pods" in status.reasons:
         row = cluster.nodes.row_of[obstacles.node]
         yield f"full: {cluster.nodes.pod_count[row]} pods, and {cluster.nodes.allowed_pods[row]} allowed"
@@ -73,9 +73,9 @@ def _selection(cluster: Cluster, pod: PodRecord, row: int) -> Iterator[str]:
     """What the pod's node selector, and the term that is nearest to matching, miss; nothing where they match."""
     required, node = required_nodes(pod.pod_class), cluster.nodes.node(row)
     labels = node.metadata.labels
-    for one in required.selector.requirements:
-        if not one.matches(labels.get(one.key)):
-            yield _mismatch(one, labels.get(one.key))
+    for requirement in required.selector.requirements:
+        if not requirement.matches(labels.get(requirement.key)):
+            yield _mismatch(requirement, labels.get(requirement.key))
     if required.terms is not None and not any(term.matches(labels, node.metadata.name) for term in required.terms):
         unmet = min((list(_unmet(term, node)) for term in required.terms), key=len, default=[])
         more = f" (the nearest of {len(required.terms)} terms)" if len(required.terms) > 1 else ""
@@ -84,12 +84,12 @@ def _selection(cluster: Cluster, pod: PodRecord, row: int) -> Iterator[str]:
 
 def _unmet(term: NodeTerm, node: Node) -> Iterator[str]:
     labels = node.metadata.labels
-    for one in term.labels:
-        if not one.matches(labels.get(one.key)):
-            yield _mismatch(one, labels.get(one.key))
-    for one in term.fields:
-        if not one.matches(node.metadata.name):
-            yield f"not {one}"
+    for label in term.labels:
+        if not label.matches(labels.get(label.key)):
+            yield _mismatch(label, labels.get(label.key))
+    for field in term.fields:
+        if not field.matches(node.metadata.name):
+            yield f"not {field}"
 
 
 def _mismatch(requirement: Requirement, value: str | None) -> str:
@@ -139,10 +139,10 @@ def _in_domain(cluster: Cluster, predicate: Predicate, key: str, row: int) -> li
         return []
     holding = np.flatnonzero((codes == codes[row]) & (cluster.matcher(predicate).count > 0))
     return sorted(
-        one.key
+        pod.key
         for other in holding.tolist()
-        for one in cluster.pods_on(other)
-        if predicate.matches(one.pod_class, cluster.namespaces)
+        for pod in cluster.pods_on(other)
+        if predicate.matches(pod.pod_class, cluster.namespaces)
     )
 
 
@@ -158,11 +158,13 @@ def _spread(cluster: Cluster, pod: PodRecord, row: int) -> Iterator[str]:
         yield from _skew(cluster, constraint, int(matching[code]), matching[domains.exists].tolist(), row)
 
 
-def _skew(cluster: Cluster, constraint: Constraint, there: int, domains: list[int], row: int) -> Iterator[str]:
+def _skew(
+    cluster: Cluster, constraint: Constraint, own_domain_count: int, domains: list[int], row: int
+) -> Iterator[str]:
     lowest = 0 if len(domains) < constraint.min_domains else min(domains, default=0)
-    if there + int(constraint.matches_self) - lowest > constraint.max_skew:
+    if own_domain_count + int(constraint.matches_self) - lowest > constraint.max_skew:
         value = cluster.nodes.node(row).metadata.labels[constraint.key]
-        counts = f"has {counted(there, 'matching pod')} and the emptiest domain {lowest}"
+        counts = f"has {counted(own_domain_count, 'matching pod')} and the emptiest domain {lowest}"
         yield f"{constraint.key}={value} {counts}; maxSkew is {constraint.max_skew}"
 
 

@@ -49,8 +49,8 @@ class NodeObstacles:
     @property
     def order(self) -> tuple[int, float, str]:
         """Nodes with fewer obstacles come first, then those that lack the smaller share of what is asked for."""
-        share = max((one.lacking / one.wanted for one in self.shortages), default=1.0)
-        return sum(len(one.reasons) for one in self.refusals) + len(self.nominated), share, self.node
+        share = max((shortage.lacking / shortage.wanted for shortage in self.shortages), default=1.0)
+        return sum(len(refusal.reasons) for refusal in self.refusals) + len(self.nominated), share, self.node
 
 
 def find_obstacles(runner: Runner, pod: PodRecord) -> list[NodeObstacles]:
@@ -66,9 +66,11 @@ def find_obstacles(runner: Runner, pod: PodRecord) -> list[NodeObstacles]:
         nominated = tuple(one for one in on_node if one.uid != pod.uid and one.priority >= pod.priority)
         statuses = tuple(refusals.get(row, ()))
         if statuses or nominated:
-            shortages = next((_shortages(nodes, pod, row, one) for one in statuses if one.plugin == RESOURCES), ())
+            shortages = next(
+                (_shortages(nodes, pod, row, status) for status in statuses if status.plugin == RESOURCES), ()
+            )
             found.append(NodeObstacles(name, statuses, shortages, nominated))
-    return sorted(found, key=lambda one: one.order)
+    return sorted(found, key=lambda obstacles: obstacles.order)
 
 
 def _refusals(runner: Runner, state: CycleState, pod: PodRecord) -> dict[int, list[Status]]:

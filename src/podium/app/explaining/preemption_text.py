@@ -40,7 +40,7 @@ def _no_way(explanation: Explanation, plan: PreemptionPlan) -> str:
     protected = protected_pods(explanation)
     if not protected:
         return "no way: on no node would removing pods of lower priority be enough"
-    names = listed([one.key for one in protected], 1)
+    names = listed([pod.key for pod in protected], 1)
     may_not = f"{names}, whose preemptionPolicy forbids it" if len(protected) > 1 else f"{names}: its policy forbids it"
     return f"no way: on no node would removing pods of lower priority be enough, without {may_not}"
 
@@ -60,15 +60,15 @@ def _candidate_rows(page: Page, plan: PreemptionPlan, chosen: Candidate) -> list
     """The best candidates by the criteria, the one that is taken first."""
     order = sorted(
         plan.candidates.values(),
-        key=lambda one: (_criteria(one), one.node_name != chosen.node_name, one.node_name),
+        key=lambda candidate: (_criteria(candidate), candidate.node_name != chosen.node_name, candidate.node_name),
     )
     rows: list[list[Part]] = [[Cell(heading, "dim") for heading in _HEADINGS]]
-    for one in order[:_MOST_NODES]:
-        is_chosen = one.node_name == chosen.node_name
+    for candidate in order[:_MOST_NODES]:
+        is_chosen = candidate.node_name == chosen.node_name
         style = "good" if is_chosen else ""
-        node = Cell(shortened(one.node_name, page.name_width), style)
-        numbers = (one.budget_violations, one.victims[0].priority, len(one.victims))
-        names = Cell(listed([victim.key for victim in one.victims], 1), "dim")
+        node = Cell(shortened(candidate.node_name, page.name_width), style)
+        numbers = (candidate.budget_violations, candidate.victims[0].priority, len(candidate.victims))
+        names = Cell(listed([victim.key for victim in candidate.victims], 1), "dim")
         rows.append([Cell("→" if is_chosen else "", style), node, *map(str, numbers), names])
     if len(order) > _MOST_NODES:
         rows.append(["", Cell(f"and {len(order) - _MOST_NODES:,} more", "dim")])

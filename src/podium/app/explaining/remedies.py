@@ -65,8 +65,8 @@ def find_remedies(explanation: Explanation, obstacles: Sequence[NodeObstacles]) 
     """
     cluster = explanation.runner.cluster
     alike: dict[tuple[str, ...], list[str]] = {}
-    for one in obstacles[:_DESCRIBED]:
-        alike.setdefault(tuple(facts(cluster, explanation.record, one)), []).append(one.node)
+    for obstacle in obstacles[:_DESCRIBED]:
+        alike.setdefault(tuple(facts(cluster, explanation.record, obstacle)), []).append(obstacle.node)
     return Remedies(
         nodes=tuple(NodeRemedy(tuple(nodes), clauses) for clauses, nodes in alike.items()),
         further=len(obstacles[_DESCRIBED:]),
@@ -78,8 +78,8 @@ def find_remedies(explanation: Explanation, obstacles: Sequence[NodeObstacles]) 
 def protected_pods(explanation: Explanation) -> list[PodRecord]:
     """The pods of lower priority that may not be preempted because of their policy, by key."""
     placed = explanation.runner.cluster.placed.values()
-    lower = (one for one in placed if one.priority < explanation.record.priority)
-    return sorted((one for one in lower if not one.is_preemptible and not one.is_mirror), key=lambda one: one.key)
+    lower = (pod for pod in placed if pod.priority < explanation.record.priority)
+    return sorted((pod for pod in lower if not pod.is_preemptible and not pod.is_mirror), key=lambda pod: pod.key)
 
 
 def _protection_remedy(explanation: Explanation) -> ProtectionRemedy | None:
@@ -88,16 +88,16 @@ def _protection_remedy(explanation: Explanation) -> ProtectionRemedy | None:
     if explanation.node or explanation.plan is None or not explanation.plan.eligible or not pods:
         return None
     try:
-        for one in pods:
-            cluster.replace_pod(replace(one, preemption_policy=_PREEMPTIBLE))
+        for pod in pods:
+            cluster.replace_pod(replace(pod, preemption_policy=_PREEMPTIBLE))
         then = explain_decision(explanation.runner, explanation.record)
     finally:
-        for one in pods:
-            cluster.replace_pod(one)
+        for pod in pods:
+            cluster.replace_pod(pod)
     if then.plan is None or then.plan.chosen is None:
         return None
     victims = {victim.key for victim in then.plan.chosen.victims}
-    return ProtectionRemedy(tuple(one for one in pods if one.key in victims), then)
+    return ProtectionRemedy(tuple(pod for pod in pods if pod.key in victims), then)
 
 
 def _pod_remedy(explanation: Explanation) -> PodRemedy | None:

@@ -20,7 +20,7 @@ def write_remedies(page: Page, explanation: Explanation, obstacles: Sequence[Nod
     goal = " to run without preempting" if explanation.outcome == "preempts" else ""
     page.title(f"What would have to change{goal}", "each line is enough by itself")
     page.columns(_node_rows(page, remedies), indent=2)
-    further = sum(len(one.nodes) for one in remedies.nodes[_MOST_ROWS:]) + remedies.further
+    further = sum(len(node.nodes) for node in remedies.nodes[_MOST_ROWS:]) + remedies.further
     if further:
         page.line(Cell(f"{counted(further, 'more node')}, further away", "dim"), indent=2)
     if explanation.plan is not None and explanation.plan.reason == NOT_ELIGIBLE_TERMINATING:
@@ -37,13 +37,13 @@ def write_remedies(page: Page, explanation: Explanation, obstacles: Sequence[Nod
 
 def _node_rows(page: Page, remedies: Remedies) -> list[list[Part]]:
     return [
-        [Cell(fitted(one.nodes, page.name_width), "bold"), "; ".join(one.obstacles)]
-        for one in remedies.nodes[:_MOST_ROWS]
+        [Cell(fitted(node.nodes, page.name_width), "bold"), "; ".join(node.obstacles)]
+        for node in remedies.nodes[:_MOST_ROWS]
     ]
 
 
 def _protection(remedy: ProtectionRemedy) -> str:
-    pods = listed([f"{one.key} ({one.preemption_policy})" for one in remedy.pods], _MOST_NAMES)
+    pods = listed([f"{pod.key} ({pod.preemption_policy})" for pod in remedy.pods], _MOST_NAMES)
     return f"without the preemptionPolicy of {pods} {_preempting(remedy.then)}"
 
 

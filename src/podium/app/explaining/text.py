@@ -60,7 +60,7 @@ def _write_decision(page: Page, explanation: Explanation) -> None:
         return
     obstacles = find_obstacles(explanation.runner, explanation.record)
     if explanation.plan is not None and explanation.plan.eligible:
-        write_preemption(page, explanation, explanation.plan, {one.node: one for one in obstacles})
+        write_preemption(page, explanation, explanation.plan, {obstacle.node: obstacle for obstacle in obstacles})
     write_remedies(page, explanation, obstacles)
 
 
@@ -124,9 +124,9 @@ def _write_scores(page: Page, explanation: Explanation) -> None:
     best = sorted(order[:_MOST_ROWS], key=lambda name: (-explanation.totals[name], name != explanation.node, name))
     page.title("Scores", _scores_note(page, explanation, len(best)))
     columns = list(explanation.scores[explanation.node])
-    plain = [one for one in columns if len({scores[one] for scores in explanation.scores.values()}) > 1]
+    plain = [column for column in columns if len({scores[column] for scores in explanation.scores.values()}) > 1]
     if len(best) > 1 and plain:
-        same = [f"{one} {explanation.scores[explanation.node][one]}" for one in columns if one not in plain]
+        same = [f"{column} {explanation.scores[explanation.node][column]}" for column in columns if column not in plain]
     else:
         plain, same = columns, []
     page.columns(_score_rows(page, explanation, best, plain), indent=2, right=range(2, len(plain) + 3))
@@ -148,11 +148,11 @@ def _scores_note(page: Page, explanation: Explanation, shown: int) -> str:
 def _score_rows(page: Page, explanation: Explanation, nodes: list[str], columns: list[str]) -> list[list[Part]]:
     """The table, its headings over as many rows as their words need."""
     words = [_WORD.findall(column) for column in columns]
-    height = max((len(one) for one in words), default=1)
+    height = max((len(word) for word in words), default=1)
     rows: list[list[Part]] = []
     for line in range(height):
         last = line == height - 1
-        heads = [one[line - height + len(one)] if line - height + len(one) >= 0 else "" for one in words]
+        heads = [word[line - height + len(word)] if line - height + len(word) >= 0 else "" for word in words]
         cells = ["", "node" if last else "", *heads, "total" if last else ""]
         rows.append([Cell(text, "dim") for text in cells])
     for node in nodes:

@@ -15,7 +15,7 @@ def victim_facts(cluster: Cluster, pod: PodRecord, victim: PodRecord, obstacles:
     refusing = {status.plugin: status for status in obstacles.refusals} if obstacles else {}
     found = []
     names = cluster.nodes.resources
-    short = {one.resource for one in obstacles.shortages} if obstacles else set()
+    short = {shortage.resource for shortage in obstacles.shortages} if obstacles else set()
     if obstacles and obstacles.nominated:
         short |= {names[index] for index in pod.pod_class.requests}
     for index, amount in sorted(victim.pod_class.requests.items()):
@@ -47,4 +47,4 @@ def _apart(cluster: Cluster, pod: PodRecord, victim: PodRecord) -> list[str]:
 
 def _counts(cluster: Cluster, pod: PodRecord, victim: PodRecord) -> bool:
     hard = own_constraints(pod.pod_class, "DoNotSchedule").constraints
-    return any(one.predicate.matches(victim.pod_class, cluster.namespaces) for one in hard)
+    return any(constraint.predicate.matches(victim.pod_class, cluster.namespaces) for constraint in hard)

@@ -59,7 +59,7 @@ def _write_waiting(page: Page, result: Result) -> None:
     alike: dict[str, list[str]] = {}
     for pod in _by_priority(waiting):
         alike.setdefault(messages.get(pod["pod"], "not attempted"), []).append(pod["pod"])
-    order = sorted(alike.items(), key=lambda one: (-len(one[1]), one[0]))
+    order = sorted(alike.items(), key=lambda item: (-len(item[1]), item[0]))
     rows: list[list[Part]] = [
         [counted(len(pods), "pod"), f"{message}: {listed(pods, _MOST_NAMES)}"]
         for message, pods in order[:_MOST_WAITING]

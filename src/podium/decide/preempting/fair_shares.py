@@ -98,8 +98,8 @@ class FairShares:
         What no node has is no part of anything.
         """
         nodes = self._cluster.nodes
-        there = nodes.allocatable[:, : nodes.count] * nodes.present[: nodes.count]
-        total = there.sum(axis=1)[: len(requested), None].astype(np.float64)
+        allocatable_of_nodes = nodes.allocatable[:, : nodes.count] * nodes.present[: nodes.count]
+        total = allocatable_of_nodes.sum(axis=1)[: len(requested), None].astype(np.float64)
         parts = np.divide(requested, total, out=np.zeros(requested.shape), where=total > 0)
         return np.stack([parts.max(axis=0), parts.sum(axis=0)])
 

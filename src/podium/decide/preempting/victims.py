@@ -72,10 +72,10 @@ def with_budgets(
     before = np.repeat(starts[:-1], np.diff(starts))
     for budget, counted, covered in _concerned(cluster, slots):
         anew = _unlike(cluster, slots, counted, budget.disrupted) if budget.disrupted else counted
-        begun = sum(budget.covers(one.pod_class) for one in leaving)
+        begun = sum(budget.covers(pod.pod_class) for pod in leaving)
         violating |= _beyond(anew & covered, before, budget.disruptions_allowed - begun)
         if budget.tokens is not None:
-            begun = sum(one.is_healthy and budget.counts(one.pod_class) for one in leaving)
+            begun = sum(pod.is_healthy and budget.counts(pod.pod_class) for pod in leaving)
             violating |= _beyond(anew & cluster.pods.healthy[slots], before, budget.tokens - begun)
     return PotentialVictims(rows, starts, slots, violating)
 

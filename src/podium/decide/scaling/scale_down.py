@@ -72,7 +72,7 @@ class ScaleDownPlan:
 
 
 @dataclass(frozen=True, slots=True)
-class Surroundings:
+class RemovalTerms:
     """What a removal depends on besides the cluster itself.
 
     ``keeps_data`` are the pods (uids) that would lose data by a move, ``closed`` the nodes that take no pods: those
@@ -93,13 +93,13 @@ class Shrinkable:
     spare: int
 
 
-def residents(pods: Iterable[PodRecord], around: Surroundings) -> Residents:
+def residents(pods: Iterable[PodRecord], terms: RemovalTerms) -> Residents:
     """What the removal of their node means to some pods, in the order of their keys."""
     here = [pod for pod in sorted(pods, key=lambda pod: pod.key) if not belongs_to_node(pod)]
     staying = [pod for pod in here if not pod.terminating]
-    moving = tuple(pod for pod in staying if pod.priority >= around.options.priority_cutoff)
-    expendable = tuple(pod for pod in staying if pod.priority < around.options.priority_cutoff)
-    obstacles = (f"{pod.key} {found}" for pod in moving if (found := _obstacle(pod, around)))
+    moving = tuple(pod for pod in staying if pod.priority >= terms.options.priority_cutoff)
+    expendable = tuple(pod for pod in staying if pod.priority < terms.options.priority_cutoff)
+    obstacles = (f"{pod.key} {found}" for pod in moving if (found := _obstacle(pod, terms)))
     return Residents(moving, expendable, tuple(pod for pod in here if pod.terminating), next(obstacles, ""))
 
 
@@ -108,7 +108,7 @@ def belongs_to_node(pod: PodRecord) -> bool:
     return pod.is_mirror or (pod.controller is not None and pod.controller.kind == DAEMON_SET)
 
 
-def _obstacle(pod: PodRecord, around: Surroundings) -> str:
+def _obstacle(pod: PodRecord, terms: RemovalTerms) -> str:
     says = pod.annotations.get(SAFE_TO_EVICT)
     if says == "true":
         return ""
@@ -116,10 +116,10 @@ def _obstacle(pod: PodRecord, around: Surroundings) -> str:
         return f"is annotated {SAFE_TO_EVICT}: false"
     if pod.controller is None:
         return "has no controller to make it again"
-    return "keeps data on the node" if pod.uid in around.keeps_data else ""
+    return "keeps data on the node" if pod.uid in terms.keeps_data else ""
 
 
-def utilisation(scratch: Scratch, row: int, around: Surroundings) -> Fraction:
+def utilisation(scratch: Scratch, row: int, terms: RemovalTerms) -> Fraction:
     """The larger of the shares that pods request of a node's cpu and memory.
 
     Pods that come with the node count neither as used nor as room; expendable ones do not count.
@@ -129,7 +129,7 @@ def utilisation(scratch: Scratch, row: int, around: Surroundings) -> Fraction:
     for pod in cluster.pods_on(row):
         if belongs_to_node(pod):
             count = own
-        elif pod.priority >= around.options.priority_cutoff:
+        elif pod.priority >= terms.options.priority_cutoff:
             count = used
         else:
             continue
@@ -143,22 +143,22 @@ def utilisation(scratch: Scratch, row: int, around: Surroundings) -> Fraction:
     return max(shares)
 
 
-def why_kept(scratch: Scratch, name: str, around: Surroundings) -> str:
+def why_kept(scratch: Scratch, name: str, terms: RemovalTerms) -> str:
     """Why the pods of a node cannot all be moved; "" if they can, and then they are in ``scratch``, and it is gone."""
-    return _Removals(scratch, around).remove(name)
+    return _Removals(scratch, terms).remove(name)
 
 
-def plan_scale_down(scratch: Scratch, groups: Iterable[Shrinkable], around: Surroundings) -> ScaleDownPlan:
+def plan_scale_down(scratch: Scratch, groups: Iterable[Shrinkable], terms: RemovalTerms) -> ScaleDownPlan:
     """The nodes that can be removed together: empty ones, then the least used; of equal ones, the first by name.
 
     In ``scratch`` they are gone then. A node that takes in the pods of another one stays.
     """
-    removals, unneeded, kept = _Removals(scratch, around), list[str](), dict[str, str]()
+    removals, unneeded, kept = _Removals(scratch, terms), list[str](), dict[str, str]()
     spare, candidates = list[int](), list[tuple[bool, Fraction, str, int]]()
     for index, group in enumerate(groups):
         spare.append(group.spare)
         for name in group.names:
-            reason, has_pods, used = _standing(scratch, name, around)
+            reason, has_pods, used = _standing(scratch, name, terms)
             if reason:
                 kept[name] = reason
             else:
@@ -167,7 +167,7 @@ def plan_scale_down(scratch: Scratch, groups: Iterable[Shrinkable], around: Surr
     for has_pods, _, name, index in sorted(candidates):
         if spare[index] <= 0:
             kept[name] = "its group has no more nodes than its minimum"
-        elif has_pods and looked_into >= around.options.max_candidates:
+        elif has_pods and looked_into >= terms.options.max_candidates:
             kept[name] = "others are looked into first"
         else:
             looked_into += has_pods
@@ -180,19 +180,19 @@ def plan_scale_down(scratch: Scratch, groups: Iterable[Shrinkable], around: Surr
     return ScaleDownPlan(tuple(unneeded), kept)
 
 
-def _standing(scratch: Scratch, name: str, around: Surroundings) -> tuple[str, bool, Fraction]:
+def _standing(scratch: Scratch, name: str, terms: RemovalTerms) -> tuple[str, bool, Fraction]:
     """Why a node stays, seen by itself, or ""; whether it has pods to move; how much of it is used."""
     nodes = scratch.cluster.nodes
     row = nodes.row_of[name]
     node = nodes.node(row)
-    has_pods = bool(residents(scratch.cluster.pods_on(row), around).moving)
-    used = utilisation(scratch, row, around)
+    has_pods = bool(residents(scratch.cluster.pods_on(row), terms).moving)
+    used = utilisation(scratch, row, terms)
     reason = ""
     if node.metadata.annotations.get(SCALE_DOWN_DISABLED) == "true":
         reason = f"it is annotated {SCALE_DOWN_DISABLED}: true"
-    elif any(one.type == "Ready" and one.status != "True" for one in node.status.conditions):
+    elif any(condition.type == "Ready" and condition.status != "True" for condition in node.status.conditions):
         reason = "it is not ready"
-    elif used >= around.options.utilisation_threshold:
+    elif used >= terms.options.utilisation_threshold:
         reason = f"{float(used):.0%} of it is requested"
     return reason, has_pods, used
 
@@ -200,19 +200,19 @@ def _standing(scratch: Scratch, name: str, around: Surroundings) -> tuple[str, b
 class _Removals:
     """Removals of nodes one after another, each on top of those before it."""
 
-    def __init__(self, scratch: Scratch, around: Surroundings) -> None:
+    def __init__(self, scratch: Scratch, terms: RemovalTerms) -> None:
         self._scratch = scratch
-        self._around = around
-        self._allowance = Allowance(around.budgets)
+        self._terms = terms
+        self._allowance = Allowance(terms.budgets)
         self._receivers: set[str] = set()
         nodes = scratch.cluster.nodes
         self._open: Bools = np.ones(nodes.count, dtype=np.bool_)
-        self._open[[nodes.row_of[name] for name in sorted(around.closed) if name in nodes.row_of]] = False
+        self._open[[nodes.row_of[name] for name in sorted(terms.closed) if name in nodes.row_of]] = False
 
     def remove(self, name: str) -> str:
         """Remove a node and let its pods settle elsewhere; why that cannot be, and nothing has changed then, or ""."""
         cluster, mark = self._scratch.cluster, self._scratch.mark()
-        here = residents(cluster.pods_on(cluster.nodes.row_of[name]), self._around)
+        here = residents(cluster.pods_on(cluster.nodes.row_of[name]), self._terms)
         if here.obstacle:
             return here.obstacle
         if name in self._receivers:

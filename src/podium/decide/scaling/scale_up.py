@@ -79,7 +79,7 @@ def plan_scale_up(
     fitting, homeless = settle_pending(scratch, pending)
     refusals: dict[str, dict[str, str]] = {pod.uid: {} for pod in homeless}
     options = []
-    for one in sorted(groups, key=lambda one: one.group.name) if homeless else ():
+    for one in sorted(groups, key=lambda expandable: expandable.group.name) if homeless else ():
         option = _option(scratch, one, homeless, daemons, refusals)
         if option is not None:
             options.append(option)
@@ -177,7 +177,7 @@ class _Packing:
         """The unused share of the new nodes' cpu and memory; what a node has none of is not wasted."""
         used = (sum(amounts) for amounts in zip(*(_amounts(pod) for pod in pods), strict=True))
         offered = (self._cpu * len(self.names), self._memory * len(self.names))
-        shares = (Fraction(there - taken, there) for taken, there in zip(used, offered, strict=True) if there)
+        shares = (Fraction(whole - taken, whole) for taken, whole in zip(used, offered, strict=True) if whole)
         return sum(shares, start=Fraction(0)) / 2
 
     def _add_node(self, pod: PodRecord) -> str:

@@ -161,9 +161,17 @@ class KeptFilters:
         if skipped not in self._one_by_one:
             if len(self._one_by_one) > KEPT_CLASSES:
                 self._one_by_one.clear()
-            asked = [one for one in self._filters if one.plugin.name not in skipped and one.scope is not Scope.NODE]
-            able = [(one.index, cast(OneRowFilterPlugin, one.plugin)) for one in asked if has_one_row_form(one.plugin)]
-            is_possible = len(able) == len(asked) and all(one.scope is Scope.ROW for one in asked)
+            asked = [
+                placed
+                for placed in self._filters
+                if placed.plugin.name not in skipped and placed.scope is not Scope.NODE
+            ]
+            able = [
+                (placed.index, cast(OneRowFilterPlugin, placed.plugin))
+                for placed in asked
+                if has_one_row_form(placed.plugin)
+            ]
+            is_possible = len(able) == len(asked) and all(placed.scope is Scope.ROW for placed in asked)
             self._one_by_one[skipped] = able if is_possible else None
         return self._one_by_one[skipped]
 

@@ -72,7 +72,8 @@ class Rankings:
         self._is_possible = (
             (percentage is None or percentage >= 100)
             and all(
-                is_own(one) and isinstance(one, ClassScorePlugin | CellScorePlugin) for one in runner.profile.pre_score
+                is_own(pre_score_plugin) and isinstance(pre_score_plugin, ClassScorePlugin | CellScorePlugin)
+                for pre_score_plugin in runner.profile.pre_score
             )
             and not runner.scoring.unprepared
         )
@@ -144,9 +145,9 @@ class Rankings:
 def _fitting(judge: RowJudge, ranking: Ranking, pod: PodRecord) -> list[Cell]:
     """The cells that no filter refuses."""
     cells = list(ranking.cells.values())
-    for one in judge.filters:
+    for cell_filter in judge.filters:
         if cells:
-            fits = one.fits(pod, [cell.top.first() for cell in cells])
+            fits = cell_filter.fits(pod, [cell.top.first() for cell in cells])
             cells = [cell for cell, fit in zip(cells, fits, strict=True) if fit]
     return cells
 

@@ -154,11 +154,11 @@ class RowJudge:
     def _by_row(self, state: CycleState) -> tuple[list[FitsRow] | None, list[tuple[ScoreRow, int]]]:
         """The methods that answer for one row; no filters where some plugin does not have one."""
         fits: list[FitsRow] = []
-        for one in self._runner.filters_of(state):
-            if one.scope is Scope.ROW:
-                if one.by_row is None:
+        for placed in self._runner.filters_of(state):
+            if placed.scope is Scope.ROW:
+                if placed.by_row is None:
                     return None, []
-                fits.append(one.by_row.fits_row)
+                fits.append(placed.by_row.fits_row)
         scores: list[tuple[ScoreRow, int]] = []
         for rater in self._row_raters:
             if rater.by_row is None:

@@ -15,11 +15,11 @@ from podium.cluster.pods import PodRecord
 from podium.decide.preempting.scratch import Scratch
 from podium.decide.scaling.node_groups import NodeGroup
 from podium.decide.scaling.scale_down import (
+    RemovalTerms,
     Residents,
     ScaleDownOptions,
     ScaleDownPlan,
     Shrinkable,
-    Surroundings,
     plan_scale_down,
     residents,
     why_kept,
@@ -93,7 +93,7 @@ class Autoscaler:
         profiles = build_profiles(configuration or default_configuration(), Registry(IN_TREE), self._picture.cluster)
         self._runners = {name: Runner(profile, self._picture.cluster) for name, profile in profiles.items()}
         options = ScaleDownOptions(settings.utilisation_threshold, settings.priority_cutoff)
-        self._around = Surroundings(self._picture.budgets, self._picture.keeps_data, (), options)
+        self._around = RemovalTerms(self._picture.budgets, self._picture.keeps_data, (), options)
         self._start_ups = NodeStartUps(self._groups, self._picture, _AUTOSCALER)
         limits = RemovalSettings(settings.max_eviction_ns, settings.max_graceful_termination_ns)
         self._removals = NodeRemovals(self._picture, limits, _AUTOSCALER, self._residents, self._why_kept)
@@ -164,7 +164,7 @@ class Autoscaler:
     def _scratch(self) -> Scratch:
         return Scratch(self._picture.cluster, self._runners, self._seed)
 
-    def _surroundings(self) -> Surroundings:
+    def _surroundings(self) -> RemovalTerms:
         closed = self._picture.upcoming.union(self._removals.under_way())
         return replace(self._around, closed=closed)
 
@@ -172,8 +172,8 @@ class Autoscaler:
         """Let be there what is to come: DaemonSets' pods on new nodes, and pods elsewhere whose node is removed."""
         nodes = scratch.cluster.nodes
         for name in sorted(self._picture.upcoming):
-            there = {pod.controller.uid for pod in self._picture.pods_on(name) if pod.controller is not None}
-            add_daemons(scratch, nodes.row_of[name], (pod for pod in self._daemons() if pod.uid not in there))
+            owners_on_node = {pod.controller.uid for pod in self._picture.pods_on(name) if pod.controller is not None}
+            add_daemons(scratch, nodes.row_of[name], (pod for pod in self._daemons() if pod.uid not in owners_on_node))
         for name in self._removals.under_way():
             for pod in self._residents(name).moving if name != but_for else ():
                 mark = scratch.mark()
@@ -246,7 +246,9 @@ class Autoscaler:
     def _last_added_ns(self, now: int) -> int:
         """When the last node of a group was created, 0 where there is none."""
         created = (self._picture.nodes[name] for names in self._picture.nodes_of.values() for name in names)
-        return max((now if one.is_expected else _created_ns(one.node) for one in created), default=0)
+        return max(
+            (now if group_node.is_expected else _created_ns(group_node.node) for group_node in created), default=0
+        )
 
     def _residents(self, name: str) -> Residents:
         return residents(self._picture.pods_on(name), self._around)

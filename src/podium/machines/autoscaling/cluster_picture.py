@@ -114,10 +114,10 @@ class ClusterPicture:
 
     def give_up(self, name: str) -> None:
         """The node was not created after all."""
-        there = self.nodes.get(name)
-        if there is not None and there.is_expected:
+        group_node = self.nodes.get(name)
+        if group_node is not None and group_node.is_expected:
             self._forget_node(name)
-            self._feed.gone(there.node)
+            self._feed.gone(group_node.node)
 
     # Pods
 
@@ -158,32 +158,32 @@ class ClusterPicture:
         self._put_node(GroupNode(node, raw, node.metadata.labels.get(GROUP_LABEL, "")))
         return before is None or was_upcoming != (name in self.upcoming) or _differ(before, started(node))
 
-    def _put_node(self, there: GroupNode) -> None:
+    def _put_node(self, group_node: GroupNode) -> None:
         """Keep a node; pods are tried on one that is starting as if it had started."""
-        name = there.node.metadata.name
+        name = group_node.node.metadata.name
         self._forget_node(name)
-        if there.group not in self.nodes_of:
-            self._feed.changed(there.node)
+        if group_node.group not in self.nodes_of:
+            self._feed.changed(group_node.node)
             return
-        self.nodes[name] = there
-        self.nodes_of[there.group][name] = None
-        if there.is_upcoming:
+        self.nodes[name] = group_node
+        self.nodes_of[group_node.group][name] = None
+        if group_node.is_upcoming:
             self.upcoming.add(name)
-        self._feed.changed(started(there.node))
+        self._feed.changed(started(group_node.node))
 
     def _node_gone(self, node: Node) -> bool:
         name = node.metadata.name
-        there = self.nodes.get(name)
-        if there is not None and there.is_expected:
+        group_node = self.nodes.get(name)
+        if group_node is not None and group_node.is_expected:
             return False
         self._forget_node(name)
         return self._feed.gone(node) is not None
 
     def _forget_node(self, name: str) -> None:
-        there = self.nodes.pop(name, None)
+        group_node = self.nodes.pop(name, None)
         self.upcoming.discard(name)
-        if there is not None:
-            del self.nodes_of[there.group][name]
+        if group_node is not None:
+            del self.nodes_of[group_node.group][name]
 
     def _daemon_set_changed(self, daemon_set: DaemonSet) -> bool:
         meta, template = daemon_set.metadata, daemon_set.spec.template
@@ -225,4 +225,4 @@ def _differ(before: Node, after: Node) -> bool:
 
 
 def _readiness(node: Node) -> str:
-    return next((one.status for one in node.status.conditions if one.type == "Ready"), "")
+    return next((condition.status for condition in node.status.conditions if condition.type == "Ready"), "")

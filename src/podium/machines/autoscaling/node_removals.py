@@ -79,22 +79,22 @@ class NodeRemovals:
 
     def begin(self, name: str, now: int) -> Action:
         """Mark a node, so that no more pods come to it."""
-        there = self._picture.nodes[name]
+        group_node = self._picture.nodes[name]
         taint = {"key": REMOVAL_TAINT, "value": str(now // _SECOND), "effect": "NoSchedule"}
-        return self._write_taints(there, [*_taints(there), taint], "scale-down: it is not needed")
+        return self._write_taints(group_node, [*_taints(group_node), taint], "scale-down: it is not needed")
 
     def seen(self, name: str) -> None:
         """The API shows a node as it is now, or that it is no more."""
-        there = self._picture.nodes.get(name)
-        if there is not None and not self._is_written(name, there):
+        group_node = self._picture.nodes.get(name)
+        if group_node is not None and not self._is_written(name, group_node):
             self._written.pop(name, None)
-        if there is None:
+        if group_node is None:
             self._forget(name)
             self._failed.pop(name, None)
             self._taken_back.pop(name, None)
             self._kept_for.pop(name, None)
             self._queue.forget(name)
-        elif there.is_leaving:
+        elif group_node.is_leaving:
             self._queue.add(name)
         elif name in self._began_ns:
             self._taken_back[name] += 1
@@ -129,9 +129,9 @@ class NodeRemovals:
         """Do what is due."""
         actions: list[Action] = []
         while (name := self._queue.take(now)) is not None:
-            there = self._picture.nodes.get(name)
-            if there is not None and there.is_leaving and not self._is_written(name, there):
-                actions += self._go_on(name, there, now)
+            group_node = self._picture.nodes.get(name)
+            if group_node is not None and group_node.is_leaving and not self._is_written(name, group_node):
+                actions += self._go_on(name, group_node, now)
         return actions
 
     def deadline(self) -> Deadline:
@@ -148,27 +148,27 @@ class NodeRemovals:
             return True
         return self._taken_back[name] >= STUCK_AFTER and self._kept_for.get(name) == _uids(self._residents(name))
 
-    def _go_on(self, name: str, there: GroupNode, now: int) -> list[Action]:
+    def _go_on(self, name: str, group_node: GroupNode, now: int) -> list[Action]:
         """Evict the node's pods; delete it when they are gone; or take it all back."""
         residents = self._residents(name)
-        reason = self._why_not(name, there, residents, now)
+        reason = self._why_not(name, group_node, residents, now)
         if reason:
             self._kept_for[name] = _uids(residents)
-            taints = [taint for taint in _taints(there) if taint["key"] != REMOVAL_TAINT]
-            return [self._write_taints(there, taints, f"scale-down is taken back: {reason}")]
+            taints = [taint for taint in _taints(group_node) if taint["key"] != REMOVAL_TAINT]
+            return [self._write_taints(group_node, taints, f"scale-down is taken back: {reason}")]
         if residents.is_empty:
-            self._written[name] = there.node.metadata.resource_version
+            self._written[name] = group_node.node.metadata.resource_version
             message = "scale-down: it is empty"
-            return [DeleteObject("Node", name, there.node.metadata.uid, self._cause, message=message)]
+            return [DeleteObject("Node", name, group_node.node.metadata.uid, self._cause, message=message)]
         actions: list[Action] = []
         for pod in residents.to_evict:
             actions += self._evictions.ask(pod.key, pod.uid, now, self._grace_seconds(pod))
         self._plan(name, residents, now)
         return actions
 
-    def _why_not(self, name: str, there: GroupNode, residents: Residents, now: int) -> str:
+    def _why_not(self, name: str, group_node: GroupNode, residents: Residents, now: int) -> str:
         """Why the removal has to be taken back, or ""."""
-        self._began_ns.setdefault(name, _began_ns(there, now))
+        self._began_ns.setdefault(name, _began_ns(group_node, now))
         if residents.obstacle:
             return residents.obstacle
         uids = _uids(residents)
@@ -203,15 +203,15 @@ class NodeRemovals:
         longest = self._settings.max_graceful_termination_ns // _SECOND
         return longest if pod.spec.termination_grace_period_seconds > longest else None
 
-    def _write_taints(self, there: GroupNode, taints: list[Raw], message: str) -> PatchObject:
-        meta = there.node.metadata
+    def _write_taints(self, group_node: GroupNode, taints: list[Raw], message: str) -> PatchObject:
+        meta = group_node.node.metadata
         self._written[meta.name] = meta.resource_version
         patch = {"metadata": {"resourceVersion": meta.resource_version}, "spec": {"taints": taints}}
         return PatchObject("Node", meta.name, meta.uid, patch, self._cause, message=message)
 
-    def _is_written(self, name: str, there: GroupNode) -> bool:
+    def _is_written(self, name: str, group_node: GroupNode) -> bool:
         """Whether a write has been asked for whose effect is still to be seen."""
-        return self._written.get(name) == there.node.metadata.resource_version
+        return self._written.get(name) == group_node.node.metadata.resource_version
 
     def _forget(self, name: str) -> None:
         self._evictions.forget(self._checked.pop(name, ()))
@@ -219,14 +219,14 @@ class NodeRemovals:
         self._written.pop(name, None)
 
 
-def _taints(there: GroupNode) -> list[Raw]:
-    taints: list[Raw] = there.raw.get("spec", {}).get("taints", [])
+def _taints(group_node: GroupNode) -> list[Raw]:
+    taints: list[Raw] = group_node.raw.get("spec", {}).get("taints", [])
     return taints
 
 
-def _began_ns(there: GroupNode, now: int) -> int:
+def _began_ns(group_node: GroupNode, now: int) -> int:
     """When the removal began, as its taint says; now where that cannot be read."""
-    taint = removal_taint(there.node)
+    taint = removal_taint(group_node.node)
     return int(taint.value) * _SECOND if taint is not None and taint.value.isdecimal() else now
 
 

@@ -78,12 +78,12 @@ class NodeStartUps:
         """Do what is due."""
         actions: list[Action] = []
         while (name := self._queue.take(now)) is not None:
-            there = self._picture.nodes.get(name)
-            if there is None:
+            group_node = self._picture.nodes.get(name)
+            if group_node is None:
                 self._failed.pop(name, None)
                 self._queue.forget(name)
             else:
-                actions += self._work_on(name, there, now)
+                actions += self._work_on(name, group_node, now)
         return actions
 
     def deadline(self) -> Deadline:
@@ -92,44 +92,44 @@ class NodeStartUps:
         return Deadline(self._queue.deadline().time_ns, not is_stuck)
 
     def _created(self, name: str, answered: Answered, now: int) -> bool:
-        there, answer = self._picture.nodes.get(name), answered.answer
-        if answer is Answer.DONE and there is not None:
-            self._pauses.forget(there.group)
-        if there is None or not there.is_expected or answer is Answer.DONE:
+        group_node, answer = self._picture.nodes.get(name), answered.answer
+        if answer is Answer.DONE and group_node is not None:
+            self._pauses.forget(group_node.group)
+        if group_node is None or not group_node.is_expected or answer is Answer.DONE:
             return False
         if answer is Answer.UNKNOWN:
             self._failed[name] += 1
             self._queue.answer(name, answered, now)
             return False
         if answer is not Answer.REPLACED:
-            self._pauses.fail(there.group, now)
+            self._pauses.fail(group_node.group, now)
         self._picture.give_up(name)
         return True
 
-    def _work_on(self, name: str, there: GroupNode, now: int) -> list[Action]:
-        if there.is_expected:
-            return [CreateObject(there.raw, self._cause)]
-        if not there.is_upcoming:
+    def _work_on(self, name: str, group_node: GroupNode, now: int) -> list[Action]:
+        if group_node.is_expected:
+            return [CreateObject(group_node.raw, self._cause)]
+        if not group_node.is_upcoming:
             self._failed.pop(name, None)
             self._queue.succeed(name)
             return []
-        created = there.node.metadata.creation_timestamp
-        ready_ns = (parse_time(created) if created else now) + self._groups[there.group].start_up_ns
+        created = group_node.node.metadata.creation_timestamp
+        ready_ns = (parse_time(created) if created else now) + self._groups[group_node.group].start_up_ns
         if now < ready_ns:
             self._queue.add_at(name, ready_ns)
             return []
-        return [self._started(there)]
+        return [self._started(group_node)]
 
-    def _started(self, there: GroupNode) -> PatchObject:
+    def _started(self, group_node: GroupNode) -> PatchObject:
         """Say that the node is ready, then take off the taint: one step for each version of it that is seen."""
-        meta = there.node.metadata
-        conditions: list[Raw] = there.raw.get("status", {}).get("conditions", [])
+        meta = group_node.node.metadata
+        conditions: list[Raw] = group_node.raw.get("status", {}).get("conditions", [])
         version = {"resourceVersion": meta.resource_version}
-        if any(one.get("type") == "Ready" and one.get("reason") == STARTING for one in conditions):
+        if any(condition.get("type") == "Ready" and condition.get("reason") == STARTING for condition in conditions):
             ready = {"type": "Ready", "status": "True", "reason": "NodeStarted"}
-            listed = [ready if one.get("type") == "Ready" else one for one in conditions]
+            listed = [ready if condition.get("type") == "Ready" else condition for condition in conditions]
             patch = {"metadata": version, "status": {"conditions": listed}}
             return PatchObject("Node", meta.name, meta.uid, patch, self._cause, "status", "ready")
-        taints = [taint for taint in there.raw["spec"]["taints"] if taint["key"] != STARTUP_TAINT]
+        taints = [taint for taint in group_node.raw["spec"]["taints"] if taint["key"] != STARTUP_TAINT]
         patch = {"metadata": version, "spec": {"taints": taints}}
         return PatchObject("Node", meta.name, meta.uid, patch, self._cause, message="started")

@@ -215,12 +215,12 @@ class AvoidLists:
             return []
         entries = avoid_entries(listed.text)
         left = unexpired(entries, self._expire_after_ns, now)
-        kept = [one for one in left if not (self._is_gone(one, now) or self._is_done(one, now))]
+        kept = [entry for entry in left if not (self._is_gone(entry, now) or self._is_done(entry, now))]
         if len(kept) == len(entries):
             self._expiries.set(name, self._next_ns(kept))
             return []
         listed.asked = True
-        off = [f"{one.controller.kind} {one.controller.name}" for one in entries if one not in kept]
+        off = [f"{entry.controller.kind} {entry.controller.name}" for entry in entries if entry not in kept]
         annotations = {PREFER_AVOID_PODS: written(kept) if kept else None}
         patch = {"metadata": {"resourceVersion": listed.version, "annotations": annotations}}
         message = f"taken off the avoid list: {', '.join(off)}"
@@ -244,7 +244,9 @@ class AvoidLists:
 
     def _next_ns(self, entries: list[AvoidEntry]) -> int | None:
         """When one of the entries runs out, or whom it is about has not been seen for too long."""
-        unseen = (one.eviction_ns for one in entries if self._is_about_unseen(one) and one.eviction_ns is not None)
+        unseen = (
+            entry.eviction_ns for entry in entries if self._is_about_unseen(entry) and entry.eviction_ns is not None
+        )
         return earliest((next_expiry_ns(entries, self._expire_after_ns), *(time + _UNSEEN_NS for time in unseen)))
 
     def _is_about_unseen(self, entry: AvoidEntry) -> bool:

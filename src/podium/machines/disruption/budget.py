@@ -34,7 +34,7 @@ _NO_POLICY = DisruptionPolicySpec()
 _NUMBERS = ("currentHealthy", "desiredHealthy", "disruptionsAllowed", "expectedPods")
 
 
-class Budget:
+class TrackedBudget:
     """A budget at one version, and its pods, which `put`, `remove` and `lose` keep counted.
 
     The API server notes a disruption that it accepts in the status, by the pod's name, and deletes the pod. A pod with
@@ -230,4 +230,4 @@ def _was_deleted_for(pod: Pod, accepted_ns: int) -> bool:
 
 def _condition(status: Raw) -> Raw:
     conditions: list[Raw] = status.get("conditions", [])
-    return next((one for one in conditions if one["type"] == DISRUPTION_ALLOWED), {})
+    return next((condition for condition in conditions if condition["type"] == DISRUPTION_ALLOWED), {})

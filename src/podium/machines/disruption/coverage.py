@@ -5,7 +5,7 @@ from __future__ import annotations
 from podium.api.meta import Raw
 from podium.api.pod import Pod
 from podium.api.policy import PodDisruptionBudget
-from podium.machines.disruption.budget import Budget
+from podium.machines.disruption.budget import TrackedBudget
 from podium.machines.disruption.covered_pods import controller_uid
 from podium.machines.disruption.label_index import LabelIndex, SelectorIndex
 
@@ -14,7 +14,7 @@ class Coverage:
     """The budgets and the pods of one namespace, by name; each budget counts the pods that it covers."""
 
     def __init__(self) -> None:
-        self.budgets: dict[str, Budget] = {}
+        self.budgets: dict[str, TrackedBudget] = {}
         self._selectors: SelectorIndex[str] = SelectorIndex()
         self._pods: dict[str, Pod] = {}
         self._labels: LabelIndex[str] = LabelIndex()
@@ -67,7 +67,7 @@ class Coverage:
             known.replace(object_, raw)
             return
         self._remove(meta.name)
-        budget = self.budgets[meta.name] = Budget(object_, raw)
+        budget = self.budgets[meta.name] = TrackedBudget(object_, raw)
         self._selectors.put(meta.name, budget.selector)
         for pod in self._labels.matching(budget.selector):
             self._cover(pod, sorted((*self._covering.get(pod, ()), meta.name)))
@@ -94,7 +94,7 @@ class Coverage:
             self._cover(pod, [one for one in self._covering[pod] if one != name])
 
     def _note_controller(self, name: str, old: Pod | None, new: Pod | None) -> None:
-        before, after = ("" if one is None else controller_uid(one) for one in (old, new))
+        before, after = ("" if pod is None else controller_uid(pod) for pod in (old, new))
         if before == after:
             return
         if before:

@@ -138,4 +138,4 @@ def controller_uid(pod: Pod) -> str:
 
 
 def _first(controllers: Iterable[OwnerReference]) -> OwnerReference | None:
-    return min(controllers, key=lambda one: (one.kind, one.name, one.uid), default=None)
+    return min(controllers, key=lambda owner: (owner.kind, owner.name, owner.uid), default=None)

@@ -128,19 +128,19 @@ class DefaultBudgets:
 
     def _sync(self, place: Protection, kept: KeptPods) -> list[Action]:
         """What gives the workload the one default budget that it should have, or none."""
-        there = place.default_budgets(kept)
+        existing = place.default_budgets(kept)
         if kept.unfit:
-            return [_deletion(one, f"{kept.label} {kept.unfit}") for one in there]
+            return [_deletion(budget, f"{kept.label} {kept.unfit}") for budget in existing]
         entry = self._entry(kept)
         if entry is None:
-            return [_deletion(one, f"the DisruptionPolicy gives {kept.label} none") for one in there]
+            return [_deletion(budget, f"the DisruptionPolicy gives {kept.label} none") for budget in existing]
         protector = self._protector(place, kept)
         if protector:
-            return [_deletion(one, f"{protector} covers pods that {kept.label} selects") for one in there]
-        if not there:
+            return [_deletion(budget, f"{protector} covers pods that {kept.label} selects") for budget in existing]
+        if not existing:
             return [CreateObject(_new(kept, place.free_name(kept), entry), _CAUSE)]
-        changes: list[Action] = [*_changes(there[0], kept, entry)]
-        return changes + [_deletion(one, f"{kept.label} has another") for one in there[1:]]
+        changes: list[Action] = [*_changes(existing[0], kept, entry)]
+        return changes + [_deletion(budget, f"{kept.label} has another") for budget in existing[1:]]
 
     def _entry(self, kept: KeptPods) -> DefaultBudget | None:
         return self._policy.default_budget(_priority(kept.template.spec, self._classes))

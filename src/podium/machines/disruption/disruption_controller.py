@@ -12,7 +12,7 @@ from podium.api.meta import Kubernetes, Raw
 from podium.api.pod import Pod
 from podium.api.policy import PodDisruptionBudget
 from podium.machines.actions import Action, ReplaceStatus
-from podium.machines.disruption.budget import Budget
+from podium.machines.disruption.budget import TrackedBudget
 from podium.machines.disruption.coverage import Coverage
 from podium.machines.disruption.scales import Scales
 from podium.machines.disruption.stale_disruptions import StaleDisruptions
@@ -34,8 +34,8 @@ class DisruptionController:
     that came since make the write fail, and the next one is computed anew from a version that holds them. Each version
     is the ground of one write that does not fail.
 
-    A newer budget may meet older pods. What its debits say of pods outweighs what is known of these: see `Budget`. An
-    older budget may meet newer pods; then the write fails.
+    A newer budget may meet older pods. What its debits say of pods outweighs what is known of these: see
+    `TrackedBudget`. An older budget may meet newer pods; then the write fails.
     """
 
     # Beside pods, budgets and policy whatever has a scale.
@@ -155,7 +155,7 @@ class DisruptionController:
                 actions += self._sync(key, budget, now)
         return actions + self._stale.due(now)
 
-    def _sync(self, key: _Key, budget: Budget, now: int) -> list[Action]:
+    def _sync(self, key: _Key, budget: TrackedBudget, now: int) -> list[Action]:
         status = budget.status(self._scales, now, self._policy)
         self._expiries.set(key, budget.next_expiry_ns(now, counts=True))
         self._upkeep.set(key, _next_upkeep_ns(budget, now))
@@ -177,7 +177,7 @@ class DisruptionController:
         self._queue.forget(key)
 
 
-def _next_upkeep_ns(budget: Budget, now: int) -> int | None:
+def _next_upkeep_ns(budget: TrackedBudget, now: int) -> int | None:
     """When the status has something else to say by itself, on which no limit depends; None for never."""
     times = [budget.next_expiry_ns(now, counts=False), budget.next_token_ns(now)]
     return earliest(times)

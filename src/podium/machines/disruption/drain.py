@@ -184,19 +184,19 @@ class Drain:
         self._next_ns = 0
 
     def _pod_left(self, key: str, uid: str) -> None:
-        there = self._pods.get(key)
-        if there is None or there.pod.metadata.uid != uid:
+        bound = self._pods.get(key)
+        if bound is None or bound.pod.metadata.uid != uid:
             return
         del self._pods[key]
-        self._namespaces[there.pod.metadata.namespace] -= 1
+        self._namespaces[bound.pod.metadata.namespace] -= 1
         self._gone.append(PodReport(key, uid, "gone", "", self._evictions.of(uid).tries))
         self._evictions.forget([uid])
-        self._evictions.hope()
+        self._evictions.forget_refusals()
         self._next_ns = 0
 
     def _budget_changed(self, budget: PodDisruptionBudget) -> None:
         if self._namespaces[budget.metadata.namespace]:
-            self._evictions.hope()
+            self._evictions.forget_refusals()
             self._expects_progress = not self._is_stuck()
 
     def _answered(self, answered: Answered, now: int) -> None:
@@ -249,15 +249,15 @@ class Drain:
         return [PatchObject("Node", self._name, self._node.metadata.uid, _CORDON, _DRAIN, message="cordoned")]
 
     def _evict(self, now: int) -> list[Action]:
-        found = (self._evictions.ask(one.pod.key, one.pod.metadata.uid, now) for one in self._plan.of("evict"))
+        found = (self._evictions.ask(fate.pod.key, fate.pod.metadata.uid, now) for fate in self._plan.of("evict"))
         return [action for actions in found for action in actions]
 
     def _next(self) -> int | None:
-        times = [self._give_up_ns, *(one.recheck_ns for one in self._plan.fates)]
+        times = [self._give_up_ns, *(fate.recheck_ns for fate in self._plan.fates)]
         if self._needs_cordon():
             times.append(self._cordon_ns)
         else:
-            times += [self._evictions.of(one.pod.metadata.uid).next_ns for one in self._plan.of("evict")]
+            times += [self._evictions.of(fate.pod.metadata.uid).next_ns for fate in self._plan.of("evict")]
         return earliest(times)
 
     def _is_stuck(self) -> bool:
@@ -267,7 +267,8 @@ class Drain:
         if not self._is_cordoned:
             return self._cordon_failures >= STUCK_AFTER
         return all(
-            self._evictions.of(one.pod.metadata.uid).is_stuck or self._was_let_go(one) for one in self._plan.of("evict")
+            self._evictions.of(fate.pod.metadata.uid).is_stuck or self._was_let_go(fate)
+            for fate in self._plan.of("evict")
         )
 
     def _was_let_go(self, one: PodFate) -> bool:
@@ -276,11 +277,11 @@ class Drain:
 
     def _is_blocked(self) -> bool:
         left = self._plan.of("evict")
-        return bool(left) and all(self._evictions.of(one.pod.metadata.uid).is_stuck for one in left)
+        return bool(left) and all(self._evictions.of(fate.pod.metadata.uid).is_stuck for fate in left)
 
     def _report(self, state: DrainState, message: str) -> DrainReport:
-        there = tuple(self._pod_report(one) for one in self._plan.fates if one.pod.key in self._pods)
-        return DrainReport(self._name, state, message, (*there, *self._gone))
+        staying = tuple(self._pod_report(fate) for fate in self._plan.fates if fate.pod.key in self._pods)
+        return DrainReport(self._name, state, message, (*staying, *self._gone))
 
     def _pod_report(self, one: PodFate) -> PodReport:
         uid = one.pod.metadata.uid

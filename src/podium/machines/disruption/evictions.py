@@ -94,7 +94,7 @@ class Evictions:
         """What was tried for a pod so far."""
         return self._attempts.get(uid) or Attempts()
 
-    def hope(self) -> None:
+    def forget_refusals(self) -> None:
         """Something was seen that may change the answers: refusals until now tell nothing about the next."""
         for attempts in self._attempts.values():
             attempts.refusals = 0

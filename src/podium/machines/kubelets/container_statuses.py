@@ -58,10 +58,10 @@ def read_restarts(raw: Raw) -> Restarts:
         return _NO_RESTARTS
     try:
         statuses = msgspec.convert(listed, list[_ContainerStatus])
-        started = [parse_time(one.state.running.started_at or "") for one in statuses if one.state.running]
+        started = [parse_time(status.state.running.started_at or "") for status in statuses if status.state.running]
     except (msgspec.ValidationError, ValueError):
         return _NO_RESTARTS
-    count = max((one.restart_count for one in statuses), default=0)
+    count = max((status.restart_count for status in statuses), default=0)
     return Restarts(count, max(started, default=None) if count else None)
 
 

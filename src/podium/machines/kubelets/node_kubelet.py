@@ -237,18 +237,22 @@ class NodeKubelet:
         Those that run already keep their places. Others are looked at when what is to end by now has, the oldest first.
         """
         if self._arrivals:
-            arrivals = sorted(self._arrivals.values(), key=lambda one: one.pod.metadata.creation_timestamp or "")
+            arrivals = sorted(
+                self._arrivals.values(), key=lambda arrival: arrival.pod.metadata.creation_timestamp or ""
+            )
             self._arrivals.clear()
-            self._take_in([one for one in arrivals if one.has_run], now)
+            self._take_in([arrival for arrival in arrivals if arrival.has_run], now)
             self._workers.move_on(now)
-            self._take_in([one for one in arrivals if not one.has_run], now)
+            self._take_in([arrival for arrival in arrivals if not arrival.has_run], now)
         self._workers.move_on(now)
 
     def _take_in(self, arrivals: list[_Arrival], now: int) -> None:
-        for one in arrivals:
-            run = PodRun(one.pod, one.raw, deletion_ns(one.pod), one.restarts, is_admitted=one.has_run)
+        for arrival in arrivals:
+            run = PodRun(
+                arrival.pod, arrival.raw, deletion_ns(arrival.pod), arrival.restarts, is_admitted=arrival.has_run
+            )
             self._there.runs[run.uid] = run
-            self._arrive(run, one, now)
+            self._arrive(run, arrival, now)
 
     def _arrive(self, run: PodRun, arrival: _Arrival, now: int) -> None:
         pod = run.pod
@@ -288,7 +292,7 @@ class NodeKubelet:
     def _start_waiting(self, now: int) -> None:
         """Start the waiting pods that fit now; turn away those that will not fit any more."""
         for run in self._there.waiting():
-            here = [one for one in self._there.holders() if not one.is_waiting]
+            here = [holder for holder in self._there.holders() if not holder.is_waiting]
             if not self._there.refusals(run, here):
                 self._workers.start(run, now)
             elif left := self._there.refusals(run, self._there.staying()):

@@ -60,7 +60,7 @@ class NodeRuns:
             return Verdict(refused)
         if not self.refusals(run, self.holders()):
             return Verdict()
-        found = self.refusals(run, [one for one in self.holders() if not one.is_ended])
+        found = self.refusals(run, [holder for holder in self.holders() if not holder.is_ended])
         if not found:
             return Verdict(must_wait=True)
         if is_critical(run.pod):
@@ -70,8 +70,8 @@ class NodeRuns:
 
     def judge_again(self, run: PodRun) -> Verdict:
         """Whether a pod that has run on this machine may go on after a restart of the machine."""
-        others = [one for one in self.holders() if not one.is_ended]
-        found = [one for one in self.refusals(run, others) if one.reason not in _NOT_FOR_RUNNING]
+        others = [holder for holder in self.holders() if not holder.is_ended]
+        found = [refusal for refusal in self.refusals(run, others) if refusal.reason not in _NOT_FOR_RUNNING]
         return Verdict(found[0]) if found else Verdict()
 
     def refusals(self, run: PodRun, others: Iterable[PodRun]) -> list[Refusal]:
@@ -112,7 +112,7 @@ class NodeRuns:
         lacking = [one.lacking for one in left if one.lacking is not None]
         if len(lacking) < len(left):
             return Verdict(refusal)
-        holders = [Holder(one.pod, one.holding.amounts) for one in staying if one is not run]
+        holders = [Holder(pod_run.pod, pod_run.holding.amounts) for pod_run in staying if pod_run is not run]
         victims = make_room(run.pod, holders, dict(lacking), honors_policy=self.honors_policy)
         if victims is None:
             return Verdict(refusal)

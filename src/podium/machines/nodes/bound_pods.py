@@ -37,9 +37,9 @@ class BoundPods:
         """The pod of that key is gone."""
         known = self._pods.pop(key, None)
         if known is not None:
-            there = self._on[known.pod.spec.node_name]
-            del there[key]
-            if not there:
+            pods_on_node = self._on[known.pod.spec.node_name]
+            del pods_on_node[key]
+            if not pods_on_node:
                 del self._on[known.pod.spec.node_name]
 
     def find(self, key: str) -> BoundPod | None:

@@ -178,8 +178,8 @@ class NodeLifecycle:
         conditions = unknown_conditions(known.raw, now) if is_late else None
         if conditions is not None:
             return [self._patch_node(known, "status", {"conditions": conditions}, "no heartbeats")]
-        unready = [] if is_ready(node) else [one for one in self._pods.on(name) if self._is_to_unready(one)]
-        return [*self._taint(known, now), *(self._unready(one, now) for one in unready)]
+        unready = [] if is_ready(node) else [pod for pod in self._pods.on(name) if self._is_to_unready(pod)]
+        return [*self._taint(known, now), *(self._unready(pod, now) for pod in unready)]
 
     def _taint(self, known: _Known, now: int) -> list[Action]:
         node, name = known.node, known.node.metadata.name

@@ -36,7 +36,7 @@ _MANAGED = EVICTING | {(key, "NoSchedule") for key in (*_OF_CONDITIONS.values(),
 
 def wanted_taints(node: Node) -> set[TaintName]:
     """The taints that the node should have, of those that follow from its state."""
-    states = {(one.type, one.status) for one in node.status.conditions}
+    states = {(condition.type, condition.status) for condition in node.status.conditions}
     keys = {key for state, key in _OF_CONDITIONS.items() if state in states}
     if node.spec.unschedulable:
         keys.add(_UNSCHEDULABLE)
@@ -51,8 +51,8 @@ def present_taints(node: Node) -> set[TaintName]:
 
 def changed_taints(taints: Sequence[Raw], changes: Collection[TaintName], now: int) -> tuple[list[Raw], str]:
     """The taints of a node after each of the ``changes`` was added, or removed if it was there; and that in words."""
-    left = [one for one in taints if (one.get("key"), one.get("effect")) not in changes]
-    before = {(one.get("key"), one.get("effect")) for one in taints}
+    left = [taint for taint in taints if (taint.get("key"), taint.get("effect")) not in changes]
+    before = {(taint.get("key"), taint.get("effect")) for taint in taints}
     said = []
     for key, effect in sorted(changes):
         is_new = (key, effect) not in before

@@ -115,8 +115,8 @@ class PodGarbageCollector:
             self._deadlines.set(name, self._missing[name])
 
     def _add_all(self, name: str) -> None:
-        for one in self._pods.on(name):
-            self._queue.add(one.pod.key)
+        for pod in self._pods.on(name):
+            self._queue.add(pod.pod.key)
 
     def _answered(self, action: ReportStatus | DeleteObject, answered: Answered, now: int) -> None:
         key = action.key

@@ -86,14 +86,14 @@ class TaintEviction:
 
     def _set_taints(self, name: str, taints: tuple[_Driving, ...]) -> None:
         if taints != self._taints.pop(name, ()):
-            for one in self._pods.on(name):
-                self._queue.add(one.pod.key)
+            for pod in self._pods.on(name):
+                self._queue.add(pod.pod.key)
         if taints:
             self._taints[name] = taints
 
     def _driving(self, node: Node, raw: Raw, now: int) -> tuple[_Driving, ...]:
         """The node's taints that drive pods off; a taint that was there before counts on."""
-        before = {(one.taint, one.added): one for one in self._taints.get(node.metadata.name, ())}
+        before = {(driving.taint, driving.added): driving for driving in self._taints.get(node.metadata.name, ())}
         times = {(one.get("key"), one.get("effect")): one.get("timeAdded") for one in _taints_of(raw)}
         found = []
         for taint in node.spec.taints:

@@ -32,9 +32,9 @@ AT_ONCE = Deadline(0, True)
 def soonest(*deadlines: Deadline) -> Deadline:
     """When the first of several is due, and whether news is to be expected of any."""
     found = NEVER
-    for one in deadlines:
-        if one is not NEVER:
-            found = one if found is NEVER else _sooner(found, one)
+    for deadline in deadlines:
+        if deadline is not NEVER:
+            found = deadline if found is NEVER else _sooner(found, deadline)
     return found
 
 
@@ -100,6 +100,6 @@ class Deadlines(Generic[Key]):
 
     def _sweep(self) -> None:
         # A time that was set, replaced and set again counts where it was set last.
-        newest = {key: (time_ns, added, key) for time_ns, added, key in sorted(self._heap, key=lambda one: one[1])}
+        newest = {key: (time_ns, added, key) for time_ns, added, key in sorted(self._heap, key=lambda item: item[1])}
         self._heap = [one for key, one in newest.items() if self.times.get(key) == one[0]]
         heapify(self._heap)

@@ -8,8 +8,7 @@ from dataclasses import replace
 from podium.cluster.cluster import Cluster
 from podium.cluster.pods import PodRecord
 from podium.decide.nominations import lower_nominations, unfit_nominations
-from podium.framework.events import Action as Change
-from podium.framework.events import ClusterEvent, Resource
+from podium.framework.events import ActionType, ClusterEvent, EventResource
 from podium.framework.runner import Runner
 from podium.framework.settings.configuration import NominationClearing
 from podium.machines.actions import Action, Nominate
@@ -94,4 +93,4 @@ class Room:
 
 
 def _left(pod: PodRecord) -> ClusterEvent:
-    return ClusterEvent(Resource.ASSIGNED_POD, Change.DELETE, pod, None, ASSIGNED_POD_DELETE)
+    return ClusterEvent(EventResource.ASSIGNED_POD, ActionType.DELETE, pod, None, ASSIGNED_POD_DELETE)

@@ -71,7 +71,7 @@ class CreationWaits:
             self._refusals.forget(uid)
         return list(refused)
 
-    def hope(self) -> list[str]:
+    def forget_refusals(self) -> list[str]:
         """Something was seen on which refusals may rest: the next try may succeed; returns the refused workloads."""
         for refused in self._refused.values():
             refused.update(dict.fromkeys(refused, False))

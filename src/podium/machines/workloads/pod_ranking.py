@@ -28,7 +28,7 @@ def first_to_go(pods: Iterable[OwnedPod], count: int, related: Iterable[OwnedPod
     uid goes first. Times count by the powers of two of their nanoseconds, and the uid decides at once between times
     that differ and share one. So three pods may each go before the next; where they do, it begins with the lowest uid.
     """
-    neighbours = Counter(one.pod.spec.node_name for one in related)
+    neighbours = Counter(pod.pod.spec.node_name for pod in related)
 
     def rank(one: OwnedPod) -> tuple[bool, int, bool, int, int]:
         node_name = one.pod.spec.node_name
@@ -40,7 +40,7 @@ def first_to_go(pods: Iterable[OwnedPod], count: int, related: Iterable[OwnedPod
             return -1 if one[0] < other[0] else 1
         return _compare_alike(one[1], other[1], now)
 
-    ranked = [(rank(one), one) for one in sorted(pods, key=lambda one: one.uid)]
+    ranked = [(rank(one), one) for one in sorted(pods, key=lambda pod: pod.uid)]
     return [one for _, one in sorted(ranked, key=cmp_to_key(compare))[:count]]
 
 

@@ -88,7 +88,9 @@ class ResourceClaims:
         self._ended[uid] = ended
         if ended and changed:
             self._look_at_claims_of(uid)
-        if not ended and any(one.resource_claim_template_name for one in pod.spec.resource_claims):
+        if not ended and any(
+            resource_claim.resource_claim_template_name for resource_claim in pod.spec.resource_claims
+        ):
             self._pods[pod.key] = pod
             self._queue.add(("Pod", pod.key))
         else:
@@ -112,8 +114,8 @@ class ResourceClaims:
         self._asked.pop(("Pod", key), None)
         self._unseen.pop(key, None)
         self._queue.forget(("Pod", key))
-        for one in pod.spec.resource_claims:
-            _drop(self._waiting, f"{pod.metadata.namespace}/{one.resource_claim_template_name}", key)
+        for resource_claim in pod.spec.resource_claims:
+            _drop(self._waiting, f"{pod.metadata.namespace}/{resource_claim.resource_claim_template_name}", key)
 
     def _look_at_claims_of(self, uid: str) -> None:
         for index in (self._used_by, self._made_for):
@@ -123,8 +125,8 @@ class ResourceClaims:
     def _claim_changed(self, claim: ResourceClaim) -> None:
         before = self._take_out(claim.key)
         self._claims[claim.key] = claim
-        for one in claim.status.reserved_for:
-            self._used_by.setdefault(one.uid, {})[claim.key] = None
+        for consumer in claim.status.reserved_for:
+            self._used_by.setdefault(consumer.uid, {})[claim.key] = None
         owner = claim.metadata.controller
         if owner is not None and owner.kind == "Pod":
             self._made_for.setdefault(owner.uid, {})[claim.key] = None
@@ -145,7 +147,7 @@ class ResourceClaims:
         claim = self._claims.pop(key, None)
         if claim is None:
             return []
-        uids = [one.uid for one in claim.status.reserved_for]
+        uids = [consumer.uid for consumer in claim.status.reserved_for]
         for uid in uids:
             _drop(self._used_by, uid, key)
         owner = claim.metadata.controller
@@ -198,23 +200,26 @@ class ResourceClaims:
         pod = self._pods.get(key)
         if pod is None:
             return []
-        known = {one.name: one.resource_claim_name for one in pod.status.resource_claim_statuses}
+        known = {
+            resource_claim_status.name: resource_claim_status.resource_claim_name
+            for resource_claim_status in pod.status.resource_claim_statuses
+        }
         made = {self._claims[one].metadata.annotations.get(POD_CLAIM_NAME): one for one in self._made_by(pod)}
         actions: list[Action] = []
         wanted, lacks = dict(known), False
-        for one in pod.spec.resource_claims:
-            if one.resource_claim_template_name is None or one.name in known:
+        for resource_claim in pod.spec.resource_claims:
+            if resource_claim.resource_claim_template_name is None or resource_claim.name in known:
                 continue
-            if one.name in made:
-                wanted[one.name] = self._claims[made[one.name]].metadata.name
-                self._unseen.get(key, {}).pop(one.name, None)
+            if resource_claim.name in made:
+                wanted[resource_claim.name] = self._claims[made[resource_claim.name]].metadata.name
+                self._unseen.get(key, {}).pop(resource_claim.name, None)
                 continue
-            if self._is_on_its_way(key, one.name, now):
+            if self._is_on_its_way(key, resource_claim.name, now):
                 lacks = True
                 continue
-            template = f"{pod.metadata.namespace}/{one.resource_claim_template_name}"
+            template = f"{pod.metadata.namespace}/{resource_claim.resource_claim_template_name}"
             if template in self._templates:
-                actions.append(CreateObject(_claim(pod, one, self._templates[template]), _NAME))
+                actions.append(CreateObject(_claim(pod, resource_claim, self._templates[template]), _NAME))
             else:
                 self._waiting.setdefault(template, {})[key] = None
         if actions or lacks or wanted == known:
@@ -245,18 +250,18 @@ class ResourceClaims:
         claim = self._claims.get(key)
         if claim is None:
             return []
-        used_by = [one for one in claim.status.reserved_for if not self._is_over(key, one.uid, now)]
+        used_by = [consumer for consumer in claim.status.reserved_for if not self._is_over(key, consumer.uid, now)]
         is_protected = DELETE_PROTECTION in claim.metadata.finalizers
         is_deleted = claim.metadata.deletion_timestamp is not None
         if len(used_by) < len(claim.status.reserved_for):
-            left = [{"resource": one.resource, "name": one.name, "uid": one.uid} for one in used_by]
+            left = [{"resource": consumer.resource, "name": consumer.name, "uid": consumer.uid} for consumer in used_by]
             return [_patch(claim, {"reservedFor": left, **({} if used_by else _FREED)})]
         if used_by:
             return []
         if claim.is_allocated:
             return [_patch(claim, _FREED)] if is_deleted and is_protected else []
         if is_protected:
-            left_over = [one for one in claim.metadata.finalizers if one != DELETE_PROTECTION]
+            left_over = [finalizer for finalizer in claim.metadata.finalizers if finalizer != DELETE_PROTECTION]
             patch = {"metadata": {"resourceVersion": claim.metadata.resource_version, "finalizers": left_over}}
             return [PatchObject("ResourceClaim", key, claim.metadata.uid, patch, _NAME)]
         owner = claim.metadata.controller

@@ -55,7 +55,7 @@ class RevisionedController(WorkloadController[Revised]):
     def _history(self, workload: Workload[Revised]) -> list[ControllerRevision]:
         """The workload's revisions, the newest last."""
         found = [one.object for one in self._revisions.of(workload.uid)]
-        return sorted(found, key=lambda one: (one.revision, one.metadata.name))
+        return sorted(found, key=lambda revision: (revision.revision, revision.metadata.name))
 
     @abstractmethod
     def _given_hash(self, workload: Workload[Revised]) -> str:
@@ -73,9 +73,9 @@ class RevisionedController(WorkloadController[Revised]):
 
         What another version of the API server has filled in may differ, so that a name that is known counts too.
         """
-        equal = (one for one in reversed(history) if template_of(one) == workload.template)
+        equal = (revision for revision in reversed(history) if template_of(revision) == workload.template)
         name = f"{workload.object.metadata.name}-{self._given_name(workload)}"
-        return next(equal, None) or next((one for one in history if one.metadata.name == name), None)
+        return next(equal, None) or next((revision for revision in history if revision.metadata.name == name), None)
 
     def _begin_revision(self, workload: Workload[Revised], history: list[ControllerRevision], now: int) -> list[Action]:
         """Make the revision of the present template, which is not in the history."""
@@ -117,11 +117,11 @@ class RevisionedController(WorkloadController[Revised]):
         if len(history) <= limit:
             return []
         in_use = live()
-        past = [one for one in history if one.metadata.name not in in_use]
+        past = [revision for revision in history if revision.metadata.name not in in_use]
         actions: list[Action] = []
-        for one in past[: max(0, len(past) - limit)]:
-            self._expectations.expect(workload.uid, one.metadata.uid, now)
-            actions.append(DeleteObject("ControllerRevision", one.key, one.metadata.uid, workload.label))
+        for revision in past[: max(0, len(past) - limit)]:
+            self._expectations.expect(workload.uid, revision.metadata.uid, now)
+            actions.append(DeleteObject("ControllerRevision", revision.key, revision.metadata.uid, workload.label))
         return actions
 
 

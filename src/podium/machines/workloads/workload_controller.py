@@ -103,7 +103,7 @@ class WorkloadController(ABC, Generic[Kind]):
         elif isinstance(object_, ResourceQuota):
             self._see_quota(object_, is_gone=False)
         elif isinstance(object_, PriorityClass):
-            for uid in self._waits.hope():
+            for uid in self._waits.forget_refusals():
                 self._queue.add(uid)
         else:
             self._see(object_, raw)

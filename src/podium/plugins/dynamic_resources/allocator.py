@@ -62,7 +62,7 @@ def allocate(
     pools = gather_pools(devices, node)
     reader = Reader(node, pools, devices, selectors)
     search = _Allocator(devices, reader, reader.read(claims), most_steps)
-    search.candidates = [one for pool in pools for one in pool.candidates]
+    search.candidates = [candidate for pool in pools for candidate in pool.candidates]
     if search.run():
         name = node.metadata.name
         return tuple(result_of(*one, name) for one in search.taken_by_claim())
@@ -275,4 +275,4 @@ def _entered(part: Search, is_new: bool, done: bool) -> Search:
 
 def _concerned(constraints: list[Constraint], wanted: Wanted) -> list[Constraint]:
     name, alternative = (wanted.parent, wanted.name) if wanted.parent else (wanted.name, "")
-    return [one for one in constraints if one.concerns(name, alternative)]
+    return [constraint for constraint in constraints if constraint.concerns(name, alternative)]

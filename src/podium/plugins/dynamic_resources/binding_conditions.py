@@ -27,7 +27,11 @@ def has_failed(claim: ResourceClaim) -> bool:
 def is_ready(claim: ResourceClaim) -> bool:
     """Whether all devices of a claim are ready; those that need nothing done are so at once."""
     for result, status in _awaited(claim):
-        met = {one.type for one in status.conditions if one.status == "True"} if status is not None else set()
+        met = (
+            {condition.type for condition in status.conditions if condition.status == "True"}
+            if status is not None
+            else set()
+        )
         if not met.issuperset(result.binding_conditions):
             return False
     return True
@@ -38,7 +42,7 @@ def _awaited(claim: ResourceClaim) -> list[tuple[DeviceResult, AllocatedDeviceSt
     allocation = claim.status.allocation
     if allocation is None:
         return []
-    said = {(one.driver, one.pool, one.device): one for one in claim.status.devices}
+    said = {(device.driver, device.pool, device.device): device for device in claim.status.devices}
     return [
         (result, said.get((result.driver, result.pool, result.device)))
         for result in allocation.devices.results

@@ -19,18 +19,20 @@ def pod_claims(pod: PodRecord, devices: Devices) -> list[ResourceClaim]:
     """The claims of a pod in its order, without those that it turned out not to need. Raises ClaimError."""
     made = dict(pod.made_claims)
     found = []
-    for one in pod.spec.resource_claims:
-        if one.resource_claim_name is not None:
-            name: str | None = one.resource_claim_name
-        elif one.resource_claim_template_name is None:
-            raise ClaimError(f'pod "{pod.key}", spec.resourceClaim "{one.name}": none of the supported fields are set')
-        elif one.name in made:
-            name = made[one.name]
+    for resource_claim in pod.spec.resource_claims:
+        if resource_claim.resource_claim_name is not None:
+            name: str | None = resource_claim.resource_claim_name
+        elif resource_claim.resource_claim_template_name is None:
+            raise ClaimError(
+                f'pod "{pod.key}", spec.resourceClaim "{resource_claim.name}": none of the supported fields are set'
+            )
+        elif resource_claim.name in made:
+            name = made[resource_claim.name]
         else:
             raise ClaimError(f'pod "{pod.key}": ResourceClaim not created yet')
         if name is None:
             continue
-        found.append(_claim(pod, devices, name, is_made=one.resource_claim_name is None))
+        found.append(_claim(pod, devices, name, is_made=resource_claim.resource_claim_name is None))
     return found
 
 

@@ -95,7 +95,7 @@ def extended_claim(pod: PodRecord, resources: Iterable[str], backed: Mapping[str
         for_one, mapped = _of_resource(pod, resource, class_name)
         requests += for_one
         mappings += mapped
-    requests.sort(key=lambda one: one.name)
+    requests.sort(key=lambda device_request: device_request.name)
     empty = empty_claim(pod)
     claim = ResourceClaim(
         api_version=empty.api_version,

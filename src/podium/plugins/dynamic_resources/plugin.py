@@ -24,7 +24,7 @@ from podium.cluster.pods import PodRecord
 from podium.cluster.view import View
 from podium.framework.claims import ClaimRelease, DeviceReservation
 from podium.framework.cycle_state import CycleState
-from podium.framework.events import Action, ClusterEvent, EventToRegister, Resource
+from podium.framework.events import ActionType, ClusterEvent, EventResource, EventToRegister
 from podium.framework.handle import Handle
 from podium.framework.kept.cells import OneCell
 from podium.framework.plugin import PermitResult, PluginContext, PostFilterResult, Scope
@@ -128,7 +128,7 @@ class DynamicResources:
             return PostFilterResult(unschedulable("no new claims to deallocate"))
         for number in sorted(fitting.unavailable):
             claim = fitting.asked.claims[number]
-            if {one.uid for one in claim.status.reserved_for} <= {pod.uid}:
+            if {consumer.uid for consumer in claim.status.reserved_for} <= {pod.uid}:
                 release = ClaimRelease(claim.key, claim.metadata.uid)
                 return PostFilterResult(unschedulable("deallocation of ResourceClaim completed"), releases=(release,))
         extended = fitting.asked.extended
@@ -184,7 +184,7 @@ class DynamicResources:
                 wanted.append(DeviceReservation(claim.key, claim.metadata.uid, _raw(allocation)))
         for claim, allocation in found.values():
             row = self._cluster.nodes.row_of[node_name]
-            mappings = tuple(one.raw for one in fitting.extended_on(row).mappings)
+            mappings = tuple(mapping.raw for mapping in fitting.extended_on(row).mappings)
             wanted.append(DeviceReservation("", "", _raw(allocation), _made(claim), mappings))
         return wanted
 
@@ -228,13 +228,15 @@ class DynamicResources:
 
     def events_to_register(self) -> Sequence[EventToRegister]:
         """Nodes, slices, classes and claims may come or change for the better, or the pod's own claims be made."""
-        changed = Action.ADD | Action.UPDATE
+        changed = ActionType.ADD | ActionType.UPDATE
         return (
-            EventToRegister(Resource.NODE, Action.ADD | Action.UPDATE_NODE_LABEL | Action.UPDATE_NODE_ALLOCATABLE),
-            EventToRegister(Resource.RESOURCE_CLAIM, changed, self._helps),
-            EventToRegister(Resource.POD, Action.UPDATE_POD_GENERATED_RESOURCE_CLAIM, self._has_its_claims),
-            EventToRegister(Resource.DEVICE_CLASS, changed),
-            EventToRegister(Resource.RESOURCE_SLICE, changed),
+            EventToRegister(
+                EventResource.NODE, ActionType.ADD | ActionType.UPDATE_NODE_LABEL | ActionType.UPDATE_NODE_ALLOCATABLE
+            ),
+            EventToRegister(EventResource.RESOURCE_CLAIM, changed, self._helps),
+            EventToRegister(EventResource.POD, ActionType.UPDATE_POD_GENERATED_RESOURCE_CLAIM, self._has_its_claims),
+            EventToRegister(EventResource.DEVICE_CLASS, changed),
+            EventToRegister(EventResource.RESOURCE_SLICE, changed),
         )
 
     def _is_lost(self, claim: ResourceClaim) -> bool:

@@ -53,8 +53,8 @@ class Pool:
 
     def all_devices(self) -> Iterator[tuple[DeviceID, Device]]:
         """Every device of the pool, on whatever node."""
-        for one in (*self.slices, *self.others):
-            for device in one.spec.devices:
+        for slice_ in (*self.slices, *self.others):
+            for device in slice_.spec.devices:
                 yield (self.driver, self.name, device.name), device
 
 
@@ -77,9 +77,9 @@ def _terms(selector: NodeSelector) -> tuple[NodeTerm, ...]:
 def gather_pools(devices: Devices, node: Node) -> list[Pool]:
     """The pools that a node can use, by driver and name; those with devices that must be prepared first come last."""
     found: dict[PoolID, list[ResourceSlice]] = {}
-    for one in (*devices.on_node(node.metadata.name), *devices.shared):
-        if _is_relevant(one, node):
-            _add(found.setdefault(pool_of(one), []), one)
+    for slice_ in (*devices.on_node(node.metadata.name), *devices.shared):
+        if _is_relevant(slice_, node):
+            _add(found.setdefault(pool_of(slice_), []), slice_)
     pools = []
     for pool, slices in sorted(found.items()):
         made = _pool(devices, pool, slices)
@@ -116,42 +116,50 @@ def _pool(devices: Devices, pool: PoolID, slices: list[ResourceSlice]) -> Pool |
     others: list[ResourceSlice] = []
     if len(slices) != wanted:
         everywhere = list(devices.in_pool(pool))
-        if any(one.spec.pool.generation > generation for one in everywhere):
+        if any(slice_.spec.pool.generation > generation for slice_ in everywhere):
             return None
-        of_generation = [one for one in everywhere if one.spec.pool.generation == generation]
+        of_generation = [slice_ for slice_ in everywhere if slice_.spec.pool.generation == generation]
         if len(of_generation) != wanted:
             return Pool(*pool, is_incomplete=True)
-        here = {one.key for one in slices}
-        others = [one for one in of_generation if one.key not in here]
-    slices = sorted(slices, key=lambda one: one.key)
-    with_devices = tuple(one for one in slices if not one.spec.shared_counters)
+        here = {slice_.key for slice_ in slices}
+        others = [slice_ for slice_ in of_generation if slice_.key not in here]
+    slices = sorted(slices, key=lambda slice_: slice_.key)
+    with_devices = tuple(slice_ for slice_ in slices if not slice_.spec.shared_counters)
     made = Pool(*pool, with_devices, tuple(others), is_invalid=not _is_valid(slices, others))
     if not made.is_invalid:
         made.counters = _counters(slices)
         made.candidates = tuple(
-            Candidate((*pool, device.name), device, one, made) for one in with_devices for device in one.spec.devices
+            Candidate((*pool, device.name), device, with_device, made)
+            for with_device in with_devices
+            for device in with_device.spec.devices
         )
     return made
 
 
 def _is_valid(slices: Iterable[ResourceSlice], others: Iterable[ResourceSlice]) -> bool:
     """Whether devices and counter sets have names of their own, and devices consume counters that there are."""
-    sets = [one for each in slices for one in each.spec.shared_counters]
+    sets = [shared_counter for each in slices for shared_counter in each.spec.shared_counters]
     names = [device.name for each in slices if not each.spec.shared_counters for device in each.spec.devices]
-    known = {one.name: one.counters.keys() for one in sets}
+    known = {counters.name: counters.counters.keys() for counters in sets}
     if len(known) < len(sets) or len(set(names)) < len(names):
         return False
     consumed = (
-        one for each in (*slices, *others) for device in each.spec.devices for one in device.fields.consumes_counters
+        consumes_counter
+        for each in (*slices, *others)
+        for device in each.spec.devices
+        for consumes_counter in device.fields.consumes_counters
     )
-    return all(one.counter_set in known and one.counters.keys() <= known[one.counter_set] for one in consumed)
+    return all(
+        consumption.counter_set in known and consumption.counters.keys() <= known[consumption.counter_set]
+        for consumption in consumed
+    )
 
 
 def _counters(slices: Iterable[ResourceSlice]) -> Counters:
     return {
-        one.name: {name: parse_quantity(counter.value) for name, counter in one.counters.items()}
+        shared_counter.name: {name: parse_quantity(counter.value) for name, counter in shared_counter.counters.items()}
         for each in slices
-        for one in each.spec.shared_counters
+        for shared_counter in each.spec.shared_counters
     }
 
 

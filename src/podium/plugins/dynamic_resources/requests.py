@@ -81,7 +81,7 @@ class Reader:
     def _claim(self, label: str, claim: ResourceClaim) -> WantedClaim:
         asked = claim.spec.devices
         requests = [self._alternatives(label, request) for request in asked.requests]
-        least = sum(min(one.number for one in alternatives) for alternatives in requests)
+        least = sum(min(alternative.number for alternative in alternatives) for alternatives in requests)
         if least > MOST_RESULTS:
             problem = f"number of requested devices {least} exceeds the claim limit of {MOST_RESULTS}"
             raise AllocationError(f"claim {label}: {problem}")
@@ -89,7 +89,9 @@ class Reader:
             if constraint.match_attribute is None and constraint.distinct_attribute is None:
                 problem = f"constraint #{number}: empty constraint (unsupported constraint type?)"
                 raise AllocationError(f"claim {label}, {problem}")
-        return WantedClaim(claim, label, requests, [Constraint(one) for one in asked.constraints])
+        return WantedClaim(
+            claim, label, requests, [Constraint(device_constraint) for device_constraint in asked.constraints]
+        )
 
     def _alternatives(self, label: str, request: DeviceRequest) -> list[Wanted]:
         if request.first_available:
@@ -131,7 +133,9 @@ class Reader:
             if state:
                 raise failed(f"asks for all devices, but resource pool {pool} is currently {state}")
             found += [
-                one for one in pool.candidates if self.selects(wanted, label, one) and self._has_room(wanted, one)
+                candidate
+                for candidate in pool.candidates
+                if self.selects(wanted, label, candidate) and self._has_room(wanted, candidate)
             ]
         return tuple(found)
 

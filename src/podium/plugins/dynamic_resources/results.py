@@ -82,7 +82,8 @@ def _config(claim: WantedClaim, taken: list[Taken]) -> tuple[Raw, ...]:
         name = wanted.device_class.metadata.name
         if name not in of_class:
             of_class[name] = [
-                {"source": "FromClass", "requests": [], **plain(one)} for one in wanted.device_class.spec.config
+                {"source": "FromClass", "requests": [], **plain(device_class_configuration)}
+                for device_class_configuration in wanted.device_class.spec.config
             ]
             found += of_class[name]
         for one in of_class[name]:
@@ -124,5 +125,9 @@ def _place(device: Device, offered: ResourceSlice) -> tuple[str | None, NodeSele
 
 
 def _add_new(requirements: Iterable[NodeSelectorRequirement], to: list[NodeSelectorRequirement]) -> None:
-    known = {(one.key, one.operator, frozenset(one.values)) for one in to}
-    to += [one for one in requirements if (one.key, one.operator, frozenset(one.values)) not in known]
+    known = {(requirement.key, requirement.operator, frozenset(requirement.values)) for requirement in to}
+    to += [
+        requirement
+        for requirement in requirements
+        if (requirement.key, requirement.operator, frozenset(requirement.values)) not in known
+    ]

@@ -12,7 +12,7 @@ from podium.api.resource_claims import DeviceToleration
 def is_kept_away(device: Device, tolerations: tuple[DeviceToleration, ...]) -> bool:
     """Whether a taint of the device is not tolerated. Taints without an effect only tell."""
     return any(
-        taint.effect != "None" and not any(tolerates(one, taint) for one in tolerations)
+        taint.effect != "None" and not any(tolerates(toleration, taint) for toleration in tolerations)
         for taint in device.fields.taints
     )
 

@@ -19,7 +19,7 @@ from podium.cluster.pod_class import PodClass
 from podium.cluster.pods import PodRecord
 from podium.cluster.view import View
 from podium.framework.cycle_state import CycleState
-from podium.framework.events import Action, ClusterEvent, EventToRegister, Resource
+from podium.framework.events import ActionType, ClusterEvent, EventResource, EventToRegister
 from podium.framework.plugin import MAX_NODE_SCORE, PluginContext, Scope
 from podium.framework.settings.arguments import read_arguments
 from podium.framework.status import SKIP, SUCCESS, Status, unresolvable, unschedulable
@@ -141,13 +141,17 @@ class InterPodAffinity:
         """Pods that a term concerns may come, go or be relabelled; nodes may come, go or be relabelled."""
         return (
             EventToRegister(
-                Resource.ASSIGNED_POD, Action.ADD | Action.UPDATE_POD_LABEL | Action.DELETE, self._concerns_pod
+                EventResource.ASSIGNED_POD,
+                ActionType.ADD | ActionType.UPDATE_POD_LABEL | ActionType.DELETE,
+                self._concerns_pod,
             ),
-            EventToRegister(Resource.POD, Action.UPDATE_POD_LABEL),
+            EventToRegister(EventResource.POD, ActionType.UPDATE_POD_LABEL),
             EventToRegister(
-                Resource.NODE, Action.ADD | Action.DELETE | Action.UPDATE_NODE_LABEL, self._may_be_a_way_out
+                EventResource.NODE,
+                ActionType.ADD | ActionType.DELETE | ActionType.UPDATE_NODE_LABEL,
+                self._may_be_a_way_out,
             ),
-            EventToRegister(Resource.NAMESPACE, Action.ADD | Action.UPDATE),
+            EventToRegister(EventResource.NAMESPACE, ActionType.ADD | ActionType.UPDATE),
         )
 
     def _preferences(self, pod_class: PodClass) -> Iterator[tuple[int, Predicate, str]]:

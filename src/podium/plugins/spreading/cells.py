@@ -28,7 +28,9 @@ class SpreadCells(DomainCounts):
         self._constraints_of = constraints_of
         self._set = constraints_of(pod_class)
         self._domains = self._set.domains(cluster, pod_class)
-        super().__init__(tuple(DomainCount(cluster, one.predicate, one.key) for one in self._set.constraints))
+        super().__init__(
+            tuple(DomainCount(cluster, constraint.predicate, constraint.key) for constraint in self._set.constraints)
+        )
         self._each = list(zip(self._set.constraints, self._domains, self._counts, strict=True))
 
     @property

@@ -91,7 +91,7 @@ class ConstraintSet:
         """The domains of each constraint; kept until a node object changes, and while codes mean the same."""
         nodes, position = cluster.nodes, cluster.nodes.node_changes.position
         columns = [nodes.labels(constraint.key) for constraint in self.constraints]
-        if self._position != position or [one.column for one in self._domains] != columns:
+        if self._position != position or [domain.column for domain in self._domains] != columns:
             view = View(cluster)
             usable = view.take(cluster.nodes.present).copy()
             if self.need_all_keys:

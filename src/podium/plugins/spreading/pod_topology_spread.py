@@ -23,7 +23,7 @@ from podium.cluster.pods import PodRecord
 from podium.cluster.view import View
 from podium.framework.cycle_state import CycleState
 from podium.framework.errors import PluginError
-from podium.framework.events import Action, ClusterEvent, EventToRegister, Resource
+from podium.framework.events import ActionType, ClusterEvent, EventResource, EventToRegister
 from podium.framework.plugin import MAX_NODE_SCORE, PluginContext, Scope
 from podium.framework.settings.arguments import read_arguments
 from podium.framework.status import SKIP, SUCCESS, Status, unresolvable, unschedulable
@@ -171,12 +171,14 @@ class PodTopologySpread:
         """
         return (
             EventToRegister(
-                Resource.ASSIGNED_POD, Action.ADD | Action.DELETE | Action.UPDATE_POD_LABEL, self._counts_pod
+                EventResource.ASSIGNED_POD,
+                ActionType.ADD | ActionType.DELETE | ActionType.UPDATE_POD_LABEL,
+                self._counts_pod,
             ),
-            EventToRegister(Resource.POD, Action.UPDATE_POD_LABEL | Action.UPDATE_POD_TOLERATION),
+            EventToRegister(EventResource.POD, ActionType.UPDATE_POD_LABEL | ActionType.UPDATE_POD_TOLERATION),
             EventToRegister(
-                Resource.NODE,
-                Action.ADD | Action.DELETE | Action.UPDATE_NODE_LABEL | Action.UPDATE_NODE_TAINT,
+                EventResource.NODE,
+                ActionType.ADD | ActionType.DELETE | ActionType.UPDATE_NODE_LABEL | ActionType.UPDATE_NODE_TAINT,
                 self._has_keys,
             ),
         )

@@ -24,7 +24,7 @@ from podium.cluster.pods import PodRecord
 from podium.cluster.view import View
 from podium.framework.claims import ClaimBinding
 from podium.framework.cycle_state import CycleState
-from podium.framework.events import Action, ClusterEvent, EventToRegister, Resource
+from podium.framework.events import ActionType, ClusterEvent, EventResource, EventToRegister
 from podium.framework.plugin import PermitResult, PluginContext, Scope
 from podium.framework.settings.arguments import Arguments, read_arguments
 from podium.framework.status import SKIP, SUCCESS, Status, unresolvable
@@ -103,13 +103,13 @@ class VolumeBinding:
     def pre_filter(self, state: CycleState, pod: PodRecord, cluster: Cluster) -> Status:
         """Skip pods without claims; turn down those with a claim that is unusable, or not bound though it should be."""
         found: dict[str, PersistentVolumeClaim] = {}
-        for one in pod_claims(pod, self._storage):
-            if one.claim is None:
-                return unresolvable(_missing(one))
-            problem = _problem(pod, one, one.claim)
+        for pod_claim in pod_claims(pod, self._storage):
+            if pod_claim.claim is None:
+                return unresolvable(_missing(pod_claim))
+            problem = _problem(pod, pod_claim, pod_claim.claim)
             if problem is not None:
                 return unresolvable(problem)
-            found[one.name] = one.claim
+            found[pod_claim.name] = pod_claim.claim
         if not found:
             return SKIP
         volumes = _PodVolumes([], [])
@@ -177,15 +177,15 @@ class VolumeBinding:
 
     def events_to_register(self) -> Sequence[EventToRegister]:
         """Any storage object may come or change for the better, or a node with other labels."""
-        changed = Action.ADD | Action.UPDATE
+        changed = ActionType.ADD | ActionType.UPDATE
         return (
-            EventToRegister(Resource.STORAGE_CLASS, changed, _allows_more),
-            EventToRegister(Resource.PERSISTENT_VOLUME_CLAIM, changed, concerns_own_claim),
-            EventToRegister(Resource.PERSISTENT_VOLUME, changed),
-            EventToRegister(Resource.NODE, Action.ADD | Action.UPDATE_NODE_LABEL),
-            EventToRegister(Resource.CSI_NODE, changed, _migrates),
-            EventToRegister(Resource.CSI_DRIVER, Action.UPDATE, _stops_reporting),
-            EventToRegister(Resource.CSI_STORAGE_CAPACITY, changed, _has_more_room),
+            EventToRegister(EventResource.STORAGE_CLASS, changed, _allows_more),
+            EventToRegister(EventResource.PERSISTENT_VOLUME_CLAIM, changed, concerns_own_claim),
+            EventToRegister(EventResource.PERSISTENT_VOLUME, changed),
+            EventToRegister(EventResource.NODE, ActionType.ADD | ActionType.UPDATE_NODE_LABEL),
+            EventToRegister(EventResource.CSI_NODE, changed, _migrates),
+            EventToRegister(EventResource.CSI_DRIVER, ActionType.UPDATE, _stops_reporting),
+            EventToRegister(EventResource.CSI_STORAGE_CAPACITY, changed, _has_more_room),
         )
 
     def _search(self, volumes: _PodVolumes, view: View) -> VolumeSearch:

@@ -22,7 +22,7 @@ from podium.cluster.pod_class import PodClass
 from podium.cluster.pods import PodRecord
 from podium.cluster.view import View
 from podium.framework.cycle_state import CycleState
-from podium.framework.events import Action, ClusterEvent, EventToRegister, Resource
+from podium.framework.events import ActionType, ClusterEvent, EventResource, EventToRegister
 from podium.framework.plugin import PluginContext, Scope
 from podium.framework.status import SKIP, SUCCESS, Status, unresolvable, unschedulable
 from podium.framework.verdicts import Verdicts
@@ -87,15 +87,17 @@ class NodeVolumeLimits:
 
     def filter_rows(self, state: CycleState, pod: PodRecord, view: View) -> Verdicts:
         """Refuse nodes that would have to attach too many volumes; attached ones can be mounted again."""
-        missing = next((one.name for one in pod_claims(pod, self._storage) if one.claim is None), None)
+        missing = next(
+            (pod_claim.name for pod_claim in pod_claims(pod, self._storage) if pod_claim.claim is None), None
+        )
         if missing is not None:
             reason = f"looking up PVC {pod.namespace}/{missing}: {claim_not_found(missing)}"
             return Verdicts.where(np.ones(len(view), dtype=np.bool_), unresolvable(reason))
         wanted = self._attachments(pod)
         refused = np.zeros(len(view), dtype=np.bool_)
-        for driver in sorted({one.driver for one in wanted}):
+        for driver in sorted({attachment.driver for attachment in wanted}):
             limits = view.take(self._driver_limits(driver))
-            new = frozenset(one for one in wanted if one.driver == driver)
+            new = frozenset(attachment for attachment in wanted if attachment.driver == driver)
             for position in np.flatnonzero(self._may_exceed(view, limits, len(new)) & ~refused):
                 attached = self._attached(view, int(position), driver)
                 refused[position] = not new <= attached and len(attached | new) > limits[position]
@@ -104,10 +106,10 @@ class NodeVolumeLimits:
     def events_to_register(self) -> Sequence[EventToRegister]:
         """A node's limits may become known or rise, a pod with volumes go, a claim that was missing be made."""
         return (
-            EventToRegister(Resource.CSI_NODE, Action.ADD),
-            EventToRegister(Resource.CSI_NODE, Action.UPDATE, _raises_a_limit),
-            EventToRegister(Resource.ASSIGNED_POD, Action.DELETE, _detaches),
-            EventToRegister(Resource.PERSISTENT_VOLUME_CLAIM, Action.ADD, concerns_own_claim),
+            EventToRegister(EventResource.CSI_NODE, ActionType.ADD),
+            EventToRegister(EventResource.CSI_NODE, ActionType.UPDATE, _raises_a_limit),
+            EventToRegister(EventResource.ASSIGNED_POD, ActionType.DELETE, _detaches),
+            EventToRegister(EventResource.PERSISTENT_VOLUME_CLAIM, ActionType.ADD, concerns_own_claim),
         )
 
     def _may_exceed(self, view: View, limits: Int64s, new: int) -> Bools:
@@ -125,8 +127,8 @@ class NodeVolumeLimits:
 
     def _attached(self, view: View, position: int, driver: str) -> frozenset[Attachment]:
         """The driver's volumes that the pods at a position mount."""
-        attached = (one for pod in view.pods(position) for one in self._attachments(pod))
-        return frozenset(one for one in attached if one.driver == driver)
+        attached = (attachment for pod in view.pods(position) for attachment in self._attachments(pod))
+        return frozenset(attachment for attachment in attached if attachment.driver == driver)
 
     def _attachments(self, pod: PodRecord) -> frozenset[Attachment]:
         """The volumes that the pod mounts and some driver attaches, remembered until a storage object changes."""
@@ -135,9 +137,9 @@ class NodeVolumeLimits:
             self._known_of = self._storage.generation
         known = self._known.get(pod.pod_class)
         if known is None:
-            claims = (one.claim for one in pod_claims(pod, self._storage) if one.claim is not None)
+            claims = (pod_claim.claim for pod_claim in pod_claims(pod, self._storage) if pod_claim.claim is not None)
             found = [*map(_inline, pod.spec.volumes), *map(self._of_claim, claims)]
-            known = self._known[pod.pod_class] = frozenset(one for one in found if one is not None)
+            known = self._known[pod.pod_class] = frozenset(attachment for attachment in found if attachment is not None)
         return known
 
     def _of_claim(self, claim: PersistentVolumeClaim) -> Attachment | None:
@@ -170,7 +172,7 @@ class NodeVolumeLimits:
 
 def _attachable(pod_class: PodClass) -> int:
     """How many volumes of the class may have to be attached: those with a claim, and migrated disks."""
-    return len(pod_class.claims) + sum(_inline(one) is not None for one in pod_class.spec.volumes)
+    return len(pod_class.claims) + sum(_inline(volume) is not None for volume in pod_class.spec.volumes)
 
 
 def _inline(volume: Volume) -> Attachment | None:

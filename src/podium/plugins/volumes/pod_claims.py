@@ -27,7 +27,11 @@ class PodClaim:
 
 def pod_claims(pod: PodRecord, storage: Storage) -> list[PodClaim]:
     """The claims of the pod's volumes, in their order."""
-    mounting = [one for one in pod.spec.volumes if one.persistent_volume_claim is not None or one.ephemeral is not None]
+    mounting = [
+        volume
+        for volume in pod.spec.volumes
+        if volume.persistent_volume_claim is not None or volume.ephemeral is not None
+    ]
     return [
         PodClaim(name, one.persistent_volume_claim is None, storage.claims.get(f"{pod.namespace}/{name}"))
         for one, name in zip(mounting, pod.pod_class.claims, strict=True)

@@ -19,7 +19,7 @@ from podium.cluster.pod_class import Disk, PodClass, disk_mark, disks_in
 from podium.cluster.pods import PodRecord
 from podium.cluster.view import View
 from podium.framework.cycle_state import CycleState
-from podium.framework.events import Action, ClusterEvent, EventToRegister, Resource
+from podium.framework.events import ActionType, ClusterEvent, EventResource, EventToRegister
 from podium.framework.plugin import PluginContext, Scope
 from podium.framework.status import SKIP, SUCCESS, Status, unresolvable, unschedulable
 from podium.framework.verdicts import Verdicts
@@ -70,13 +70,13 @@ class VolumeRestrictions:
     def pre_filter(self, state: CycleState, pod: PodRecord, cluster: Cluster) -> Status:
         """Skip pods without disks whose exclusive claims nobody uses."""
         exclusive: dict[str, None] = {}
-        for one in pod_claims(pod, cluster.storage):
-            if one.is_ephemeral:
+        for pod_claim in pod_claims(pod, cluster.storage):
+            if pod_claim.is_ephemeral:
                 continue
-            if one.claim is None:
-                return unresolvable(claim_not_found(one.name))
-            if READ_WRITE_ONCE_POD in one.claim.spec.access_modes:
-                exclusive[one.name] = None
+            if pod_claim.claim is None:
+                return unresolvable(claim_not_found(pod_claim.name))
+            if READ_WRITE_ONCE_POD in pod_claim.claim.spec.access_modes:
+                exclusive[pod_claim.name] = None
         in_use = sum(f"{pod.namespace}/{name}" in cluster.claim_users for name in exclusive)
         if not in_use and not disks_of(pod.pod_class):
             return SKIP
@@ -104,9 +104,9 @@ class VolumeRestrictions:
     def events_to_register(self) -> Sequence[EventToRegister]:
         """A pod that holds a disk or a claim may go, a node come, a claim that was missing be made."""
         return (
-            EventToRegister(Resource.ASSIGNED_POD, Action.DELETE, _frees_a_volume),
-            EventToRegister(Resource.NODE, Action.ADD),
-            EventToRegister(Resource.PERSISTENT_VOLUME_CLAIM, Action.ADD, concerns_own_claim),
+            EventToRegister(EventResource.ASSIGNED_POD, ActionType.DELETE, _frees_a_volume),
+            EventToRegister(EventResource.NODE, ActionType.ADD),
+            EventToRegister(EventResource.PERSISTENT_VOLUME_CLAIM, ActionType.ADD, concerns_own_claim),
         )
 
 

@@ -69,12 +69,12 @@ class VolumeSearch:
 
         Where provisioning has begun for some node, no other will do.
         """
-        begun = [one for one in waiting if one.node_name is not None]
+        begun = [claim for claim in waiting if claim.node_name is not None]
         elsewhere = np.zeros(len(self._view), dtype=np.bool_)
-        for one in begun:
-            elsewhere |= self._view.rows != self._view.cluster.nodes.row_of.get(one.node_name or "", -1)
-            self._chosen.append((one, np.full(len(self._view), -1, dtype=np.int64)))
-        for one in sorted((one for one in waiting if one.node_name is None), key=_size):
+        for claim in begun:
+            elsewhere |= self._view.rows != self._view.cluster.nodes.row_of.get(claim.node_name or "", -1)
+            self._chosen.append((claim, np.full(len(self._view), -1, dtype=np.int64)))
+        for one in sorted((claim for claim in waiting if claim.node_name is None), key=_size):
             self._chosen.append((one, self._choose(one)))
         self.lacking[elsewhere] |= VOLUME_TO_BIND
         self._provision(~elsewhere)
@@ -137,7 +137,12 @@ class VolumeSearch:
         if not storage_class.allowed_topologies:
             return np.ones(len(self._view), dtype=np.bool_)
         terms = (
-            NodeTerm(tuple(Requirement(one.key, "In", one.values) for one in term.match_label_expressions))
+            NodeTerm(
+                tuple(
+                    Requirement(match_label_expression.key, "In", match_label_expression.values)
+                    for match_label_expression in term.match_label_expressions
+                )
+            )
             for term in storage_class.allowed_topologies
         )
         return matching_rows(self._view, tuple(terms))

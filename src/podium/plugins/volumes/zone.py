@@ -19,7 +19,7 @@ from podium.cluster.pods import PodRecord
 from podium.cluster.storage import Storage
 from podium.cluster.view import View
 from podium.framework.cycle_state import CycleState
-from podium.framework.events import Action, ClusterEvent, EventToRegister, Resource
+from podium.framework.events import ActionType, ClusterEvent, EventResource, EventToRegister
 from podium.framework.plugin import PluginContext, Scope
 from podium.framework.status import SKIP, SUCCESS, Status, unresolvable
 from podium.framework.verdicts import Verdicts
@@ -52,10 +52,10 @@ class VolumeZone:
         A claim that waits for its first consumer is left to VolumeBinding.
         """
         needed: list[Requirement] = []
-        for one in pod_claims(pod, cluster.storage):
-            if one.is_ephemeral:
+        for pod_claim in pod_claims(pod, cluster.storage):
+            if pod_claim.is_ephemeral:
                 continue
-            volume = _bound_volume(one, cluster.storage)
+            volume = _bound_volume(pod_claim, cluster.storage)
             if isinstance(volume, Status):
                 return volume
             if volume is not None:
@@ -82,10 +82,12 @@ class VolumeZone:
     def events_to_register(self) -> Sequence[EventToRegister]:
         """A class that binds late, a node, one of the claims or a volume may come, or change its labels."""
         return (
-            EventToRegister(Resource.STORAGE_CLASS, Action.ADD, _binds_late),
-            EventToRegister(Resource.NODE, Action.ADD | Action.UPDATE_NODE_LABEL),
-            EventToRegister(Resource.PERSISTENT_VOLUME_CLAIM, Action.ADD | Action.UPDATE, concerns_own_claim),
-            EventToRegister(Resource.PERSISTENT_VOLUME, Action.ADD | Action.UPDATE, _moves),
+            EventToRegister(EventResource.STORAGE_CLASS, ActionType.ADD, _binds_late),
+            EventToRegister(EventResource.NODE, ActionType.ADD | ActionType.UPDATE_NODE_LABEL),
+            EventToRegister(
+                EventResource.PERSISTENT_VOLUME_CLAIM, ActionType.ADD | ActionType.UPDATE, concerns_own_claim
+            ),
+            EventToRegister(EventResource.PERSISTENT_VOLUME, ActionType.ADD | ActionType.UPDATE, _moves),
         )
 
 

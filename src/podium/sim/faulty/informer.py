@@ -59,14 +59,16 @@ class Informer:
         missed = self._store.events_since(version)
         was = _before(missed)
         for kind in self._watched:
-            listed = {one.key: one for one in self._store.objects(kind)}
+            listed = {stored.key: stored for stored in self._store.objects(kind)}
             for key, before in was.get(kind, {}).items():
                 listed.pop(key, None)
                 if before is not None:
                     listed[key] = before
             if listed:
                 self._kind(kind).known = dict(sorted(listed.items()))
-        seen: list[Seen] = [first_seen(one) for one_kind in self._kinds.values() for one in one_kind.known.values()]
+        seen: list[Seen] = [
+            first_seen(stored) for one_kind in self._kinds.values() for stored in one_kind.known.values()
+        ]
         for event in missed:
             if self.watches(event.stored.kind):
                 self.see(event, now)
@@ -87,8 +89,8 @@ class Informer:
             kind.broken_until_ns = now + delivery.breaks_ns
             return
         if delivery.merges:
-            for one in kind.coming:
-                one.is_merged |= one.stored.key == stored.key
+            for coming in kind.coming:
+                coming.is_merged |= coming.stored.key == stored.key
         arrival_ns = now + delivery.delay_ns
         if kind.coming:
             arrival_ns = max(arrival_ns, kind.coming[-1].arrival_ns)
@@ -123,11 +125,11 @@ class Informer:
                 continue
             kind.broken_until_ns = None
             expected = dict(kind.known)
-            for one in kind.coming:
-                if one.type == "DELETED":
-                    expected.pop(one.stored.key, None)
+            for coming in kind.coming:
+                if coming.type == "DELETED":
+                    expected.pop(coming.stored.key, None)
                 else:
-                    expected[one.stored.key] = one.stored
+                    expected[coming.stored.key] = coming.stored
             arrival_ns = kind.coming[-1].arrival_ns if kind.coming else now
             for type_, stored in differences(expected, {one.key: one for one in self._store.objects(name)}):
                 self._number += 1

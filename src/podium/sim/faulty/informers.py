@@ -30,7 +30,11 @@ class Informers:
         """A component begins a life: what it is shown of all that there is, and of late was."""
         if component.machine is None:
             raise ValueError(f"{component.name} is down")
-        kinds = [one.name for one in self._store.resources.all() if does_watch(component.machine, one.name)]
+        kinds = [
+            apiresource.name
+            for apiresource in self._store.resources.all()
+            if does_watch(component.machine, apiresource.name)
+        ]
         informer = self._informers[component] = Informer(component.name, kinds, self._store, self._faults)
         seen = informer.start(now)
         self._expect(component, informer, now)

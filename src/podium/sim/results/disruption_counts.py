@@ -48,14 +48,14 @@ class DisruptionCounts:
         """Take in a write at ``now``; times do not go back."""
         object_ = event.stored.object
         if isinstance(object_, PodDisruptionBudget):
-            there = self._budgets.setdefault(object_.metadata.namespace, {})
+            in_namespace = self._budgets.setdefault(object_.metadata.namespace, {})
             if event.type == "DELETED":
-                there.pop(object_.metadata.name, None)
+                in_namespace.pop(object_.metadata.name, None)
                 self._found.pop(object_.key, None)
-                if not there:
+                if not in_namespace:
                     del self._budgets[object_.metadata.namespace]
             else:
-                there[object_.metadata.name] = object_
+                in_namespace[object_.metadata.name] = object_
         elif isinstance(object_, Pod) and event.type != "ADDED":
             before = event.previous.object if event.previous is not None else object_
             origin = _origin(before, object_, is_gone=event.type == "DELETED")

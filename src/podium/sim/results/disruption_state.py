@@ -150,7 +150,7 @@ def disruption_state(
     kinds = _Kinds(objects)
     policy = kinds.policy
     return DisruptionState(
-        budgets=tuple(_budget(one, kinds.covered(one), now, counts) for one in kinds.budgets),
+        budgets=tuple(_budget(budget, kinds.covered(budget), now, counts) for budget in kinds.budgets),
         caps=tuple(_cap(policy, cap.component, now) for cap in policy.spec.caps),
         quotas=tuple(map(_quota, kinds.quotas)),
         avoid_lists=tuple(found for node in kinds.nodes if (found := _avoid_list(node, policy)).entries),
@@ -177,15 +177,15 @@ class _Kinds:
         self.classes: list[PriorityClass] = []
         self.policy = DisruptionPolicy()
         pods: list[Pod] = []
-        for one in objects:
-            if isinstance(one, Pod):
-                pods.append(one)
+        for object_ in objects:
+            if isinstance(object_, Pod):
+                pods.append(object_)
             else:
-                self._take_in(one)
+                self._take_in(object_)
         # Only budgets look at them.
-        self._pods = Counter(_pod_state(one) for one in pods) if self.budgets else Counter()
+        self._pods = Counter(_pod_state(pod) for pod in pods) if self.budgets else Counter()
         for listed in (self.budgets, self.quotas, self.nodes):
-            listed.sort(key=lambda one: one.key)
+            listed.sort(key=lambda node: node.key)
 
     def covered(self, budget: PodDisruptionBudget) -> Down:
         """The pods of a budget that are down."""
@@ -302,12 +302,12 @@ def _avoid_list(node: Node, policy: DisruptionPolicy) -> AvoidState:
         node=node.metadata.name,
         entries=tuple(
             Avoided(
-                controller=f"{one.controller.kind} {one.controller.name}",
-                since=one.eviction_time,
-                until=_until(one, lifetime),
-                reason=one.reason,
+                controller=f"{entry.controller.kind} {entry.controller.name}",
+                since=entry.eviction_time,
+                until=_until(entry, lifetime),
+                reason=entry.reason,
             )
-            for one in entries
+            for entry in entries
         ),
     )
 

@@ -81,7 +81,7 @@ def quota_warnings(
             "its pods may go pending within their quota"
         )
     known = _values(classes)
-    for quota in sorted(quotas, key=lambda one: one.key):
+    for quota in sorted(quotas, key=lambda resource_quota: resource_quota.key):
         for name in quota.priority_classes or ():
             if name not in known:
                 hint = suggestion(name, sorted(known))
@@ -90,7 +90,7 @@ def quota_warnings(
 
 
 def _values(classes: Iterable[PriorityClass]) -> dict[str, int]:
-    return {**SYSTEM_CLASSES, **{one.metadata.name: one.value for one in classes}}
+    return {**SYSTEM_CLASSES, **{class_.metadata.name: class_.value for class_ in classes}}
 
 
 def _requests(quota: ResourceQuota) -> dict[str, int]:

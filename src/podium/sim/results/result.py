@@ -51,7 +51,7 @@ def result_of(simulation: Simulation, rests_on: tuple[Caveat, ...] = ()) -> Resu
     """The result of a simulation as far as it has come, and what it rests on."""
     start_ns = simulation.settings.start_ns
     stories = list(simulation.history.stories.values())
-    in_order = sorted(enumerate(stories), key=lambda one: (one[1].pod, one[0]))
+    in_order = sorted(enumerate(stories), key=lambda item: (item[1].pod, item[0]))
     states = _states(simulation, stories)
     return Result(
         events=simulation.history.events,
@@ -115,7 +115,7 @@ def _summary(simulation: Simulation, stories: list[PodStory], states: Counter[Po
         "waiting": _waiting(stories, simulation.settings.start_ns),
         "use": simulation.usage.shares(),
         "nodeHours": simulation.usage.node_hours,
-        "short": [asdict(one) for one in shortfalls(simulation.store, simulation.history)],
+        "short": [asdict(shortfall) for shortfall in shortfalls(simulation.store, simulation.history)],
         "drains": [_drain(report) for report in simulation.control_plane.drain_reports()],
     }
 
@@ -123,7 +123,7 @@ def _summary(simulation: Simulation, stories: list[PodStory], states: Counter[Po
 def _drain(report: DrainReport) -> dict[str, Any]:
     """How far a drain came: `state` is running, blocked, drained, refused, timed-out or withdrawn."""
     pods = [
-        {"pod": one.pod, "state": one.state, "reason": one.reason or None, "tries": one.tries} for one in report.pods
+        {"pod": pod.pod, "state": pod.state, "reason": pod.reason or None, "tries": pod.tries} for pod in report.pods
     ]
     return {"node": report.node, "state": report.state, "message": report.message or None, "pods": pods}
 

@@ -37,7 +37,7 @@ def shortfalls(store: Store, history: History) -> list[Shortfall]:
         wants, has = _counts(stored)
         if label in reasons and has < wants:
             found.append(Shortfall(label, wants, has, _why(reasons[label])))
-    return sorted(found, key=lambda one: one.workload)
+    return sorted(found, key=lambda shortfall: shortfall.workload)
 
 
 def _counts(stored: Stored) -> tuple[int, int]:

@@ -55,19 +55,19 @@ def read_autoscaling(given: Fields) -> Autoscaling:
 
 def _groups(listed: Sequence[Fields]) -> tuple[NodeGroup, ...]:
     found: dict[str, NodeGroup] = {}
-    for one in listed:
-        name = one.text("name")
+    for fields in listed:
+        name = fields.text("name")
         if name in found:
-            raise InputError(f"{shown(name)} is given twice", path=f"{one.path}.name")
-        least = one.number("min", 0, least=0)
+            raise InputError(f"{shown(name)} is given twice", path=f"{fields.path}.name")
+        least = fields.number("min", 0, least=0)
         found[name] = NodeGroup(
             name=name,
             minimum=least,
-            maximum=one.number("max", least=max(1, least)),
-            start_up_ns=one.duration_ns("startUp", 0),
-            template=_template(one.take("template"), f"{one.path}.template", name),
+            maximum=fields.number("max", least=max(1, least)),
+            start_up_ns=fields.duration_ns("startUp", 0),
+            template=_template(fields.take("template"), f"{fields.path}.template", name),
         )
-        one.refuse_others()
+        fields.refuse_others()
     return tuple(found.values())
 
 

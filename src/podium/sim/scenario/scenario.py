@@ -132,10 +132,10 @@ def _node_lifecycle(given: Fields) -> NodeLifecycleSettings:
 
 def _schedulers(listed: Sequence[Fields]) -> tuple[SchedulerSettings, ...]:
     found: dict[str, SchedulerSettings] = {}
-    for one in listed:
-        name = one.text("name")
+    for fields in listed:
+        name = fields.text("name")
         if name in found:
-            raise InputError(f"{shown(name)} is given twice", path=f"{one.path}.name")
-        found[name] = SchedulerSettings(name, one.duration_ns("bindDelay") if one.has("bindDelay") else None)
-        one.refuse_others()
+            raise InputError(f"{shown(name)} is given twice", path=f"{fields.path}.name")
+        found[name] = SchedulerSettings(name, fields.duration_ns("bindDelay") if fields.has("bindDelay") else None)
+        fields.refuse_others()
     return tuple(found.values())

@@ -44,7 +44,7 @@ class Remove:
 
 
 @dataclass(frozen=True, slots=True)
-class Evict:
+class EvictPod:
     """Evict a pod, as the API's subresource takes it.
 
     `grace_seconds` None leaves it its own period. `component` is whose cap counts. With `avoid_node`, its controller
@@ -91,7 +91,7 @@ class Cordon:
 
 
 @dataclass(frozen=True, slots=True)
-class Drain:
+class DrainNode:
     """Cordon a node and evict its pods."""
 
     node: str
@@ -112,7 +112,7 @@ class NodeUp:
     node: str
 
 
-Change = Apply | Remove | Evict | Scale | Finish | UseMemory | Cordon | Drain | NodeDown | NodeUp
+Change = Apply | Remove | EvictPod | Scale | Finish | UseMemory | Cordon | DrainNode | NodeDown | NodeUp
 # What a step does, each change with the path of its field.
 Changes = Sequence[tuple[Change, str]]
 
@@ -179,7 +179,8 @@ def _apply(raw: dict[str, Any], path: str, document: Document) -> Apply:
         problem = f"{error.object}: {error.problem}" if error.object else error.problem
         raise InputError(problem, path=path + error.path) from None
     warnings = (
-        replace(one, source=document.source, document=document.index, path=path + one.path) for one in read.warnings
+        replace(warning, source=document.source, document=document.index, path=path + warning.path)
+        for warning in read.warnings
     )
     return Apply(read.raw, object_, tuple(warnings))
 
@@ -214,7 +215,7 @@ def _scale(target: Fields) -> Change:
 
 def _drain(target: Fields) -> Change:
     plain = DrainSettings()
-    return Drain(
+    return DrainNode(
         target.text("name"),
         DrainSettings(
             timeout_ns=target.duration_ns("timeout") if target.has("timeout") else plain.timeout_ns,
@@ -227,9 +228,9 @@ def _drain(target: Fields) -> Change:
     )
 
 
-def _evict(target: Fields) -> Evict:
+def _evict(target: Fields) -> EvictPod:
     avoid_node, avoid_for = _avoiding(target)
-    return Evict(
+    return EvictPod(
         target.key(),
         target.number("gracePeriodSeconds", least=0) if target.has("gracePeriodSeconds") else None,
         target.text("component", SCENARIO),

@@ -113,12 +113,12 @@ class Admission:
         if not self._revisions.of("LimitRange"):
             return []
         found = (stored.object for stored in self._revisions.in_namespace("LimitRange", namespace))
-        return [one for one in found if isinstance(one, LimitRange)]
+        return [limits for limits in found if isinstance(limits, LimitRange)]
 
 
 def _is_tightened(before: Kubernetes, after: PodDisruptionBudget) -> bool:
     """Whether a budget may have become stricter: it asks for something else than before."""
     if not isinstance(before, PodDisruptionBudget):
         return True
-    old, new = ((one.spec, one.metadata.annotations.get(MAX_DISRUPTIONS)) for one in (before, after))
+    old, new = ((budget.spec, budget.metadata.annotations.get(MAX_DISRUPTIONS)) for budget in (before, after))
     return old != new

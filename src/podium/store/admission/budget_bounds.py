@@ -60,9 +60,11 @@ def _covered(
             priorities.add(_priority(template, classes))
             wanted += replicas
     pods = [
-        one.object
-        for one in revisions.in_namespace("Pod", namespace)
-        if isinstance(one.object, Pod) and not one.object.is_terminal and selector.matches(one.object.metadata.labels)
+        stored.object
+        for stored in revisions.in_namespace("Pod", namespace)
+        if isinstance(stored.object, Pod)
+        and not stored.object.is_terminal
+        and selector.matches(stored.object.metadata.labels)
     ]
     priorities |= {pod.priority for pod in pods}
     wanted += sum(pod.metadata.controller is None for pod in pods)

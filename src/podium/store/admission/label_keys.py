@@ -18,7 +18,7 @@ def merge_label_keys(spec: Raw, labels: Mapping[str, str]) -> Raw:
     """The pod spec with the pod's own values of those labels in its selectors; `spec` itself where it has none."""
     constraints = spec.get("topologySpreadConstraints")
     if constraints:
-        spec = _replaced(spec, "topologySpreadConstraints", [_merged(one, labels) for one in constraints])
+        spec = _replaced(spec, "topologySpreadConstraints", [_merged(constraint, labels) for constraint in constraints])
     affinity = spec.get("affinity")
     if affinity:
         for name in ("podAffinity", "podAntiAffinity"):

@@ -47,13 +47,13 @@ def with_default_resources(raw: Raw, ranges: Iterable[LimitRange]) -> Raw:
 
 def check_pod_limits(resource: APIResource, key: str, spec: PodSpec, ranges: Iterable[LimitRange]) -> None:
     """Raise StoreError 403 for a pod that asks for more or less than it may: each container, and the pod as a whole."""
-    items = [item for one in ranges for item in one.spec.limits]
-    containers = [one.resources for one in (*spec.containers, *spec.init_containers)]
+    items = [item for limits in ranges for item in limits.spec.limits]
+    containers = [container.resources for container in (*spec.containers, *spec.init_containers)]
     problems: list[str] = []
     for item in items:
         if item.type == "Container":
-            for one in containers:
-                problems += _problems(item, _milli(requests_of(one)), _milli(one.limits))
+            for container in containers:
+                problems += _problems(item, _milli(requests_of(container)), _milli(container.limits))
         elif item.type == "Pod":
             problems += _problems(item, {**container_requests(spec), **pod_level_requests(spec)}, _pod_limits(spec))
     _refuse(resource, key, problems)
@@ -143,7 +143,10 @@ def _pod_limits(spec: PodSpec) -> _Milli:
     """The limits of the containers together, counted as their requests are; those of the pod as a whole come first."""
 
     def limited(containers: tuple[Container, ...]) -> tuple[Container, ...]:
-        return tuple(replace(one, resources=ResourceRequirements(requests=one.resources.limits)) for one in containers)
+        return tuple(
+            replace(container, resources=ResourceRequirements(requests=container.resources.limits))
+            for container in containers
+        )
 
     of_containers = replace(
         spec, containers=limited(spec.containers), init_containers=limited(spec.init_containers), resources=None

@@ -33,5 +33,5 @@ def check_default_class(resource: APIResource, new: PriorityClass, classes: Iter
 
 def default_class(classes: Iterable[PriorityClass]) -> PriorityClass | None:
     """The class of pods that name none; of several defaults, which a cluster can come to have, the lowest."""
-    defaults = (one for one in classes if one.global_default)
-    return min(defaults, key=lambda one: (one.value, one.metadata.name), default=None)
+    defaults = (class_ for class_ in classes if class_.global_default)
+    return min(defaults, key=lambda priority_class: (priority_class.value, priority_class.metadata.name), default=None)

@@ -75,7 +75,7 @@ def _uses_the_same(previous: Stored | None, after: Stored | None) -> bool:
     """Whether a write changes nothing that counts: what an object uses follows from its spec, and whether it ended."""
     if previous is None or after is None:
         return False
-    phases = (one.raw.get("status", {}).get("phase") for one in (previous, after))
+    phases = (stored.raw.get("status", {}).get("phase") for stored in (previous, after))
     return previous.raw.get("spec") == after.raw.get("spec") and len(set(phases)) == 1
 
 
@@ -101,7 +101,7 @@ def _check_room(quota: ResourceQuota, used: Amounts, change: Amounts, after: Sto
 
 def _exceeded(quota: ResourceQuota, after: Stored, names: list[str], amounts: tuple[Amounts, ...]) -> StoreError:
     requested, used, limited = (
-        ",".join(f"{name}={written_amount(name, one[name])}" for name in names) for one in amounts
+        ",".join(f"{name}={written_amount(name, amount[name])}" for name in names) for amount in amounts
     )
     problem = f"exceeded quota: {quota.metadata.name}, requested: {requested}, used: {used}, limited: {limited}"
     return forbidden(after.resource, after.key, problem)

@@ -48,7 +48,9 @@ def is_counted(quota: ResourceQuota, stored: Stored) -> bool:
     requirements = quota.requirements
     if not requirements:
         return True
-    return isinstance(stored.object, Pod) and all(_is_met(one, stored.object, stored) for one in requirements)
+    return isinstance(stored.object, Pod) and all(
+        _is_met(requirement, stored.object, stored) for requirement in requirements
+    )
 
 
 def unnamed(spec: PodSpec, limited: Mapping[str, object]) -> dict[str, list[str]]:
@@ -65,7 +67,7 @@ def unnamed(spec: PodSpec, limited: Mapping[str, object]) -> dict[str, list[str]
             continue
         if resource in _named(whole, kind):
             continue
-        containers = [one.name for one in _all(spec) if resource not in _named(one.resources, kind)]
+        containers = [container.name for container in _all(spec) if resource not in _named(container.resources, kind)]
         if containers:
             missing[name] = containers
     return missing
@@ -123,13 +125,13 @@ def _as_limited(spec: PodSpec) -> PodSpec:
     """The pod that requests what this one is limited to; overhead counts where there is a limit for it to add to."""
     return replace(
         spec,
-        containers=tuple(_limited(one) for one in spec.containers),
-        init_containers=tuple(_limited(one) for one in spec.init_containers),
+        containers=tuple(_limited(container) for container in spec.containers),
+        init_containers=tuple(_limited(init_container) for init_container in spec.init_containers),
         resources=spec.resources and ResourceRequirements(requests=spec.resources.limits),
         overhead={
             name: amount
             for name, amount in spec.overhead.items()
-            if any(name in one.resources.limits for one in _all(spec))
+            if any(name in container.resources.limits for container in _all(spec))
         },
     )
 

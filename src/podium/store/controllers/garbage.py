@@ -153,17 +153,17 @@ class GarbageCollector:
     def _judged(self, stored: Stored) -> list[Step]:
         """What becomes of an object that has owners."""
         references = stored.object.metadata.owner_references
-        solid = [self._is_solid(stored, one) for one in references]
+        solid = [self._is_solid(stored, reference) for reference in references]
         if all(solid):
             return []
         if any(solid):
             kept = [one for one, is_solid in zip(_references(stored), solid, strict=True) if is_solid]
             return [Rewrite(stored, _with_metadata(stored, "ownerReferences", kept))]
-        waiting = any(self._owner(stored, one) is not None for one in references)
+        waiting = any(self._owner(stored, reference) is not None for reference in references)
         dependents = [self._objects[uid] for uid in self._owned.get(stored.uid, ())]
         if waiting and dependents:
             # Two that wait for one another would wait for ever: this one stops holding up its owners.
-            circle = any(_waits(one) for one in dependents)
+            circle = any(_waits(dependent) for dependent in dependents)
             unblocked = [Rewrite(stored, _unblocked(stored))] if circle and _unblocked(stored) != stored.raw else []
             return [*unblocked, Collect(stored, "Foreground")]
         finalizers = stored.object.metadata.finalizers
@@ -239,12 +239,12 @@ def _waits(stored: Stored) -> bool:
 
 
 def _with_owners(stored: Stored, kept: list[str]) -> Raw:
-    references = [one for one in _references(stored) if one.get("uid") in kept]
+    references = [reference for reference in _references(stored) if reference.get("uid") in kept]
     return _with_metadata(stored, "ownerReferences", references)
 
 
 def _unblocked(stored: Stored) -> Raw:
-    references = [{**one, "blockOwnerDeletion": False} for one in _references(stored)]
+    references = [{**reference, "blockOwnerDeletion": False} for reference in _references(stored)]
     return _with_metadata(stored, "ownerReferences", references)
 
 

@@ -71,7 +71,7 @@ class NamespaceCleaner:
         pods, others = self._contents(name)
         if not pods and not others:
             return self._let_go(namespace)
-        deletable = [one for one in pods or others if one.object.metadata.deletion_timestamp is None]
+        deletable = [pod for pod in pods or others if pod.object.metadata.deletion_timestamp is None]
         for stored in deletable:
             try:
                 self._store.delete(stored.kind, stored.key, now=now, uid=stored.uid)
@@ -91,7 +91,7 @@ class NamespaceCleaner:
 
     def _let_go(self, namespace: Stored) -> int:
         spec = namespace.raw.get("spec", {})
-        left = [one for one in spec.get("finalizers", []) if one != FINALIZER]
+        left = [finalizer for finalizer in spec.get("finalizers", []) if finalizer != FINALIZER]
         if left == spec.get("finalizers", []):
             return 0
         self._store.update({**namespace.raw, "spec": {**spec, "finalizers": left}})

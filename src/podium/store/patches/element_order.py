@@ -44,7 +44,7 @@ def _sorted_in(
     """The same for any items, given the positions of those asked for and of those before."""
     named = dict(zip(identities(items, key), items, strict=True))
     first = sorted((one for one in named if one in wanted), key=wanted.__getitem__)
-    rest = sorted((one for one in named if one not in wanted), key=lambda one: was.get(one, len(was)))
+    rest = sorted((one for one in named if one not in wanted), key=lambda item: was.get(item, len(was)))
     result: list[Any] = []
     for one in first:
         while rest and one in was and was.get(rest[0], len(was)) < was[one]:

@@ -38,7 +38,7 @@ def _check_finalizers(previous: Stored, raw: Raw) -> None:
     before = previous.object.metadata
     if before.deletion_timestamp is None:
         return
-    added = [one for one in raw["metadata"].get("finalizers", ()) if one not in before.finalizers]
+    added = [finalizer for finalizer in raw["metadata"].get("finalizers", ()) if finalizer not in before.finalizers]
     if added:
         problem = f"an object that is being deleted takes no new finalizers, such as {added[0]}"
         raise invalid(previous.resource, previous.key, problem, "metadata.finalizers", "FieldValueForbidden")

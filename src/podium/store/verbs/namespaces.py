@@ -50,7 +50,7 @@ def is_going(stored: Stored) -> bool:
 def terminating(raw: Raw, *, is_empty: bool) -> Raw:
     """A namespace that is deleted; one that is not empty is held until it is."""
     spec, status = raw.get("spec", {}), raw.get("status", {})
-    others = [one for one in spec.get("finalizers", []) if one != FINALIZER]
+    others = [finalizer for finalizer in spec.get("finalizers", []) if finalizer != FINALIZER]
     finalizers = others if is_empty else [*others, FINALIZER]
     return {**raw, "spec": {**spec, "finalizers": finalizers}, "status": {**status, "phase": "Terminating"}}
 

@@ -130,7 +130,7 @@ def _findings(raw: Raw, previous: Raw | None, is_new: bool, custom: bool | None)
         return ()
     found = find_problems(raw, custom)
     known = frozenset(find_problems(previous, custom)) if found else frozenset()
-    return [one for one in found if one not in known]
+    return [finding for finding in found if finding not in known]
 
 
 def _without_status(raw: Raw) -> Raw:

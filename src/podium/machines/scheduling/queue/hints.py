@@ -12,12 +12,12 @@ from weakref import WeakValueDictionary
 
 from podium.cluster.pods import PodRecord
 from podium.framework.errors import is_failure
-from podium.framework.events import Action, ClusterEvent, EventToRegister, QueueingHint, Resource
+from podium.framework.events import ActionType, ClusterEvent, EventResource, EventToRegister, QueueingHint
 from podium.machines.scheduling.queue.queued_pod import QueuedPod
 
 # The events that each plugin waits for, by scheduler name and plugin name.
 Registrations = Mapping[str, Mapping[str, Sequence[EventToRegister]]]
-Kind = tuple[Resource, Action]
+Kind = tuple[EventResource, ActionType]
 # Scheduler name, the plugins that rejected, those that answered Pending, and the gate.
 RejectionKey = tuple[str, tuple[str, ...], tuple[str, ...], str]
 
@@ -102,7 +102,7 @@ class Rejection:
         return Wake.NO if hints is None else hints.ask(pod, event)
 
     def _whom_to_ask(self, event: ClusterEvent) -> Hints | None:
-        if self.by_nobody or event.resource is Resource.WILDCARD:
+        if self.by_nobody or event.resource is EventResource.WILDCARD:
             return EVERYBODY
         gate = _concerned(self._gate or (), event)
         if self.is_gated and not gate:
@@ -136,7 +136,7 @@ class Rejections:
         kind = (event.resource, event.action)
         known = self._of_interest.get(kind)
         if known is None:
-            known = self._of_interest[kind] = event.resource is Resource.WILDCARD or any(
+            known = self._of_interest[kind] = event.resource is EventResource.WILDCARD or any(
                 _concerned(registered, event)
                 for profile in self._registrations.values()
                 for registered in profile.values()

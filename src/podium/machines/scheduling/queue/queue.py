@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Mapping
 
 from podium.api.times import MAX_TIME_NS
 from podium.cluster.pods import PodRecord
-from podium.framework.events import Action, ClusterEvent, Resource
+from podium.framework.events import ActionType, ClusterEvent, EventResource
 from podium.machines.parts.deadlines import earliest
 from podium.machines.scheduling.queue.automaton import landing
 from podium.machines.scheduling.queue.gate import PreEnqueue, QueueGate, SortKey
@@ -187,7 +187,7 @@ class SchedulingQueue(QueuePlaces):
         if no plugin registered the event. Raises ValueError for an event about a pending pod itself, which is for
         `update`.
         """
-        if event.resource is Resource.POD:
+        if event.resource is EventResource.POD:
             raise ValueError(
                 f"event {event.label or event.action} is about a pending pod: hand its reading to update()"
             )
@@ -211,7 +211,7 @@ class SchedulingQueue(QueuePlaces):
             if queued is None or queued.place is Place.ACTIVE:
                 continue
             if flight is not None:
-                flight.own.append(ClusterEvent(Resource.WILDCARD, Action.ALL, label=FORCE_ACTIVATE))
+                flight.own.append(ClusterEvent(EventResource.WILDCARD, ActionType.ALL, label=FORCE_ACTIVATE))
             elif queued.place is Place.BACKOFF:
                 if self._settings.must_pause(queued, now):
                     continue
@@ -308,4 +308,4 @@ def _sort_item(queued: QueuedPod) -> Item:
 
 
 def _update_event(old: PodRecord, new: PodRecord) -> ClusterEvent:
-    return ClusterEvent(Resource.POD, pod_changes(old, new), old, new, POD_UPDATE)
+    return ClusterEvent(EventResource.POD, pod_changes(old, new), old, new, POD_UPDATE)

@@ -6,20 +6,20 @@ Source: pkg/scheduler/framework/events.go (NodeSchedulingPropertiesChange).
 from __future__ import annotations
 
 from podium.api.node import Node
-from podium.framework.events import Action
+from podium.framework.events import ActionType
 
 
-def node_changes(old: Node, new: Node) -> Action:
+def node_changes(old: Node, new: Node) -> ActionType:
     """The changes between two readings of one node; no flag at all where scheduling sees no difference."""
-    changes = Action(0)
+    changes = ActionType(0)
     if old.status.allocatable != new.status.allocatable or old.status.capacity != new.status.capacity:
-        changes |= Action.UPDATE_NODE_ALLOCATABLE
+        changes |= ActionType.UPDATE_NODE_ALLOCATABLE
     if old.metadata.labels != new.metadata.labels:
-        changes |= Action.UPDATE_NODE_LABEL
+        changes |= ActionType.UPDATE_NODE_LABEL
     if old.spec != new.spec:
-        changes |= Action.UPDATE_NODE_TAINT
+        changes |= ActionType.UPDATE_NODE_TAINT
     if old.status.declared_features != new.status.declared_features:
-        changes |= Action.UPDATE_NODE_DECLARED_FEATURE
+        changes |= ActionType.UPDATE_NODE_DECLARED_FEATURE
     if old.status.images != new.status.images:
-        changes |= Action.UPDATE_NODE_OTHER
+        changes |= ActionType.UPDATE_NODE_OTHER
     return changes

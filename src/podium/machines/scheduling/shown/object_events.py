@@ -11,25 +11,25 @@ from podium.api.node import CSINode, Namespace
 from podium.api.resource_claims import ResourceClaim
 from podium.api.storage import CSIDriver, CSIStorageCapacity, PersistentVolume, PersistentVolumeClaim, StorageClass
 from podium.api.workloads import ReplicaSet, ReplicationController, Service, StatefulSet
-from podium.framework.events import Action, ClusterEvent, Resource
+from podium.framework.events import ActionType, ClusterEvent, EventResource
 
-_RESOURCES: dict[type, Resource] = {
-    Namespace: Resource.NAMESPACE,
-    PersistentVolume: Resource.PERSISTENT_VOLUME,
-    PersistentVolumeClaim: Resource.PERSISTENT_VOLUME_CLAIM,
-    StorageClass: Resource.STORAGE_CLASS,
-    CSINode: Resource.CSI_NODE,
-    CSIDriver: Resource.CSI_DRIVER,
-    CSIStorageCapacity: Resource.CSI_STORAGE_CAPACITY,
-    ResourceClaim: Resource.RESOURCE_CLAIM,
-    ResourceSlice: Resource.RESOURCE_SLICE,
+_RESOURCES: dict[type, EventResource] = {
+    Namespace: EventResource.NAMESPACE,
+    PersistentVolume: EventResource.PERSISTENT_VOLUME,
+    PersistentVolumeClaim: EventResource.PERSISTENT_VOLUME_CLAIM,
+    StorageClass: EventResource.STORAGE_CLASS,
+    CSINode: EventResource.CSI_NODE,
+    CSIDriver: EventResource.CSI_DRIVER,
+    CSIStorageCapacity: EventResource.CSI_STORAGE_CAPACITY,
+    ResourceClaim: EventResource.RESOURCE_CLAIM,
+    ResourceSlice: EventResource.RESOURCE_SLICE,
     # A rule that comes, changes or goes is seen as a change of the slices that it taints.
-    DeviceTaintRule: Resource.RESOURCE_SLICE,
-    DeviceClass: Resource.DEVICE_CLASS,
-    Service: Resource.SERVICE,
-    ReplicationController: Resource.WORKLOAD,
-    ReplicaSet: Resource.WORKLOAD,
-    StatefulSet: Resource.WORKLOAD,
+    DeviceTaintRule: EventResource.RESOURCE_SLICE,
+    DeviceClass: EventResource.DEVICE_CLASS,
+    Service: EventResource.SERVICE,
+    ReplicationController: EventResource.WORKLOAD,
+    ReplicaSet: EventResource.WORKLOAD,
+    StatefulSet: EventResource.WORKLOAD,
 }
 
 
@@ -40,9 +40,9 @@ def object_event(old: Kubernetes | None, new: Kubernetes | None) -> ClusterEvent
     if resource is None:
         return None
     if isinstance(item, DeviceTaintRule):
-        action = Action.UPDATE_OTHER
+        action = ActionType.UPDATE_OTHER
     elif new is None:
-        action = Action.DELETE
+        action = ActionType.DELETE
     else:
-        action = Action.UPDATE_OTHER if old is not None else Action.ADD | Action.UPDATE_OTHER
+        action = ActionType.UPDATE_OTHER if old is not None else ActionType.ADD | ActionType.UPDATE_OTHER
     return ClusterEvent(resource, action, old, new, f"{resource.value}{'Delete' if new is None else 'Change'}")

@@ -7,8 +7,7 @@ from podium.api.disruption_policy import DisruptionPolicy
 from podium.api.meta import Kubernetes
 from podium.api.node import Node
 from podium.cluster.feed import Feed
-from podium.framework.events import Action as Change
-from podium.framework.events import ClusterEvent, Resource
+from podium.framework.events import ActionType, ClusterEvent, EventResource
 from podium.machines.actions import Action
 from podium.machines.scheduling.cap_waits import CapWaits
 from podium.machines.scheduling.queue.queue import SchedulingQueue
@@ -52,17 +51,17 @@ class ObjectsShown:
                 self._queue.move(event, now)
             return []
         name = gone.metadata.name
-        self._queue.move(ClusterEvent(Resource.NODE, Change.DELETE, gone, None, "NodeDelete"), now)
+        self._queue.move(ClusterEvent(EventResource.NODE, ActionType.DELETE, gone, None, "NodeDelete"), now)
         return self._room.taken(name, _EVERY_PRIORITY, f"node {name} is gone", now)
 
     def _node_changed(self, node: Node, now: int) -> None:
         old = self._feed.known_node(node.metadata.name)
-        changes = Change.ADD if old is None else node_changes(old, node)
+        changes = ActionType.ADD if old is None else node_changes(old, node)
         if changes or (old is not None and _avoid_list(old) != _avoid_list(node)):
             self._feed.changed(node)
         if changes:
             label = "NodeAdd" if old is None else "NodeUpdate"
-            self._queue.move(ClusterEvent(Resource.NODE, changes, old, node, label), now)
+            self._queue.move(ClusterEvent(EventResource.NODE, changes, old, node, label), now)
 
 
 def _avoid_list(node: Node) -> str:

@@ -6,27 +6,27 @@ Source: pkg/scheduler/framework/events.go (PodSchedulingPropertiesChange).
 from __future__ import annotations
 
 from podium.cluster.pods import PodRecord
-from podium.framework.events import Action
+from podium.framework.events import ActionType
 
-NOTHING = Action(0)
+NOTHING = ActionType(0)
 
 
-def pod_changes(old: PodRecord, new: PodRecord) -> Action:
+def pod_changes(old: PodRecord, new: PodRecord) -> ActionType:
     """The changes between two readings of one pod; `Action.UPDATE_POD_OTHER` if there is none that has a name.
 
     A scale-down is less of some resource than before. Gates count when the last of them goes.
     """
     changes = NOTHING
     if old.gates and not new.gates:
-        changes |= Action.UPDATE_POD_SCHEDULING_GATES
+        changes |= ActionType.UPDATE_POD_SCHEDULING_GATES
     if old.made_claims != new.made_claims:
-        changes |= Action.UPDATE_POD_GENERATED_RESOURCE_CLAIM
+        changes |= ActionType.UPDATE_POD_GENERATED_RESOURCE_CLAIM
     before, after = old.pod_class, new.pod_class
     if before is not after:
         if before.labels != after.labels:
-            changes |= Action.UPDATE_POD_LABEL
+            changes |= ActionType.UPDATE_POD_LABEL
         if any(after.requests.get(resource, 0) < amount for resource, amount in before.requests.items()):
-            changes |= Action.UPDATE_POD_SCALE_DOWN
+            changes |= ActionType.UPDATE_POD_SCALE_DOWN
         if before.spec.tolerations != after.spec.tolerations:
-            changes |= Action.UPDATE_POD_TOLERATION
-    return changes or Action.UPDATE_POD_OTHER
+            changes |= ActionType.UPDATE_POD_TOLERATION
+    return changes or ActionType.UPDATE_POD_OTHER

@@ -9,8 +9,7 @@ from dataclasses import replace
 
 from podium.api.pod import Pod
 from podium.cluster.pods import PodRecord
-from podium.framework.events import Action as Change
-from podium.framework.events import ClusterEvent, Resource
+from podium.framework.events import ActionType, ClusterEvent, EventResource
 from podium.machines.actions import Action, Nominate
 from podium.machines.scheduling.binding.echoes import BindingEchoes
 from podium.machines.scheduling.parts import Parts
@@ -164,5 +163,5 @@ class PodsShown:
 def _assigned_event(before: PodRecord | None, after: PodRecord) -> ClusterEvent:
     """A pod on a node was added (``before`` None), or changed."""
     if before is None:
-        return ClusterEvent(Resource.ASSIGNED_POD, Change.ADD, None, after, "AssignedPodAdd")
-    return ClusterEvent(Resource.ASSIGNED_POD, pod_changes(before, after), before, after, "AssignedPodUpdate")
+        return ClusterEvent(EventResource.ASSIGNED_POD, ActionType.ADD, None, after, "AssignedPodAdd")
+    return ClusterEvent(EventResource.ASSIGNED_POD, pod_changes(before, after), before, after, "AssignedPodUpdate")

@@ -152,8 +152,8 @@ def _new_job(workload: Workload[CronJob], time_ns: int) -> Raw:
     meta, template = workload.object.metadata, workload.spec.get("jobTemplate", {})
     given = template.get("metadata", {})
     zone = time_zone(workload.object.spec.time_zone or "")
-    there = (_EPOCH + timedelta(seconds=time_ns // _SECOND)).astimezone(zone)
-    written = format_time(time_ns) if zone is UTC else there.isoformat()
+    local = (_EPOCH + timedelta(seconds=time_ns // _SECOND)).astimezone(zone)
+    written = format_time(time_ns) if zone is UTC else local.isoformat()
     return {
         "apiVersion": "batch/v1",
         "kind": "Job",
@@ -177,7 +177,7 @@ def _scheduled_ns(job: Workload[Job]) -> int | None:
 
 
 def _has_ended(job: Workload[Job], end: str) -> bool:
-    return any(one.type == end and one.status == "True" for one in job.object.status.conditions)
+    return any(condition.type == end and condition.status == "True" for condition in job.object.status.conditions)
 
 
 def _age(job: Workload[Job]) -> tuple[str, str]:

@@ -43,7 +43,7 @@ class NodeFitness:
             return False, False
         if self._terms is not None and not node_selector_matches(self._terms, meta.labels, meta.name):
             return False, False
-        effects = {one.effect for one in node.spec.taints if not tolerated(self._tolerations, one)}
+        effects = {taint.effect for taint in node.spec.taints if not tolerated(self._tolerations, taint)}
         return not effects.intersection(KEEPS_OFF), "NoExecute" not in effects
 
 

@@ -34,14 +34,14 @@ class Target:
 
 def is_finished(job: Job) -> bool:
     """Whether a Job has come to its end."""
-    return any(one.type in _FINAL.values() and one.status == "True" for one in job.status.conditions)
+    return any(condition.type in _FINAL.values() and condition.status == "True" for condition in job.status.conditions)
 
 
 def target_of(job: Job) -> Target | None:
     """The end that the status says the Job is coming to."""
-    for one in job.status.conditions:
-        if one.type in _FINAL and one.status == "True":
-            return Target(one.type, one.reason, one.message)
+    for condition in job.status.conditions:
+        if condition.type in _FINAL and condition.status == "True":
+            return Target(condition.type, condition.reason, condition.message)
     return None
 
 
@@ -75,7 +75,7 @@ def with_target(conditions: list[Raw], target: Target | None, now: int, *, is_re
         return conditions
     said = {"reason": target.reason, "message": target.message}
     fields = {name: text for name, text in said.items() if text}
-    if not any(one.get("type") == target.type and one.get("status") == "True" for one in conditions):
+    if not any(condition.get("type") == target.type and condition.get("status") == "True" for condition in conditions):
         conditions = with_condition(conditions, {"type": target.type, "status": "True", **fields}, now)
     if is_reached:
         conditions = with_condition(conditions, {"type": _FINAL[target.type], "status": "True", **fields}, now)
@@ -84,7 +84,9 @@ def with_target(conditions: list[Raw], target: Target | None, now: int, *, is_re
 
 def with_suspension(conditions: list[Raw], now: int, *, is_suspended: bool) -> list[Raw]:
     """The conditions with what there is to say about a Job's suspension."""
-    was_suspended = any(one.get("type") == "Suspended" and one.get("status") == "True" for one in conditions)
+    was_suspended = any(
+        condition.get("type") == "Suspended" and condition.get("status") == "True" for condition in conditions
+    )
     if was_suspended == is_suspended:
         return conditions
     status, reason = ("True", "JobSuspended") if is_suspended else ("False", "JobResumed")

@@ -17,14 +17,14 @@ _SECOND = 10**9
 
 
 @dataclass(frozen=True, slots=True)
-class Failure:
+class PodFailure:
     """``counts``: towards the Job's limit. ``ends_job`` says why the Job fails with it, "" if it does not."""
 
     counts: bool = True
     ends_job: str = ""
 
 
-def judged(policy: PodFailurePolicy | None, pod: OwnedPod) -> Failure:
+def judged(policy: PodFailurePolicy | None, pod: OwnedPod) -> PodFailure:
     """The failure of a pod under a policy: that of the first rule that matches.
 
     FailIndex counts, as Count does: limits for each index are not kept.
@@ -32,10 +32,10 @@ def judged(policy: PodFailurePolicy | None, pod: OwnedPod) -> Failure:
     for index, rule in enumerate(policy.rules if policy is not None else ()):
         matched = _matched(rule, pod)
         if matched and rule.action == "FailJob":
-            return Failure(ends_job=f"{matched}, which rule {index} of the podFailurePolicy takes to be final")
+            return PodFailure(ends_job=f"{matched}, which rule {index} of the podFailurePolicy takes to be final")
         if matched:
-            return Failure(counts=rule.action != "Ignore")
-    return Failure()
+            return PodFailure(counts=rule.action != "Ignore")
+    return PodFailure()
 
 
 def restarts_of(pods: Iterable[OwnedPod]) -> int:
@@ -75,7 +75,10 @@ def _matched(rule: PodFailurePolicyRule, pod: OwnedPod) -> str:
                 return f"container {name} of pod {pod.pod.key} has exited with code {code}"
         return ""
     for condition in pod.pod.status.conditions:
-        if any((condition.type, condition.status) == (one.type, one.status) for one in rule.on_pod_conditions):
+        if any(
+            (condition.type, condition.status) == (on_pod_condition.type, on_pod_condition.status)
+            for on_pod_condition in rule.on_pod_conditions
+        ):
             return f"pod {pod.pod.key} has condition {condition.type}"
     return ""
 

@@ -98,7 +98,7 @@ def outcome_of(pod: OwnedPod, *, waits: bool) -> Outcome | None:
 
 def finalizers_patch(pod: OwnedPod, cause: str, *, tracked: bool) -> PatchObject:
     """What gives a pod the finalizer or takes it away, if the pod is as it is known."""
-    kept = [one for one in pod.pod.metadata.finalizers if one != TRACKING]
+    kept = [finalizer for finalizer in pod.pod.metadata.finalizers if finalizer != TRACKING]
     finalizers = [*kept, TRACKING] if tracked else kept
     metadata = {"resourceVersion": pod.pod.metadata.resource_version, "finalizers": finalizers or None}
     return PatchObject("Pod", pod.pod.key, pod.uid, {"metadata": metadata}, cause)
@@ -123,7 +123,7 @@ def new_job_pod(workload: Workload[Job], index: int | None) -> Raw:
     labels = {**names, **{f"batch.kubernetes.io/{name}": value for name, value in names.items()}}
     metadata: Raw = {
         "generateName": f"{meta.name}-",
-        "finalizers": [*(one for one in given.get("finalizers", ()) if one != TRACKING), TRACKING],
+        "finalizers": [*(finalizer for finalizer in given.get("finalizers", ()) if finalizer != TRACKING), TRACKING],
     }
     if index is not None:
         metadata["generateName"] = f"{meta.name}-{index}-"

@@ -48,7 +48,7 @@ def _without_own_index(job: Job, active: Collection[OwnedPod]) -> list[OwnedPod]
         return []
     odd: list[OwnedPod] = []
     taken: set[int] = set()
-    for pod, index in sorted(zip(active, indexes, strict=True), key=lambda one: (one[0].created_ns, one[0].uid)):
+    for pod, index in sorted(zip(active, indexes, strict=True), key=lambda item: (item[0].created_ns, item[0].uid)):
         if index is None or index in taken:
             odd.append(pod)
         else:

@@ -48,7 +48,7 @@ def plan(spec: DeploymentSpec, new: Size | None, old: Sequence[Size], *, has_old
 
     ``has_old_pods``: pods of old ReplicaSets exist that have not ended.
     """
-    stay = Plan(None if new is None else new.replicas, tuple(one.replicas for one in old))
+    stay = Plan(None if new is None else new.replicas, tuple(size.replicas for size in old))
     if spec.paused:
         return _scaled(spec.replicas, stay)
     if spec.strategy.type == "Recreate":
@@ -72,7 +72,7 @@ def _scaled(wanted: int, stay: Plan) -> Plan:
 def _rolled(spec: DeploymentSpec, new: Size | None, old: Sequence[Size]) -> Plan:
     """One step of a rolling update: first the new ReplicaSet grows as it may, then the old ones shrink."""
     current = new or Size(0)
-    replicas = tuple(one.replicas for one in old)
+    replicas = tuple(size.replicas for size in old)
     surge, unavailable = limits(spec)
     total = current.replicas + sum(replicas)
     if current.replicas > spec.replicas:
@@ -85,8 +85,8 @@ def _rolled(spec: DeploymentSpec, new: Size | None, old: Sequence[Size]) -> Plan
     if most_fewer <= 0:
         return Plan(current.replicas, replicas)
     # Pods that are not available go first: that makes no less available.
-    healthier = _shrunk(replicas, [max(0, one.replicas - one.available) for one in old], most_fewer)
-    spare = current.available + sum(one.available for one in old) - least
+    healthier = _shrunk(replicas, [max(0, size.replicas - size.available) for size in old], most_fewer)
+    spare = current.available + sum(size.available for size in old) - least
     return Plan(current.replicas, _shrunk(healthier, healthier, spare))
 
 

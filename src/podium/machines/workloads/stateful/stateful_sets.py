@@ -96,7 +96,7 @@ class StatefulSets(RevisionedController[StatefulSet]):
         if update is None:
             return self._begin_revision(workload, history, now)
         name = workload.object.status.current_revision
-        current = next((one for one in history if one.metadata.name == name), update)
+        current = next((revision for revision in history if revision.metadata.name == name), update)
         numbered = self._numbered(workload, current, update, now)
         actions = self._renumber(workload, history, update)
         if not workload.is_deleted and self._expectations.are_met(workload.uid):
