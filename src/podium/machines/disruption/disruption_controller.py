@@ -98,7 +98,11 @@ class DisruptionController:
         )
 
     def _in(self, object_: Kubernetes) -> Coverage:
-        return self._coverage.setdefault(object_.metadata.namespace, Coverage())
+        namespace = object_.metadata.namespace
+        found = self._coverage.get(namespace)
+        if found is None:
+            found = self._coverage[namespace] = Coverage()
+        return found
 
     def _drop_empty(self, namespace: str) -> None:
         if self._coverage[namespace].is_empty:
