@@ -9,6 +9,7 @@ from podium.driver.component import Component
 from podium.driver.driver import Driver
 from podium.driver.transport import Asked
 from podium.machines.actions import Action, DeleteObject
+from podium.machines.machine import UNMOVED
 from podium.machines.observations import Answered, Changed, Gone, Observation, Problem, Tick
 from podium.machines.parts.deadlines import NEVER, Deadline
 from tests.driver.fakes import FakeTransport
@@ -31,6 +32,7 @@ class Noting:
         self.next = NEVER
         self.plan: list[Action] = []
         self.questions = 0
+        self.is_unmoved = False
 
     def handle(self, observation: Observation, now: int) -> list[Action]:
         what = type(observation).__name__
@@ -40,7 +42,7 @@ class Noting:
         if isinstance(observation, Tick):
             self.next = NEVER
         actions, self.plan = self.plan, []
-        return actions
+        return UNMOVED if self.is_unmoved else actions
 
     def deadline(self) -> Deadline:
         self.questions += 1
@@ -170,6 +172,20 @@ def test_only_who_was_called_is_asked_for_its_deadline() -> None:
         rig.driver.expects_news(now)
 
     assert [rig.machine(index).questions for index in range(2)] == [before[0] + 1, before[1]]
+
+
+def test_whoever_is_not_moved_by_what_it_is_told_is_not_asked_for_its_deadline() -> None:
+    rig = Rig("Pod", "Pod")
+    rig.driver.first_due(0)
+    before = [rig.machine(index).questions for index in range(2)]
+    rig.machine(0).is_unmoved = True
+
+    rig.driver.show("Pod", Changed(THING))
+    rig.driver.deliver(0)
+    rig.driver.next_time(0)
+
+    assert rig.told() == ["a Changed 0", "b Changed 0"]
+    assert [rig.machine(index).questions for index in range(2)] == [before[0], before[1] + 1]
 
 
 def test_of_those_who_are_due_the_first_that_joined_acts_and_those_that_wait_act_apart() -> None:

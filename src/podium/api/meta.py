@@ -57,7 +57,10 @@ class ObjectMeta(Narrow, frozen=True, kw_only=True):
     @property
     def controller(self) -> OwnerReference | None:
         """The owner that manages this object, or None (meta/v1 GetControllerOf)."""
-        return next((owner for owner in self.owner_references if owner.controller), None)
+        for owner in self.owner_references:
+            if owner.controller:
+                return owner
+        return None
 
 
 class Kubernetes(Narrow, frozen=True, kw_only=True):

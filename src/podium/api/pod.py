@@ -247,7 +247,10 @@ class PodStatus(Narrow, frozen=True, kw_only=True):
 
     def condition(self, type_: str) -> PodCondition | None:
         """The condition of that type, or None."""
-        return next((condition for condition in self.conditions if condition.type == type_), None)
+        for condition in self.conditions:
+            if condition.type == type_:
+                return condition
+        return None
 
 
 NOMINATED_NODE_ANNOTATION = "scheduler.kubernetes.io/nominated-node-name"

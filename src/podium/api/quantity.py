@@ -103,7 +103,12 @@ def _scaled(value: str | int | float, nano_each: int) -> int:
 
 def milli_value(value: str | int | float) -> int:
     """The amount in thousandths, rounded away from zero (Quantity.MilliValue). Raises ValueError."""
-    return _scaled(value, 10**6)
+    return _milli_of_text(value) if isinstance(value, str) else _scaled(value, 10**6)
+
+
+@lru_cache(maxsize=65_536)
+def _milli_of_text(text: str) -> int:
+    return _scaled(text, 10**6)
 
 
 def whole_value(value: str | int | float) -> int:

@@ -12,7 +12,7 @@ from podium.driver.component import Component
 from podium.driver.transport import Asked, Transport
 from podium.driver.wakeups import Wakeups
 from podium.machines.actions import Action
-from podium.machines.machine import does_watch
+from podium.machines.machine import UNMOVED, does_watch
 from podium.machines.observations import Answered, Observation, Problem, Tick
 from podium.machines.parts.deadlines import Deadline
 
@@ -24,7 +24,7 @@ class Driver:
 
     What happens is told in the order in which it happened, of one thing all whom it concerns in the order in which they
     joined. Their inboxes are one queue for that: each entry is for those who watch its kind, or for one component. A
-    component is asked for its deadline when it has been called, and at no other time.
+    component is asked for its deadline when it has been called and was moved by that, and at no other time.
 
     ``on_call`` is told who is about to be called, before anything else happens.
     """
@@ -130,8 +130,10 @@ class Driver:
             for component in targets:
                 machine = component.machine
                 if machine is not None and component.began <= newest:
-                    called[component] = None
                     actions = machine.handle(observation, now)
+                    if actions is UNMOVED:
+                        continue
+                    called[component] = None
                     if actions:
                         self._perform(component, actions, now)
 

@@ -134,16 +134,14 @@ class ReportStatus:
     message: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class CreateObject:
+class CreateObject(msgspec.Struct, frozen=True):
     """Create an object (POST). An object without a name and with a `generateName` gets a name of the API server's."""
 
     raw: Raw
     cause: str
 
 
-@dataclass(frozen=True, slots=True)
-class ReplaceStatus:
+class ReplaceStatus(msgspec.Struct, frozen=True):
     """Replace an object's status and nothing else (PUT status), if ``raw`` was made from its newest version.
 
     The `resourceVersion` in ``raw`` is the condition (Conflict), and so is its uid.
@@ -153,8 +151,7 @@ class ReplaceStatus:
     cause: str
 
 
-@dataclass(frozen=True, slots=True)
-class PatchObject:
+class PatchObject(msgspec.Struct, frozen=True):
     """Change an object by a JSON merge patch, in which null removes a field and lists are replaced whole.
 
     A `metadata.resourceVersion` in the patch is a condition. ``message`` is for people.
@@ -183,8 +180,7 @@ class DeleteObject(msgspec.Struct, frozen=True, gc=False):
     message: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Evict:
+class Evict(msgspec.Struct, frozen=True):
     """Delete a pod if the disruption budgets allow it (POST pods/eviction).
 
     ``component`` is whose cap on disruptions counts, such as drain or autoscaler. ``avoid_node`` asks that the pod's
@@ -198,7 +194,7 @@ class Evict:
     component: str
     grace_seconds: int | None = None
     avoid_node: bool = False
-    avoid_for: AvoidFor = AvoidFor()  # noqa: RUF009 - an immutable value
+    avoid_for: AvoidFor = AvoidFor()
 
 
 Action = (

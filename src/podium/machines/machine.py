@@ -10,6 +10,11 @@ from podium.machines.observations import Observation
 from podium.machines.parts.deadlines import Deadline
 
 CUSTOM_KINDS = "*"
+UNMOVED: list[Action] = []
+"""What a machine answers to an observation of which nothing comes: no action, and no other deadline than before.
+
+It is one object, told by identity and never changed; a list that is merely empty promises nothing about the deadline.
+"""
 _KNOWN_KINDS = frozenset(kind.name for kind in (*KINDS.values(), *KEPT_KINDS))
 
 
@@ -30,7 +35,11 @@ class Machine(Protocol):
         ...
 
     def handle(self, observation: Observation, now: int) -> list[Action]:
-        """Take in an observation at ``now`` (nanoseconds) and say what to do."""
+        """Take in an observation at ``now`` (nanoseconds) and say what to do.
+
+        A machine that most observations of a kind do not concern answers `UNMOVED` to them, and is not asked for its
+        deadline.
+        """
         ...
 
     def deadline(self) -> Deadline:

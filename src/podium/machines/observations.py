@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import msgspec
 
 from podium.api.meta import Kubernetes, Raw
@@ -19,7 +17,7 @@ class Changed(msgspec.Struct, frozen=True):
     """
 
     object: Kubernetes
-    raw: Raw = {}
+    raw: Raw = msgspec.field(default_factory=dict)
 
 
 class Gone(msgspec.Struct, frozen=True):
@@ -67,8 +65,7 @@ class Tick(msgspec.Struct, frozen=True):
     """The machine's deadline has come."""
 
 
-@dataclass(frozen=True, slots=True)
-class NodeStopped:
+class NodeStopped(msgspec.Struct, frozen=True):
     """A node's machine has stopped, with all that ran there; the API is told nothing.
 
     It stays down until it is started, whatever becomes of the node in the API. A machine that starts anew is told so
@@ -78,23 +75,20 @@ class NodeStopped:
     node: str
 
 
-@dataclass(frozen=True, slots=True)
-class NodeStarted:
+class NodeStarted(msgspec.Struct, frozen=True):
     """A node's machine that had stopped runs again: its kubelet begins anew, and restarts the pods that ran there."""
 
     node: str
 
 
-@dataclass(frozen=True, slots=True)
-class ContainersExited:
+class ContainersExited(msgspec.Struct, frozen=True):
     """A pod's containers have exited by themselves, with success; nothing where they do not run."""
 
     node: str
     uid: str
 
 
-@dataclass(frozen=True, slots=True)
-class NodeSilent:
+class NodeSilent(msgspec.Struct, frozen=True):
     """A node's machine has stopped: nothing has been heard from its kubelet since ``since_ns``.
 
     It stands for the heartbeats (leases) that stay away, so that a cluster in which all is well has nothing to write.
@@ -105,8 +99,7 @@ class NodeSilent:
     since_ns: int
 
 
-@dataclass(frozen=True, slots=True)
-class NodeHeard:
+class NodeHeard(msgspec.Struct, frozen=True):
     """A silent node's kubelet sends heartbeats again."""
 
     node: str

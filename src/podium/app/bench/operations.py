@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import sys
 from collections import Counter
 from collections.abc import Callable
@@ -13,7 +14,8 @@ def operations(act: Callable[[], object]) -> Counter[str]:
     """What something takes, by the name of the function: lines of Python that run, and calls of functions in C.
 
     Each turn of a loop or a comprehension counts its lines anew, so that whatever is done entry by entry grows with the
-    entries. An operation on a whole array is one call, however long the array is.
+    entries. An operation on a whole array is one call, however long the array is. Garbage waits meanwhile: what its
+    collection calls is no part of what is done.
     """
     found: Counter[str] = Counter()
 
@@ -26,7 +28,8 @@ def operations(act: Callable[[], object]) -> Counter[str]:
         if event == "c_call":
             found[getattr(argument, "__qualname__", "")] += 1
 
-    tracing, profiling = sys.gettrace(), sys.getprofile()
+    tracing, profiling, is_collected = sys.gettrace(), sys.getprofile(), gc.isenabled()
+    gc.disable()
     sys.setprofile(note_call)
     sys.settrace(note_line)
     try:
@@ -34,4 +37,6 @@ def operations(act: Callable[[], object]) -> Counter[str]:
     finally:
         sys.settrace(tracing)
         sys.setprofile(profiling)
+        if is_collected:
+            gc.enable()
     return found

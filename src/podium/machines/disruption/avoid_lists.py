@@ -16,6 +16,7 @@ from podium.api.node import Node
 from podium.api.pod import Pod
 from podium.api.workloads import DaemonSet, Deployment, Job, ReplicaSet, ReplicationController, StatefulSet
 from podium.machines.actions import Action, PatchObject
+from podium.machines.machine import UNMOVED
 from podium.machines.observations import Answered, Changed, Gone, Observation, Tick
 from podium.machines.parts.deadlines import Deadline, Deadlines, earliest, soonest
 from podium.machines.parts.work_queue import WorkQueue
@@ -77,6 +78,9 @@ class AvoidLists:
     def handle(self, observation: Observation, now: int) -> list[Action]:
         """Take in an observation at ``now``; on a Tick, say what to take off."""
         match observation:
+            case Changed(object=Pod() as pod):
+                if not self._put_pod(pod):
+                    return UNMOVED
             case Changed(object=changed):
                 self._put(changed)
             case Gone(object=gone):
@@ -96,8 +100,6 @@ class AvoidLists:
         match changed:
             case Node():
                 self._put_node(changed)
-            case Pod():
-                self._put_pod(changed)
             case DisruptionPolicy() if changed.metadata.name == POLICY_NAME:
                 self._set_expiry(changed.spec.avoid_lists.expire_after_ns)
             case _ if type(changed) in _API_GROUPS:
@@ -149,18 +151,22 @@ class AvoidLists:
                 del self._awaiting[uid]
                 self._placed.discard(uid)
 
-    def _put_pod(self, pod: Pod) -> None:
+    def _put_pod(self, pod: Pod) -> bool:
+        """Take in a pod as it is now; whether a node's list is to be looked at."""
         if pod.spec.node_name or pod.is_terminal:
-            self._waits_no_more(pod.metadata.uid)
-        else:
-            self._pending.add(pod.metadata.uid)
+            return self._waits_no_more(pod.metadata.uid)
+        self._pending.add(pod.metadata.uid)
+        return False
 
-    def _waits_no_more(self, uid: str) -> None:
+    def _waits_no_more(self, uid: str) -> bool:
+        """Take note that a pod does not wait for a node; whether a node's list is to be looked at."""
         self._pending.discard(uid)
-        if uid in self._awaiting and uid not in self._placed:
-            self._placed.add(uid)
-            for name in self._awaiting[uid]:
-                self._queue.add(name)
+        if uid not in self._awaiting or uid in self._placed:
+            return False
+        self._placed.add(uid)
+        for name in self._awaiting[uid]:
+            self._queue.add(name)
+        return True
 
     def _put_controller(self, controller: Kubernetes) -> None:
         key, uid = (type(controller), controller.key), controller.metadata.uid

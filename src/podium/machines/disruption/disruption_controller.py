@@ -16,7 +16,7 @@ from podium.machines.disruption.budget import TrackedBudget
 from podium.machines.disruption.coverage import Coverage
 from podium.machines.disruption.scales import Scales
 from podium.machines.disruption.stale_disruptions import StaleDisruptions
-from podium.machines.machine import CUSTOM_KINDS
+from podium.machines.machine import CUSTOM_KINDS, UNMOVED
 from podium.machines.observations import Answered, Changed, Gone, Observation, Tick
 from podium.machines.parts.deadlines import Deadline, Deadlines, earliest, soonest
 from podium.machines.parts.work_queue import WorkQueue
@@ -63,8 +63,10 @@ class DisruptionController:
         """Take in an observation at ``now``; on a Tick, say what to write."""
         match observation:
             case Changed(object=Pod() as pod, raw=raw):
-                self._touch(pod.metadata.namespace, self._in(pod).put_pod(pod))
-                self._stale.put(pod, raw)
+                budgets = self._in(pod).put_pod(pod)
+                self._touch(pod.metadata.namespace, budgets)
+                if not self._stale.put(pod, raw) and not budgets:
+                    return UNMOVED
             case Gone(object=Pod() as pod):
                 self._touch(pod.metadata.namespace, self._in(pod).remove_pod(pod))
                 self._drop_empty(pod.metadata.namespace)
@@ -96,7 +98,11 @@ class DisruptionController:
         )
 
     def _in(self, object_: Kubernetes) -> Coverage:
-        return self._coverage.setdefault(object_.metadata.namespace, Coverage())
+        namespace = object_.metadata.namespace
+        found = self._coverage.get(namespace)
+        if found is None:
+            found = self._coverage[namespace] = Coverage()
+        return found
 
     def _drop_empty(self, namespace: str) -> None:
         if self._coverage[namespace].is_empty:

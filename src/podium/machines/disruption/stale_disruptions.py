@@ -43,18 +43,20 @@ class StaleDisruptions:
         self._deadlines: Deadlines[str] = Deadlines()
         self._queue: WorkQueue[str] = WorkQueue()
 
-    def put(self, pod: Pod, raw: Raw) -> None:
-        """Take in a pod as it is now."""
+    def put(self, pod: Pod, raw: Raw) -> bool:
+        """Take in a pod as it is now; whether it is, or was, one to look at."""
         if not _is_target(pod):
-            if pod.key in self._targets:
-                self._forget(pod.key)
-            return
+            if pod.key not in self._targets:
+                return False
+            self._forget(pod.key)
+            return True
         known = self._targets.get(pod.key)
         if known is None:
             self._targets[pod.key] = _Target(pod, raw)
         else:
             known.pod, known.raw = pod, raw
         self._deadlines.set(pod.key, _since_ns(raw) + STALE_AFTER_NS)
+        return True
 
     def remove(self, pod: Pod) -> None:
         """Forget a pod that is gone."""

@@ -15,6 +15,7 @@ from podium.machines.actions import Action, DeleteObject, ReportStatus
 from podium.machines.kubelets import kubelet_reports as reports
 from podium.machines.kubelets.node_kubelet import NodeKubelet
 from podium.machines.kubelets.node_memory import NodeMemory
+from podium.machines.machine import UNMOVED
 from podium.machines.observations import (
     Answered,
     Changed,
@@ -92,11 +93,11 @@ class Kubelet:
                 self._node(node.metadata.name).hide_node()
                 self._look_at(node.metadata.name)
             case Changed(object=Pod() as pod, raw=raw):
-                self._pod_changed(pod, raw, now)
+                return self._asked_for() if self._pod_changed(pod, raw, now) else UNMOVED
             case Gone(object=Pod() as pod):
                 self._hide(pod.key)
             case Answered(action=action):
-                self._answered(action, observation, now)
+                return self._asked_for() if self._answered(action, observation, now) else UNMOVED
             case Tick():
                 self._tick(now)
             case NodeStopped(node=name):
@@ -110,8 +111,7 @@ class Kubelet:
                 self._look_at(name)
             case _:
                 pass
-        actions, self._actions = self._actions, []
-        return actions
+        return self._asked_for()
 
     def deadline(self) -> Deadline:
         """When something is due on some node; that it fails, or is refused, over and over again is no news."""
@@ -122,7 +122,12 @@ class Kubelet:
         node = self._nodes.get(pod.spec.node_name)
         return node is not None and node.is_running(pod.metadata.uid)
 
-    def _pod_changed(self, pod: Pod, raw: Raw, now: int) -> None:
+    def _asked_for(self) -> list[Action]:
+        actions, self._actions = self._actions, []
+        return actions
+
+    def _pod_changed(self, pod: Pod, raw: Raw, now: int) -> bool:
+        """Take in a pod as it is now; whether that concerns any node."""
         uid, name = pod.metadata.uid, pod.spec.node_name
         known = self._pods.get(pod.key)
         if known is not None and known[0] != uid:
@@ -131,6 +136,7 @@ class Kubelet:
             self._pods[pod.key] = uid, name
             self._node(name).show_pod(pod, raw, now)
             self._look_at(name)
+        return bool(name) or known is not None
 
     def _hide(self, key: str) -> None:
         """The pod of that key is gone."""
@@ -140,19 +146,21 @@ class Kubelet:
                 self._nodes[name].hide_pod(uid)
                 self._look_at(name)
 
-    def _answered(self, action: Action, answered: Answered, now: int) -> None:
-        """A report was written, or was not, or nobody knows whether it was."""
+    def _answered(self, action: Action, answered: Answered, now: int) -> bool:
+        """A report was written, or was not, or nobody knows whether it was; whether anything comes of that."""
         if not isinstance(action, _Report):
             raise TypeError(f"kubelets do not ask for {action}")
         name = self._node_of(action)
         subject = (name, reports.reported(action)) if action.kind == "Node" else ("", action.uid)
         if answered.answer.is_over:
             self._retries.succeed(subject)
-            if name in self._nodes and self._nodes[name].written(action):
-                self._look_at(name)
+            if name not in self._nodes or not self._nodes[name].written(action):
+                return False
+            self._look_at(name)
         elif self._is_wanted(name, action):
             self._retries.answer(subject, answered, now)
             self._failed[subject] = name, action
+        return True
 
     def _node_of(self, action: _Report) -> str:
         return action.key if action.kind == "Node" else self._pods.get(action.key, ("", ""))[1]

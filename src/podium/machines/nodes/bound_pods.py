@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Collection
-from dataclasses import dataclass
+
+import msgspec
 
 from podium.api.meta import Raw
 from podium.api.pod import Pod
 
 
-@dataclass(frozen=True, slots=True)
-class BoundPod:
+class BoundPod(msgspec.Struct, frozen=True):
     """A pod as the API shows it, and its wire form."""
 
     pod: Pod

@@ -13,6 +13,7 @@ from podium.api.node import Node
 from podium.api.node_health import NODE_NOT_READY, is_ready, unknown_conditions
 from podium.api.pod import Pod
 from podium.machines.actions import Action, PatchObject
+from podium.machines.machine import UNMOVED
 from podium.machines.nodes.bound_pods import BoundPod, BoundPods
 from podium.machines.nodes.node_taints import EVICTING, TaintName, changed_taints, present_taints, wanted_taints
 from podium.machines.nodes.zone_disruption import ZoneDisruption
@@ -81,10 +82,12 @@ class NodeLifecycle:
             case Gone(object=Node() as node):
                 self._node_gone(node.metadata.name)
             case Changed(object=Pod() as pod, raw=raw):
-                self._pod_changed(pod, raw)
+                if not self._pod_changed(pod, raw):
+                    return UNMOVED
             case Gone(object=Pod() as pod):
                 self._pods.remove(pod.key)
                 self._written.pop(pod.key, None)
+                return UNMOVED
             case NodeSilent() | NodeHeard():
                 self._heard(observation)
             case Answered(action=PatchObject() as action):
@@ -116,11 +119,14 @@ class NodeLifecycle:
         self._queue.forget(name)
         self._pace_changed(self._zones.remove(name))
 
-    def _pod_changed(self, pod: Pod, raw: Raw) -> None:
+    def _pod_changed(self, pod: Pod, raw: Raw) -> bool:
+        """Take in a pod as it is now; whether its node is to be looked at."""
         self._pods.put(pod, raw)
         known = self._nodes.get(pod.spec.node_name)
-        if known is not None and not is_ready(known.node) and _says_ready(pod):
-            self._queue.add(pod.spec.node_name)
+        if known is None or is_ready(known.node) or not _says_ready(pod):
+            return False
+        self._queue.add(pod.spec.node_name)
+        return True
 
     def _heard(self, observation: NodeSilent | NodeHeard) -> None:
         if isinstance(observation, NodeSilent):

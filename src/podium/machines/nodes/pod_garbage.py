@@ -10,6 +10,7 @@ from podium.api.node import Node
 from podium.api.node_health import is_ready
 from podium.api.pod import Pod, PodCondition
 from podium.machines.actions import Action, DeleteObject, ReportStatus
+from podium.machines.machine import UNMOVED
 from podium.machines.nodes.bound_pods import BoundPods
 from podium.machines.nodes.node_taints import OUT_OF_SERVICE
 from podium.machines.nodes.pod_deletions import PodDeletions
@@ -58,7 +59,8 @@ class PodGarbageCollector:
                 self._nodes.pop(node.metadata.name, None)
                 self._look_for(node.metadata.name, now)
             case Changed(object=Pod() as pod, raw=raw):
-                self._pod_changed(pod, raw, now)
+                if not self._pod_changed(pod, raw, now):
+                    return UNMOVED
             case Gone(object=Pod() as pod):
                 self._pod_gone(pod)
             case Answered(action=ReportStatus() | DeleteObject() as action):
@@ -82,7 +84,8 @@ class PodGarbageCollector:
         self._missing.pop(name, None)
         self._deadlines.set(name, None)
 
-    def _pod_changed(self, pod: Pod, raw: Raw, now: int) -> None:
+    def _pod_changed(self, pod: Pod, raw: Raw, now: int) -> bool:
+        """Take in a pod as it is now; whether there may be something to do for it or for others of its node."""
         name = pod.spec.node_name
         self._pods.put(pod, raw)
         self._unbound.pop(pod.key, None)
@@ -90,8 +93,10 @@ class PodGarbageCollector:
             self._unbound[pod.key] = pod
         if pod.is_terminating or name in self._missing:
             self._queue.add(pod.key)
-        if name:
-            self._look_for(name, now)
+        if not name or name in self._nodes:
+            return pod.is_terminating
+        self._look_for(name, now)
+        return True
 
     def _pod_gone(self, pod: Pod) -> None:
         name = pod.spec.node_name

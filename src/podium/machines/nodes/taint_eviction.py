@@ -14,6 +14,7 @@ from podium.api.times import parse_time
 from podium.cluster.taints import tolerates
 from podium.decide.critical_pods import is_static
 from podium.machines.actions import Action, DeleteObject, ReportStatus
+from podium.machines.machine import UNMOVED
 from podium.machines.nodes.bound_pods import BoundPods
 from podium.machines.nodes.pod_deletions import PodDeletions
 from podium.machines.observations import Answered, Changed, Gone, Observation, Tick
@@ -63,8 +64,9 @@ class TaintEviction:
                 self._set_taints(node.metadata.name, ())
             case Changed(object=Pod() as pod, raw=raw):
                 self._pods.put(pod, raw)
-                if pod.spec.node_name in self._taints:
-                    self._queue.add(pod.key)
+                if pod.spec.node_name not in self._taints:
+                    return UNMOVED
+                self._queue.add(pod.key)
             case Gone(object=Pod() as pod):
                 self._pods.remove(pod.key)
                 self._deletions.forget(pod.metadata.uid)

@@ -40,7 +40,11 @@ def soonest(*deadlines: Deadline) -> Deadline:
 
 def earliest(times: Iterable[int | None]) -> int | None:
     """The first of some times, None where there is none; None among them stands for never."""
-    return min((time for time in times if time is not None), default=None)
+    first = None
+    for time in times:
+        if time is not None and (first is None or time < first):
+            first = time
+    return first
 
 
 def _sooner(one: Deadline, other: Deadline) -> Deadline:

@@ -32,6 +32,7 @@ from podium.machines.actions import (
     ReportUnschedulable,
     ReserveClaim,
 )
+from podium.machines.machine import UNMOVED
 from podium.machines.observations import Answered, Changed, Gone, Observation, Problem, Tick
 from podium.machines.parts.deadlines import AT_ONCE, Deadline, earliest
 from podium.machines.placement_kinds import PLACEMENT_KINDS
@@ -135,7 +136,7 @@ class Scheduler:
                     self.queue.done(action.uid)
                 return self._went(result, now)
             case Record():
-                return []
+                return UNMOVED
             case BindClaim() | ReserveClaim():
                 return self._went(self.bindings.claim_answered(action, problem, now), now)
             case ReportStatus() | DeleteObject():

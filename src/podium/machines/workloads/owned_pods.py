@@ -118,6 +118,13 @@ class OwnedPods:
         # By the pod's key, its uid and its owner's.
         self._places: dict[str, tuple[str, str]] = {}
 
+    def concern(self, pod: Pod) -> bool:
+        """Whether the pod, or a namesake that is known, is one of these pods."""
+        if pod.key in self._places:
+            return True
+        owner = pod.metadata.controller
+        return owner is not None and owner.kind in self._kinds
+
     def see(self, pod: Pod, raw: Raw) -> list[Sighting]:
         """Take in a pod as it is now, in the place of a namesake."""
         owner = pod.metadata.controller

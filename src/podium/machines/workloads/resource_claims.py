@@ -9,6 +9,7 @@ from podium.api.meta import Raw
 from podium.api.pod import Pod, PodResourceClaim
 from podium.api.resource_claims import DELETE_PROTECTION, POD_CLAIM_NAME, ResourceClaim, ResourceClaimTemplate
 from podium.machines.actions import Action, CreateObject, DeleteObject, PatchObject
+from podium.machines.machine import UNMOVED
 from podium.machines.observations import Answered, Changed, Gone, Observation, Tick
 from podium.machines.parts.deadlines import Deadline
 from podium.machines.parts.work_queue import WorkQueue
@@ -54,7 +55,7 @@ class ResourceClaims:
         """Take in an observation at ``now``; on a Tick, say what to do."""
         match observation:
             case Changed(object=Pod() as pod):
-                self._pod_changed(pod)
+                return [] if self._pod_changed(pod) else UNMOVED
             case Gone(object=Pod() as pod):
                 self._pod_gone(pod)
             case Changed(object=ResourceClaim() as claim):
@@ -79,7 +80,8 @@ class ResourceClaims:
 
     # What the API shows
 
-    def _pod_changed(self, pod: Pod) -> None:
+    def _pod_changed(self, pod: Pod) -> bool:
+        """Take in a pod as it is now; whether that concerns any claim."""
         uid = pod.metadata.uid
         ended = pod.is_terminal or (pod.is_terminating and not pod.spec.node_name)
         changed = self._ended.get(uid) is not ended
@@ -92,7 +94,10 @@ class ResourceClaims:
             self._pods[pod.key] = pod
             self._queue.add(("Pod", pod.key))
         else:
+            if pod.key not in self._pods:
+                return ended and changed and (uid in self._used_by or uid in self._made_for)
             self._forget_pod(pod.key)
+        return True
 
     def _pod_gone(self, pod: Pod) -> None:
         uid = pod.metadata.uid

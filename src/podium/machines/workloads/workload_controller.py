@@ -11,6 +11,7 @@ from podium.api.policy import PriorityClass
 from podium.api.quota import ResourceQuota
 from podium.machines.actions import Action, CreateObject, DeleteObject, PatchObject, ReplaceStatus
 from podium.machines.answers import Answer
+from podium.machines.machine import UNMOVED
 from podium.machines.observations import Answered, Changed, Gone, Observation, Tick
 from podium.machines.parts.deadlines import Deadline, Deadlines, soonest
 from podium.machines.parts.work_queue import WorkQueue
@@ -63,8 +64,12 @@ class WorkloadController(ABC, Generic[Kind]):
             case Tick():
                 return self._work(now)
             case Changed(object=object_, raw=raw):
+                if isinstance(object_, Pod) and not self._pods.concern(object_):
+                    return UNMOVED
                 self._change(object_, raw, now)
             case Gone(object=object_):
+                if isinstance(object_, Pod) and not self._pods.concern(object_):
+                    return UNMOVED
                 self._go(object_, now)
             case Answered(action=action):
                 if isinstance(action, Write):
