@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
+import msgspec
 import pytest
 
 from podium.api.pod import Pod
@@ -131,7 +132,7 @@ def test_a_scheduler_that_is_started_anew_chooses_other_victims_for_the_same_pre
     """
 
     def without_the_nomination(right: Right, *args: Any) -> list[ReportUnschedulable]:
-        return [replace(one, nominated_node_name=None) for one in right(*args)]
+        return [msgspec.structs.replace(one, nominated_node_name=None) for one in right(*args)]
 
     def story() -> None:
         driver, actions = preempting()
