@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import gc
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import chain
 from typing import Any
@@ -12,6 +10,7 @@ from typing import Any
 import msgspec
 
 from podium.api.basis import Caveat, basis_of
+from podium.api.collector import collector_paused
 from podium.api.errors import InputError
 from podium.api.input.codec import Document, Input, Reader
 from podium.api.present import start_time
@@ -98,7 +97,7 @@ def simulate(  # noqa: PLR0913 - each is an option that people set on its own
 
 def play(found: Input, options: RunOptions, progress: Progress | None = None) -> Result:
     """The result of one run of an input. Raises as `simulate` does."""
-    with _collector_paused():
+    with collector_paused():
         simulation = simulation_of(found.documents, options)
         while simulation.step():
             if progress is not None:
@@ -232,15 +231,3 @@ def _duration(name: str, duration: Duration) -> int:
     if duration_ns < 0:
         raise InputError(f"{name}: is negative; write 0s or more")
     return duration_ns
-
-
-@contextmanager
-def _collector_paused() -> Iterator[None]:
-    """Without the cyclic garbage collector: a simulation makes many objects and no cycles."""
-    was_enabled = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if was_enabled:
-            gc.enable()

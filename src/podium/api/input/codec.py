@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import codecs
-import gc
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 import msgspec
 
+from podium.api.collector import collector_paused
 from podium.api.errors import InputError, shown
 from podium.api.input import json, yaml
 from podium.api.input.documents import Document, Encoded, Input, refuse_empty_pods, without_repeats
@@ -97,7 +96,7 @@ class Reader:
     def __post_init__(self) -> None:
         self._name = generated_names()
         self._pods = DumpedPods()
-        self._pause = _collector_paused()
+        self._pause = collector_paused()
 
     def __enter__(self) -> Reader:
         self._pause.__enter__()
@@ -225,18 +224,6 @@ class Reader:
         if metadata.get("name") or not isinstance(prefix, str) or not prefix:
             return raw
         return {**raw, "metadata": {**metadata, "name": self._name(prefix)}}
-
-
-@contextmanager
-def _collector_paused() -> Iterator[None]:
-    """Without the cyclic garbage collector, which finds nothing in a load and triples its time."""
-    was_enabled = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if was_enabled:
-            gc.enable()
 
 
 def _untold(_share: float) -> None:
