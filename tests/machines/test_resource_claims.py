@@ -6,6 +6,7 @@ from typing import Any
 
 from podium.api.objects import read_object
 from podium.api.resource_claims import DELETE_PROTECTION, POD_CLAIM_NAME
+from podium.machines.actions import CreateObject, PatchObject
 from podium.machines.observations import Answered, Changed, Tick
 from podium.machines.workloads.resource_claims import ResourceClaims
 from tests.devices import allocated, claim, claim_template, request, using
@@ -184,3 +185,27 @@ def test_nothing_is_remembered_of_what_is_gone() -> None:
     kept = {name: value for name, value in vars(rig.machine).items() if isinstance(value, dict) and value}
 
     assert kept == {}
+
+
+def test_a_pod_is_told_the_name_of_a_claim_only_as_it_was_seen() -> None:
+    """Whoever has an old sight of a pod must not overwrite a name with which it may be bound by now."""
+    machine = ResourceClaims()
+    web = using(user("web"), template="gpu")
+    web["metadata"]["resourceVersion"] = "7"
+
+    def show(raw: Raw) -> None:
+        found = read_object(raw).object
+        assert found is not None
+        machine.handle(Changed(found, raw), 0)
+
+    show(claim_template("gpu"))
+    show(web)
+    (creation,) = machine.handle(Tick(), 0)
+    assert isinstance(creation, CreateObject)
+    machine.handle(Answered(creation), 0)
+    show({**creation.raw, "metadata": {**creation.raw["metadata"], "name": "web-gpu-1", "uid": "c1"}})
+
+    (patch,) = machine.handle(Tick(), 0)
+
+    assert isinstance(patch, PatchObject)
+    assert patch.patch["metadata"] == {"resourceVersion": "7"}

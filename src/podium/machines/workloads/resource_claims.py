@@ -227,7 +227,10 @@ class ResourceClaims:
         statuses = [
             {"name": name, **({} if claim is None else {"resourceClaimName": claim})} for name, claim in wanted.items()
         ]
-        patch = {"status": {"resourceClaimStatuses": statuses}}
+        # Whoever has an old sight of the pod must not take a name from it that it may be bound with.
+        version = pod.metadata.resource_version
+        condition = {"metadata": {"resourceVersion": version}} if version else {}
+        patch = {**condition, "status": {"resourceClaimStatuses": statuses}}
         return [PatchObject("Pod", key, pod.metadata.uid, patch, _NAME, "status")]
 
     def _is_on_its_way(self, pod: str, name: str, now: int) -> bool:
