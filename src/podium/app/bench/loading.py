@@ -11,8 +11,9 @@ from pathlib import Path
 from resource import struct_rusage
 from time import perf_counter_ns
 
+from podium.api.collector import collector_paused
 from podium.app.bench.dump import QUESTIONS, question, write_dump
-from podium.app.bench.measurement import Measurement, Stopwatch, collector_paused, peak_memory_mib, percentiles_us, rate
+from podium.app.bench.measurement import Measurement, Stopwatch, peak_memory_mib, percentiles_us, rate
 from podium.app.bench.operations import operations
 from podium.app.library import load
 from podium.framework.settings.feature_gates import FeatureGates

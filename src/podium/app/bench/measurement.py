@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import gc
 import platform
 import resource
 import sys
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from pathlib import Path
 from time import process_time_ns
 
@@ -70,18 +68,6 @@ class Stopwatch:
         now = process_time_ns()
         seconds, self._since = (now - self._since) / SECOND_NS, now
         return seconds
-
-
-@contextmanager
-def collector_paused() -> Iterator[None]:
-    """Without the cyclic garbage collector, as the commands are that end when they have answered."""
-    was_enabled = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if was_enabled:
-            gc.enable()
 
 
 def run_of(measurements: list[Measurement]) -> Run:

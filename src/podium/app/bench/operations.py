@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-import gc
 import sys
 from collections import Counter
 from collections.abc import Callable
 from types import FrameType
 from typing import Any
 
+from podium.api.collector import collector_paused
 
+
+@collector_paused()
 def operations(act: Callable[[], object]) -> Counter[str]:
     """What something takes, by the name of the function: lines of Python that run, and calls of functions in C.
 
@@ -28,8 +30,7 @@ def operations(act: Callable[[], object]) -> Counter[str]:
         if event == "c_call":
             found[getattr(argument, "__qualname__", "")] += 1
 
-    tracing, profiling, is_collected = sys.gettrace(), sys.getprofile(), gc.isenabled()
-    gc.disable()
+    tracing, profiling = sys.gettrace(), sys.getprofile()
     sys.setprofile(note_call)
     sys.settrace(note_line)
     try:
@@ -37,6 +38,4 @@ def operations(act: Callable[[], object]) -> Counter[str]:
     finally:
         sys.settrace(tracing)
         sys.setprofile(profiling)
-        if is_collected:
-            gc.enable()
     return found

@@ -13,10 +13,11 @@ from time import perf_counter_ns
 
 from msgspec.structs import replace
 
+from podium.api.collector import collector_paused
 from podium.api.pod import Pod
 from podium.app.bench.clusters import BUILDERS, Workload
 from podium.app.bench.driver import BenchDriver
-from podium.app.bench.measurement import Measurement, Stopwatch, collector_paused, peak_memory_mib, percentiles_us, rate
+from podium.app.bench.measurement import Measurement, Stopwatch, peak_memory_mib, percentiles_us, rate
 from podium.app.bench.operations import operations
 from podium.app.explaining.explainer import Explainer
 from podium.framework.settings.feature_gates import FeatureGates

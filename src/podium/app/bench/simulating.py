@@ -6,10 +6,11 @@ from dataclasses import dataclass, replace
 
 import msgspec
 
+from podium.api.collector import collector_paused
 from podium.api.input.codec import Document, Input, Reader, read_input
 from podium.api.node import Node
 from podium.app.bench.gpu_trace import make_trace
-from podium.app.bench.measurement import Measurement, Stopwatch, collector_paused, peak_memory_mib, rate
+from podium.app.bench.measurement import Measurement, Stopwatch, peak_memory_mib, rate
 from podium.app.bench.operations import operations
 from podium.app.console.output import in_json
 from podium.framework.settings.configuration import API_VERSION, KIND, Configuration, read_configuration
