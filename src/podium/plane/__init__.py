@@ -1,0 +1,1 @@
+"""An API server and the components around it, in one process."""
