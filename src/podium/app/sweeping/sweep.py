@@ -54,8 +54,9 @@ class Sweep:
 
     def check(self) -> None:
         """Raise PodiumError for settings with which no run can begin, before any has taken its time."""
+        scenarios = [split_documents(found.documents)[1] for found in self.inputs]
         for variant in self.variants:
-            _, scenario = split_documents(self.inputs[variant.input].documents)
+            scenario = scenarios[variant.input]
             for component in (
                 *schedulers_of(scenario, variant.options),
                 *autoscalers_of(scenario, variant.options),
