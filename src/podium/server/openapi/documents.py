@@ -14,6 +14,7 @@ from podium.server.discovery.served import ServedKind
 from podium.server.openapi.components import REFERENCE, group_name, name_of, schemas_of
 from podium.server.openapi.operations import paths_of
 from podium.server.openapi.structs import schema_of_struct
+from podium.server.tables.cells import value
 from podium.store.api_resource import APIResource
 
 _ANYTHING: Raw = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
@@ -34,8 +35,18 @@ def index(hashes: Mapping[str, str]) -> Raw:
     return {"paths": paths}
 
 
+def definition_of(custom: Raw | None, api_version: str) -> Raw | None:
+    """The structural schema that a CustomResourceDefinition has for a version; None where there is none."""
+    version = api_version.rpartition("/")[2]
+    for told in value(custom, "spec", "versions") or ():
+        if value(told, "name") == version:
+            schema = value(told, "schema", "openAPIV3Schema")
+            return schema if isinstance(schema, dict) else None
+    return None
+
+
 def document(
-    kinds: Iterable[tuple[ServedKind, APIResource | None]], api_version: str, definitions: Mapping[str, Raw]
+    kinds: Iterable[tuple[ServedKind, APIResource | None]], api_version: str, definitions: Mapping[str, Raw | None]
 ) -> Raw:
     """The document of a version, of which `kinds` are; a kind that is not stored comes without its resource.
 

@@ -53,9 +53,8 @@ def paths_of(kind: ServedKind, schema: str, *, is_custom: bool) -> dict[str, Raw
 
 def _as_kind(kind: ServedKind, subresource: Subresource) -> ServedKind:
     """What a subresource takes and gives."""
-    group = kind.group if subresource.group is None else subresource.group
-    version = subresource.version or kind.version
-    return ServedKind(group, version, kind.plural, subresource.kind, kind.namespaced, subresource.verbs)
+    found = subresource
+    return ServedKind(found.group, found.version, kind.plural, found.kind, kind.namespaced, found.verbs)
 
 
 def _operations(kind: ServedKind, verbs: Sequence[str], reference: Raw | None, is_custom: bool) -> Raw:
