@@ -10,7 +10,7 @@ import pytest
 from podium.api.schemas.schema import fields_of
 from podium.server.discovery.served import served_kinds
 from podium.server.openapi.components import REFERENCE
-from podium.server.openapi.descriptions import descriptions, described
+from podium.server.openapi.descriptions import described, descriptions
 from podium.server.openapi.documents import definition_of, document, index
 from podium.store.api_resource import APIResource
 from podium.store.api_resources import APIResources
