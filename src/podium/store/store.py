@@ -16,7 +16,6 @@ from podium.store.admission.priority_levels import missing_classes
 from podium.store.admission.quota import Quotas
 from podium.store.api_resource import APIResource
 from podium.store.api_resources import APIResources
-from podium.store.conditions import with_condition
 from podium.store.errors import already_exists, invalid, unknown_kind
 from podium.store.journal.journal import Journal, revisions_of
 from podium.store.patches.patching import PatchType, patched
@@ -161,22 +160,6 @@ class Store(StoredObjects):
         metadata = result["metadata"]
         check_preconditions(stored, str(metadata.get("uid") or ""), str(metadata.get("resourceVersion") or ""))
         return self._replace_status(stored, result) if subresource == "status" else self._replace(stored, result)
-
-    def patch_pod_status(self, key: str, fields: Raw, conditions: list[Raw], *, now: int, uid: str = "") -> Stored:
-        """Set some fields of a pod's status and some of its conditions, in one version.
-
-        A field whose value is None goes. `uid` is a precondition where given. Raises as `update_status` does.
-        """
-        previous = self._expect("Pod", key, uid)
-        status = {**previous.raw["status"], **fields}
-        listed = status.get("conditions", [])
-        for condition in conditions:
-            listed = with_condition(listed, condition, now)
-        if listed:
-            status["conditions"] = listed
-        return self._replace_status(
-            previous, {"status": {name: one for name, one in status.items() if one is not None}}
-        )
 
     def scale(self, kind: str, key: str) -> Raw:
         """The autoscaling/v1 Scale of a workload. Raises StoreError 404, also for a kind that has none."""

@@ -128,3 +128,15 @@ def limit_options(command: Decorated) -> Decorated:
         )
         command = option(command)
     return command
+
+
+def time_options(command: Decorated) -> Decorated:
+    """When a simulation starts and stops, and what takes how long in it."""
+    for option in (
+        click.option("--bind-delay", type=Duration(), default=0, help="How long a binding takes."),
+        click.option("--start-delay", type=Duration(), default=0, help="How long a bound pod takes to start."),
+        click.option("--start", type=Time(), help="The time of the start; without it, the newest time in the files."),
+        click.option("--until", type=Duration(), help="When to stop, after the start; not the scenario's own end."),
+    ):
+        command = option(command)
+    return command

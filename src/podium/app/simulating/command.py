@@ -9,14 +9,13 @@ import click
 
 from podium.app.console.command import Command
 from podium.app.console.options import (
-    Duration,
-    Time,
     config_option,
     feature_gates_option,
     files_option,
     ignore_extenders_option,
     limit_options,
     output_option,
+    time_options,
     validate_option,
 )
 
@@ -37,11 +36,8 @@ _SECOND = 10**9
 @click.command(cls=Command, epilog=_EPILOG)
 @files_option
 @validate_option
-@click.option("--until", type=Duration(), help="When to stop, after the start; not the scenario's own end.")
-@click.option("--start", type=Time(), help="The time of the start; without it, the newest time in the files.")
+@time_options
 @click.option("--seed", type=int, default=0, show_default=True, help="Chooses uids, and between equal nodes.")
-@click.option("--start-delay", type=Duration(), default=0, help="How long a bound pod takes to start.")
-@click.option("--bind-delay", type=Duration(), default=0, help="How long a binding takes.")
 @click.option(
     "--expendable-pods-priority-cutoff",
     "priority_cutoff",
