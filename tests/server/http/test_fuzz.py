@@ -11,6 +11,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from podium.requests.wire.paths import path_of
 from podium.server.http.settings import Limits
 from podium.store.api_resources import APIResources
 from tests.server.serving import LONG_SECONDS, PODS, Client, served
@@ -109,10 +110,11 @@ class Served:
 
     async def _list_all(self) -> bool:
         for resource in APIResources().all():
-            base = f"/apis/{resource.group}/{resource.version}" if resource.group else f"/api/{resource.version}"
-            code, body = await self.client.ask("GET", f"{base}/{resource.plural}")
-            if code != 200 or "items" not in body:
-                return False
+            for api_version in resource.served_versions if "list" in resource.verbs else ():
+                path = path_of(resource.served_as(api_version))
+                code, body = await self.client.ask("GET", path)
+                if code != 200 or "items" not in body:
+                    return False
         return True
 
 
@@ -120,9 +122,11 @@ class Served:
 def server() -> Iterator[Served]:
     """One server for all examples."""
     found = Served()
-    yield found
-    assert found.kinds_are_listed()
-    found.close()
+    try:
+        yield found
+        assert found.kinds_are_listed()
+    finally:
+        found.close()
 
 
 def code_of(answer: bytes) -> int:
