@@ -21,6 +21,9 @@ from podium.store.store import Store
 from tests.store.objects import SECOND, Raw
 
 NOW = 1_767_225_600 * SECOND
+CUT = web.StreamResponse()
+"""The answer that is none: the connection ends instead."""
+
 Fault = Callable[[Request], Awaitable["web.StreamResponse | None"]]
 
 
@@ -39,7 +42,7 @@ class APIServer:
     watches: list[Request] = field(default_factory=list)
     headers: list[dict[str, str]] = field(default_factory=list)
     now: int = NOW
-    open: list[web.StreamResponse] = field(default_factory=list)
+    watching: list[asyncio.Transport] = field(default_factory=list)
     ssl: Any = None
 
     async def __aenter__(self) -> APIServer:
@@ -66,10 +69,8 @@ class APIServer:
 
     def cut_watches(self) -> None:
         """Break all connections on which something is watched."""
-        for response in self.open:
-            transport = response._req.transport  # type: ignore[union-attr]
-            if transport is not None:
-                transport.abort()
+        for transport in tuple(self.watching):
+            transport.abort()
 
     async def answer(self, http: web.Request) -> web.StreamResponse:
         self.headers.append(dict(http.headers))
@@ -81,14 +82,14 @@ class APIServer:
         if self.before is not None:
             response = await self.before(request)
             if response is not None:
-                return response
+                return cut(http) if response is CUT else response
         if request.verb == "watch":
             return await self.watch(http, request)
         answer = self.router.answer(request, self.now)
         if self.after is not None:
             response = await self.after(request)
             if response is not None:
-                return response
+                return cut(http) if response is CUT else response
         return said(answer)
 
     async def read(self, http: web.Request) -> Request:
@@ -110,7 +111,9 @@ class APIServer:
         watch, woken = answer.watch, asyncio.Event()
         response = web.StreamResponse(headers={"Content-Type": "application/json"})
         await response.prepare(http)
-        self.open.append(response)
+        assert isinstance(http.transport, asyncio.Transport)
+        transport = http.transport
+        self.watching.append(transport)
         ending = asyncio.ensure_future(self.ending.wait())
         watch.wake_by(woken.set)
         try:
@@ -131,8 +134,15 @@ class APIServer:
         finally:
             ending.cancel()
             watch.close()
-            self.open.remove(response)
+            self.watching.remove(transport)
         return response
+
+
+def cut(http: web.Request) -> web.StreamResponse:
+    """End the connection without a word."""
+    assert isinstance(http.transport, asyncio.Transport)
+    http.transport.abort()
+    return web.Response()
 
 
 def said(answer: Response, **headers: str) -> web.Response:

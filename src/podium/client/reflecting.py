@@ -137,9 +137,11 @@ class Reflecting:
 
     def page(self, body: Raw, now: int) -> list[Seen]:
         """A page of a list came; what is to be told, once it was the last."""
-        self._take_in(item for item in body.get("items") or () if isinstance(item, dict))
-        metadata: Raw = body.get("metadata") or {}
-        self._continue = metadata.get("continue") or ""
+        items = body.get("items")
+        self._take_in(item for item in (items if isinstance(items, list) else ()) if isinstance(item, dict))
+        metadata = _part(body, "metadata")
+        more = metadata.get("continue")
+        self._continue = more if isinstance(more, str) else ""
         if self._continue:
             return []
         return self._listed(_version(metadata.get("resourceVersion")), now)
@@ -229,13 +231,12 @@ class Reflecting:
                 self._there[stored.key] = stored
 
     def _bookmark(self, raw: Raw, now: int) -> list[Seen]:
-        metadata: Raw = raw.get("metadata") or {}
+        metadata = _part(raw, "metadata")
         version = _version(metadata.get("resourceVersion"))
         if self._stage is not Stage.WATCH_LIST:
             self.version = max(self.version, version)
             return []
-        annotations = metadata.get("annotations") or {}
-        return self._listed(version, now) if annotations.get(_INITIAL_EVENTS_END) == "true" else []
+        return self._listed(version, now) if _part(metadata, "annotations").get(_INITIAL_EVENTS_END) == "true" else []
 
     def _listed(self, version: int, now: int) -> list[Seen]:
         """All objects have come, as they were at a version: what is to be told, beside what was known."""
@@ -252,7 +253,7 @@ class Reflecting:
         return told
 
     def _event(self, type_: str, raw: Raw) -> list[Seen]:
-        self.version = max(self.version, _version((raw.get("metadata") or {}).get("resourceVersion")))
+        self.version = max(self.version, _version(_part(raw, "metadata").get("resourceVersion")))
         if type_ not in ("ADDED", "MODIFIED", "DELETED"):
             return []
         stored = self._read(raw, is_gone=type_ == "DELETED")
@@ -263,10 +264,8 @@ class Reflecting:
         resource = self.resource
         if "kind" not in raw:
             raw = {"apiVersion": resource.api_version, "kind": resource.kind, **raw}
-        metadata = raw.get("metadata")
-        if isinstance(metadata, dict):
-            # Who wrote which field is no concern of machines, and often most of an object.
-            metadata.pop("managedFields", None)
+        # Who wrote which field is no concern of machines, and often most of an object.
+        _part(raw, "metadata").pop("managedFields", None)
         try:
             stored = received(resource, raw)
         except (InputError, ValueError) as error:
@@ -276,8 +275,7 @@ class Reflecting:
         return stored
 
     def _unreadable(self, raw: Raw, problem: str, *, is_gone: bool) -> Stored | None:
-        metadata = raw.get("metadata")
-        named: Raw = metadata if isinstance(metadata, dict) else {}
+        named = _part(raw, "metadata")
         namespace, name = named.get("namespace"), named.get("name")
         key = f"{namespace}/{name}" if namespace else str(name)
         self.counts.unreadable += 1
@@ -306,6 +304,12 @@ class Reflecting:
             self._there, self._continue = {}, ""
         wait_ns += int(self._random.random() * wait_ns)
         self._wait_until_ns = now + max(wait_ns, least_ns)
+
+
+def _part(raw: Raw, name: str) -> Raw:
+    """An object within one; {} where it is none."""
+    part = raw.get(name)
+    return part if isinstance(part, dict) else {}
 
 
 def _version(text: object) -> int:
