@@ -27,6 +27,8 @@ class Request(msgspec.Struct, frozen=True, kw_only=True):
     and patches, `preconditions` of DeleteOptions. `options` choose what is listed, watched, or deleted together.
 
     `dry_run` makes the answer and leaves no trace. `field_validation` says what becomes of fields that there are not.
+    `field_manager` is who the fields that are written belong to, "" where nobody keeps account of that; `force` takes
+    fields over from others. `user` is who asks.
     Source: apimachinery (pkg/apis/meta/v1/types.go), apiserver (pkg/endpoints/handlers).
     """
 
@@ -40,6 +42,9 @@ class Request(msgspec.Struct, frozen=True, kw_only=True):
     options: ListOptions = EVERYTHING
     dry_run: bool = False
     field_validation: FieldValidation = ""
+    field_manager: str = ""
+    force: bool = False
+    user: str = ""
 
 
 class Response(msgspec.Struct, frozen=True, kw_only=True):

@@ -20,8 +20,7 @@ from podium.framework.settings.configuration import Configuration, default_confi
 from podium.framework.settings.departures import departures
 from podium.framework.settings.extenders import without_extenders
 from podium.framework.settings.feature_gates import FeatureGates
-from podium.machines.autoscaling.autoscaler import Autoscaler
-from podium.machines.scheduling.scheduler import Scheduler
+from podium.plane.components import SCHEDULER, autoscaler, scheduler
 from podium.sim.limits import Limits
 from podium.sim.results.result import Result, result_of
 from podium.sim.scenario.scenario import Scenario, split_documents
@@ -146,12 +145,10 @@ def schedulers_of(scenario: Scenario, options: RunOptions) -> list[Component]:
     configuration has none of that name.
     """
     if not scenario.schedulers:
-        return [_scheduler("scheduler", options)]
+        return [_scheduler(SCHEDULER, options)]
     return [
-        _scheduler(
-            scheduler.name, replace(options, configuration=configuration_of(scheduler.name, options.configuration))
-        )
-        for scheduler in scenario.schedulers
+        _scheduler(named.name, replace(options, configuration=configuration_of(named.name, options.configuration)))
+        for named in scenario.schedulers
     ]
 
 
@@ -163,11 +160,7 @@ def autoscalers_of(scenario: Scenario, options: RunOptions) -> list[Component]:
             raise InputError("a priority cut-off is given, and the scenario has no autoscaler")
         return []
     settings = wanted.settings if cutoff is None else replace(wanted.settings, priority_cutoff=cutoff)
-
-    def make() -> Autoscaler:
-        return Autoscaler(wanted.groups, settings, options.configuration, seed=options.seed)
-
-    return [Component("autoscaler", make)]
+    return [autoscaler(wanted.groups, settings, options.configuration, seed=options.seed)]
 
 
 def configuration_of(name: str, configuration: Configuration | None) -> Configuration:
@@ -197,10 +190,7 @@ def share_done(simulation: Simulation) -> float:
 
 
 def _scheduler(name: str, options: RunOptions) -> Component:
-    def make() -> Scheduler:
-        return Scheduler(options.configuration, seed=options.seed, feature_gates=options.feature_gates)
-
-    return Component(name, make, waits=True)
+    return scheduler(name, options.configuration, seed=options.seed, feature_gates=options.feature_gates)
 
 
 def _input(objects: Sequence[Document] | Sequence[dict[str, Any]]) -> Input:
