@@ -37,14 +37,12 @@ ADMINISTRATOR = User()
 """Who asks where nobody has to say who they are."""
 
 
-def reviewed(kind: str, body: Any, user: User = ADMINISTRATOR, *, is_authenticated: bool = False) -> Raw | None:
-    """The review with its answer; None for a kind that is no review.
+def reviewed(kind: str, body: Any, user: User = ADMINISTRATOR, *, is_authenticated: bool = False) -> Raw:
+    """The review with its answer. Raises KeyError for a kind that is no review.
 
     `is_authenticated` says whether a TokenReview's token is one that the server takes. Raises StoreError 400 for a body
     that is no such review.
     """
-    if kind not in _KINDS:
-        return None
     group = _KINDS[kind]
     if not isinstance(body, dict) or body.get("kind", kind) != kind:
         raise bad_request(f"a {kind} is expected, not {shown(body.get('kind') if isinstance(body, dict) else body)}")

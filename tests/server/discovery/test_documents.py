@@ -6,7 +6,7 @@ from collections import defaultdict
 
 import pytest
 
-from podium.api.kinds import KEPT_KINDS, KINDS
+from podium.api.kinds import SERVED_KINDS as STORED
 from podium.requests.router import SERVED
 from podium.server.discovery.documents import aggregated, api_versions, group, group_list, resource_list
 from podium.server.discovery.served import ANSWERED, served_kinds, version_order
@@ -28,7 +28,7 @@ def entries(api_version: str) -> dict[str, Raw]:
 
 def test_every_kind_that_is_stored_is_told() -> None:
     told = {(kind.group, kind.kind) for kind in SERVED_KINDS}
-    assert told >= {*KINDS, *((kind.group, kind.name) for kind in KEPT_KINDS), ("example.com", "Widget")}
+    assert told >= {of for of, kind in STORED.items() if kind.is_served} | {("example.com", "Widget")}
 
 
 def test_both_forms_tell_the_same() -> None:
@@ -58,10 +58,10 @@ def test_the_core_stands_by_itself() -> None:
 
 
 def test_a_group_names_its_versions_the_best_first() -> None:
-    found = group(SERVED_KINDS, "resource.k8s.io")
+    found = group(SERVED_KINDS, "autoscaling")
     assert found is not None
-    assert [version["version"] for version in found["versions"]] == ["v1", "v1beta2"]
-    assert found["preferredVersion"] == {"groupVersion": "resource.k8s.io/v1", "version": "v1"}
+    assert [version["version"] for version in found["versions"]] == ["v2", "v1"]
+    assert found["preferredVersion"] == {"groupVersion": "autoscaling/v2", "version": "v2"}
 
 
 @pytest.mark.parametrize("name", ["", "nothing.io"])

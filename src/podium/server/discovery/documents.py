@@ -85,12 +85,19 @@ def _plain_subresources(kind: ServedKind) -> list[Raw]:
             "name": f"{kind.plural}/{subresource.name}",
             "singularName": "",
             "namespaced": kind.namespaced,
-            **({} if subresource.group is None else {"group": subresource.group, "version": subresource.version}),
+            **_type_of(kind, subresource),
             "kind": subresource.kind,
             "verbs": list(subresource.verbs),
         }
         for subresource in kind.subresources
     ]
+
+
+def _type_of(kind: ServedKind, subresource: Subresource) -> Raw:
+    """Of which group and version what a subresource carries is, where that is not the kind's own."""
+    if (subresource.group, subresource.version) == (kind.group, kind.version):
+        return {}
+    return {"group": subresource.group, "version": subresource.version}
 
 
 def _also_called(kind: ServedKind) -> Raw:
@@ -120,16 +127,16 @@ def _aggregated_resource(kind: ServedKind) -> Raw:
         **_also_called(kind),
     }
     if kind.subresources:
-        entry["subresources"] = [_aggregated_subresource(kind, subresource) for subresource in kind.subresources]
+        entry["subresources"] = [_aggregated_subresource(subresource) for subresource in kind.subresources]
     return entry
 
 
-def _aggregated_subresource(kind: ServedKind, subresource: Subresource) -> Raw:
+def _aggregated_subresource(subresource: Subresource) -> Raw:
     return {
         "subresource": subresource.name,
         "responseKind": {
-            "group": kind.group if subresource.group is None else subresource.group,
-            "version": subresource.version or kind.version,
+            "group": subresource.group,
+            "version": subresource.version,
             "kind": subresource.kind,
         },
         "verbs": list(subresource.verbs),

@@ -7,14 +7,13 @@ here.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from podium.api.kind_names import categories, group_order, short_names
+from podium.store import api_resource as store
 from podium.store.api_resource import APIResource
 
-_ALL_VERBS = ("create", "delete", "deletecollection", "get", "list", "patch", "update", "watch")
-_STATUS_VERBS = ("get", "patch", "update")
 _CREATE = ("create",)
 _VERSION = re.compile(r"v([1-9][0-9]*)(?:(alpha|beta)([1-9][0-9]*))?")
 _STABILITY = {None: 0, "beta": 1, "alpha": 2}
@@ -22,16 +21,13 @@ _STABILITY = {None: 0, "beta": 1, "alpha": 2}
 
 @dataclass(frozen=True, slots=True)
 class Subresource:
-    """A part or an action of the objects of a kind: its name, verbs, and the type that it takes and gives.
-
-    `group` and `version` are None where they are those of the kind.
-    """
+    """A part or an action of the objects of a kind: its name, verbs, and the type that it takes and gives."""
 
     name: str
-    kind: str
     verbs: tuple[str, ...]
-    group: str | None = None
-    version: str | None = None
+    group: str
+    version: str
+    kind: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +57,6 @@ def _answered(group: str, kind: str, *, namespaced: bool = False, version: str =
 
 
 _REVIEWS = (
-    _answered("", "Binding", namespaced=True),
     _answered("authentication.k8s.io", "SelfSubjectReview"),
     _answered("authentication.k8s.io", "TokenReview"),
     _answered("authorization.k8s.io", "LocalSubjectAccessReview", namespaced=True),
@@ -76,24 +71,11 @@ _METRICS = (
 ANSWERED = (*_REVIEWS, *_METRICS)
 """The kinds that are answered, and not stored."""
 
-_STATUS = "status"
-_SCALE = Subresource("scale", "Scale", _STATUS_VERBS, "autoscaling", "v1")
-# The further subresources of single kinds (pkg/registry, the REST storage of each).
-_SUBRESOURCES = {
-    ("", "Namespace"): (Subresource("finalize", "Namespace", ("update",)),),
-    ("", "Pod"): (
-        Subresource("binding", "Binding", _CREATE),
-        Subresource("ephemeralcontainers", "Pod", _STATUS_VERBS),
-        Subresource("eviction", "Eviction", _CREATE, "policy", "v1"),
-        Subresource("resize", "Pod", _STATUS_VERBS),
-    ),
-    ("", "ServiceAccount"): (Subresource("token", "TokenRequest", _CREATE, "authentication.k8s.io", "v1"),),
-}
-
 
 def served_kinds(resources: Iterable[APIResource]) -> list[ServedKind]:
     """All kinds, in the order of their groups, then the best version first, then by name."""
-    kinds = [*map(_stored, resources), *ANSWERED]
+    stored = (_stored(resource, version) for resource in resources for version in resource.served_versions)
+    kinds = [*stored, *ANSWERED]
     return sorted(kinds, key=lambda kind: (*group_order(kind.group), version_order(kind.version), kind.plural))
 
 
@@ -106,25 +88,23 @@ def version_order(version: str) -> tuple[int, int, int, str]:
     return (_STABILITY[stability], -int(major), -int(minor or 0), version)
 
 
-def _stored(resource: APIResource) -> ServedKind:
+def _stored(resource: APIResource, api_version: str) -> ServedKind:
+    group, _, version = api_version.rpartition("/")
     return ServedKind(
-        resource.group,
-        resource.version,
+        group,
+        version,
         resource.plural,
         resource.kind,
         resource.namespaced,
-        _ALL_VERBS,
-        resource.kind.lower(),
-        short_names(resource.group, resource.kind),
-        categories(resource.group, resource.kind),
-        tuple(sorted(_subresources(resource), key=lambda subresource: subresource.name)),
+        resource.verbs,
+        resource.singular,
+        resource.short_names or short_names(group, resource.kind),
+        resource.categories or categories(group, resource.kind),
+        tuple(_subresource(found, resource, api_version) for found in resource.subresources),
     )
 
 
-def _subresources(resource: APIResource) -> Iterator[Subresource]:
-    if resource.has_status:
-        yield Subresource(_STATUS, resource.kind, _STATUS_VERBS)
-    if resource.has_scale:
-        yield _SCALE
-    if not resource.is_custom:
-        yield from _SUBRESOURCES.get((resource.group, resource.kind), ())
+def _subresource(found: store.Subresource, resource: APIResource, api_version: str) -> Subresource:
+    """A subresource of the objects of a kind as served in a version."""
+    group, _, version = (found.api_version or api_version).rpartition("/")
+    return Subresource(found.name, found.verbs, group, version, found.kind or resource.kind)

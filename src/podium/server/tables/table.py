@@ -20,7 +20,7 @@ from podium.server.tables.custom import custom_printer
 from podium.store.api_resource import APIResource
 from podium.store.errors import bad_request
 
-_META = "meta.k8s.io"
+_META = "meta.k8s.io/v1"
 _SUBJECTS = (contents, devices, events, network, nodes, pods, policies, storage, workloads)
 PRINTERS: Mapping[tuple[str, str], Printer] = {
     of: printer for subject in _SUBJECTS for of, printer in subject.PRINTERS.items()
@@ -37,9 +37,7 @@ def _plain(raw: Raw, now: int) -> Cells:
 _GENERIC = Printer((NAME, _CREATED), _plain)
 
 
-def table_of(
-    resource: APIResource, objects: Iterable[Raw], now: int, include_object: str = "", *, version: str = "v1"
-) -> Raw:
+def table_of(resource: APIResource, objects: Iterable[Raw], now: int, include_object: str = "") -> Raw:
     """The objects as a Table, without the metadata of their list.
 
     `include_object` says what comes with each row: None, Metadata (as "" does) or Object. Raises StoreError 400 for
@@ -50,10 +48,10 @@ def table_of(
     printer = printer_of(resource)
     return {
         "kind": "Table",
-        "apiVersion": f"{_META}/{version}",
+        "apiVersion": _META,
         "metadata": {},
         "columnDefinitions": [column.to_dict() for column in printer.columns],
-        "rows": [_row(printer, raw, now, include_object, version) for raw in objects],
+        "rows": [_row(printer, raw, now, include_object) for raw in objects],
     }
 
 
@@ -67,8 +65,7 @@ def printer_of(resource: APIResource) -> Printer:
 
 def _columns(resource: APIResource) -> bytes:
     """The columns that a custom kind's definition gives it, as JSON."""
-    columns: Mapping[str, tuple[Raw, ...]] = getattr(resource, "columns", {})
-    return msgspec.json.encode(columns.get(resource.api_version, ()))
+    return msgspec.json.encode(resource.columns.get(resource.api_version, ()))
 
 
 @lru_cache(maxsize=1_024)
@@ -76,7 +73,7 @@ def _custom(columns: bytes) -> Printer:
     return custom_printer(msgspec.json.decode(columns))
 
 
-def _row(printer: Printer, raw: Raw, now: int, include_object: str, version: str) -> Raw:
+def _row(printer: Printer, raw: Raw, now: int, include_object: str) -> Raw:
     row: Raw = {"cells": list(printer.cells(raw, now))}
     conditions = printer.conditions(raw)
     if conditions:
@@ -85,5 +82,5 @@ def _row(printer: Printer, raw: Raw, now: int, include_object: str, version: str
         row["object"] = raw
     elif include_object != "None":
         metadata = raw.get("metadata", {})
-        row["object"] = {"kind": "PartialObjectMetadata", "apiVersion": f"{_META}/{version}", "metadata": metadata}
+        row["object"] = {"kind": "PartialObjectMetadata", "apiVersion": _META, "metadata": metadata}
     return row
