@@ -275,10 +275,12 @@ class Devices:
         """
         before, self.backed = self.backed, {}
         by_age = sorted(self.classes.values(), key=lambda device_class: device_class.key, reverse=True)
-        for one in sorted(by_age, key=lambda device_class: device_class.metadata.creation_timestamp or ""):
-            if one.spec.extended_resource_name:
-                self.backed[one.spec.extended_resource_name] = one
-        self.backed.update((f"{DEVICE_CLASS_PREFIX}{name}", one) for name, one in self.classes.items())
+        for device_class in sorted(by_age, key=lambda device_class: device_class.metadata.creation_timestamp or ""):
+            if device_class.spec.extended_resource_name:
+                self.backed[device_class.spec.extended_resource_name] = device_class
+        self.backed.update(
+            (f"{DEVICE_CLASS_PREFIX}{name}", device_class) for name, device_class in self.classes.items()
+        )
         return self.backed.keys() != before.keys()
 
 

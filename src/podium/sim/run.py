@@ -201,7 +201,7 @@ def _scheduler(name: str, options: RunOptions) -> Component:
 
 
 def _input(objects: Sequence[Document] | Sequence[dict[str, Any]]) -> Input:
-    plain = [one for one in objects if not isinstance(one, Document)]
+    plain = [item for item in objects if not isinstance(item, Document)]
     with Reader() as reader:
         for document in objects:
             if isinstance(document, Document):

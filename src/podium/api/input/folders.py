@@ -63,7 +63,7 @@ def _files(folder: Path, root: Path, left_out: list[InputWarning]) -> Iterator[P
         command = f"helm template {shown_name(folder)} > objects.yaml"
         left_out.append(_left_out(folder, f"is a Helm chart; run `{command}`, and give the file that it makes"))
         return
-    kustomization = next((one for one in entries if one.name in _KUSTOMIZATIONS), None)
+    kustomization = next((entry for entry in entries if entry.name in _KUSTOMIZATIONS), None)
     if kustomization is not None:
         command = f"kubectl kustomize {shown_name(folder)} > objects.yaml"
         advice = f"run `{command}`, and give the file that it makes"
@@ -115,7 +115,7 @@ def _only_gathers(kustomization: Path, root: Path) -> bool:
         documents = [document for _, document in yaml.parse_documents(read_bytes(kustomization).decode())]
     except (InputError, UnicodeDecodeError):
         return False
-    return all(isinstance(one, dict) and _gathers(one, kustomization.parent) for one in documents)
+    return all(isinstance(document, dict) and _gathers(document, kustomization.parent) for document in documents)
 
 
 def _gathers(document: dict[str, Any], folder: Path) -> bool:

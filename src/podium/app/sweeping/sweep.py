@@ -98,4 +98,4 @@ def in_order(sweep: Sweep, outcomes: dict[Run, Outcome]) -> list[Played]:
 
 def caveats_of(played: Sequence[Played]) -> tuple[Caveat, ...]:
     """What any of the runs rests on, each told once, in the order of the runs."""
-    return tuple(dict.fromkeys(caveat for one in played for caveat in one.outcome.rests_on))
+    return tuple(dict.fromkeys(caveat for run in played for caveat in run.outcome.rests_on))

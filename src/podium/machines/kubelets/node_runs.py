@@ -109,7 +109,7 @@ class NodeRuns:
         """Whether a critical pod fits once less important ones have ended."""
         staying = self.staying()
         left = self.refusals(run, staying)
-        lacking = [one.lacking for one in left if one.lacking is not None]
+        lacking = [run.lacking for run in left if run.lacking is not None]
         if len(lacking) < len(left):
             return Verdict(refusal)
         holders = [Holder(pod_run.pod, pod_run.holding.amounts) for pod_run in staying if pod_run is not run]
@@ -122,5 +122,7 @@ class NodeRuns:
         """The conditions under which the node does not take every pod."""
         if self.node is None:
             return []
-        others = [one for one in (DISK_PRESSURE, PID_PRESSURE) if condition_status(self.node, one) == "True"]
+        others = [
+            pressure for pressure in (DISK_PRESSURE, PID_PRESSURE) if condition_status(self.node, pressure) == "True"
+        ]
         return [MEMORY_PRESSURE, *others] if is_short else others

@@ -33,8 +33,8 @@ def pod_claims(pod: PodRecord, storage: Storage) -> list[PodClaim]:
         if volume.persistent_volume_claim is not None or volume.ephemeral is not None
     ]
     return [
-        PodClaim(name, one.persistent_volume_claim is None, storage.claims.get(f"{pod.namespace}/{name}"))
-        for one, name in zip(mounting, pod.pod_class.claims, strict=True)
+        PodClaim(name, pod_claim.persistent_volume_claim is None, storage.claims.get(f"{pod.namespace}/{name}"))
+        for pod_claim, name in zip(mounting, pod.pod_class.claims, strict=True)
     ]
 
 
