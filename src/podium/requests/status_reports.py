@@ -94,9 +94,8 @@ def _merged(before: Raw, after: Raw) -> Raw | None:
     conditions = []
     for condition in after["conditions"]:
         old = known.get(condition["type"])
-        if old is not None and old is not condition:
-            condition = {name: condition[name] for name in old if name in condition} | condition
-        conditions.append(condition)
+        in_order = {} if old is None else {name: condition[name] for name in old if name in condition}
+        conditions.append(in_order | condition)
     return {**after, "conditions": conditions}
 
 
