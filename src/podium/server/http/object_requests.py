@@ -9,6 +9,8 @@ from aiohttp import HttpVersion11
 from aiohttp.web import StreamResponse
 
 from podium.api.meta import Raw
+from podium.api.schemas.amounts import write_out_amounts
+from podium.api.schemas.schema import schema_of
 from podium.requests.request import FieldValidation, Request, Verb
 from podium.requests.wire.content_types import JSON, body_type, patch_type
 from podium.requests.wire.incoming import Asked, asked, request_of
@@ -93,6 +95,9 @@ class ObjectRequests:
         body = await decoded(data, written_in, self._documents.decoded)
         if not data and what.verb in _VALIDATED:
             raise bad_request("the request has no body")
+        schema = schema_of(what.place.resource.group, what.place.resource.kind)
+        if schema is not None:
+            write_out_amounts(body.value, schema)
         request = request_of(what, body.value, type_, asker)
         return request, _repeated(request, body)
 
