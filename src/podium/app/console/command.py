@@ -21,6 +21,7 @@ _LONGEST_ERROR = 2_000
 _SUBCOMMANDS = {
     "explain": ("podium.app.explaining.command:explain", "What would happen to a pod now, and why."),
     "simulate": ("podium.app.simulating.command:simulate", "Play what happens to a cluster, in virtual time."),
+    "up": ("podium.app.serving.command:up", "Run a control plane that kubectl and other clients reach."),
     "sweep": ("podium.app.sweeping.command:sweep", "Play a simulation many times, and compare what comes of it."),
     "trace": ("podium.app.simulating.trace_command:trace", "Turn recorded workloads into something to simulate."),
     "bench": ("podium.app.bench.command:bench", "Measure how fast decisions are made."),
