@@ -132,3 +132,11 @@ def with_server(check: Callable[[Client], Awaitable[None]], *objects: Raw, **mor
             await check(client)
 
     RUN(run())
+
+
+async def until_closed(writer: asyncio.StreamWriter) -> None:
+    """Write until the other side wants no more. Raises ConnectionError."""
+    while True:
+        writer.write(b" ")
+        await writer.drain()
+        await asyncio.sleep(0.01)

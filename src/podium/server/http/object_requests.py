@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from functools import lru_cache
 from secrets import SystemRandom
 
 from aiohttp import HttpVersion11
@@ -12,7 +11,7 @@ from podium.api.meta import Raw
 from podium.api.schemas.amounts import write_out_amounts
 from podium.api.schemas.schema import schema_of
 from podium.requests.request import FieldValidation, Request, Verb
-from podium.requests.wire.content_types import JSON, body_type, patch_type
+from podium.requests.wire.content_types import BODY_TYPES, JSON, body_type, media_type, patch_type, unsupported
 from podium.requests.wire.incoming import Asked, asked, request_of
 from podium.requests.wire.parameters import read_parameters
 from podium.requests.wire.paths import Place
@@ -32,6 +31,7 @@ from podium.server.http.settings import Limits
 from podium.server.http.streams import Connection, Hub, Stream
 from podium.store.api_resource import APIResource
 from podium.store.errors import StoreError, bad_request
+from podium.store.patches.patching import PatchType
 
 _READS = frozenset(("get", "list"))
 _WITHOUT_BODY = frozenset(("get", "list", "watch"))
@@ -54,7 +54,7 @@ class ObjectRequests:
     async def answer(self, exchange: Exchange, place: Place) -> StreamResponse:
         """Do what is asked for at a place, and send the answer. Raises StoreError for what is not to be answered."""
         what = asked(exchange.method, place, read_parameters(exchange.query))
-        exchange.subject = _subject(what.verb, place.resource, place.subresource, _scope(place))
+        exchange.subject = _subject(what.verb, place)
         form = negotiated(exchange.accepts())
         if what.verb == "watch":
             return await self._watch(exchange, what, form)
@@ -65,7 +65,7 @@ class ObjectRequests:
             pretty, agent = what.parameters.pretty, exchange.headers.get("User-Agent", "")
             if is_pretty(pretty, agent):
                 reply = prettified(reply)
-            return await send(exchange.request, reply, exchange.reply_headers, self._limits.request_seconds)
+            return await send(exchange.request, reply, exchange.reply_headers)
 
     async def _reply(self, exchange: Exchange, what: Asked, form: Form) -> Reply:
         request, warnings = await self._request(exchange, what)
@@ -87,11 +87,11 @@ class ObjectRequests:
         asker = exchange.asker(validation)
         if what.verb in _WITHOUT_BODY:
             return request_of(what, asker=asker), []
-        content_type = exchange.headers.get("Content-Type", "")
-        type_ = patch_type(content_type) if what.verb == "patch" else "merge"
-        written_in = JSON if what.verb == "patch" else body_type(content_type)
+        type_, written_in = _type_of_body(what, exchange.headers.get("Content-Type", ""))
         seconds = seconds_of(what.parameters.timeout, self._limits.request_seconds)
         data = await read_body(exchange.request, self._limits.body_bytes, seconds)
+        if data and not written_in:
+            raise unsupported(BODY_TYPES)
         body = await decoded(data, written_in, self._documents.decoded)
         if not data and what.verb in _VALIDATED:
             raise bad_request("the request has no body")
@@ -141,6 +141,19 @@ class ObjectRequests:
         return float(asked_for) if asked_for > 0 else self._limits.watch_seconds * (1 + _DICE.random())
 
 
+def _type_of_body(what: Asked, content_type: str) -> tuple[PatchType, str]:
+    """Which patch the body is, and what it is written in; "" for a type that is not read, where it may have no bytes.
+
+    Raises StoreError 415.
+    """
+    if what.verb == "patch":
+        return patch_type(content_type), JSON
+    if what.verb in _VALIDATED:
+        return "merge", body_type(content_type)
+    named = media_type(content_type) or JSON
+    return "merge", named if named in BODY_TYPES else ""
+
+
 def _repeated(request: Request, body: Body) -> list[str]:
     """The warnings about fields that are in the body twice. Raises StoreError 400 where the request is strict."""
     if not body.repeated or request.field_validation in ("", "Ignore"):
@@ -151,13 +164,8 @@ def _repeated(request: Request, body: Body) -> list[str]:
     return told
 
 
-@lru_cache(maxsize=1_024)
-def _subject(verb: Verb, resource: APIResource, subresource: str, scope: str) -> Subject:
+def _subject(verb: Verb, place: Place) -> Subject:
     """What a request is counted as."""
-    return Subject(verb.upper(), resource.group, resource.version, resource.plural, subresource, scope)
-
-
-def _scope(place: Place) -> str:
-    if place.name:
-        return "resource"
-    return "namespace" if place.namespace else "cluster"
+    scope = "resource" if place.name else "namespace" if place.namespace else "cluster"
+    resource = place.resource
+    return Subject(verb.upper(), resource.group, resource.version, resource.plural, place.subresource, scope)
