@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import io
 import json
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from typing import Any
 
 import aiohttp
+from yarl import URL
 
 from podium.requests.request import Request, Response
 from podium.requests.router import Router
@@ -64,9 +66,11 @@ class Client:
         """The answer, and the bytes of its body."""
         if body is not None and not isinstance(body, bytes):
             body = json.dumps(body).encode()
+        # Of long bytes the client warns that they hold up the loop.
+        data = io.BytesIO(body) if body is not None and len(body) > 100_000 else body
         headers = {"Content-Type": "application/json", **more.pop("headers", {})}
-        url = self.server.address + path
-        async with self.session.request(method, url, data=body, headers=headers, **more) as response:
+        url = URL(self.server.address + path, encoded=True)
+        async with self.session.request(method, url, data=data, headers=headers, **more) as response:
             return response, await response.read()
 
     @asynccontextmanager

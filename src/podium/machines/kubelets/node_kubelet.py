@@ -72,13 +72,15 @@ class NodeKubelet:
 
     def take_actions(self) -> list[Action]:
         """What is to be written since this was last asked."""
+        if not self._actions:
+            return []
         actions = list(self._actions)
         self._actions.clear()
         return actions
 
     def deadline(self) -> Deadline:
         """When to `tick`; that containers fail over and over again is no news."""
-        if not self._is_up:
+        if self._is_down or self._there.node is None:
             return NEVER
         if self._has_news or self._workers.has_freed:
             return AT_ONCE
@@ -88,8 +90,9 @@ class NodeKubelet:
     @property
     def is_idle(self) -> bool:
         """Whether there is no such node, and nothing of it to keep in mind."""
-        has_pods = bool(self._arrivals or self._there.runs or self._workers.ended)
-        return self._there.node is None and not self._is_down and not has_pods and not self._actions
+        if self._there.node is not None or self._is_down:
+            return False
+        return not (self._arrivals or self._there.runs or self._workers.ended or self._actions)
 
     def tick(self, now: int) -> None:
         """Do what is due."""

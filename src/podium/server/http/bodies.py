@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import zlib
 from collections.abc import Callable
 
 from aiohttp import HttpVersion11, hdrs
 from aiohttp.web import BaseRequest
 
-from podium.api.errors import InputError
+from podium.api.errors import InputError, shown
 from podium.api.input.yaml import parse_documents
 from podium.requests.wire.content_types import JSON, YAML
 from podium.server.http.json_body import Body, read_json
@@ -27,13 +28,16 @@ async def read_body(request: BaseRequest, most_bytes: int, seconds: float) -> by
         raise _too_large(most_bytes)
     content = request.content
     if content.is_eof() and content.total_bytes <= most_bytes:
-        return content.read_nowait() if content.total_bytes else b""
-    try:
-        async with asyncio.timeout(seconds):
-            await _say_go_on(request)
-            return await _read(request, most_bytes)
-    except TimeoutError:
-        raise timed_out() from None
+        data = content.read_nowait() if content.total_bytes else b""
+    else:
+        try:
+            async with asyncio.timeout(seconds):
+                await _say_go_on(request)
+                data = await _read(request, most_bytes)
+        except TimeoutError:
+            raise timed_out() from None
+    encoding = request.headers.get(hdrs.CONTENT_ENCODING)
+    return data if encoding is None else _unpacked(data, encoding, most_bytes)
 
 
 async def decoded(data: bytes, content_type: str, protobuf: Callable[[bytes], object]) -> Body:
@@ -101,6 +105,24 @@ def _read_yaml(data: bytes) -> Body:
     if len(documents) > 1:
         raise bad_request("the body has more than one document")
     return Body(documents[0][1]) if documents else _NO_BODY
+
+
+def _unpacked(data: bytes, encoding: str, most_bytes: int) -> bytes:
+    """The bytes of a body that is packed in gzip. No more of it is unpacked than may be."""
+    if encoding.lower() == "identity":
+        return data
+    if encoding.lower() != "gzip":
+        raise StoreError(415, "UnsupportedMediaType", f"the content encoding {shown(encoding)} is not read; gzip is")
+    unpacking = zlib.decompressobj(wbits=31)
+    try:
+        unpacked = unpacking.decompress(data, most_bytes + 1)
+    except zlib.error as error:
+        raise bad_request(f"the body is not in gzip: {error}") from None
+    if len(unpacked) > most_bytes:
+        raise _too_large(most_bytes)
+    if not unpacking.eof or unpacking.unused_data:
+        raise bad_request("the body is not one whole piece of gzip")
+    return unpacked
 
 
 def _too_large(most_bytes: int) -> StoreError:

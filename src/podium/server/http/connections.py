@@ -6,7 +6,7 @@ import asyncio
 import logging
 from typing import Any
 
-from aiohttp.web import BaseRequest, Response, StreamResponse
+from aiohttp.web import BaseRequest, RequestPayloadError, Response, StreamResponse
 from aiohttp.web import Server as Connections
 from aiohttp.web_protocol import RequestHandler
 
@@ -49,6 +49,11 @@ class LimitedConnection(RequestHandler):
         """Forget what was to be watched over."""
         self._forget_head()
         super().connection_lost(exc)
+
+    def log_exception(self, *args: Any, **more: Any) -> None:
+        """Write down what went wrong here, and not what a client sent."""
+        if not isinstance(more.get("exc_info"), RequestPayloadError):
+            _LOG.error(*args, **more)
 
     def handle_error(
         self,
@@ -103,6 +108,7 @@ class LimitedConnections(Connections):
             max_field_size=limits.header_bytes,
             max_headers=_MOST_HEADERS,
             lingering_time=1.0,
+            auto_decompress=False,
             access_log=None,
             logger=_LOG,
         )

@@ -72,7 +72,9 @@ class Handler:
             response = await self._send(request, of_error(error), head)
         except RequestPayloadError as error:
             refused = bad_request(f"the body of the request cannot be read: {error}")
-            response = await self._send(request, of_error(refused), head)
+            reply = of_error(refused)
+            reply.closes = True
+            response = await self._send(request, reply, head)
         except ConnectionError:
             raise
         except Exception:
