@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from podium.driver.clock import SystemClock
-from podium.plane.assembly import Beginning, assemble
+from podium.plane.assembly import Beginning, assemble, open_store
 from podium.plane.control_plane import PlaneSettings
 from podium.plane.runner import Runner
 from podium.server.http.server import Server
@@ -48,7 +48,7 @@ def running_cluster(nodes: int) -> Iterator[Cluster]:
 
     async def serve() -> None:
         clock = SystemClock()
-        plane = assemble(clock, PlaneSettings(), Beginning(nodes=nodes)).plane
+        plane = assemble(open_store(seed=0), clock, PlaneSettings(), Beginning(nodes=nodes)).plane
         server = Server(plane, KubernetesDocuments(plane))
         await server.start()
         ended = asyncio.Event()

@@ -97,7 +97,7 @@ def test_nodes_and_cluster_wide_kinds_are_shown(kubectl: Kubectl) -> None:
     nodes = {row[0]: row for row in kubectl.rows("get", "nodes", "-o", "wide")}
     assert nodes["node-1"][1:3] == ["Ready", "<none>"]
     assert nodes["node-1"][4].startswith("v1.")
-    assert ["default", "Active"] in [row[:2] for row in kubectl.rows("get", "ns")]
+    assert [kubectl.namespace, "Active"] in [row[:2] for row in kubectl.rows("get", "ns")]
     assert kubectl.rows("get", "priorityclass", "system-node-critical")[0][1:3] == ["2000001000", "false"]
 
 
