@@ -7,6 +7,7 @@ import os
 import re
 import shutil
 import subprocess
+import time
 from collections.abc import Mapping, Sequence
 from functools import cache
 from pathlib import Path
@@ -89,7 +90,7 @@ class Kubectl:
 
     def apply(self, *objects: Raw, arguments: Sequence[str] = ("apply",)) -> str:
         """Apply objects, or do with them what the arguments say."""
-        return self(*arguments, *_unvalidated(), "-f", "-", stdin=json.dumps(listed(*objects)))
+        return self(*arguments, "-f", "-", stdin=json.dumps(listed(*objects)))
 
     def managed(self, *arguments: str) -> list[Raw]:
         """The managed fields of an object, which kubectl hides unless it is asked for them."""
@@ -103,15 +104,19 @@ class Kubectl:
             self.wait(name, "delete")
 
     def wait(self, what: str, condition: str) -> None:
-        """Wait until an object has a condition."""
-        self("wait", what, f"--for={condition}", "--timeout=60s")
+        """Wait until an object has a condition, is gone (`delete`), or has a value (`jsonpath={PATH}=VALUE`)."""
+        path, _, wanted = condition.removeprefix("jsonpath=").rpartition("=")
+        if path and condition.startswith("jsonpath=") and minor_version() < 23:
+            deadline = time.monotonic() + _SECONDS
+            while self("get", what, "-o", f"jsonpath={path}") != wanted:
+                assert time.monotonic() < deadline, f"{what}: {path} is not {wanted}"
+            return
+        code, out, err = self.run(["wait", what, f"--for={condition}", "--timeout=60s"])
+        # Older ones fail where there is nothing left to wait for.
+        is_gone = condition == "delete" and "no matching resources" in err
+        assert not code or is_gone, f"kubectl wait {what} --for={condition}\n{out}{err}"
 
 
 def listed(*objects: Raw) -> Raw:
     """Objects as a List."""
     return {"apiVersion": "v1", "kind": "List", "items": list(objects)}
-
-
-def _unvalidated() -> tuple[str, ...]:
-    # Older ones read OpenAPI v2 alone, which is in protobuf and not served.
-    return () if minor_version() >= 27 else ("--validate=false",)

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import pytest
 
 from tests.server.kubectl.command import Kubectl
 from tests.server.kubectl.objects import QUICK, deployment, pod_spec
 from tests.store.objects import Raw
+
+NeedsVersion = Callable[[int], None]
 
 
 @pytest.fixture
@@ -98,7 +102,8 @@ def test_jobs_are_waited_for(kubectl: Kubectl) -> None:
     assert "Completed" in kubectl("get", "pods")
 
 
-def test_a_job_is_made_from_a_cron_job(kubectl: Kubectl) -> None:
+def test_a_job_is_made_from_a_cron_job(kubectl: Kubectl, needs_version: NeedsVersion) -> None:
+    needs_version(21)
     kubectl("create", "cronjob", "c", "--image=web:1", "--schedule=@yearly")
     kubectl("create", "job", "now", "--from=cronjob/c")
     assert kubectl.read("job", "now")["metadata"]["ownerReferences"][0]["name"] == "c"
