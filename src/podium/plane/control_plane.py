@@ -153,7 +153,7 @@ class ControlPlane:
         if self._live.has_arrived:
             return now
         leases_ns = None if self._leases is None else self._leases.next_time()
-        return earliest((next_ns, self._expiry.next_time(), leases_ns))
+        return earliest((next_ns, self._collectors.next_time(), self._expiry.next_time(), leases_ns))
 
     def close(self) -> None:
         """Nothing more is asked: let go of what is kept on disk. Raises JournalError."""

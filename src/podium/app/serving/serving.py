@@ -37,9 +37,9 @@ class Place:
     tls: TLS | None = None
     token: str = ""
 
-    def settings(self, plane: ControlPlane) -> Settings:
+    def settings(self, plane: ControlPlane, runner: Runner) -> Settings:
         """The settings of the server of a control plane."""
-        checks = tuple((name, _check(plane, name)) for name in plane.checks())
+        checks = (("control-plane", lambda: runner.problem), *((name, _check(plane, name)) for name in plane.checks()))
         tokens = (Token(text=self.token),) if self.token else ()
         port = DEFAULT_PORT if self.port is None else self.port
         return Settings(host=self.host, port=port, tls=self.tls, tokens=tokens, checks=checks)
@@ -69,6 +69,7 @@ class Serving:
         self._kubeconfig = kubeconfig
         self._command = command
         self._on_ready = on_ready
+        self._runner = Runner(plane, clock)
         self._ended = asyncio.Event()
         self._child: asyncio.subprocess.Process | None = None
 
@@ -77,7 +78,7 @@ class Serving:
         loop = asyncio.get_running_loop()
         for number in _ENDING:
             loop.add_signal_handler(number, self._end, number)
-        running = asyncio.ensure_future(Runner(self._plane, self._clock).run())
+        running = asyncio.ensure_future(self._runner.run())
         try:
             server = await self._started()
             try:
@@ -97,7 +98,7 @@ class Serving:
 
     async def _started(self) -> Server:
         """A server that listens; where nobody says on which port, on any if the usual one is taken."""
-        settings = self._place.settings(self._plane)
+        settings = self._place.settings(self._plane, self._runner)
         server = Server(self._plane, self._documents, settings)
         try:
             await server.start()
