@@ -14,6 +14,7 @@ from podium.requests.answering.context import Context
 from podium.requests.answering.rules import PLAIN, Rules
 from podium.requests.request import Request, Response
 from podium.store.api_resource import APIResource
+from podium.store.definitions.definition import KIND as DEFINITION
 from podium.store.errors import StoreError, unknown_kind
 from podium.store.store import Store
 
@@ -69,11 +70,17 @@ class Router:
         try:
             resource = self.store.resources.named(request.kind)
             handle = _handle_of(resource, request)
+            if resource.is_custom and not request.api_version and not request.key:
+                # The objects may be of another version: of the one that was stored when they were written.
+                request = msgspec.structs.replace(request, api_version=_version_of(resource, request))
             if not request.dry_run:
                 response = handle(self._context, request, now)
             else:
                 with self.store.transaction(dry_run=True):
                     response = handle(self._context, request, now)
+            if request.kind == DEFINITION:
+                # What a dry run has defined is taken back.
+                self.store.follow_definitions()
             return _in_version(resource, request, response)
         except StoreError as error:
             return Response(code=error.code, error=error)
@@ -88,6 +95,13 @@ def _handle_of(resource: APIResource, request: Request) -> _Handle:
     if subresource and resource.subresource(subresource) is None:
         raise unknown_kind(f"{request.kind}/{subresource}")
     return _OF_KINDS.get((verb, request.kind), handle)
+
+
+def _version_of(resource: APIResource, request: Request) -> str:
+    """The version of a kind that a request is about that names none: that of its object, or the stored one."""
+    body = request.body if request.verb == "create" else None
+    given = body.get("apiVersion") if isinstance(body, dict) else None
+    return given if isinstance(given, str) and given else resource.api_version
 
 
 def _in_version(resource: APIResource, request: Request, response: Response) -> Response:
