@@ -9,11 +9,10 @@ from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from typing import Literal
 
-from podium.api.pod import Pod
+from podium.api.pod import MIRROR_ANNOTATION, Pod
 from podium.api.times import parse_time
 from podium.cluster.taints import UNSCHEDULABLE_TAINT, tolerated
 
-MIRROR_ANNOTATION = "kubernetes.io/config.mirror"
 DAEMON_SET = "DaemonSet"
 
 Fate = Literal["evict", "wait", "leave", "refuse"]

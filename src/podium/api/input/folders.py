@@ -15,7 +15,7 @@ from podium.api.input import yaml
 from podium.api.input.files import FileName, read_bytes, shown_name
 from podium.api.warnings import InputWarning
 
-_SUFFIXES = (".json", ".yaml", ".yml")
+_SUFFIXES = (".json", ".podium", ".yaml", ".yml")
 _PACKED = ".gz"
 _CHART = "Chart.yaml"
 _KUSTOMIZATIONS = ("kustomization.yaml", "kustomization.yml", "Kustomization")
@@ -38,8 +38,8 @@ _GATHERS = frozenset(
 def files_of(name: FileName) -> tuple[list[FileName], list[InputWarning]]:
     """The file itself; for a directory, its manifests, and what is left out.
 
-    Manifests end in .yaml, .yml or .json, with .gz behind it or not. Files of a folder come sorted by name, before
-    those of the folders in it. Raises InputError for a directory that leaves nothing to read.
+    Manifests end in .yaml, .yml or .json, with .gz behind it or not, and snapshots in .podium. Files of a folder come
+    sorted by name, before those of the folders in it. Raises InputError for a directory that leaves nothing to read.
     """
     if name == "-" or not Path(name).is_dir():
         return [name], []
@@ -53,7 +53,7 @@ def files_of(name: FileName) -> tuple[list[FileName], list[InputWarning]]:
     return files, left_out
 
 
-_NO_FILE = "the directory has no .yaml, .yml or .json file, packed with gzip or not"
+_NO_FILE = "the directory has no .yaml, .yml, .json or .podium file, packed with gzip or not"
 
 
 def _files(folder: Path, root: Path, left_out: list[InputWarning]) -> Iterator[Path]:

@@ -68,17 +68,6 @@ class FeatureGatesText(click.ParamType["FeatureGates"]):
             self.fail(str(error), param, ctx)
 
 
-files_option = click.option(
-    "-f",
-    "--filename",
-    "files",
-    metavar="FILE",
-    multiple=True,
-    required=True,
-    help="Manifests, YAML or JSON, gzipped or not: a file, a directory with its folders, or - for standard input. "
-    "May be repeated.",
-)
-
 validate_option = click.option(
     "--validate",
     "validation",

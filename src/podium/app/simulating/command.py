@@ -11,13 +11,13 @@ from podium.app.console.command import Command
 from podium.app.console.options import (
     config_option,
     feature_gates_option,
-    files_option,
     ignore_extenders_option,
     limit_options,
     output_option,
     time_options,
     validate_option,
 )
+from podium.app.console.source import Source, source_options
 
 if TYPE_CHECKING:
     from podium.api.warnings import Validation
@@ -34,7 +34,7 @@ _SECOND = 10**9
 
 
 @click.command(cls=Command, epilog=_EPILOG)
-@files_option
+@source_options
 @validate_option
 @time_options
 @click.option("--seed", type=int, default=0, show_default=True, help="Chooses uids, and between equal nodes.")
@@ -53,7 +53,7 @@ _SECOND = 10**9
 @click.option("--events", "every_event", is_flag=True, help="List every event, however many there are.")
 def simulate(
     *,
-    files: tuple[str, ...],
+    source: Source,
     validation: Validation | None,
     until: int | None,
     start: int | None,
@@ -97,7 +97,7 @@ def simulate(
         ignore_extenders=ignore_extenders,
         priority_cutoff=priority_cutoff,
     )
-    found = read_shown(files, validation)
+    found = read_shown(source, validation)
     simulation = simulation_of(found.documents, options)
     _play(simulation)
     result = result_of(simulation, rests_on(found, simulation.scenario, options))

@@ -14,12 +14,12 @@ from podium.app.console.command import Command
 from podium.app.console.options import (
     config_option,
     feature_gates_option,
-    files_option,
     ignore_extenders_option,
     limit_options,
     time_options,
     validate_option,
 )
+from podium.app.console.source import Source, source_options
 from podium.app.sweeping.tables import BINARY
 
 if TYPE_CHECKING:
@@ -39,7 +39,7 @@ Which setting preempts least? Two ways of clearing nominations, five seeds each:
 
 
 @click.command(cls=Command, epilog=_EPILOG)
-@files_option
+@source_options
 @click.option(
     "--vary",
     "varied",
@@ -74,7 +74,7 @@ Which setting preempts least? Two ways of clearing nominations, five seeds each:
 @click.option("--to", "target", type=click.Path(dir_okay=False, writable=True), help="The file to write the answer to.")
 def sweep(
     *,
-    files: tuple[str, ...],
+    source: Source,
     varied: tuple[str, ...],
     seeds: int,
     first_seed: int,
@@ -114,7 +114,7 @@ def sweep(
         limits=Limits.raised(max_objects, max_events, max_calls),
         ignore_extenders=ignore_extenders,
     )
-    wanted = _sweep(files, varied, options, config, validation, range(first_seed, first_seed + seeds))
+    wanted = _sweep(source, varied, options, config, validation, range(first_seed, first_seed + seeds))
     played = _play(wanted, dask(scheduler) if scheduler else _engine(jobs or _cores()))
     _show(played, form, target)
     failed = sum(bool(run.outcome.error) for run in played)
@@ -123,7 +123,7 @@ def sweep(
 
 
 def _sweep(
-    files: Sequence[str],
+    source: Source,
     varied: Sequence[str],
     options: RunOptions,
     config: str | None,
@@ -139,10 +139,10 @@ def _sweep(
 
     chosen = combinations(read_variations(varied))
     further = list(dict.fromkeys(combination.get(FILENAME, "") for combination in chosen))
-    if len(further) > 1 and "-" in files:
+    if len(further) > 1 and "-" in source.files:
         raise PodiumError("-f -: standard input can be read once, and filename is varied; name a file instead")
     configs = {file: load_document(file) for file in dict.fromkeys(_configs(chosen, config))}
-    inputs = tuple(read_shown((*files, file) if file else files, validation) for file in further)
+    inputs = tuple(read_shown(source.with_file(file) if file else source, validation) for file in further)
     names = [[scheduler.name for scheduler in split_documents(found.documents)[1].schedulers] for found in inputs]
 
     def variant(combination: Combination) -> Variant:

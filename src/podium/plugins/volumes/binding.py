@@ -18,6 +18,7 @@ from msgspec import Meta
 
 from podium.api.node import CSINode
 from podium.api.storage import PersistentVolumeClaim
+from podium.api.volume_annotations import MIGRATED_PLUGINS
 from podium.cluster.cluster import Cluster
 from podium.cluster.pod_class import PodClass
 from podium.cluster.pods import PodRecord
@@ -50,7 +51,6 @@ _REASONS = {
     SPACE: "node(s) did not have enough free storage",
     BOUND_VOLUME: "node(s) unavailable due to one or more pvc(s) bound to non-existent pv(s)",
 }
-_MIGRATED_PLUGINS = "storage.alpha.kubernetes.io/migrated-plugins"
 
 
 class ShapePoint(Arguments, frozen=True, kw_only=True):
@@ -232,7 +232,7 @@ def _migrates(pod: PodRecord, event: ClusterEvent) -> bool:
 
 
 def _migrated_plugins(csi_node: CSINode) -> str:
-    return csi_node.metadata.annotations.get(_MIGRATED_PLUGINS, "")
+    return csi_node.metadata.annotations.get(MIGRATED_PLUGINS, "")
 
 
 def _stops_reporting(pod: PodRecord, event: ClusterEvent) -> bool:
