@@ -8,6 +8,7 @@ import pytest
 
 from podium.store.errors import StoreError
 from podium.store.journal.durable import DurableJournal
+from podium.store.reads.listing import ListOptions
 from podium.store.store import Store
 from tests.store.objects import Raw
 from tests.store.refusals import answer, refusal
@@ -127,8 +128,6 @@ class TestServing:
         assert store.resources.named("Widget.example.com").columns == {"example.com/v1": (column,)}
 
     def test_objects_are_selected_by_the_fields_that_the_definition_names(self) -> None:
-        from podium.store.reads.listing import ListOptions
-
         store = defining(definition(version(selectableFields=[{"jsonPath": ".spec.color"}])))
         for name, color in (("a", "red"), ("b", "blue")):
             store.create(widget(name, color=color), now=0, is_new=True)

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from contextlib import AbstractContextManager
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
 from typing import Any, Literal
 
 from podium.api.avoid_list import AvoidFor
 from podium.api.disruption_policy import DisruptionPolicy
 from podium.api.meta import Kubernetes, Raw
+from podium.api.ownership.shapes import Shape, shape_of_structural, shape_of_type
 from podium.api.pod import Pod
 from podium.api.quota import ResourceQuota
+from podium.api.schemas.schema import is_type
 from podium.api.times import parse_time
 from podium.store.admission.admission_control import Admission
 from podium.store.admission.priority_levels import missing_classes
@@ -23,6 +25,7 @@ from podium.store.definitions.definition import KIND as DEFINITION
 from podium.store.definitions.definitions import Definitions
 from podium.store.errors import already_exists, invalid, unknown_kind
 from podium.store.journal.journal import Journal, revisions_of
+from podium.store.ownership.writer import Writer
 from podium.store.patches.patching import PatchType, patched
 from podium.store.reads.listing import ListOptions, Page
 from podium.store.stored import Stored
@@ -75,6 +78,7 @@ class Store(StoredObjects):
         self._disruptions = Disruptions(self._revisions)
         self._definitions = Definitions(self._revisions, self.resources)
         self._definitions.follow()
+        self._writer: Writer | None = None
         self._require_namespaces = require_namespaces
 
     def transaction(self, *, dry_run: bool = False) -> AbstractContextManager[None]:
@@ -83,6 +87,22 @@ class Store(StoredObjects):
         A dry run makes them, so that they raise and return what they would, and leaves no trace of them.
         """
         return self._revisions.transaction(dry_run=dry_run)
+
+    @contextmanager
+    def written_by(self, writer: Writer) -> Iterator[None]:
+        """Keep account of who owns the fields of the object that is written within."""
+        self._writer = writer
+        try:
+            yield
+        finally:
+            self._writer = None
+
+    def shape_of(self, resource: APIResource) -> Shape:
+        """How the objects of a kind are put together for those who own parts of them."""
+        structural = self.resources.structural(resource)
+        if structural is not None:
+            return shape_of_structural(structural)
+        return shape_of_type(resource.kind if not resource.is_custom and is_type(resource.kind) else "PartialObject")
 
     def create(
         self,
@@ -139,6 +159,8 @@ class Store(StoredObjects):
     def _replace(self, previous: Stored, raw: Raw) -> Stored:
         """Write `raw` but for its status and what the server alone writes."""
         resource = previous.resource
+        if self._writer is not None:
+            self._writer.given = raw["metadata"].get("managedFields")
         updated = replaced(previous, self._definitions.shaped(resource, raw) if resource.is_custom else raw)
         object_ = decoded(resource, updated, shared_spec_of(resource, updated), previous.raw)
         if resource.is_custom:
@@ -417,6 +439,8 @@ class Store(StoredObjects):
     def _commit(self, resource: APIResource, previous: Stored | None, raw: Raw, object_: Kubernetes) -> Stored:
         """Write `raw`, whose reading is `object_`, at the next version; the previous object when nothing changes."""
         is_gone = previous is not None and is_due(raw["metadata"]) and not is_held(resource, raw)
+        if self._writer is not None and self._writer.writes(resource):
+            raw = self._writer.recorded(None if previous is None else previous.raw, raw)
         if isinstance(object_, ResourceQuota) and not is_gone:
             counted = self._quotas.counted(Stored(raw, object_, 0, resource), object_)
             raw, object_ = counted, rereading(resource, object_, raw, counted)

@@ -38,14 +38,14 @@ def create(context: Context, request: Request, now: int) -> Response:
     """A new object."""
     raw = context.object_of(request)
     warnings = check_fields(context.store.resources, request, raw) if request.field_validation else ()
-    return _written(context.store.create(raw, now=now, is_new=context.creates_new), 201, warnings)
+    return written(context.store.create(raw, now=now, is_new=context.creates_new), 201, warnings)
 
 
 def update(context: Context, request: Request, now: int) -> Response:
     """The object in the place of what was there, but for its status."""
     raw = context.object_of(request)
     warnings = check_fields(context.store.resources, request, raw) if request.field_validation else ()
-    return _written(context.store.update(raw), 200, warnings)
+    return written(context.store.update(raw), 200, warnings)
 
 
 def update_status(context: Context, request: Request, now: int) -> Response:
@@ -63,7 +63,7 @@ def patch(context: Context, request: Request, now: int) -> Response:
         # What the schema of a custom kind does not know is not written, so that it is looked for before.
         warnings = _unknown_to_schema(context, request)
         stored = store.patch(request.kind, request.key, request.body, request.patch_type, part, request.api_version)
-        return _written(stored, 200, (*warnings, *check_fields(store.resources, request, stored.raw)))
+        return written(stored, 200, (*warnings, *check_fields(store.resources, request, stored.raw)))
 
 
 def _unknown_to_schema(context: Context, request: Request) -> tuple[str, ...]:
@@ -76,7 +76,7 @@ def _unknown_to_schema(context: Context, request: Request) -> tuple[str, ...]:
     return check_fields(store.resources, request, as_stored(stored.resource, result, request.api_version))
 
 
-def _written(stored: Stored, code: int, warnings: tuple[str, ...]) -> Response:
+def written(stored: Stored, code: int, warnings: tuple[str, ...]) -> Response:
     """The answer to a write, with what is to be known about a definition that was written."""
     if stored.kind == DEFINITION:
         warnings = (*warnings, *unheeded(stored.raw))
