@@ -27,8 +27,9 @@ BODIES: Mapping[str, tuple[str, str]] = {
 """What is written to subresources that have objects of their own, version and kind; others take the object itself."""
 
 # An older version that is taken too (pkg/registry/core/pod/storage, EvictionREST.AcceptsGroupVersion).
-_OLDER = {("policy/v1beta1", "Eviction")}
+_OLDER = [["policy/v1beta1", "Eviction"]]
 _DELETE_OPTIONS = "DeleteOptions"
+_ABSENT = (None, "")
 
 
 class Asker(msgspec.Struct, frozen=True, kw_only=True):
@@ -100,11 +101,11 @@ def _as_expected(place: Place, body: Any) -> Raw:
     given_version, given_kind = body.get("apiVersion"), body.get("kind")
     if given_version == version and given_kind == kind:
         return body
-    if (not given_version or not given_kind) and place.resource.is_custom:
+    if (given_version in _ABSENT or given_kind in _ABSENT) and place.resource.is_custom:
         raise bad_request(f"Object '{'apiVersion' if given_kind else 'Kind'}' is missing; it is {version} {kind}")
-    if given_kind and given_kind != kind:
+    if given_kind not in (*_ABSENT, kind):
         raise bad_request(f"{shown(given_kind)} in version {shown(given_version)} cannot be handled as a {kind}")
-    if given_version and given_version != version and (given_version, kind) not in _OLDER:
+    if given_version not in (*_ABSENT, version) and [given_version, kind] not in _OLDER:
         problem = f"the API version in the data ({shown(given_version)}) does not match the expected API version"
         raise bad_request(f"{problem} ({version})")
     return {**body, "apiVersion": version, "kind": kind}
