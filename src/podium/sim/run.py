@@ -13,6 +13,7 @@ from podium.api.basis import Caveat, basis_of
 from podium.api.collector import collector_paused
 from podium.api.errors import InputError
 from podium.api.input.codec import Document, Input, Reader
+from podium.api.input.documents import snapshots_of
 from podium.api.present import start_time
 from podium.api.times import MAX_TIME_NS, parse_duration, parse_time
 from podium.driver.component import Component
@@ -108,7 +109,7 @@ def simulation_of(documents: Sequence[Document], options: RunOptions) -> Simulat
     """The simulation of documents, at its beginning. Raises InputError for what is wrong with them."""
     _without_extenders(options)
     objects, scenario = split_documents(documents)
-    start_ns = start_time(objects) if options.start_ns is None else options.start_ns
+    start_ns = _start_ns(documents, objects) if options.start_ns is None else options.start_ns
     settings = Settings(
         seed=options.seed,
         start_ns=start_ns,
@@ -120,6 +121,12 @@ def simulation_of(documents: Sequence[Document], options: RunOptions) -> Simulat
     )
     components = [*schedulers_of(scenario, options), *autoscalers_of(scenario, options)]
     return Simulation(objects, scenario, settings=settings, components=components)
+
+
+def _start_ns(documents: Sequence[Document], objects: Sequence[Document]) -> int:
+    """The newest time in the objects, or when they were read from their cluster."""
+    taken = (snapshot.taken_ns for snapshot, _ in snapshots_of(documents))
+    return max(start_time(objects), *(taken_ns for taken_ns in taken if taken_ns is not None), 0)
 
 
 def rests_on(found: Input, scenario: Scenario, options: RunOptions) -> tuple[Caveat, ...]:
@@ -194,7 +201,7 @@ def _scheduler(name: str, options: RunOptions) -> Component:
 
 
 def _input(objects: Sequence[Document] | Sequence[dict[str, Any]]) -> Input:
-    plain = [one for one in objects if not isinstance(one, Document)]
+    plain = [item for item in objects if not isinstance(item, Document)]
     with Reader() as reader:
         for document in objects:
             if isinstance(document, Document):

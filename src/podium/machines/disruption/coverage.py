@@ -91,10 +91,11 @@ class Coverage:
         budget = self.budgets.pop(name, None)
         self._selectors.remove(name)
         for pod in budget.pods.names if budget is not None else ():
-            self._cover(pod, [one for one in self._covering[pod] if one != name])
+            self._cover(pod, [budget for budget in self._covering[pod] if budget != name])
 
     def _note_controller(self, name: str, old: Pod | None, new: Pod | None) -> None:
-        before, after = ("" if pod is None else controller_uid(pod) for pod in (old, new))
+        before = "" if old is None else controller_uid(old)
+        after = "" if new is None else controller_uid(new)
         if before == after:
             return
         if before:
