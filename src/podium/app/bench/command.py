@@ -85,7 +85,7 @@ def bench(
 
     Workloads: basic, preemption, affinity, antiaffinity, spread, unschedulable, mixed-churn, scale (decisions of a
     scheduler alone, without a cluster); explain; simulation; score, score-unscoped (a simulation with a plugin); load,
-    question (a dump); apiserver (pods over HTTP). Without any named, most of them run, in about a minute. Each has a
+    question (a dump); apiserver (pods over HTTP); live (pods bound over HTTP). Without any named, most of them run, in about a minute. Each has a
     process of its own.
     """
     earlier = None if compare is None else read_run(compare)
