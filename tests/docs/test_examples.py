@@ -137,8 +137,8 @@ def follow(shell: Shell, line: str) -> None:
             assert kinds.split(",") == sorted(
                 kind.plural for kind in KINDS.values() if kind.group != OWN_GROUP and kind.is_served
             )
-        case ["podium", *arguments] if "--context" in arguments:
-            # There is no such cluster; the command line is right.
+        case ["podium", *arguments] if {"--context", "hour.podium"} & {*arguments}:
+            # There is no such cluster and no such recording; the command line is right.
             parse(arguments)
         case _:
             printed = shell.run(line)
