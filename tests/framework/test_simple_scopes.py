@@ -198,13 +198,14 @@ def test_what_is_answered_about_a_single_row_is_checked(plugin: Answering, probl
     by_filter, by_score = FilterByRow(plugin, cluster), ScoreByRow(plugin, cluster)  # type: ignore[arg-type]
 
     with pytest.raises(PluginError, match=problem):
-        _ = by_filter.fits_row(record, 0) and by_score.score_row(record, 0)
+        _ = by_filter.row_filter(record.pod_class)(record, 0) and by_score.row_score(record.pod_class)(record, 0)
 
 
 def test_a_single_row_is_judged_as_all_rows_are() -> None:
     cluster = many_nodes()
     record, talkative = cluster.read(pod("p")), Talkative()
+    pod_class = record.pod_class
 
-    assert FilterByRow(Answering(), cluster).fits_row(record, 2)  # type: ignore[arg-type]
-    assert not FilterByRow(talkative, cluster).fits_row(record, 2)
-    assert ScoreByRow(Asked("row"), cluster).score_row(record, cluster.nodes.row_of["n2"]) == 1
+    assert FilterByRow(Answering(), cluster).row_filter(pod_class)(record, 2)  # type: ignore[arg-type]
+    assert not FilterByRow(talkative, cluster).row_filter(pod_class)(record, 2)
+    assert ScoreByRow(Asked("row"), cluster).row_score(pod_class)(record, cluster.nodes.row_of["n2"]) == 1

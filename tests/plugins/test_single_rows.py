@@ -49,10 +49,12 @@ def check_rows(cluster: Cluster, record: PodRecord) -> None:
     for plugin in plugins_on(cluster):
         if isinstance(plugin, RowFilterPlugin):
             refused = plugin.filter_rows(state, record, view).codes
-            assert [plugin.fits_row(record, row) for row in rows] == (refused[rows] == 0).tolist(), plugin.name
+            fits = plugin.row_filter(record.pod_class)
+            assert [fits(record, row) for row in rows] == (refused[rows] == 0).tolist(), plugin.name
         if isinstance(plugin, RowScorePlugin):
             scores = plugin.score_rows(state, record, view)
-            assert [plugin.score_row(record, row) for row in rows] == scores[rows].tolist(), plugin.name
+            score = plugin.row_score(record.pod_class)
+            assert [score(record, row) for row in rows] == scores[rows].tolist(), plugin.name
 
 
 @efforts(40)

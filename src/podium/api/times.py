@@ -144,6 +144,7 @@ def parse_duration(text: str | int | float) -> int:
     return -total if negative else total
 
 
+@lru_cache(maxsize=_DAYS)
 def _duration(text: str) -> int | None:
     """The nanoseconds of an unsigned duration, or None when it is not one."""
     bare = _BARE_NUMBER.fullmatch(text)

@@ -13,8 +13,6 @@ Int32s = npt.NDArray[np.int32]
 UInt64s = npt.NDArray[np.uint64]
 Bools = npt.NDArray[np.bool_]
 
-_GOLDEN_RATIO = np.uint64(0x9E3779B97F4A7C15)
-
 
 def grown(array: npt.NDArray[Any], capacity: int) -> npt.NDArray[Any]:
     """A copy of ``array`` whose last axis holds ``capacity`` entries; new entries are zero."""
@@ -26,9 +24,3 @@ def grown(array: npt.NDArray[Any], capacity: int) -> npt.NDArray[Any]:
 def stable_hash(text: str) -> int:
     """64 bits that depend on ``text`` alone: the same in every process and under every PYTHONHASHSEED."""
     return int.from_bytes(blake2b(text.encode(), digest_size=8).digest(), "little")
-
-
-def scrambled(values: UInt64s) -> UInt64s:
-    """Spread hashes over 64 bits once more, for choices that must look random but repeat (Fibonacci hashing)."""
-    with np.errstate(over="ignore"):
-        return values * _GOLDEN_RATIO

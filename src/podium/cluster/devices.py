@@ -192,7 +192,9 @@ class Devices:
         owner = claim.metadata.controller
         if claim.for_extended_resources and owner is not None:
             self._made_for.setdefault(owner.uid, {})[claim.key] = None
-            if claim.is_allocated:
+            made = self.in_flight.get(owner.uid)
+            # What is seen may be one that was made for the pod before, and is given up.
+            if made is not None and claim.is_allocated and claim.devices == made.devices:
                 self.forget_in_flight(owner.uid)
 
     def _forget_claim(self, key: str) -> None:

@@ -45,6 +45,8 @@ class NodeColumns:
         self.nonzero_requested: Int64s = np.zeros((2, capacity), dtype=np.int64)
         self.allowed_pods: Int64s = np.zeros(capacity, dtype=np.int64)
         self.pod_count: Int64s = np.zeros(capacity, dtype=np.int64)
+        self.entries = Entries()
+        self.entries.renew(self)
         self.unschedulable: Bools = np.zeros(capacity, dtype=np.bool_)
         self.taint_group: Int32s = np.zeros(capacity, dtype=np.int32)
         self._taints: Codes[tuple[Taint, ...]] = Codes(())
@@ -109,6 +111,7 @@ class NodeColumns:
             row = np.zeros((1, self.capacity), dtype=np.int64)
             self.allocatable = np.concatenate([self.allocatable, row])
             self.requested = np.concatenate([self.requested, row])
+            self.entries.renew(self)
         return index
 
     def give_back_resources(self, indices: Iterable[int]) -> None:
@@ -206,6 +209,7 @@ class NodeColumns:
         for column in self._labels.values():
             column.codes = grown(column.codes, capacity)
         self.capacity = capacity
+        self.entries.renew(self)
 
     def _write(self, row: int, node: Node) -> None:
         self.nodes[row] = node
@@ -238,6 +242,29 @@ class NodeColumns:
 
 def _label(key: str, node: Node) -> str | None:
     return node.metadata.name if key == NAME_FIELD else node.metadata.labels.get(key)
+
+
+class Entries:
+    """Columns of `NodeColumns` to be read one entry at a time, in a fraction of the time that an array takes.
+
+    They show the memory of the arrays. The lists are the same for good, so that they can be held: by resource, the
+    column over rows.
+    """
+
+    __slots__ = ("allocatable", "allowed_pods", "nonzero_requested", "pod_count", "requested")
+
+    def __init__(self) -> None:
+        self.allocatable: list[memoryview] = []
+        self.requested: list[memoryview] = []
+        self.nonzero_requested: list[memoryview] = []
+        self.allowed_pods = self.pod_count = memoryview(b"")
+
+    def renew(self, columns: NodeColumns) -> None:
+        """Show the arrays that there are, after some have given way to larger ones."""
+        self.allocatable[:] = [column.data for column in columns.allocatable]
+        self.requested[:] = [column.data for column in columns.requested]
+        self.nonzero_requested[:] = [column.data for column in columns.nonzero_requested]
+        self.allowed_pods, self.pod_count = columns.allowed_pods.data, columns.pod_count.data
 
 
 @dataclass(slots=True, eq=False)

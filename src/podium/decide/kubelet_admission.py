@@ -64,7 +64,9 @@ def refusals(
         found.append(_failed("NodeAffinity", "node(s) didn't match Pod's node affinity/selector"))
     if pod.spec.node_name and pod.spec.node_name != node.metadata.name:
         found.append(_failed("NodeName", "node(s) didn't match the requested node name"))
-    if any(held.conflicts(wanted) for other in others for held in other.ports for wanted in holding.ports):
+    if holding.ports and any(
+        held.conflicts(wanted) for other in others for held in other.ports for wanted in holding.ports
+    ):
         found.append(_failed("NodePorts", "node(s) didn't have free ports for the requested pod ports"))
     taints = (taint for taint in node.spec.taints if taint.effect == "NoExecute")
     if not is_static(pod) and not all(tolerated(pod.spec.tolerations, taint) for taint in taints):
@@ -102,7 +104,7 @@ def _shortages(holding: Holding, allocatable: Mapping[str, int], others: list[Ho
         requested, capacity = holding.amounts.get(name, 0), allocatable.get(name, 0)
         if not requested or (is_extended(name) and name not in allocatable):
             continue
-        used = sum(other.amounts.get(name, 0) for other in others)
+        used = sum([other.amounts.get(name, 0) for other in others])
         if used + requested > capacity:
             message = (
                 f"Node didn't have enough resource: {name}, requested: {requested}, used: {used}, capacity: {capacity}"

@@ -30,7 +30,7 @@ class SystemClock:
     """
 
     def __init__(self, speed: float = 1.0, earliest_ns: int = 0) -> None:
-        self._speed = speed
+        self.speed = speed
         self._began_ns = max(time.time_ns(), earliest_ns)
         self._started_ns = time.monotonic_ns()
         self._woken = threading.Event()
@@ -38,11 +38,11 @@ class SystemClock:
     def now(self) -> int:
         """See `Clock`."""
         elapsed_ns = time.monotonic_ns() - self._started_ns
-        return self._began_ns + (elapsed_ns if self._speed == 1 else int(elapsed_ns * self._speed))
+        return self._began_ns + (elapsed_ns if self.speed == 1 else int(elapsed_ns * self.speed))
 
     def seconds_until(self, time_ns: int) -> float:
         """How long it really takes until that time has come; 0 where it has."""
-        return max(0.0, (time_ns - self.now()) / 10**9 / self._speed)
+        return max(0.0, (time_ns - self.now()) / 10**9 / self.speed)
 
     def wait(self, until_ns: int | None) -> None:
         """See `Clock`."""

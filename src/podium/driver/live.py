@@ -17,6 +17,9 @@ from podium.machines.parts.deadlines import Deadlines, earliest
 Listed = Callable[[frozenset[str]], Iterable[Observation]]
 """What is known of the objects of some kinds, with which a component begins its life."""
 
+News = Callable[[Component], Iterable[Observation]]
+"""What a component that begins has to be told otherwise than from the API."""
+
 OnFailure = Callable[[Component, Exception, int], None]
 """Is told of a component whose machine has raised an exception, and when it begins anew."""
 
@@ -28,15 +31,24 @@ class LiveDriver:
     """Runs components by a clock. One thread calls `run` or `turn`; all else may be called by any.
 
     Machines are not safe for threads and need not be: all that is handed in waits for the thread that runs. Whoever
-    keeps what the API shows calls `show` for each change in its order, and gives by ``listed`` what there is so far.
+    keeps what the API shows calls `show` for each change in its order, and gives by ``listed`` what there is so far,
+    and by ``news`` what a component is told before that.
 
     With ``on_failure`` a component whose machine raises an exception begins anew, at once or after a while, as the
     containers of a pod do that fail over and over again; without it the exception ends the run.
     """
 
-    def __init__(self, clock: Clock, transport: Transport, listed: Listed, on_failure: OnFailure | None = None) -> None:
+    def __init__(
+        self,
+        clock: Clock,
+        transport: Transport,
+        listed: Listed,
+        on_failure: OnFailure | None = None,
+        news: News | None = None,
+    ) -> None:
         self._clock = clock
         self._listed = listed
+        self._news: News = (lambda _: ()) if news is None else news
         self._on_failure = on_failure
         self._driver = Driver(transport, on_failure=None if on_failure is None else self._failed)
         # What other threads have handed in, in this order; a deque's ends are safe for threads.
@@ -136,13 +148,13 @@ class LiveDriver:
     def _begin_all(self, components: Sequence[Component], there: Iterable[tuple[str, Observation]]) -> None:
         for component in components:
             self._driver.add(component)
-            self._driver.begin(component)
+            self._driver.begin(component, self._news(component))
         for kind, observation in there:
             self._driver.show(kind, observation)
 
     def _begin(self, component: Component) -> None:
         self._failures.pop(component, None)
-        self._driver.begin(component)
+        self._driver.begin(component, self._news(component))
         if component.machine is not None:
             for observation in self._listed(component.machine.watches):
                 self._driver.tell(component, observation)

@@ -30,6 +30,11 @@ from podium.framework.waiting_pods import WaitingPods
 
 MAX_NODE_SCORE = 100
 
+FitsRow = Callable[[PodRecord, int], bool]
+"""Whether a pod, of a class that is fixed, fits the node in a row."""
+ScoreRow = Callable[[PodRecord, int], int]
+"""What the node in a row is worth to a pod of a class that is fixed."""
+
 
 class Scope(Enum):
     """What a filter's or score's answer for a row depends on, so that the runner knows when it may keep it.
@@ -141,11 +146,12 @@ class OneRowFilterPlugin(ArrayFilterPlugin, Protocol):
 class RowFilterPlugin(ArrayFilterPlugin, Protocol):
     """An array filter of scope ROW that also says of one row of the cluster as it is whether the pod fits.
 
-    It says what `filter_rows` says, without arrays: after one pod is placed, one row has changed. This, and what is
-    said of classes and cells below, is asked of Podium's own plugins alone (`is_own`).
+    It says what `filter_rows` says, without arrays: after one pod is placed, one row has changed. For a class of pods
+    it gives the function that says so, which is right for as long as the class lives. This, and what is said of classes
+    and cells below, is asked of Podium's own plugins alone (`is_own`).
     """
 
-    def fits_row(self, pod: PodRecord, row: int) -> bool: ...
+    def row_filter(self, pod_class: PodClass) -> FitsRow: ...
 
 
 @runtime_checkable
@@ -223,9 +229,12 @@ class ArrayScorePlugin(Plugin, Protocol):
 
 @runtime_checkable
 class RowScorePlugin(ArrayScorePlugin, Protocol):
-    """An array score of scope ROW that also rates one row of the cluster as it is, as `score_rows` does."""
+    """An array score of scope ROW that also rates one row of the cluster as it is, as `score_rows` does.
 
-    def score_row(self, pod: PodRecord, row: int) -> int: ...
+    For a class of pods it gives the function that does so, which is right for as long as the class lives.
+    """
+
+    def row_score(self, pod_class: PodClass) -> ScoreRow: ...
 
 
 @runtime_checkable

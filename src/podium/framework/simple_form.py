@@ -16,6 +16,7 @@ from podium.api.errors import shown
 from podium.cluster.arrays import Int64s
 from podium.cluster.cluster import Cluster
 from podium.cluster.node_view import NodeView
+from podium.cluster.pod_class import PodClass
 from podium.cluster.pods import PodRecord
 from podium.cluster.view import View
 from podium.cluster.worlds import Worlds
@@ -24,12 +25,14 @@ from podium.framework.errors import Calling, PluginError
 from podium.framework.plugin import (
     MAX_NODE_SCORE,
     FilterPlugin,
+    FitsRow,
     Plugin,
     PodChangePlugin,
     PreFilterPlugin,
     PreScorePlugin,
     Scope,
     ScorePlugin,
+    ScoreRow,
 )
 from podium.framework.pre_filters import rejection, says
 from podium.framework.status import SUCCESS, Code, Status
@@ -84,8 +87,11 @@ class ScoreByRow(ScoreByNode):
         super().__init__(plugin)
         self._cluster = cluster
 
-    def score_row(self, pod: PodRecord, row: int) -> int:
-        """The score of a row. Raises PluginError for one that is not within the range."""
+    def row_score(self, pod_class: PodClass) -> ScoreRow:
+        """The score of a row, as a function, which raises PluginError for one that is not within the range."""
+        return self._score_row
+
+    def _score_row(self, pod: PodRecord, row: int) -> int:
         with Calling(self.name, "Score", pod):
             score: object = self._score(CycleState(), pod, self._cluster.node_views.of(row))
         if isinstance(score, int) and 0 <= score <= MAX_NODE_SCORE:
@@ -163,8 +169,11 @@ class FilterByRow(FilterByNode):
         super().__init__(plugin, ())
         self._cluster = cluster
 
-    def fits_row(self, pod: PodRecord, row: int) -> bool:
-        """Whether the pod fits a row. Raises PluginError for an answer that is neither success nor a refusal."""
+    def row_filter(self, pod_class: PodClass) -> FitsRow:
+        """Whether a pod fits a row, as a function; it raises PluginError for what is neither success nor a refusal."""
+        return self._fits_row
+
+    def _fits_row(self, pod: PodRecord, row: int) -> bool:
         with Calling(self.name, "Filter", pod):
             status: object = self._filter(CycleState(), pod, self._cluster.node_views.of(row))
         return says(status, Code.SUCCESS) or not rejection(status, self.name, "Filter", pod)

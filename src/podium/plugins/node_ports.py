@@ -16,7 +16,7 @@ from podium.cluster.pods import PodRecord
 from podium.cluster.view import View
 from podium.framework.cycle_state import CycleState
 from podium.framework.events import ActionType, ClusterEvent, EventResource, EventToRegister
-from podium.framework.plugin import PluginContext, Scope
+from podium.framework.plugin import FitsRow, PluginContext, Scope
 from podium.framework.status import SKIP, SUCCESS, Status, unschedulable
 from podium.framework.verdicts import Verdicts
 
@@ -53,8 +53,11 @@ class NodePorts:
                     taken |= view.is_held(HoldsHostPort(held))
         return Verdicts.where(taken, _REFUSAL)
 
-    def fits_row(self, pod: PodRecord, row: int) -> bool:
-        """Whether no pod on the row holds a conflicting port."""
+    def row_filter(self, pod_class: PodClass) -> FitsRow:
+        """Whether no pod on a row holds a conflicting port, as a function."""
+        return self._fits_row
+
+    def _fits_row(self, pod: PodRecord, row: int) -> bool:
         cluster = self._cluster
         return not any(
             held.conflicts(wanted) and cluster.matcher(HoldsHostPort(held)).count.item(row)

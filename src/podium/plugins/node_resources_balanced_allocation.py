@@ -16,7 +16,7 @@ from podium.cluster.pod_class import PodClass
 from podium.cluster.pods import PodRecord
 from podium.cluster.view import View
 from podium.framework.cycle_state import CycleState
-from podium.framework.plugin import MAX_NODE_SCORE, PluginContext, Scope
+from podium.framework.plugin import MAX_NODE_SCORE, PluginContext, Scope, ScoreRow
 from podium.framework.settings.arguments import read_arguments
 from podium.framework.status import SKIP, SUCCESS, Status
 from podium.plugins.resource_scores import DEFAULT_RESOURCES, ResourceSpec, ResourceWatch, check_resources
@@ -57,25 +57,34 @@ class NodeResourcesBalancedAllocation:
         gain = _evenness(used.after, used.allocatable) - _evenness(used.before, used.allocatable)
         return MAX_NODE_SCORE // 2 + (MAX_NODE_SCORE // 2 + gain) // 2
 
-    def score_row(self, pod: PodRecord, row: int) -> int:
-        """The same for one row."""
-        before, after = list[float](), list[float]()
-        for _, allocatable, taken, with_pod in self._watch.usage_in(self._cluster.nodes, pod, row):
-            if allocatable > 0:
-                before.append(min(float(taken) / allocatable, 1.0))
-                after.append(min(float(with_pod) / allocatable, 1.0))
-        gain = 0
-        if len(before) > 1:
-            gain = int((1 - _deviation_of(after)) * MAX_NODE_SCORE) - int((1 - _deviation_of(before)) * MAX_NODE_SCORE)
-        return MAX_NODE_SCORE // 2 + (MAX_NODE_SCORE // 2 + gain) // 2
+    def row_score(self, pod_class: PodClass) -> ScoreRow:
+        """The same for one row, as a function."""
+        each = self._watch.by_row(self._cluster.nodes, pod_class)
+
+        def score(_: PodRecord, row: int) -> int:
+            before: list[float] = []
+            after: list[float] = []
+            for offered, requested, index, _weight, wanted in each:
+                allocatable = offered[index][row]
+                if allocatable > 0:
+                    taken = requested[index][row]
+                    before.append(float(taken) / allocatable if taken < allocatable else 1.0)
+                    taken += wanted
+                    after.append(float(taken) / allocatable if taken < allocatable else 1.0)
+            gain = _evenness_of(after) - _evenness_of(before) if len(before) > 1 else 0
+            return MAX_NODE_SCORE // 2 + (MAX_NODE_SCORE // 2 + gain) // 2
+
+        return score
 
 
-def _deviation_of(fractions: list[float]) -> float:
-    """The standard deviation of two or more; of two it is half their distance."""
+def _evenness_of(fractions: list[float]) -> int:
+    """0..100: 100 less the standard deviation, in percent, of two or more; of two it is half their distance."""
     if len(fractions) == 2:
-        return abs((fractions[0] - fractions[1]) / 2)
-    mean = sum(fractions) / len(fractions)
-    return math.sqrt(sum((fraction - mean) ** 2 for fraction in fractions) / len(fractions))
+        deviation = abs((fractions[0] - fractions[1]) / 2)
+    else:
+        mean = sum(fractions) / len(fractions)
+        deviation = math.sqrt(sum((fraction - mean) ** 2 for fraction in fractions) / len(fractions))
+    return int((1 - deviation) * MAX_NODE_SCORE)
 
 
 def _evenness(taken: Int64s, allocatable: Int64s) -> Int64s:

@@ -19,7 +19,7 @@ from podium.cluster.pods import PodRecord
 from podium.cluster.view import View
 from podium.framework.cycle_state import CycleState
 from podium.framework.events import ActionType, ClusterEvent, EventResource, EventToRegister
-from podium.framework.plugin import PluginContext, Scope
+from podium.framework.plugin import FitsRow, PluginContext, Scope, ScoreRow
 from podium.framework.settings.arguments import read_arguments
 from podium.framework.status import Code, Status
 from podium.framework.verdicts import Verdicts
@@ -27,8 +27,8 @@ from podium.plugins.resource_scores import (
     ResourceWatch,
     ScoringStrategy,
     check_strategy,
+    row_score_by_strategy,
     score_by_strategy,
-    score_one_by_strategy,
 )
 
 _TOO_MANY_PODS = 1
@@ -68,7 +68,7 @@ class NodeResourcesFit:
         for number, (resource, wanted) in enumerate(checked):
             allocatable = view.allocatable(resource)
             lacking = wanted > allocatable - view.requested(resource)
-            if self._cluster.nodes.resources[resource] in self._cluster.devices.backed:
+            if self._is_backed(resource):
                 # Where a node has none of it, DynamicResources sees to it (shouldDelegateResourceToDRA).
                 lacking &= allocatable != 0
             if lacking.any():
@@ -78,16 +78,17 @@ class NodeResourcesFit:
 
     def filter_row(self, pod: PodRecord, row: int, gone: Sequence[PodRecord], joined: Sequence[PodRecord]) -> int:
         """The same for one row, with some pods gone and others there."""
-        nodes, backed = self._cluster.nodes, self._cluster.devices.backed
-        checked = self._checked(pod.pod_class)
-        bits = int(nodes.pod_count.item(row) + 1 + len(joined) - len(gone) > nodes.allowed_pods.item(row))
+        entries, checked = self._cluster.nodes.entries, self._checked(pod.pod_class)
+        offered, requested = entries.allocatable, entries.requested
+        bits = int(entries.pod_count[row] + 1 + len(joined) - len(gone) > entries.allowed_pods[row])
         for number, (resource, wanted) in enumerate(checked):
-            allocatable = nodes.allocatable.item(resource, row)
-            free = allocatable - nodes.requested.item(resource, row)
-            for pods, sign in ((gone, 1), (joined, -1)):
-                for other in pods:
-                    free += sign * other.pod_class.requests.get(resource, 0)
-            if wanted > free and (allocatable or nodes.resources[resource] not in backed):
+            allocatable = offered[resource][row]
+            free = allocatable - requested[resource][row]
+            for other in gone:
+                free += other.pod_class.requests.get(resource, 0)
+            for other in joined:
+                free -= other.pod_class.requests.get(resource, 0)
+            if wanted > free and (allocatable or not self._is_backed(resource)):
                 bits |= 1 << _bit(number) | _UNRESOLVABLE * (wanted > allocatable)
         return _number(pod.pod_class, bits) if len(checked) > _MOST_BITS else bits
 
@@ -100,19 +101,10 @@ class NodeResourcesFit:
         numbers = _numbers(pod.pod_class)
         return lambda code: explain(list(numbers)[code - 1])
 
-    def fits_row(self, pod: PodRecord, row: int) -> bool:
-        """Whether one row has room for the pod."""
-        nodes = self._cluster.nodes
-        if nodes.pod_count.item(row) >= nodes.allowed_pods.item(row):
-            return False
-        requested, offered = nodes.requested.item, nodes.allocatable.item
-        for resource, wanted in self._checked(pod.pod_class):
-            allocatable = offered(resource, row)
-            if wanted > allocatable - requested(resource, row) and (
-                allocatable or nodes.resources[resource] not in self._cluster.devices.backed
-            ):
-                return False
-        return True
+    def row_filter(self, pod_class: PodClass) -> FitsRow:
+        """Whether one row has room for a pod, as a function."""
+        refusal = self.filter_row
+        return lambda pod, row: not refusal(pod, row, (), ())
 
     def _numbered(
         self,
@@ -143,9 +135,9 @@ class NodeResourcesFit:
         """Rate by the configured strategy."""
         return score_by_strategy(self._args.scoring_strategy, self._watch.usage(view, pod))
 
-    def score_row(self, pod: PodRecord, row: int) -> int:
-        """The same for one row."""
-        return score_one_by_strategy(self._args.scoring_strategy, self._watch.usage_in(self._cluster.nodes, pod, row))
+    def row_score(self, pod_class: PodClass) -> ScoreRow:
+        """The same for one row, as a function."""
+        return row_score_by_strategy(self._args.scoring_strategy, self._watch.by_row(self._cluster.nodes, pod_class))
 
     def events_to_register(self) -> Sequence[EventToRegister]:
         """Room may come with a node, with a pod that goes or asks for less, or with the pod itself asking for less."""
@@ -172,6 +164,10 @@ class NodeResourcesFit:
         return sorted(
             wanted, key=lambda entry: (entry[0], "") if entry[0] < len(FIRST_RESOURCES) else (99, names[entry[0]])
         )
+
+    def _is_backed(self, resource: int) -> bool:
+        """Whether a class of devices stands for the resource."""
+        return self._cluster.nodes.resources[resource] in self._cluster.devices.backed
 
     def _ignored(self, name: str) -> bool:
         if "/" not in name:

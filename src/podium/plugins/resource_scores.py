@@ -22,7 +22,7 @@ from podium.cluster.pod_class import PodClass
 from podium.cluster.pods import PodRecord
 from podium.cluster.view import View
 from podium.framework.errors import PluginError
-from podium.framework.plugin import MAX_NODE_SCORE
+from podium.framework.plugin import MAX_NODE_SCORE, ScoreRow
 
 _MAX_UTILIZATION = 100
 _MAX_SHAPE_SCORE = 10
@@ -72,8 +72,9 @@ class Usage:
     after: Int64s
 
 
-UsageOf = tuple[int, int, int, int]
-"""Of a resource: its weight, what a node has of it, and what is taken there without and with the pod."""
+RowUsage = tuple[list[memoryview], list[memoryview], int, int, int]
+"""Of a resource: what nodes have and what is taken there, both by resource and row; its place, its weight, and how much
+of it the class wants."""
 
 
 class ResourceWatch:
@@ -98,18 +99,16 @@ class ResourceWatch:
             before[defaulted] = view.nonzero_requested(indices[defaulted])
         return Usage(weights, view.allocatable(indices), before, before + wanted)
 
-    def usage_in(self, nodes: NodeColumns, pod: PodRecord, row: int) -> list[UsageOf]:
-        """The use of the resources in one row."""
-        known: _Watched | None = pod.pod_class.memo.get(self)
-        if known is None or known.resources != len(nodes.resources):
-            known = self._watched(nodes, pod.pod_class)
-        allocatable, requested = nodes.allocatable.item, nodes.requested.item
-        defaulted = nodes.nonzero_requested.item if self._with_defaults else requested
-        used: list[UsageOf] = []
-        for index, weight, wanted in known.each:
-            before = defaulted(index, row) if index <= MEMORY else requested(index, row)
-            used.append((weight, allocatable(index, row), before, before + wanted))
-        return used
+    def by_row(self, nodes: NodeColumns, pod_class: PodClass) -> tuple[RowUsage, ...]:
+        """The resources, for whoever looks at the nodes one by one; right for as long as the class lives."""
+        entries, watched = nodes.entries, self._watched(nodes, pod_class)
+        defaulted = entries.nonzero_requested if self._with_defaults else entries.requested
+        return tuple(
+            (entries.allocatable, defaulted if index <= MEMORY else entries.requested, index, weight, wanted)
+            for index, weight, wanted in zip(
+                watched.indices.tolist(), watched.weights[:, 0].tolist(), watched.wanted[:, 0].tolist(), strict=True
+            )
+        )
 
     def _watched(self, nodes: NodeColumns, pod_class: PodClass) -> _Watched:
         known: _Watched | None = pod_class.memo.get(self)
@@ -124,25 +123,20 @@ class ResourceWatch:
         wanted = [own[i] if self._with_defaults and i in (CPU, MEMORY) else requests.get(i, 0) for i, _ in found]
         indices = np.array([index for index, _ in found], dtype=np.int64)
         weights = np.array([weight for _, weight in found], dtype=np.int64)
-        each = tuple((index, weight, amount) for (index, weight), amount in zip(found, wanted, strict=True))
-        return _Watched(
-            len(nodes.resources), indices, weights[:, None], np.array(wanted, dtype=np.int64)[:, None], each
-        )
+        return _Watched(len(nodes.resources), indices, weights[:, None], np.array(wanted, dtype=np.int64)[:, None])
 
 
 @dataclass(frozen=True, slots=True)
 class _Watched:
     """What is watched for a class, when there were so many ``resources``.
 
-    Indices of the resources (``[n]``), their weights, and what the class wants of them (``[n, 1]``); ``each`` has the
-    three for one resource after another.
+    Indices of the resources (``[n]``), their weights, and what the class wants of them (``[n, 1]``).
     """
 
     resources: int
     indices: Int64s
     weights: Int64s
     wanted: Int64s
-    each: tuple[tuple[int, int, int], ...]
 
 
 def score_by_strategy(strategy: ScoringStrategy, used: Usage) -> Int64s:
@@ -168,26 +162,31 @@ def score_by_strategy(strategy: ScoringStrategy, used: Usage) -> Int64s:
     return result
 
 
-def score_one_by_strategy(strategy: ScoringStrategy, used: Sequence[UsageOf]) -> int:
-    """As `score_by_strategy` for one node."""
-    kind, total, weights = strategy.type, 0, 0
-    for weight, allocatable, _, taken in used:
-        if allocatable <= 0:
-            continue
-        after = min(taken, allocatable)
-        if kind == "LeastAllocated":
-            score = (allocatable - after) * MAX_NODE_SCORE // allocatable
-        elif kind == "MostAllocated":
-            score = after * MAX_NODE_SCORE // allocatable
-        else:
-            score = _shape_scores(strategy)[after * _MAX_UTILIZATION // allocatable]
-            if not score:
+def row_score_by_strategy(strategy: ScoringStrategy, each: Sequence[RowUsage]) -> ScoreRow:
+    """As `score_by_strategy` for one node, as a function."""
+    is_least, is_most = strategy.type == "LeastAllocated", strategy.type == "MostAllocated"
+    shape = () if is_least or is_most else _shape_scores(strategy)
+
+    def score_row(_: PodRecord, row: int) -> int:
+        total = weights = 0
+        for offered, requested, index, weight, wanted in each:
+            allocatable = offered[index][row]
+            if allocatable <= 0:
                 continue
-        total += weight * score
-        weights += weight
-    if kind == "RequestedToCapacityRatio":
-        return math.floor(total / max(weights, 1) + 0.5)
-    return total // max(weights, 1)
+            after = min(requested[index][row] + wanted, allocatable)
+            if is_least:
+                score = (allocatable - after) * MAX_NODE_SCORE // allocatable
+            elif is_most:
+                score = after * MAX_NODE_SCORE // allocatable
+            else:
+                score = shape[after * _MAX_UTILIZATION // allocatable]
+                if not score:
+                    continue
+            total += weight * score
+            weights += weight
+        return math.floor(total / max(weights, 1) + 0.5) if shape else total // max(weights, 1)
+
+    return score_row
 
 
 def check_strategy(strategy: ScoringStrategy, plugin: str) -> None:

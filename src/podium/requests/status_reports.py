@@ -16,6 +16,7 @@ from podium.requests.request import Request
 from podium.requests.strategic_diff import strategic_diff
 from podium.store.conditions import with_condition
 from podium.store.errors import StoreError
+from podium.store.patches.made_patch import MadePatch
 from podium.store.patches.merge_keys import schema_of
 
 _NOMINATED = "nominatedNodeName"
@@ -72,8 +73,33 @@ def _patch(
         after["conditions"] = with_condition(after.get("conditions", ()), written(condition), now)
     change = strategic_diff(status, after, schema_of(kind).of("status"))
     if change:
-        body = {"metadata": {"uid": uid}, "status": change}
+        body: Raw = {"metadata": {"uid": uid}, "status": change}
+        merged = None if any(isinstance(value, dict | list) for value in fields.values()) else _merged(status, after)
+        if merged is not None:
+            body = MadePatch(body, before, merged)
         yield Request(verb="patch", kind=kind, key=key, subresource="status", body=body, patch_type="strategic")
+
+
+def _merged(before: Raw, after: Raw) -> Raw | None:
+    """What comes of merging: the status, with the fields of each condition in the order in which they were.
+
+    None where conditions cannot be told apart.
+    """
+    old_conditions = before.get("conditions")
+    if not old_conditions:
+        return after
+    known = {condition.get("type"): condition for condition in old_conditions}
+    if None in known or len(known) < len(old_conditions):
+        return None
+    conditions = [_in_order(condition, known.get(condition["type"])) for condition in after["conditions"]]
+    return {**after, "conditions": conditions}
+
+
+def _in_order(condition: Raw, before: Raw | None) -> Raw:
+    """A condition with its fields in the order in which they were."""
+    if before is None or before is condition:
+        return condition
+    return {name: condition[name] for name in before if name in condition} | condition
 
 
 def written(condition: PodCondition) -> Raw:

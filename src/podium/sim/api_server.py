@@ -31,8 +31,9 @@ class APIServer:
         self._history = history
         self._on_event = on_event
         # A cluster may be known in part: an owner that was never seen may be alive.
-        self._garbage = GarbageCollector(store, absent_is_gone=False)
-        self._namespaces = NamespaceCleaner(store)
+        garbage = GarbageCollector(store, absent_is_gone=False)
+        # Who does it without being asked, each with the name under which it does.
+        self._collectors = ((garbage.collect, _COLLECTOR), (NamespaceCleaner(store).clean, _NAMESPACES))
 
     def carry_out(self, action: Action, now: int, by: str = "") -> Problem | None:
         """Do what a component asks for; the problem when it is refused.
@@ -58,10 +59,13 @@ class APIServer:
     def collect_garbage(self, now: int) -> bool:
         """Let objects go whose owners are gone, or whose namespace is going; whether there were any."""
         count = 0
-        for collect, by in ((self._garbage.collect, _COLLECTOR), (self._namespaces.clean, _NAMESPACES)):
-            version = self.store.version
-            count += collect(now)
-            self._hand_on(version, now, by, "")
+        version = self.store.version
+        for collect, by in self._collectors:
+            steps = collect(now)
+            if steps:
+                count += steps
+                self._hand_on(version, now, by, "")
+                version = self.store.version
         return count > 0
 
     def scheduler_of(self, action: Action) -> str:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
+
+import msgspec
 
 from podium.api.avoid_list import PREFER_AVOID_PODS, avoid_entries, entry_in_words
 from podium.api.meta import Raw
@@ -28,8 +30,7 @@ def seconds(ns: int) -> int | float:
     return ns // _SECOND if ns % _SECOND == 0 else ns / _SECOND
 
 
-@dataclass(frozen=True, slots=True)
-class SimEvent:
+class SimEvent(msgspec.Struct, frozen=True):
     """Something that happened `time` seconds after the start.
 
     `pod` is a key, `node` a name, and `by` whoever did it: a component, the pod that made it necessary, or a workload
@@ -249,7 +250,7 @@ def subject_of(event: SimEvent) -> str | None:
 
 def again(before: SimEvent, event: SimEvent) -> SimEvent:
     """Two events that are one and the same, told as one."""
-    return replace(before, count=before.count + event.count, last_time=event.last_time)
+    return msgspec.structs.replace(before, count=before.count + event.count, last_time=event.last_time)
 
 
 def _is_mere_report(event: WatchEvent) -> bool:
@@ -258,13 +259,13 @@ def _is_mere_report(event: WatchEvent) -> bool:
     if event.type != "MODIFIED" or not isinstance(pod, Pod) or not isinstance(before, Pod):
         return False
     was, now = before.metadata, pod.metadata
-    is_same = (was.labels, was.annotations, was.deletion_timestamp) == (
-        now.labels,
-        now.annotations,
-        now.deletion_timestamp,
+    return (
+        (before.spec is pod.spec or before.spec == pod.spec)
+        and was.labels == now.labels
+        and was.annotations == now.annotations
+        and was.deletion_timestamp == now.deletion_timestamp
+        and before.nominated_node_name == pod.nominated_node_name
     )
-    is_same = is_same and (before.spec is pod.spec or before.spec == pod.spec)
-    return is_same and before.nominated_node_name == pod.nominated_node_name
 
 
 def is_repeated(before: SimEvent, event: SimEvent) -> bool:

@@ -271,7 +271,7 @@ def _errors(tally: Sequence[tuple[Status, int]]) -> str:
 
 def _message(nodes: int, tally: Sequence[tuple[Status, int]]) -> str:
     """What preemption has to say when it found nothing, as kube-scheduler words it: each reason with its nodes."""
-    reasons = Counter[str]()
+    reasons: Counter[str] = Counter()
     for status, number in tally:
         reasons.update(dict.fromkeys(status.reasons, number))
     rest = nodes - sum(number for _, number in tally)

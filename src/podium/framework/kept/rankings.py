@@ -30,7 +30,7 @@ MOST_CHANGES = 48
 """If more rows than these have changed since a class was asked about, looking at all nodes costs less."""
 FEW_NODES = 8192
 """Up to how many nodes the totals of a class of one cell are kept, to be looked at each time, and not a ranking."""
-FEW_CHANGES = 24
+FEW_CHANGES = 64
 """Up to how many changed rows are asked about one by one then; more are asked about at once, in arrays."""
 MOST_CELLS = 64
 WORTH_MAKING = 32

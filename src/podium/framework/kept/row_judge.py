@@ -11,22 +11,25 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from podium.cluster.arrays import Bools, Int64s
+from podium.cluster.pod_class import PodClass
 from podium.cluster.pods import PodRecord
 from podium.cluster.view import View
 from podium.framework.cycle_state import CycleState
 from podium.framework.kept.cells import CellFilter, Cells, CellScore, OneCell
 from podium.framework.plugin import (
     CellFilterPlugin,
+    FitsRow,
     RangeNormalizePlugin,
     Scope,
+    ScoreRow,
 )
 from podium.framework.scoring import Rater
 
 if TYPE_CHECKING:
     from podium.framework.runner import Runner
 
-FitsRow = Callable[[PodRecord, int], bool]
-ScoreRow = Callable[[PodRecord, int], int]
+TotalOfRow = Callable[[PodRecord, int], int | None]
+"""The total of a row without what is scored by cells, None where the pod does not fit."""
 
 
 class CannotRankError(Exception):
@@ -93,7 +96,7 @@ class RowJudge:
         self._telling = [cells for cells in self._cells if not isinstance(cells, OneCell)]
         self._conditions = [cells.is_current for cells in self._cells if not isinstance(cells, KeptRaw)]
         self._refused_nodes = runner.kept.refusals(state, pod)[0].values
-        self._fits_row, self._score_row = self._by_row(state)
+        self._total_of_row = self._by_row(state, pod.pod_class)
 
     def has_one_cell(self) -> bool:
         """Whether all nodes are one cell, for as long as this is right."""
@@ -124,10 +127,11 @@ class RowJudge:
 
     def some_rows(self, state: CycleState, pod: PodRecord, rows: Sequence[int]) -> list[tuple[int, int | None]]:
         """Some rows, ascending, each with its total, None where it is not feasible."""
-        if self._fits_row is None:
+        total_of_row = self._total_of_row
+        if total_of_row is None:
             judged = self._in_arrays(state, pod, np.array(rows, dtype=np.int64))
         else:
-            judged = [(row, self._total(pod, row)) for row in rows]
+            judged = [(row, total_of_row(pod, row)) for row in rows]
         if self._runner.cluster.nominations and any(total is not None for _, total in judged):
             fitting = np.array([row for row, total in judged if total is not None], dtype=np.int64)
             refused = set(self._runner.refused_beside(state, pod, fitting).tolist())
@@ -147,17 +151,6 @@ class RowJudge:
         if len(self._telling) == 1:
             return self._telling[0].of_row(row)
         return tuple([entry for cells in self._telling for entry in cells.of_row(row)])
-
-    def _total(self, pod: PodRecord, row: int) -> int | None:
-        if self._refused_nodes.item(row):
-            return None
-        for fits in self._fits_row or ():
-            if not fits(pod, row):
-                return None
-        total = self._nodes_total.item(row)
-        for score, weight in self._score_row:
-            total += weight * score(pod, row)
-        return total
 
     def _in_arrays(self, state: CycleState, pod: PodRecord, rows: Int64s) -> list[tuple[int, int | None]]:
         totals: dict[int, int | None] = dict.fromkeys(rows.tolist())
@@ -179,20 +172,20 @@ class RowJudge:
         columns = [column for cells in self._cells for column in cells.columns(view)]
         return Judged(rows, self._nodes_total[rows] + of_rows, columns)
 
-    def _by_row(self, state: CycleState) -> tuple[list[FitsRow] | None, list[tuple[ScoreRow, int]]]:
-        """The methods that answer for one row; no filters where some plugin does not have one."""
-        fits: list[FitsRow] = []
+    def _by_row(self, state: CycleState, pod_class: PodClass) -> TotalOfRow | None:
+        """The answer of all plugins for one row, as a function; None where some plugin has no such form."""
+        filters: list[FitsRow] = []
+        scores: list[tuple[ScoreRow, int]] = []
         for placed in self._runner.filters_of(state):
             if placed.scope is Scope.ROW:
                 if placed.by_row is None:
-                    return None, []
-                fits.append(placed.by_row.fits_row)
-        scores: list[tuple[ScoreRow, int]] = []
+                    return None
+                filters.append(placed.by_row.row_filter(pod_class))
         for rater in self._row_raters:
             if rater.by_row is None:
-                return None, []
-            scores.append((rater.by_row.score_row, rater.weight))
-        return fits, scores
+                return None
+            scores.append((rater.by_row.row_score(pod_class), rater.weight))
+        return _total_of_row(self._refused_nodes.data, self._nodes_total.data, filters, scores)
 
     def _score_cells(self, rater: Rater, state: CycleState, pod: PodRecord) -> CellScore:
         if rater.scope is Scope.NODE and rater.ranged is not None:
@@ -201,6 +194,25 @@ class RowJudge:
         if cells is None:
             raise CannotRankError
         return cells
+
+
+def _total_of_row(
+    refused_nodes: memoryview, nodes_total: memoryview, filters: list[FitsRow], scores: list[tuple[ScoreRow, int]]
+) -> TotalOfRow:
+    """``refused_nodes`` and ``nodes_total`` are by row: what node objects say alone."""
+
+    def total_of_row(pod: PodRecord, row: int) -> int | None:
+        if refused_nodes[row]:
+            return None
+        for fits in filters:
+            if not fits(pod, row):
+                return None
+        total = nodes_total[row]
+        for score, weight in scores:
+            total += weight * score(pod, row)
+        return total
+
+    return total_of_row
 
 
 def _filter_cells(plugin: CellFilterPlugin | None, pod: PodRecord) -> CellFilter:

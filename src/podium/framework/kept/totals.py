@@ -16,11 +16,13 @@ _INFEASIBLE = -1
 class Totals:
     """Totals in the order of nodes, which are not negative; nodes that the class does not fit have none."""
 
-    __slots__ = ("_order", "_totals")
+    __slots__ = ("_entries", "_order", "_totals")
 
     def __init__(self, order: NameOrder) -> None:
         self._order = order
         self._totals: Int64s = np.full(len(order.rows), _INFEASIBLE, dtype=np.int64)
+        # The same memory, for single entries.
+        self._entries = self._totals.data
 
     def write(self, rows: Int64s, feasible: Int64s, totals: Int64s) -> None:
         """Take in some rows: those of them that are feasible, with their totals."""
@@ -34,12 +36,12 @@ class Totals:
         """Let a row have a total, or none."""
         rank = self._order.rank_of[row]
         if rank >= 0:
-            self._totals[rank] = _INFEASIBLE if total is None else total
+            self._entries[rank] = _INFEASIBLE if total is None else total
 
     def best(self, lot: int) -> int | None:
         """The row in a place, counted from 0 and round the end, of the order of those with the highest total."""
         totals = self._totals
-        highest = int(totals.max(initial=_INFEASIBLE))
+        highest = self._entries[totals.argmax()] if len(totals) else _INFEASIBLE
         if highest == _INFEASIBLE:
             return None
         places = (totals == highest).nonzero()[0]

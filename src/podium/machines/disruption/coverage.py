@@ -94,7 +94,8 @@ class Coverage:
             self._cover(pod, [budget for budget in self._covering[pod] if budget != name])
 
     def _note_controller(self, name: str, old: Pod | None, new: Pod | None) -> None:
-        before, after = ("" if pod is None else controller_uid(pod) for pod in (old, new))
+        before = "" if old is None else controller_uid(old)
+        after = "" if new is None else controller_uid(new)
         if before == after:
             return
         if before:

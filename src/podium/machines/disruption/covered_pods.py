@@ -133,8 +133,8 @@ def is_healthy(pod: Pod) -> bool:
 
 def controller_uid(pod: Pod) -> str:
     """The uid of the pod's controller, "" for a pod on its own."""
-    owner = pod.metadata.controller
-    return owner.uid if owner else ""
+    owner = pod.metadata.controller if pod.metadata.owner_references else None
+    return "" if owner is None else owner.uid
 
 
 def _first(controllers: Iterable[OwnerReference]) -> OwnerReference | None:

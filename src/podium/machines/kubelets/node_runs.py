@@ -91,11 +91,12 @@ class NodeRuns:
 
     def waiting(self) -> list[PodRun]:
         """The pods that wait for others to leave, by priority, then arrival."""
-        return sorted((run for run in self.runs.values() if run.is_waiting), key=lambda run: -run.pod.priority)
+        return sorted([run for run in self.runs.values() if run.is_waiting], key=lambda run: -run.pod.priority)
 
     def available_bytes(self) -> int:
         """The memory that running pods leave, negative where they use more than there is."""
-        return self.allocatable.get(MEMORY, 0) - sum(run.memory_used for run in self.runs.values() if run.is_running)
+        used = [run.memory_used for run in self.runs.values() if run.memory_used and run.is_running]
+        return self.allocatable.get(MEMORY, 0) - sum(used)
 
     def memory_uses(self) -> list[MemoryUse]:
         """What running pods use that are not being killed."""
@@ -122,7 +123,5 @@ class NodeRuns:
         """The conditions under which the node does not take every pod."""
         if self.node is None:
             return []
-        others = [
-            pressure for pressure in (DISK_PRESSURE, PID_PRESSURE) if condition_status(self.node, pressure) == "True"
-        ]
+        others = [type_ for type_ in (DISK_PRESSURE, PID_PRESSURE) if condition_status(self.node, type_) == "True"]
         return [MEMORY_PRESSURE, *others] if is_short else others

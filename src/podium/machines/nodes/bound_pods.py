@@ -26,12 +26,15 @@ class BoundPods:
 
     def put(self, pod: Pod, raw: Raw) -> None:
         """Take in a pod as it is now; one without a node takes the place of a namesake all the same."""
-        known = self._pods.get(pod.key)
+        key, name = pod.key, pod.spec.node_name
+        known = self._pods.get(key)
         if known is not None and known.pod.metadata.uid != pod.metadata.uid:
-            self.remove(pod.key)
-        name = pod.spec.node_name
+            self.remove(key)
         if name:
-            self._pods[pod.key] = self._on.setdefault(name, {})[pod.key] = BoundPod(pod, raw)
+            pods_on_node = self._on.get(name)
+            if pods_on_node is None:
+                pods_on_node = self._on[name] = {}
+            self._pods[key] = pods_on_node[key] = BoundPod(pod, raw)
 
     def remove(self, key: str) -> None:
         """The pod of that key is gone."""

@@ -86,15 +86,16 @@ class PodGarbageCollector:
 
     def _pod_changed(self, pod: Pod, raw: Raw, now: int) -> bool:
         """Take in a pod as it is now; whether there may be something to do for it or for others of its node."""
-        name = pod.spec.node_name
+        name, is_terminating = pod.spec.node_name, pod.is_terminating
         self._pods.put(pod, raw)
-        self._unbound.pop(pod.key, None)
-        if pod.is_terminating and not name:
+        if self._unbound:
+            self._unbound.pop(pod.key, None)
+        if is_terminating and not name:
             self._unbound[pod.key] = pod
-        if pod.is_terminating or name in self._missing:
+        if is_terminating or name in self._missing:
             self._queue.add(pod.key)
         if not name or name in self._nodes:
-            return pod.is_terminating
+            return is_terminating
         self._look_for(name, now)
         return True
 

@@ -60,6 +60,8 @@ class Deadlines(Generic[Key]):
         # What was replaced stays here until it comes up, or there is more of it than of what counts.
         self._heap: list[tuple[int, int, Key]] = []
         self._added = 0
+        # What was told last: nobody need look at what is the same again.
+        self._told = NEVER
 
     def all_keys(self) -> list[Key]:
         """All that is due at some time."""
@@ -83,24 +85,36 @@ class Deadlines(Generic[Key]):
 
     def next_time(self) -> int | None:
         """The first time, None when nothing is ever due."""
-        while self._heap and self.times.get(self._heap[0][2]) != self._heap[0][0]:
-            heappop(self._heap)
-        return self._heap[0][0] if self._heap else None
+        heap, times = self._heap, self.times
+        while heap:
+            time_ns, _, key = heap[0]
+            if times.get(key) == time_ns:
+                return time_ns
+            heappop(heap)
+        return None
 
     def deadline(self, *, is_news: bool = True) -> Deadline:
         """When the first is due; ``is_news``: what is due here is news."""
         if not self.times:
             return NEVER
-        return Deadline(self.next_time(), is_news)
+        time_ns, told = self.next_time(), self._told
+        if told.time_ns != time_ns or told.is_news is not is_news:
+            told = self._told = Deadline(time_ns, is_news)
+        return told
 
     def take_due(self, now: int) -> Key | None:
         """Remove and return the first key if its time has come, else None."""
-        time_ns = self.next_time()
-        if time_ns is None or time_ns > now:
-            return None
-        key = heappop(self._heap)[2]
-        del self.times[key]
-        return key
+        heap, times = self._heap, self.times
+        while heap:
+            time_ns, _, key = heap[0]
+            if times.get(key) == time_ns:
+                if time_ns > now:
+                    return None
+                heappop(heap)
+                del times[key]
+                return key
+            heappop(heap)
+        return None
 
     def _sweep(self) -> None:
         # A time that was set, replaced and set again counts where it was set last.

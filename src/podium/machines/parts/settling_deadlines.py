@@ -20,7 +20,7 @@ class SettlingDeadlines(Generic[Key]):
     def set(self, key: Key, time_ns: int | None, *, recurs: bool = False) -> None:
         """The key is due at that time and no other; None, and what comes after the last time that there is: never."""
         self._deadlines.set(key, time_ns)
-        if recurs or self._deadlines.time_of(key) is None:
+        if recurs or key not in self._deadlines.times:
             self._once.discard(key)
         else:
             self._once.add(key)

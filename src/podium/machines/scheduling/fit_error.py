@@ -16,7 +16,7 @@ def fit_error(placement: Placement, node_count: int, post_filter_message: str) -
     if not placement.pre_filter.status.is_success:
         reasons = placement.pre_filter.status.message
     else:
-        counts = Counter[str]()
+        counts: Counter[str] = Counter()
         for refused, number in placement.outcome.tally():
             for reason in placement.outcome.status_of(refused).reasons:
                 counts[reason] += number

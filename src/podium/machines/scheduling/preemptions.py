@@ -122,7 +122,8 @@ class Preemptions:
         return [] if last is None else self._begin(preemption, [last])
 
     def _begin(self, preemption: Preemption, victims: Iterable[PodRecord]) -> list[Action]:
-        preemptor, actions = preemption.preemptor, list[Action]()
+        preemptor = preemption.preemptor
+        actions: list[Action] = []
         for victim in victims:
             is_lower = victim.priority < preemptor.priority
             whom = "a higher priority pod" if is_lower else "a pod of equal priority whose owner has less"

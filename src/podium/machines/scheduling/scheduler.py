@@ -116,7 +116,10 @@ class Scheduler:
         if self.queue.can_pop:
             return AT_ONCE
         bindings_ns = self.bindings.next_deadline()
-        times = (bindings_ns, *(part.next_deadline() for part in (self.queue, self.reports, self.futile, self.cap)))
+        times = (
+            *(bindings_ns, self.queue.next_deadline(), self.reports.next_deadline()),
+            *(self.futile.next_deadline(), self.cap.next_deadline()),
+        )
         is_news = bindings_ns is not None or self.cap.is_awaited or self.queue.has_promising
         return Deadline(earliest(times), is_news)
 

@@ -120,10 +120,11 @@ class OwnedPods:
 
     def concern(self, pod: Pod) -> bool:
         """Whether the pod, or a namesake that is known, is one of these pods."""
-        if pod.key in self._places:
-            return True
-        owner = pod.metadata.controller
-        return owner is not None and owner.kind in self._kinds
+        if pod.metadata.owner_references:
+            owner = pod.metadata.controller
+            if owner is not None and owner.kind in self._kinds:
+                return True
+        return bool(self._places) and pod.key in self._places
 
     def see(self, pod: Pod, raw: Raw) -> list[Sighting]:
         """Take in a pod as it is now, in the place of a namesake."""

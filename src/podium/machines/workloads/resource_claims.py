@@ -88,13 +88,12 @@ class ResourceClaims:
         self._ended[uid] = ended
         if ended and changed:
             self._look_at_claims_of(uid)
-        if not ended and any(
-            resource_claim.resource_claim_template_name for resource_claim in pod.spec.resource_claims
-        ):
+        claims = pod.spec.resource_claims
+        if claims and not ended and any(claim.resource_claim_template_name for claim in claims):
             self._pods[pod.key] = pod
             self._queue.add(("Pod", pod.key))
         else:
-            if pod.key not in self._pods:
+            if not self._pods or pod.key not in self._pods:
                 return ended and changed and (uid in self._used_by or uid in self._made_for)
             self._forget_pod(pod.key)
         return True

@@ -87,6 +87,7 @@ def request_of(asked: Asked, body: Any = None, patch_type: PatchType = "merge", 
         field_validation=parameters.field_validation or asker.field_validation,
         field_manager=parameters.field_manager or asker.field_manager,
         force=bool(parameters.force),
+        api_version="" if place.is_stored_version else place.resource.api_version,
         user=asker.user,
     )
 

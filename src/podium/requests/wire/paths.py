@@ -9,7 +9,6 @@ import msgspec
 
 from podium.store.api_resource import APIResource
 from podium.store.api_resources import APIResources
-from podium.store.errors import StoreError
 
 _NAMESPACES = "namespaces"
 # What follows a namespace's name and is no resource within it.
@@ -21,7 +20,8 @@ class Place(msgspec.Struct, frozen=True, kw_only=True):
     """What a path stands for: objects of a kind, one of them, or a subresource of one.
 
     `namespace` is "" for kinds without namespaces and for the objects of all namespaces, `name` for a collection.
-    `watches` is whether the path itself asks for a watch, as those that begin with `watch/` do.
+    `watches` is whether the path itself asks for a watch, as those that begin with `watch/` do. `is_stored_version` is
+    whether the version of the path is the one that the store has the objects in.
     """
 
     resource: APIResource
@@ -29,6 +29,7 @@ class Place(msgspec.Struct, frozen=True, kw_only=True):
     name: str = ""
     subresource: str = ""
     watches: bool = False
+    is_stored_version: bool = True
 
     @property
     def key(self) -> str:
@@ -41,7 +42,6 @@ class Paths:
 
     def __init__(self, resources: APIResources) -> None:
         self._resources = resources
-        self._at: dict[tuple[str, str, str], APIResource] = {}
 
     def place(self, path: str) -> Place | None:
         """What a decoded path stands for; None for one that the API does not have."""
@@ -59,7 +59,8 @@ class Paths:
 
     def serves(self, group: str, version: str) -> bool:
         """Whether any kind of a group is served in a version."""
-        return any(of.group == group and of.version == version for of in self._resources.all())
+        api_version = f"{group}/{version}" if group else version
+        return any(api_version in of.served_versions for of in self._resources.all())
 
     def _place(self, group: str, version: str, rest: list[str], *, watches: bool) -> Place | None:
         namespace = ""
@@ -73,20 +74,20 @@ class Paths:
         _, name, subresource = (*rest, "", "")[:3]
         if name and resource.namespaced and not namespace:
             return None
-        return Place(resource=resource, namespace=namespace, name=name, subresource=subresource, watches=watches)
+        return Place(
+            resource=resource,
+            namespace=namespace,
+            name=name,
+            subresource=subresource,
+            watches=watches,
+            is_stored_version=self._resources.named(resource.name).api_version == resource.api_version,
+        )
 
     def _find(self, group: str, version: str, plural: str) -> APIResource | None:
-        found = self._at.get((group, version, plural))
-        if found is None or not self._is_served(found):
-            self._at = {(of.group, of.version, of.plural): of for of in self._resources.all()}
-            found = self._at.get((group, version, plural))
-        return found
-
-    def _is_served(self, resource: APIResource) -> bool:
-        try:
-            return self._resources.named(resource.name) is resource
-        except StoreError:
-            return False
+        """The kind, as it is in the version of the path."""
+        api_version = f"{group}/{version}" if group else version
+        found = self._resources.served_at(api_version, plural)
+        return found and found.served_as(api_version)
 
 
 def path_of(resource: APIResource, namespace: str = "", name: str = "", subresource: str = "") -> str:

@@ -41,16 +41,16 @@ class Ledger:
     def put_node(self, name: str, allocatable: Amounts) -> None:
         """Add a node, or change what it offers."""
         if name in self._allocatable:
-            self.allocatable.subtract(self._allocatable[name])
+            _book(self.allocatable, self._allocatable[name], -1)
         else:
-            self.held.update(self._held.get(name, {}))
+            _book(self.held, self._held.get(name, {}), 1)
         self._allocatable[name] = allocatable
-        self.allocatable.update(allocatable)
+        _book(self.allocatable, allocatable, 1)
 
     def remove_node(self, name: str) -> None:
         """Take a node out of the totals; its pods stay booked on it."""
-        self.allocatable.subtract(self._allocatable.pop(name))
-        self.held.subtract(self._held.get(name, {}))
+        _book(self.allocatable, self._allocatable.pop(name), -1)
+        _book(self.held, self._held.get(name, {}), -1)
 
     def has_pod(self, uid: str) -> bool:
         """Whether the pod is booked."""
@@ -61,20 +61,23 @@ class Ledger:
         if uid in self._pods:
             raise ValueError(f"pod {uid} is booked already")
         self._pods[uid] = (node_name, amounts)
-        self._held.setdefault(node_name, Counter()).update(amounts)
+        held = self._held.get(node_name)
+        if held is None:
+            held = self._held[node_name] = Counter()
+        _book(held, amounts, 1)
         if node_name in self._allocatable:
-            self.held.update(amounts)
+            _book(self.held, amounts, 1)
 
     def remove_pod(self, uid: str) -> None:
         """Give back what a pod holds, if it is booked."""
         node_name, amounts = self._pods.pop(uid, ("", {}))
         if amounts:
             held = self._held.get(node_name, Counter())
-            held.subtract(amounts)
+            _book(held, amounts, -1)
             if not any(held.values()):
                 self._held.pop(node_name, None)
             if node_name in self._allocatable:
-                self.held.subtract(amounts)
+                _book(self.held, amounts, -1)
 
     def shortage(self, node_name: str, amounts: Amounts) -> tuple[str, int, int] | None:
         """The first resource, by name, of which the node has too little left: its name, what is held, what there is.
@@ -86,3 +89,9 @@ class Ledger:
             if amount and held[name] + amount > allocatable.get(name, 0):
                 return name, held[name], allocatable.get(name, 0)
         return None
+
+
+def _book(sums: Counter[str], amounts: Amounts, sign: int) -> None:
+    """As `Counter.update` and `subtract` do, which take several times as long for a few amounts."""
+    for name, amount in amounts.items():
+        sums[name] = sums.get(name, 0) + sign * amount

@@ -135,7 +135,8 @@ def post_bind(cycle: BindingCycle) -> list[Action]:
 
 def unreserve(cycle: BindingCycle) -> list[Action]:
     """Let the plugins give back what they reserved; one that raises keeps neither the others from it, nor the pod."""
-    pod, records = cycle.queued.record, list[Action]()
+    pod = cycle.queued.record
+    records: list[Action] = []
     for plugin in reversed(cycle.runner.profile.reserve):
         try:
             with Calling(plugin.name, "Unreserve", pod):

@@ -129,7 +129,7 @@ class SchedulingQueue(QueuePlaces):
     @property
     def has_promising(self) -> bool:
         """Whether a pod backs off whose attempts have not ended in errors each time."""
-        return any(self._pods[uid].error_count <= 1 for uid in self._backoff)
+        return len(self._backoff) > 0 and any(self._pods[uid].error_count <= 1 for uid in self._backoff)
 
     def decide(self, uid: str) -> None:
         """A pod in flight is past all plugins that may turn it down: what fails now is tried again without an event."""
