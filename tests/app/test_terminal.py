@@ -44,6 +44,7 @@ def test_help_is_drawn_in_boxes_and_in_colour_where_that_is_wanted(
         "simulate",
         "sweep",
         "snapshot",
+        "record",
         "trace",
         "bench",
     ]
