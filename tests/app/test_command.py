@@ -55,7 +55,8 @@ def test_help_names_every_subcommand_as_that_one_describes_itself() -> None:
     text = CliRunner().invoke(podium, ["--help"]).stdout
 
     listed = re.findall(r"^  (\w+)  +(.+)$", text.partition("Commands:")[2], re.MULTILINE)
-    assert [name for name, _ in listed] == ["explain", "simulate", "sweep", "snapshot", "record", "trace", "bench"]
+    expected = ["explain", "simulate", "sweep", "snapshot", "record", "trace", "scheduler", "bench"]
+    assert [name for name, _ in listed] == expected
     for name, _ in listed:
         assert CliRunner().invoke(podium, [name, "--help"]).exit_code == 0
 

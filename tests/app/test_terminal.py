@@ -46,6 +46,7 @@ def test_help_is_drawn_in_boxes_and_in_colour_where_that_is_wanted(
         "snapshot",
         "record",
         "trace",
+        "scheduler",
         "bench",
     ]
     assert "\n   podium explain web -f cluster.json" in plain

@@ -10,7 +10,6 @@ from aiohttp.web import StreamResponse
 
 from podium.api.meta import Raw
 from podium.requests.request import FieldValidation, Request, Verb
-from podium.requests.router import SERVED
 from podium.requests.wire.content_types import JSON, body_type, patch_type
 from podium.requests.wire.incoming import Asked, asked, request_of
 from podium.requests.wire.parameters import read_parameters
@@ -37,7 +36,6 @@ _WITHOUT_BODY = frozenset(("get", "list", "watch"))
 _VALIDATED = frozenset(("create", "update", "patch"))
 # With these a watch that could be asked for does not begin; they are told in the stream (storage/cacher).
 _TOLD_IN_THE_STREAM = (410, 504)
-_KNOWN_SUBRESOURCES = frozenset(subresource for _, subresource in SERVED)
 _DICE = SystemRandom()
 
 
@@ -150,9 +148,8 @@ def _repeated(request: Request, body: Body) -> list[str]:
 
 @lru_cache(maxsize=1_024)
 def _subject(verb: Verb, resource: APIResource, subresource: str, scope: str) -> Subject:
-    """What a request is counted as; a subresource that there is not has no name there."""
-    known = subresource if subresource in _KNOWN_SUBRESOURCES else ""
-    return Subject(verb.upper(), resource.group, resource.version, resource.plural, known, scope)
+    """What a request is counted as."""
+    return Subject(verb.upper(), resource.group, resource.version, resource.plural, subresource, scope)
 
 
 def _scope(place: Place) -> str:
