@@ -124,14 +124,14 @@ def podium() -> None:
     """
 
 
-def main(args: Sequence[str] | None = None) -> None:
-    """Run the command line and exit."""
+def main(args: Sequence[str] | None = None, name: str = "podium") -> None:
+    """Run the command line and exit; ``name`` is what its help calls it."""
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             # Names and bars are shown as well as the terminal's encoding can.
             stream.reconfigure(errors="backslashreplace")
     try:
-        code = podium.main(args, prog_name="podium", standalone_mode=False) or 0
+        code = podium.main(args, prog_name=name, standalone_mode=False) or 0
     except click.ClickException as error:
         error.show()
         code = error.exit_code
