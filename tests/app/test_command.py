@@ -55,7 +55,7 @@ def test_help_names_every_subcommand_as_that_one_describes_itself() -> None:
     text = CliRunner().invoke(podium, ["--help"]).stdout
 
     listed = re.findall(r"^  (\w+)  +(.+)$", text.partition("Commands:")[2], re.MULTILINE)
-    expected = ["explain", "simulate", "sweep", "snapshot", "record", "trace", "scheduler", "bench"]
+    expected = ["explain", "simulate", "sweep", "snapshot", "record", "delete", "trace", "scheduler", "bench"]
     assert [name for name, _ in listed] == expected
     for name, _ in listed:
         assert CliRunner().invoke(podium, [name, "--help"]).exit_code == 0

@@ -45,6 +45,7 @@ def test_help_is_drawn_in_boxes_and_in_colour_where_that_is_wanted(
         "sweep",
         "snapshot",
         "record",
+        "delete",
         "trace",
         "scheduler",
         "bench",

@@ -24,6 +24,7 @@ _SUBCOMMANDS = {
     "sweep": ("podium.app.sweeping.command:sweep", "Play a simulation many times, and compare what comes of it."),
     "snapshot": ("podium.app.snapshots.command:snapshot", "Keep in a file what there is to know of a cluster."),
     "record": ("podium.app.recording.command:record", "Keep in a file what happens in a cluster."),
+    "delete": ("podium.app.deleting.command:delete", "Delete pods within their disruption budgets."),
     "trace": ("podium.app.simulating.trace_command:trace", "Turn recorded workloads into something to simulate."),
     "scheduler": ("podium.app.live.command:scheduler", "Schedule the pods of a cluster, as kube-scheduler does."),
     "bench": ("podium.app.bench.command:bench", "Measure how fast decisions are made."),
