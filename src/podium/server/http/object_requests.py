@@ -12,7 +12,6 @@ from podium.api.meta import Raw
 from podium.api.schemas.amounts import write_out_amounts
 from podium.api.schemas.schema import schema_of
 from podium.requests.request import FieldValidation, Request, Verb
-from podium.requests.router import SERVED
 from podium.requests.wire.content_types import JSON, YAML, body_type, patch_type
 from podium.requests.wire.incoming import Asked, asked, request_of
 from podium.requests.wire.parameters import read_parameters
