@@ -221,7 +221,7 @@ def test_a_directory_gives_its_yaml_and_json_files_by_name(tmp_path: Path) -> No
 
 
 def test_a_directory_without_such_files_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match=r"has no \.yaml, \.yml or \.json file"):
+    with pytest.raises(InputError, match=r"has no \.yaml, \.yml, \.json or \.podium file"):
         load_files([tmp_path])
 
 

@@ -102,4 +102,4 @@ def test_an_object_of_another_version_may_have_other_fields_and_no_other_types()
 
 
 def test_of_kinds_that_are_not_known_nothing_is_said() -> None:
-    assert told({"apiVersion": "v1", "kind": "ConfigMap", "foo": 1}) == []
+    assert told({"apiVersion": "example.com/v1", "kind": "Gadget", "foo": 1}) == []

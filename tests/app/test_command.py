@@ -55,7 +55,7 @@ def test_help_names_every_subcommand_as_that_one_describes_itself() -> None:
     text = CliRunner().invoke(podium, ["--help"]).stdout
 
     listed = re.findall(r"^  (\w+)  +(.+)$", text.partition("Commands:")[2], re.MULTILINE)
-    assert [name for name, _ in listed] == ["explain", "simulate", "sweep", "trace", "bench"]
+    assert [name for name, _ in listed] == ["explain", "simulate", "sweep", "snapshot", "trace", "bench"]
     for name, _ in listed:
         assert CliRunner().invoke(podium, [name, "--help"]).exit_code == 0
 
@@ -119,7 +119,7 @@ def test_the_example_of_bench_is_one_that_it_takes() -> None:
     ("args", "error"),
     [
         (["explain", "web", "-f", "gone.yaml"], "gone.yaml: cannot be read: No such file or directory"),
-        (["explain", "web", "-f", "."], ".: the directory has no .yaml, .yml or .json file"),
+        (["explain", "web", "-f", "."], ".: the directory has no .yaml, .yml, .json or .podium file"),
         (["explain", "web", "-f", "pod.json", "--config", "pod.json"], "pod.json, .kind: is "),
         (["explain", "web\x1b[31m", "-f", "pod.json"], "pod default/web\\x1b[31m is not in the input; "),
         (["explain", "web", "-f", "pod.json", "--scheduler", "x"], "pod default/web is for scheduler x, which is not"),

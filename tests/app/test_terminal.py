@@ -39,7 +39,14 @@ def test_help_is_drawn_in_boxes_and_in_colour_where_that_is_wanted(
     assert "╭─" in text
     assert ("\x1b[1;36m" in text) is (no_color == "")
     plain = click.unstyle(text)
-    assert re.findall(r"^│ (\w+) ", plain, re.MULTILINE) == ["explain", "simulate", "sweep", "trace", "bench"]
+    assert re.findall(r"^│ (\w+) ", plain, re.MULTILINE) == [
+        "explain",
+        "simulate",
+        "sweep",
+        "snapshot",
+        "trace",
+        "bench",
+    ]
     assert "\n   podium explain web -f cluster.json" in plain
 
 

@@ -9,11 +9,13 @@ import tomllib
 from pathlib import Path
 from typing import Any
 
+import click
 import pytest
 from tools import dev
 
 from podium.api.input.codec import Document, load_text
 from podium.api.kinds import KINDS
+from podium.app.console.command import podium
 from podium.cluster.cluster import Cluster
 from podium.framework.settings.configuration import read_configuration
 from podium.framework.settings.profile_builder import build_profiles
@@ -118,6 +120,14 @@ FILES = {
 }
 
 
+def parse(arguments: list[str]) -> None:
+    """Raises an error for a command line that is not right."""
+    context = click.Context(podium)
+    name, command, rest = podium.resolve_command(context, arguments)
+    assert command is not None
+    command.make_context(name, rest, parent=context)
+
+
 def follow(shell: Shell, line: str) -> None:
     """Raises an error for a command that does not work, or that nobody can check."""
     match line.split():
@@ -127,6 +137,9 @@ def follow(shell: Shell, line: str) -> None:
             assert kinds.split(",") == sorted(
                 kind.plural for kind in KINDS.values() if kind.group != OWN_GROUP and kind.is_served
             )
+        case ["podium", *arguments] if "--context" in arguments:
+            # There is no such cluster; the command line is right.
+            parse(arguments)
         case _:
             printed = shell.run(line)
             assert shell.exit_code == 0, f"`{line}` prints\n{printed}"

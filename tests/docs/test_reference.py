@@ -18,6 +18,7 @@ from podium.api.input.codec import load_files
 from podium.app.explaining.command import explain as explain_command
 from podium.app.explaining.explainer import Explainer
 from podium.app.simulating.command import simulate as simulate_command
+from podium.app.snapshots.command import snapshot as snapshot_command
 from podium.app.sweeping.command import sweep as sweep_command
 from podium.framework.settings.plugin_set import DEFAULT_PLUGINS
 from podium.plugins.registry import IN_TREE
@@ -92,6 +93,7 @@ def arguments_of_plugins() -> Iterator[tuple[str, set[str]]]:
         (explain_command, "docs/explain.md"),
         (simulate_command, "docs/scenarios.md"),
         (sweep_command, "docs/sweep.md"),
+        (snapshot_command, "docs/snapshots.md"),
     ],
 )
 def test_every_option_is_told(command: click.Command, document: str) -> None:

@@ -9,9 +9,10 @@ from podium.api.meta import Raw
 from podium.driver.clock import SystemClock
 from podium.driver.component import Component
 from podium.driver.live import LiveDriver
-from podium.machines.actions import DeleteObject, ReportStatus
+from podium.machines.actions import Action, DeleteObject, ReportStatus
 from podium.machines.nodes.taint_eviction import TaintEviction
-from podium.machines.observations import Changed, Problem
+from podium.machines.observations import Changed, Observation, Problem, Tick
+from podium.machines.parts.deadlines import AT_ONCE, NEVER, Deadline
 from tests.driver.fakes import FakeClock, FakeTransport
 from tests.sim.objects import documents
 from tests.store.objects import SECOND, node, pod
@@ -143,3 +144,115 @@ def test_a_time_that_has_come_is_not_waited_for() -> None:
 
     clock.wait(clock.now() - SECOND)
     clock.wait(0)
+
+
+def test_a_clock_of_another_speed_goes_so_much_faster_from_a_time_on() -> None:
+    clock = SystemClock(1000.0, earliest_ns=5 * 10**18)
+
+    until_ns = clock.now() + 10 * SECOND
+
+    assert until_ns > 5 * 10**18
+    assert clock.seconds_until(until_ns) <= 0.01
+    clock.wait(until_ns)
+    assert clock.now() >= until_ns
+    assert clock.seconds_until(until_ns) == 0
+
+
+class Fragile:
+    """A machine that fails where a test says so."""
+
+    watches = frozenset(("Node",))
+
+    def __init__(self, fails_at: list[str]) -> None:
+        self.fails_at = fails_at
+        self.seen: list[Observation] = []
+        self.is_due = False
+
+    def handle(self, observation: Observation, now: int) -> list[Action]:
+        what = "tick" if isinstance(observation, Tick) else "handle"
+        if what in self.fails_at:
+            self.fails_at.remove(what)
+            raise ValueError("a mistake in a machine")
+        self.seen.append(observation)
+        self.is_due = what == "handle"
+        return []
+
+    def deadline(self) -> Deadline:
+        if "deadline" in self.fails_at and self.seen:
+            self.fails_at.remove("deadline")
+            raise ValueError("a mistake in a machine")
+        return AT_ONCE if self.is_due else NEVER
+
+
+class FragileRig:
+    def __init__(self, *fails_at: str) -> None:
+        self.clock = FakeClock(START_NS)
+        self.fails_at = list(fails_at)
+        self.told: list[tuple[str, int]] = []
+        self.live = LiveDriver(self.clock, FakeTransport(), lambda _: [changed(node("n1"))], self.failed)
+        self.components = [Component("fragile", self.make), Component("sound", lambda: Fragile([]))]
+        self.live.begin(self.components, [("Node", changed(node("n1")))])
+
+    def make(self) -> Fragile:
+        return Fragile(self.fails_at)
+
+    def failed(self, component: Component, error: Exception, restart_ns: int) -> None:
+        self.told.append((f"{component.name}: {error}", (restart_ns - START_NS) // SECOND))
+
+    def seen(self) -> list[int]:
+        return [
+            len(component.machine.seen) if isinstance(component.machine, Fragile) else -1
+            for component in self.components
+        ]
+
+
+@pytest.mark.parametrize("where", ["handle", "tick", "deadline"])
+def test_a_component_that_fails_begins_anew_with_what_there_is_and_others_go_on(where: str) -> None:
+    rig = FragileRig(where)
+
+    assert rig.live.turn() is None
+
+    assert rig.told == [("fragile: a mistake in a machine", 0)]
+    assert rig.seen() == [2, 2]
+    assert rig.live.failures == {}
+
+
+def test_a_component_that_fails_again_and_again_waits_longer_each_time() -> None:
+    rig = FragileRig(*["handle"] * 4)
+
+    rig.live.turn()
+    assert rig.live.failures == {"fragile": "ValueError: a mistake in a machine"}
+    for _ in range(3):
+        rig.clock.time_ns = rig.live.turn() or 0
+    rig.live.turn()
+
+    assert [after for _, after in rig.told] == [0, 10, 30, 70]
+    assert rig.seen() == [2, 2]
+    assert rig.live.failures == {}
+
+
+def test_without_somebody_to_be_told_the_failure_of_a_component_ends_the_run() -> None:
+    rig = FragileRig("handle")
+    live = LiveDriver(rig.clock, FakeTransport(), lambda _: [])
+    live.begin(rig.components[:1], [("Node", changed(node("n1")))])
+
+    with pytest.raises(ValueError, match="a mistake"):
+        live.turn()
+
+
+def test_a_turn_ends_when_its_budget_is_used_up_and_the_next_goes_on_from_there() -> None:
+    rig = FragileRig()
+    nodes = [("Node", changed(node(f"n{number}"))) for number in range(1000)]
+    rig.live.begin([Component("late", lambda: Fragile([]))], nodes)
+    at_once = rig.clock.now
+
+    def passing() -> int:
+        rig.clock.time_ns += 1
+        return at_once()
+
+    rig.clock.now = passing  # type: ignore[method-assign]
+
+    assert rig.live.turn(3) == rig.clock.time_ns
+    assert rig.seen()[1] < 900
+    assert rig.live.turn() is None
+    assert rig.seen()[1] > 1000

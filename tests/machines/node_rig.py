@@ -26,6 +26,7 @@ from podium.requests.actions import carry_out
 from podium.requests.observations import observation_of
 from podium.requests.router import Router
 from podium.store.store import Store
+from tests.pod_statuses import set_pod_status
 from tests.store import objects
 
 SECOND = objects.SECOND
@@ -82,7 +83,7 @@ class Rig:
     def bind(self, name: str, node: str) -> None:
         """A scheduler binds a pod, which runs at once."""
         self.store.bind(f"default/{name}", node, now=self.now)
-        self.store.patch_pod_status(f"default/{name}", {"phase": "Running"}, [READY], now=self.now)
+        set_pod_status(self.store, f"default/{name}", {"phase": "Running"}, [READY], now=self.now)
         self.settle()
 
     def allow(self, name: str, disruptions: int) -> None:
@@ -211,7 +212,7 @@ class Rig:
             return None
         problem = carry_out(Router(self.store, takes_history=True).answer, action, self.now)
         if problem is None and isinstance(action, Bind):
-            self.store.patch_pod_status(action.pod, {"phase": "Running"}, [READY], now=self.now)
+            set_pod_status(self.store, action.pod, {"phase": "Running"}, [READY], now=self.now)
         return problem
 
     def _tell(self, action: Action, problem: Problem | None) -> None:

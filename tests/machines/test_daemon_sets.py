@@ -10,6 +10,7 @@ from podium.machines.observations import Problem
 from podium.machines.workloads.daemons.daemon_sets import DaemonSets
 from podium.machines.workloads.daemons.pods import target_node
 from tests.machines.workload_rig import LOST, UNSENT, Rig, failing, owned_by, template, workload
+from tests.pod_statuses import set_pod_status
 from tests.store.objects import Raw, node, quota
 
 REVISION = "controller-revision-hash"
@@ -262,7 +263,7 @@ def test_pods_that_are_sent_to_another_node_than_they_were_made_for_are_replaced
             for name, pod in self.pods().items():
                 if pod.status.phase == "Pending" and not pod.is_terminating:
                     self.start(name, "n1")
-                    self.store.patch_pod_status(pod.key, {"phase": "Failed"}, [], now=self.now)
+                    set_pod_status(self.store, pod.key, {"phase": "Failed"}, [], now=self.now)
 
     rig = Wrong(node("n1"), node("n2"), log())
     rig.pass_to(60)

@@ -13,6 +13,7 @@ from podium.machines.nodes.pod_garbage import PodGarbageCollector
 from podium.machines.nodes.taint_eviction import TaintEviction
 from podium.machines.observations import ContainersExited, NodeStarted
 from tests.machines.cluster_rig import BROKEN, Rig
+from tests.pod_statuses import set_pod_status
 from tests.store.objects import SECOND, Raw, node, pod
 
 ALL: tuple[Callable[[], Machine], ...] = (Kubelet, NodeLifecycle, TaintEviction, PodGarbageCollector)
@@ -380,12 +381,12 @@ def test_pods_that_are_said_not_to_be_ready_though_their_node_is_say_that_they_a
     rig = rig_of(pod("a", node="n1"))
     denied = {"type": "Ready", "status": "False", "reason": "NodeNotReady"}
 
-    rig.store.patch_pod_status("default/a", {}, [denied], now=rig.now)
+    set_pod_status(rig.store, "default/a", {}, [denied], now=rig.now)
     rig.settle()
     assert rig.pod_condition("a", "Ready")["status"] == "True"
 
     with rig.holding("Pod"):
-        rig.store.patch_pod_status("default/a", {}, [denied], now=rig.now)
+        set_pod_status(rig.store, "default/a", {}, [denied], now=rig.now)
         rig.restart()
     assert rig.pod_condition("a", "Ready")["status"] == "True"
 

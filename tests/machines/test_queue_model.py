@@ -84,7 +84,8 @@ class QueueMachine(RuleBasedStateMachine):
             {"default-scheduler": lambda pod, queued_ns: (-pod.priority, queued_ns)},
             self.pre_enqueue,
             {"default-scheduler": PLUGINS},
-            QueueSettings(pop_from_backoff=pop_from_backoff),
+            # Attempts at one instant are told of in test_queue.py.
+            QueueSettings(pop_from_backoff=pop_from_backoff, most_pops_at_once=1_000),
         )
         for priority in priorities:
             self.add(priority, gated=False)

@@ -8,6 +8,7 @@ from podium.machines.actions import Action, DeleteObject, ReportStatus
 from podium.machines.nodes.taint_eviction import TaintEviction
 from podium.machines.observations import Problem
 from tests.machines.cluster_rig import BROKEN, CONFLICT, CRASH_AFTER, CRASH_BEFORE, LOST, Rig
+from tests.pod_statuses import set_pod_status
 from tests.store.objects import Raw, node, pod
 
 GONE: Raw = {"key": "gone", "effect": "NoExecute"}
@@ -267,7 +268,7 @@ def test_a_pod_that_was_saved_is_marked_again_when_it_has_to_go_after_all() -> N
     rig.pass_to(10)
     # The disruption controller takes back what has not happened.
     target = {"type": "DisruptionTarget", "status": "False"}
-    rig.store.patch_pod_status("default/a", {}, [target], now=rig.now)
+    set_pod_status(rig.store, "default/a", {}, [target], now=rig.now)
     rig.settle()
 
     rig.fault = lambda action: None

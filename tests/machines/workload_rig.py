@@ -17,6 +17,7 @@ from podium.requests.router import Router
 from podium.store.controllers.garbage import GarbageCollector
 from podium.store.log.watch_event import WatchEvent
 from podium.store.store import Store
+from tests.pod_statuses import set_pod_status
 
 SECOND = 10**9
 # 2026-01-01T00:00:00Z
@@ -92,7 +93,7 @@ class Rig:
         key = f"default/{name}"
         if not self.pods()[name].spec.node_name:
             self.store.bind(key, node, now=self.now)
-        self.store.patch_pod_status(key, {"phase": "Running"}, [_READY], now=self.now)
+        set_pod_status(self.store, key, {"phase": "Running"}, [_READY], now=self.now)
 
     def run_all(self) -> None:
         """All pods that wait start, and all that were deleted are gone."""
@@ -118,12 +119,12 @@ class Rig:
             if exit_code is not None:
                 terminated = {"terminated": {"exitCode": exit_code}}
                 fields["containerStatuses"] = [{"name": "main", "restartCount": 0, "state": terminated}]
-            self.store.patch_pod_status(f"default/{name}", fields, conditions, now=self.now)
+            set_pod_status(self.store, f"default/{name}", fields, conditions, now=self.now)
         self.settle()
 
     def unready(self, name: str) -> None:
         """A running pod is no longer ready."""
-        self.store.patch_pod_status(f"default/{name}", {}, [{"type": "Ready", "status": "False"}], now=self.now)
+        set_pod_status(self.store, f"default/{name}", {}, [{"type": "Ready", "status": "False"}], now=self.now)
         self.settle()
 
     def finish(self, *names: str) -> None:

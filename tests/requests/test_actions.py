@@ -32,6 +32,7 @@ from podium.requests.options import read_eviction
 from podium.requests.request import Request, Response
 from podium.store.errors import StoreError
 from podium.store.store import Store
+from tests.pod_statuses import set_pod_status
 from tests.requests.asking import API, NOW
 from tests.store.objects import SECOND, Raw, node, pod
 
@@ -351,6 +352,6 @@ def test_reports_are_what_the_store_itself_would_write() -> None:
     problem(api, ReportStatus("Pod", A, api.uid("Pod", A), "kubelet", conditions, fields))
     written = [{"type": "Ready", "status": "True"}, {"type": TARGET.type, "status": "True", "reason": TARGET.reason}]
     written[1]["message"] = TARGET.message
-    plain.patch_pod_status(A, fields, written, now=NOW)
+    set_pod_status(plain, A, fields, written, now=NOW)
 
     assert api.raw("Pod", A) == plain.get("Pod", A).raw

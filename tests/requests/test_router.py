@@ -18,6 +18,19 @@ from tests.store.objects import Raw, node, pod
 A = "default/a"
 BINDING = {"metadata": {"name": "a"}, "target": {"kind": "Node", "name": "n1"}}
 CONFIG: Raw = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "c", "namespace": "default"}}
+ROBOT: Raw = {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": "robot", "namespace": "default"}}
+SHOP: Raw = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "shop"}}
+DEBUGGER: Raw = {"name": "debugger", "image": "busybox"}
+
+
+def container(**requests: str) -> Raw:
+    return {"spec": {"containers": [{"name": "main", "resources": {"requests": requests}}]}}
+
+
+def resized(api: API, cpu: str) -> Raw:
+    raw = api.raw("Pod", A)
+    main = {**raw["spec"]["containers"][0], "resources": {"requests": {"cpu": cpu}}}
+    return {**raw, "spec": {**raw["spec"], "containers": [main]}}
 
 
 def scale(replicas: int) -> Raw:
@@ -93,14 +106,66 @@ REQUESTS: dict[tuple[str, str], tuple[Callable[[API], Request], int]] = {
         ),
         200,
     ),
+    ("get", "resize"): (lambda _: Request(verb="get", kind="Pod", key=A, subresource="resize"), 200),
+    ("update", "resize"): (
+        lambda api: Request(verb="update", kind="Pod", key=A, subresource="resize", body=resized(api, "2")),
+        200,
+    ),
+    ("patch", "resize"): (
+        lambda _: Request(
+            verb="patch", kind="Pod", key=A, subresource="resize", patch_type="strategic", body=container(cpu="3")
+        ),
+        200,
+    ),
+    ("get", "ephemeralcontainers"): (
+        lambda _: Request(verb="get", kind="Pod", key=A, subresource="ephemeralcontainers"),
+        200,
+    ),
+    ("update", "ephemeralcontainers"): (
+        lambda api: Request(
+            verb="update",
+            kind="Pod",
+            key=A,
+            subresource="ephemeralcontainers",
+            body=as_stored(api, "Pod", A, spec={**api.raw("Pod", A)["spec"], "ephemeralContainers": [DEBUGGER]}),
+        ),
+        200,
+    ),
+    ("patch", "ephemeralcontainers"): (
+        lambda _: Request(
+            verb="patch",
+            kind="Pod",
+            key=A,
+            subresource="ephemeralcontainers",
+            patch_type="strategic",
+            body={"spec": {"ephemeralContainers": [DEBUGGER]}},
+        ),
+        200,
+    ),
+    ("create", "token"): (
+        lambda _: Request(verb="create", kind="ServiceAccount", key="default/robot", subresource="token", body={}),
+        201,
+    ),
+    ("update", "finalize"): (
+        lambda api: Request(
+            verb="update",
+            kind="Namespace",
+            key="shop",
+            subresource="finalize",
+            body=as_stored(api, "Namespace", "shop", spec={"finalizers": ["example.com/kept"]}),
+        ),
+        200,
+    ),
     ("delete", ""): (lambda _: Request(verb="delete", kind="Pod", key=A), 200),
     ("deletecollection", ""): (lambda _: Request(verb="deletecollection", kind="Pod", namespace="default"), 200),
 }
 READS = ("get", "list", "watch")
+# What is made and not kept.
+NOT_KEPT = {("create", "token")}
 
 
 def cluster() -> API:
-    return API(node("n1"), pod("a"), pod("b"), workload("ReplicaSet", "web", 2), CONFIG)
+    return API(node("n1"), pod("a"), pod("b"), workload("ReplicaSet", "web", 2), CONFIG, ROBOT, SHOP)
 
 
 def code(response: Response) -> int:
@@ -124,9 +189,9 @@ def test_every_verb_is_answered_with_its_code_and_body(what: tuple[str, str]) ->
     response = api.answer(make(api))
 
     assert code(response) == expected
-    assert (api.store.version == version) is (what[0] in READS)
+    assert (api.store.version == version) is (what[0] in READS or what in NOT_KEPT)
     if what[0] != "watch":
-        assert response.to_dict()["kind"] in ("Pod", "PodList", "Node", "Scale", "Status")
+        assert response.to_dict()["kind"] in ("Pod", "PodList", "Namespace", "Node", "Scale", "Status", "TokenRequest")
 
 
 @pytest.mark.parametrize("what", sorted(REQUESTS))
@@ -162,7 +227,13 @@ def test_a_kind_that_there_is_not_is_not_found(what: tuple[str, str]) -> None:
         ("delete", "Pod", "status", 405),
         ("list", "Pod", "scale", 405),
         ("get", "Pod", "binding", 405),
-        ("get", "Pod", "log", 404),
+        ("get", "Pod", "log", 501),
+        ("create", "Pod", "exec", 501),
+        ("get", "Node", "log", 404),
+        ("update", "Pod", "finalize", 404),
+        ("create", "Pod", "token", 404),
+        ("get", "Binding", "", 405),
+        ("deletecollection", "Namespace", "", 405),
         ("get", "Pod", "scale", 404),
         ("get", "ConfigMap", "status", 404),
         ("create", "Node", "binding", 404),
@@ -170,7 +241,7 @@ def test_a_kind_that_there_is_not_is_not_found(what: tuple[str, str]) -> None:
     ],
 )
 def test_what_a_kind_does_not_have_is_refused(verb: Any, kind: str, subresource: str, expected: int) -> None:
-    key = {"Pod": A, "Node": "n1", "ConfigMap": "default/c"}[kind]
+    key = {"Pod": A, "Node": "n1", "ConfigMap": "default/c", "Binding": A, "Namespace": "shop"}[kind]
 
     assert code(cluster().ask(verb, kind, key, subresource=subresource, body={})) == expected
 

@@ -5,6 +5,7 @@ import pytest
 from podium.api.pod import Pod
 from podium.store.errors import StoreError
 from podium.store.store import Store
+from tests.pod_statuses import set_pod_status
 from tests.store.objects import SECOND, Raw, pod
 from tests.store.refusals import answer, refusal
 
@@ -66,7 +67,7 @@ def test_a_pod_that_does_not_exist_cannot_be_bound() -> None:
 def test_a_binding_for_an_older_version_conflicts() -> None:
     store = Store()
     store.create(pod("web"), now=0)
-    store.patch_pod_status("default/web", {"nominatedNodeName": "n1"}, [], now=0)
+    set_pod_status(store, "default/web", {"nominatedNodeName": "n1"}, [], now=0)
 
     error = refusal(store, lambda: store.bind("default/web", "n1", now=0, resource_version="1"))
 

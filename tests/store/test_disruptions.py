@@ -8,6 +8,7 @@ import pytest
 from podium.api.avoid_list import PREFER_AVOID_PODS, AvoidFor, avoid_entries
 from podium.store.errors import StoreError
 from podium.store.store import Store
+from tests.pod_statuses import set_pod_status
 from tests.store.objects import SECOND, Raw, budget, disruption_policy, node, pod, running
 from tests.store.refusals import answer, everything, refusal
 
@@ -253,7 +254,7 @@ def test_an_eviction_that_the_cap_refuses_takes_nothing_of_the_budget() -> None:
 def test_a_preemption_takes_of_the_schedulers_cap_and_is_never_refused() -> None:
     store = cluster(budget(), capped(scheduler="1/1h"))
     for number in range(3):
-        store.patch_pod_status(f"default/web-{number}", {}, [PREEMPTED], now=0)
+        set_pod_status(store, f"default/web-{number}", {}, [PREEMPTED], now=0)
 
     assert store.delete("Pod", "default/web-0", now=0) is not None
     assert caps_of(store) == {"scheduler": "1970-01-01T01:00:00Z"}
@@ -265,7 +266,7 @@ def test_a_preemption_takes_of_the_schedulers_cap_and_is_never_refused() -> None
 def test_other_deletions_take_nothing_of_the_schedulers_cap(target: Raw | None) -> None:
     store = cluster(budget(), capped(scheduler="1/1h"))
     if target is not None:
-        store.patch_pod_status("default/web-0", {}, [target], now=0)
+        set_pod_status(store, "default/web-0", {}, [target], now=0)
 
     store.delete("Pod", "default/web-0", now=0)
 
@@ -274,7 +275,7 @@ def test_other_deletions_take_nothing_of_the_schedulers_cap(target: Raw | None) 
 
 def test_a_preemption_of_a_pod_without_a_budget_takes_nothing() -> None:
     store = cluster(capped(scheduler="1/1h"))
-    store.patch_pod_status("default/web-0", {}, [PREEMPTED], now=0)
+    set_pod_status(store, "default/web-0", {}, [PREEMPTED], now=0)
 
     store.delete("Pod", "default/web-0", now=0)
 

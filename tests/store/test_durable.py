@@ -16,6 +16,7 @@ from podium.store.api_resources import APIResources
 from podium.store.errors import StoreError
 from podium.store.journal.durable import DurableJournal, JournalError
 from podium.store.store import Store
+from tests.pod_statuses import set_pod_status
 from tests.store.lives import Life, reopened, state
 from tests.store.objects import node, pod, quota
 from tests.store.refusals import answer, everything, refusal
@@ -78,7 +79,7 @@ def write(store: Store, number: int) -> None:
             case 0 | 1:
                 store.create(pod(name), now=number)
             case 2:
-                store.patch_pod_status(f"default/{name}", {"message": str(number)}, [], now=number)
+                set_pod_status(store, f"default/{name}", {"message": str(number)}, [], now=number)
             case 3:
                 store.bind(f"default/{name}", f"n{number}", now=number)
             case 4:

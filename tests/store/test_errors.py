@@ -18,7 +18,7 @@ def test_a_refusal_is_a_status() -> None:
         "apiVersion": "v1",
         "metadata": {},
         "status": "Failure",
-        "message": "Pod default/web already exists",
+        "message": 'pods "web" already exists',
         "reason": "AlreadyExists",
         "details": {"name": "web", "group": "", "kind": "pods"},
         "code": 409,
@@ -34,7 +34,7 @@ def test_what_is_invalid_has_its_causes_by_field() -> None:
     (cause,) = status["details"]["causes"]
     assert (status["code"], status["reason"], status["details"]["kind"]) == (422, "Invalid", "Pod")
     assert (cause["reason"], cause["field"]) == ("FieldValueInvalid", "metadata.labels.app")
-    assert status["message"] == f"Pod default/web is invalid: metadata.labels.app: {cause['message']}"
+    assert status["message"] == f'Pod "web" is invalid: metadata.labels.app: {cause["message"]}'
 
 
 def test_b23_annotations_have_a_size() -> None:

@@ -8,6 +8,7 @@ from podium.api.pod import Pod
 from podium.store.journal.journal import Saved
 from podium.store.store import Store
 from podium.store.stored import Stored
+from tests.pod_statuses import set_pod_status
 from tests.store.objects import SECOND, Raw, budget, disruption_policy, pod, running
 from tests.store.refusals import answer, everything, refusal
 
@@ -159,7 +160,7 @@ def test_a_pod_that_is_not_there_cannot_be_evicted() -> None:
 def test_a_pod_that_starts_before_the_request_is_carried_out_needs_a_budget() -> None:
     store = cluster(phase("Pending"), budget(allowed=0))
     seen = store.get("Pod", POD)
-    store.patch_pod_status(POD, {"phase": "Running"}, [], now=0)
+    set_pod_status(store, POD, {"phase": "Running"}, [], now=0)
 
     error = refusal(store, lambda: store.evict(POD, now=0, uid=seen.uid))
     stale = refusal(store, lambda: store.evict(POD, now=0, resource_version=str(seen.version)))
@@ -383,7 +384,7 @@ def test_an_evicted_pod_gets_its_own_grace_period_or_the_one_that_is_asked_for()
 def test_a_pod_that_goes_for_another_reason_keeps_that_reason() -> None:
     store = cluster(running("web-0"))
     preempted = {"type": "DisruptionTarget", "status": "True", "reason": "PreemptionByScheduler"}
-    store.patch_pod_status(POD, {}, [preempted], now=0)
+    set_pod_status(store, POD, {}, [preempted], now=0)
     store.delete("Pod", POD, now=0)
 
     assert condition(store.evict(POD, now=SECOND)) == ("True", "PreemptionByScheduler")

@@ -9,6 +9,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, rule
 from podium.store.errors import StoreError
 from podium.store.store import Store
 from tests.plain_bucket import PlainBucket
+from tests.pod_statuses import set_pod_status
 from tests.store.objects import SECOND, Raw, budget, disruption_policy, pod
 from tests.store.refusals import everything
 
@@ -114,7 +115,7 @@ class Evictors(RuleBasedStateMachine):
     def delete(self, name: str, preempted: bool, new: Raw) -> None:
         key = f"default/{name}"
         if preempted:
-            self.store.patch_pod_status(key, {}, [PREEMPTED], now=self.now)
+            set_pod_status(self.store, key, {}, [PREEMPTED], now=self.now)
         raw = self.store.get("Pod", key).raw
         covering = self.covering(raw) if is_protected(raw) and condition(raw, "Ready") == "True" else []
         self.store.delete("Pod", key, now=self.now)

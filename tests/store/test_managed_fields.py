@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 
 from podium.store.store import Store
+from tests.pod_statuses import set_pod_status
 from tests.store.objects import pod
 
 MANAGERS = [{"manager": "kubectl", "operation": "Update", "apiVersion": "v1", "fieldsType": "FieldsV1", "fieldsV1": {}}]
@@ -34,6 +35,6 @@ def test_nobody_adds_managers_to_an_object_that_has_none() -> None:
     store.create(pod("web"), now=0)
 
     store.patch("Pod", "default/web", {"metadata": {"managedFields": MANAGERS, "labels": {"a": "b"}}}, "merge")
-    store.patch_pod_status("default/web", {"phase": "Running"}, [], now=0)
+    set_pod_status(store, "default/web", {"phase": "Running"}, [], now=0)
 
     assert managed(store) is None

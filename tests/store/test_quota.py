@@ -12,6 +12,7 @@ from podium.store.admission.usage import is_counted
 from podium.store.errors import StoreError
 from podium.store.store import Store
 from podium.store.stored import Stored
+from tests.pod_statuses import set_pod_status
 from tests.store.objects import Raw, pod, priority_class, quota
 from tests.store.refusals import answer, refusal
 
@@ -87,7 +88,7 @@ def test_what_is_used_is_right_at_every_version() -> None:
 def test_a_pod_that_ends_releases_all_but_its_object() -> None:
     store = store_with(quota("all", {"pods": 1, "count/pods": 2, "cpu": 1}), pod("a", node="n1"))
 
-    store.patch_pod_status("default/a", {"phase": "Failed"}, [], now=0)
+    set_pod_status(store, "default/a", {"phase": "Failed"}, [], now=0)
 
     assert used(store) == {"count/pods": "1", "cpu": "0", "pods": "0"}
     store.create(pod("b"), now=0)
@@ -108,7 +109,7 @@ def test_binding_and_status_change_no_quota() -> None:
     before = store.get("ResourceQuota", "default/all")
 
     store.bind("default/a", "n1", now=0)
-    store.patch_pod_status("default/a", {"phase": "Running"}, [], now=0)
+    set_pod_status(store, "default/a", {"phase": "Running"}, [], now=0)
 
     assert store.get("ResourceQuota", "default/all") is before
 
@@ -268,7 +269,7 @@ def test_a_quota_that_was_lowered_evicts_nobody_and_lets_nobody_in() -> None:
 
     store.update(quota("all", {"pods": 1, "count/pods": 1}))
     assert used(store) == {"count/pods": "3", "pods": "3"}
-    store.patch_pod_status("default/c", {"phase": "Failed"}, [], now=0)
+    set_pod_status(store, "default/c", {"phase": "Failed"}, [], now=0)
     store.delete("Pod", "default/a", now=0)
     assert used(store) == {"count/pods": "2", "pods": "1"}
 
@@ -310,7 +311,7 @@ class Tenants(RuleBasedStateMachine):
 
     @rule(name=st.sampled_from("abcdefg"))
     def end(self, name: str) -> None:
-        self.attempt(lambda: self.store.patch_pod_status(f"default/{name}", {"phase": "Failed"}, [], now=0))
+        self.attempt(lambda: set_pod_status(self.store, f"default/{name}", {"phase": "Failed"}, [], now=0))
 
     @rule(name=st.sampled_from("abcdefg"), grace=st.sampled_from([0, None]))
     def delete(self, name: str, grace: int | None) -> None:

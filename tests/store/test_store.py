@@ -3,6 +3,7 @@
 import pytest
 
 from podium.store.store import Store
+from tests.pod_statuses import set_pod_status
 from tests.store.objects import SECOND, Raw, node, pod
 from tests.store.refusals import answer, refusal
 
@@ -67,7 +68,7 @@ def test_a_write_that_changes_nothing_commits_nothing() -> None:
 
     assert store.update(stored.raw) is stored
     assert store.update_status(stored.raw) is stored
-    assert store.patch_pod_status("default/web", {"phase": "Pending"}, [], now=0) is stored
+    assert set_pod_status(store, "default/web", {"phase": "Pending"}, [], now=0) is stored
     assert store.version == 1
 
 
@@ -160,7 +161,7 @@ def test_a_pod_that_has_ended_keeps_its_phase(ended: str, other: str) -> None:
     store = Store()
     store.create(pod("web", node="n1", status={"phase": ended}), now=0)
 
-    assert refusal(store, lambda: store.patch_pod_status("default/web", {"phase": other}, [], now=0)).code == 422
+    assert refusal(store, lambda: set_pod_status(store, "default/web", {"phase": other}, [], now=0)).code == 422
 
 
 def test_a_patch_sets_removes_and_keeps_fields_and_conditions() -> None:
@@ -168,7 +169,7 @@ def test_a_patch_sets_removes_and_keeps_fields_and_conditions() -> None:
     store.create(pod("web", status={"nominatedNodeName": "n1", "message": "hello"}), now=0)
     scheduled = {"type": "PodScheduled", "status": "False", "reason": "Unschedulable"}
 
-    patched = store.patch_pod_status("default/web", {"nominatedNodeName": None}, [scheduled], now=SECOND)
+    patched = set_pod_status(store, "default/web", {"nominatedNodeName": None}, [scheduled], now=SECOND)
 
     assert patched.raw["status"] == {
         "phase": "Pending",
@@ -183,7 +184,7 @@ def test_a_condition_keeps_its_transition_time_until_its_status_changes() -> Non
 
     def times(status: str, reason: str, now: int) -> list[str]:
         condition = {"type": "Ready", "status": status, "reason": reason}
-        patched = store.patch_pod_status("default/web", {}, [condition], now=now * SECOND)
+        patched = set_pod_status(store, "default/web", {}, [condition], now=now * SECOND)
         return [one["lastTransitionTime"][-3:-1] for one in patched.raw["status"]["conditions"]]
 
     assert times("False", "Starting", 1) == ["01"]

@@ -10,6 +10,7 @@ from podium.store.identity import Identities
 from podium.store.journal.journal import Saved
 from podium.store.log.watch_event import WatchEvent
 from podium.store.store import Store
+from tests.pod_statuses import set_pod_status
 from tests.store.objects import node, pod, priority_class, quota
 from tests.store.refusals import everything
 
@@ -30,7 +31,7 @@ WRITES: dict[str, Callable[[Store], Any]] = {
     "update": lambda store: store.update(node("n1", zone="b")),
     "update status": lambda store: store.update_status(node("n1", cpu=20)),
     "patch": lambda store: store.patch("Node", "n1", {"metadata": {"labels": {"a": "b"}}}, "merge"),
-    "patch status": lambda store: store.patch_pod_status("default/web", {"nominatedNodeName": "n1"}, [], now=0),
+    "patch status": lambda store: set_pod_status(store, "default/web", {"nominatedNodeName": "n1"}, [], now=0),
     "delete": lambda store: store.delete("Pod", "default/web", now=0),
     "delete gracefully": lambda store: store.delete("Pod", "default/bound", now=0),
     "delete a collection": lambda store: store.delete_collection("Pod", now=0),

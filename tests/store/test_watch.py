@@ -5,6 +5,7 @@ import pytest
 from podium.store.reads.listing import ListOptions
 from podium.store.reads.watch import Notice, Watch
 from podium.store.store import Store
+from tests.pod_statuses import set_pod_status
 from tests.store.objects import Raw, node, pod
 from tests.store.refusals import answer, refusal
 
@@ -60,7 +61,7 @@ def test_a_field_selector_lets_ended_pods_go() -> None:
     store.create(pod("web", node="n1"), now=0)
     watcher = watch(store, 1, field_selector="status.phase!=Succeeded,status.phase!=Failed")
 
-    store.patch_pod_status("default/web", {"phase": "Succeeded"}, [], now=0)
+    set_pod_status(store, "default/web", {"phase": "Succeeded"}, [], now=0)
 
     assert told(watcher.pull()) == [("DELETED", "web", 2)]
 

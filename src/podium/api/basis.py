@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Any, TypeVar
 
 from podium.api.input.codec import Document, Input
+from podium.api.input.documents import snapshots_of
 from podium.api.meta import Kubernetes
 from podium.api.node import Namespace, Node
 from podium.api.node_health import is_ready
@@ -107,6 +108,17 @@ def _kinds_passed_over(basis: Basis) -> Iterator[Caveat]:
         yield Caveat("kinds-passed-over", message, sum(maker.count for maker in makers), tuple(kinds[:MOST_NAMES]))
 
 
+def _snapshots(basis: Basis) -> Iterator[Caveat]:
+    """A snapshot is of its time, and has what was read and not left out."""
+    for snapshot, document in snapshots_of(basis.documents):
+        without = f", without {'; '.join(snapshot.left_out)}" if snapshot.left_out else ""
+        yield Caveat("snapshot", f"a snapshot {snapshot.origin}{without}", 1, (document.source,))
+        if snapshot.hidden:
+            kinds = sorted(f"{hidden.kind} ({hidden.api_version})" for hidden in snapshot.hidden)
+            message = f"{_listed(kinds)} may not be read there: taken as if there were none"
+            yield Caveat("kinds-hidden", message, len(kinds), tuple(kinds[:MOST_NAMES]))
+
+
 def _missing_owners(basis: Basis) -> Iterator[Caveat]:
     """A pod is replaced by its controller, and a ReplicaSet scaled by its Deployment, which have to be there."""
     if not basis.simulates:
@@ -197,6 +209,7 @@ _WARNED: dict[Reason, str] = {
     "left-out": "files were left out",
 }
 _RULES: tuple[Callable[[Basis], Iterator[Caveat]], ...] = (
+    _snapshots,
     _kinds_passed_over,
     _missing_owners,
     _budgets_without_status,

@@ -126,7 +126,7 @@ def parse_schedule(text: str, zone: str = "") -> Schedule | Every:
 
     A zone may stand in the schedule itself (`TZ=Europe/Paris 0 6 * * *`), as it does in old CronJobs.
     """
-    prefix = next((one for one in _ZONE_PREFIXES if text.startswith(one)), "")
+    prefix = next((known for known in _ZONE_PREFIXES if text.startswith(known)), "")
     if prefix:
         zone, _, text = text.removeprefix(prefix).partition(" ")
     found, spec = time_zone(zone), text.strip()

@@ -158,4 +158,8 @@ class DisruptionPolicy(Kubernetes, frozen=True, kw_only=True, forbid_unknown_fie
 
 def _status(full: dict[str, int]) -> Raw:
     """The status whose buckets are full again at those times, by component."""
-    return {"caps": [{"component": one, "fullTime": format_exact_time(time)} for one, time in sorted(full.items())]}
+    return {
+        "caps": [
+            {"component": component, "fullTime": format_exact_time(time)} for component, time in sorted(full.items())
+        ]
+    }

@@ -37,14 +37,18 @@ from podium.api.workloads import (
     StatefulSet,
 )
 
+ALL_VERBS = ("create", "delete", "deletecollection", "get", "list", "patch", "update", "watch")
+"""What can be asked of the objects of most kinds, in the order in which the API names it."""
+
 
 @dataclass(frozen=True, slots=True)
 class Kind:
     """A kind of object: its API group ("" is the core) and name, whether it has a namespace, its reading.
 
-    `version` is what Podium writes where it names the kind. A kind without a status says all there is to say by itself;
-    one with a scale has a number of pods that others may set. A kind that is not
-    `is_served` is off by default in v1.36.
+    `version` is what Podium writes where it names the kind, and what a store holds; `other_versions` are further
+    `apiVersion`s in which the same objects are served. A kind without a status says all there is to say by itself; one
+    with a scale has a number of pods that others may set. A kind that is not `is_served` is off by default in v1.36.
+    `verbs` are what can be asked of its objects.
     """
 
     group: str
@@ -55,6 +59,8 @@ class Kind:
     has_status: bool = True
     has_scale: bool = False
     is_served: bool = True
+    other_versions: tuple[str, ...] = ()
+    verbs: tuple[str, ...] = ALL_VERBS
 
     @property
     def api_version(self) -> str:
@@ -65,6 +71,8 @@ class Kind:
     def plural(self) -> str:
         """The name in the API's paths, and for kubectl (apimachinery's UnsafeGuessKindToResource)."""
         name = self.name.lower()
+        if name.endswith("endpoints"):
+            return name
         if name.endswith("s"):
             return f"{name}es"
         return f"{name[:-1]}ies" if name.endswith("y") else f"{name}s"
@@ -75,7 +83,7 @@ _READ = (
     Kind("scheduling.k8s.io", "PriorityClass", False, PriorityClass, has_status=False),
     # Makes the classes of its levels that are not there.
     Kind("podium.dev", "DisruptionPolicy", False, DisruptionPolicy, "v1alpha1"),
-    Kind("", "Namespace", False, Namespace),
+    Kind("", "Namespace", False, Namespace, verbs=tuple(verb for verb in ALL_VERBS if verb != "deletecollection")),
     # What pods get where they say nothing.
     Kind("", "LimitRange", True, LimitRange, has_status=False),
     Kind("node.k8s.io", "RuntimeClass", False, RuntimeClass, has_status=False),
@@ -114,50 +122,64 @@ KIND_OF = {kind.type: kind for kind in _READ}
 """The same by the type of their reading."""
 
 KEPT_KINDS = (
+    # A pod that is bound, by a request that names it in its body alone; nothing is kept of it.
+    Kind("", "Binding", True, has_status=False, verbs=("create",)),
     Kind("", "ConfigMap", True, has_status=False),
-    Kind("", "Event", True, has_status=False),
+    Kind("", "Endpoints", True, has_status=False),
+    Kind("", "Event", True, has_status=False, other_versions=("events.k8s.io/v1",)),
+    Kind("", "PodTemplate", True, has_status=False),
     Kind("", "Secret", True, has_status=False),
     Kind("", "ServiceAccount", True, has_status=False),
+    Kind("admissionregistration.k8s.io", "MutatingAdmissionPolicy", False, has_status=False),
+    Kind("admissionregistration.k8s.io", "MutatingAdmissionPolicyBinding", False, has_status=False),
+    Kind("admissionregistration.k8s.io", "MutatingWebhookConfiguration", False, has_status=False),
+    Kind("admissionregistration.k8s.io", "ValidatingAdmissionPolicy", False),
+    Kind("admissionregistration.k8s.io", "ValidatingAdmissionPolicyBinding", False, has_status=False),
+    Kind("admissionregistration.k8s.io", "ValidatingWebhookConfiguration", False, has_status=False),
     Kind("apiextensions.k8s.io", "CustomResourceDefinition", False),
+    Kind("apiregistration.k8s.io", "APIService", False),
+    Kind("autoscaling", "HorizontalPodAutoscaler", True, version="v2", other_versions=("autoscaling/v1",)),
+    Kind("certificates.k8s.io", "CertificateSigningRequest", False),
     Kind("coordination.k8s.io", "Lease", True, has_status=False),
+    Kind("discovery.k8s.io", "EndpointSlice", True, has_status=False),
+    Kind("flowcontrol.apiserver.k8s.io", "FlowSchema", False),
+    Kind("flowcontrol.apiserver.k8s.io", "PriorityLevelConfiguration", False),
+    Kind("networking.k8s.io", "IPAddress", False, has_status=False),
+    Kind("networking.k8s.io", "Ingress", True),
+    Kind("networking.k8s.io", "IngressClass", False, has_status=False),
+    Kind("networking.k8s.io", "NetworkPolicy", True, has_status=False),
+    Kind("networking.k8s.io", "ServiceCIDR", False),
+    Kind("rbac.authorization.k8s.io", "ClusterRole", False, has_status=False),
+    Kind("rbac.authorization.k8s.io", "ClusterRoleBinding", False, has_status=False),
+    Kind("rbac.authorization.k8s.io", "Role", True, has_status=False),
+    Kind("rbac.authorization.k8s.io", "RoleBinding", True, has_status=False),
     Kind("storage.k8s.io", "VolumeAttachment", False),
+    Kind("storage.k8s.io", "VolumeAttributesClass", False, has_status=False),
 )
 """The kinds that a store keeps though Podium does not read them."""
 
+SERVED_KINDS = {(kind.group, kind.name): kind for kind in (*KEPT_KINDS, *_READ)}
+"""All kinds that a store holds, those that are off by default among them."""
+
 # Every other kind that Kubernetes v1.36 serves, or did since v1.21, by its group. None of their objects makes pods.
 _WITHOUT_PODS = {
-    "": "Binding ComponentStatus Endpoints PodTemplate",
-    "admissionregistration.k8s.io": "MutatingAdmissionPolicy MutatingAdmissionPolicyBinding "
-    "MutatingWebhookConfiguration ValidatingAdmissionPolicy ValidatingAdmissionPolicyBinding "
-    "ValidatingWebhookConfiguration",
-    "apiregistration.k8s.io": "APIService",
-    "certificates.k8s.io": "CertificateSigningRequest ClusterTrustBundle PodCertificateRequest",
+    "": "ComponentStatus",
+    "certificates.k8s.io": "ClusterTrustBundle PodCertificateRequest",
     "coordination.k8s.io": "LeaseCandidate",
-    "discovery.k8s.io": "EndpointSlice",
     "events.k8s.io": "Event",
-    "flowcontrol.apiserver.k8s.io": "FlowSchema PriorityLevelConfiguration",
     "internal.apiserver.k8s.io": "StorageVersion",
     "metrics.k8s.io": "NodeMetrics PodMetrics",
-    "networking.k8s.io": "IPAddress Ingress IngressClass NetworkPolicy ServiceCIDR",
     "policy": "PodSecurityPolicy",
-    "rbac.authorization.k8s.io": "ClusterRole ClusterRoleBinding Role RoleBinding",
     "resource.k8s.io": "PodSchedulingContext ResourceClass ResourcePoolStatusRequest",
     "scheduling.k8s.io": "PodGroup Workload",
-    "storage.k8s.io": "VolumeAttributesClass",
     "storagemigration.k8s.io": "StorageVersionMigration",
 }
 # What makes pods, or has them made, beside the kinds that are read.
-_WITH_PODS = {"autoscaling": "HorizontalPodAutoscaler"}
+_WITH_PODS = frozenset((("autoscaling", "HorizontalPodAutoscaler"),))
 
 _BUILT_IN = {
-    *KINDS,
-    *((kind.group, kind.name) for kind in KEPT_KINDS),
-    *(
-        (group, name)
-        for table in (_WITHOUT_PODS, _WITH_PODS)
-        for group, names in table.items()
-        for name in names.split()
-    ),
+    *SERVED_KINDS,
+    *((group, name) for group, names in _WITHOUT_PODS.items() for name in names.split()),
 }
 _BUILT_IN_GROUPS = frozenset((*(group for group, _ in _BUILT_IN), "extensions"))
 _GROUP_OF = {kind.name: kind.group for kind in _READ}
@@ -193,4 +215,4 @@ def may_create_pods(group: str, kind: str) -> bool:
 
     Of Kubernetes' own kinds that is known; an operator may make pods for any of its own.
     """
-    return (group, kind) not in _BUILT_IN or kind in _WITH_PODS.get(group, "").split()
+    return (group, kind) not in _BUILT_IN or (group, kind) in _WITH_PODS

@@ -124,7 +124,7 @@ def _warnings(raw: Raw, typed: Kubernetes, validation: Validation | None) -> Ite
     if validation == "ignore":
         return
     yield from (_warning(finding, raw) for finding in found)
-    told = {one.path for one in found}
+    told = {finding.path for finding in found}
     problems = (find_problem for find_problem in find_problems(raw) if find_problem.path not in told)
     yield from (
         InputWarning(problem.message, "invalid", object=label_of(raw), path=problem.path) for problem in problems

@@ -253,6 +253,12 @@ class PodStatus(Narrow, frozen=True, kw_only=True):
         return None
 
 
+MIRROR_ANNOTATION = "kubernetes.io/config.mirror"
+"""Of a pod that only mirrors one that its kubelet read from a file."""
+
+SOURCE_ANNOTATION = "kubernetes.io/config.source"
+"""Of a pod as its kubelet has it: where it is from, "api" but for static pods."""
+
 NOMINATED_NODE_ANNOTATION = "scheduler.kubernetes.io/nominated-node-name"
 
 

@@ -62,7 +62,7 @@ def _explained(message: str, raw: dict[str, Any], type_: type[Any]) -> InputErro
     if expected:
         return MalformedError(f"{shown(value)} is not {_in_words(expected[1])}{_advice(expected)}", path=path)
     if problem.startswith("Invalid enum value"):
-        allowed = ", ".join(shown(one) for one in _allowed(type_, steps))
+        allowed = ", ".join(shown(value) for value in _allowed(type_, steps))
         return InputError(f"{shown(value)} is not one of {allowed}", path=path)
     if problem.startswith("Expected `int` "):
         return MalformedError(f"{shown(value)} is out of range; it must be {problem[15:]}", path=path)

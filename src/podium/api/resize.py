@@ -29,8 +29,10 @@ def effective_spec(pod: Pod) -> PodSpec:
     spec, status = pod.spec, pod.status
     if status.resources is None and not status.container_statuses and not status.init_container_statuses:
         return spec
-    reported = {one.name: one for one in (*status.container_statuses, *status.init_container_statuses)}
-    if status.resources is None and all(one.resources is None for one in reported.values()):
+    reported = {
+        container.name: container for container in (*status.container_statuses, *status.init_container_statuses)
+    }
+    if status.resources is None and all(container.resources is None for container in reported.values()):
         return spec
     is_infeasible = _is_infeasible(pod)
     containers = tuple(

@@ -188,6 +188,13 @@ class ResourceClaim(Kubernetes, frozen=True, kw_only=True):
         return self.status.allocation is not None
 
     @property
+    def devices(self) -> frozenset[tuple[str, str, str]]:
+        """The devices that it has, each by driver, pool and name; none where it has yet to get any."""
+        allocation = self.status.allocation
+        results = () if allocation is None else allocation.devices.results
+        return frozenset((result.driver, result.pool, result.device) for result in results)
+
+    @property
     def for_extended_resources(self) -> bool:
         """Whether a scheduler made the claim for a pod's extended resources."""
         return self.metadata.annotations.get(EXTENDED_RESOURCE_CLAIM) == "true"

@@ -17,5 +17,11 @@ BOUND_BY_CONTROLLER = "pv.kubernetes.io/bound-by-controller"
 PROVISIONED_BY = "pv.kubernetes.io/provisioned-by"
 """Of a volume: the driver that made it."""
 
+STORAGE_CLASS = "volume.beta.kubernetes.io/storage-class"
+"""Of a claim or volume: its class, in place of the field."""
+
+MIGRATED_PLUGINS = "storage.alpha.kubernetes.io/migrated-plugins"
+"""Of a CSINode: the kinds of volumes whose CSI drivers have taken over there."""
+
 NO_PROVISIONER = "kubernetes.io/no-provisioner"
 """The provisioner of classes whose volumes people make."""

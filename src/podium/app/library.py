@@ -107,20 +107,20 @@ def read_objects(
 ) -> Input:
     """The objects as an input, in order. Raises InputError for what is wrong in one, and for one given twice."""
     given: list[Given] = [objects] if isinstance(objects, str | Path) else list(objects)
-    names = [one for one in given if isinstance(one, str | Path)]
+    names = [item for item in given if isinstance(item, str | Path)]
     with Reader(validation) as reader:
         if len(names) == len(given):
             reader.read_all(names, progress)
             return reader.input()
-        for index, one in enumerate(given):
-            if isinstance(one, Document):
-                reader.add(one)
-            elif isinstance(one, Kubernetes | dict):
+        for index, item in enumerate(given):
+            if isinstance(item, Document):
+                reader.add(item)
+            elif isinstance(item, Kubernetes | dict):
                 # Read as a file would be, so that the same mistakes are found.
-                raw = _raw(one) if isinstance(one, Kubernetes) else one
+                raw = _raw(item) if isinstance(item, Kubernetes) else item
                 reader.read_text(msgspec.json.encode(raw), f"objects[{index}]")
             else:
-                reader.read_files(one)
+                reader.read_files(item)
         return reader.input()
 
 

@@ -192,7 +192,9 @@ class Devices:
         owner = claim.metadata.controller
         if claim.for_extended_resources and owner is not None:
             self._made_for.setdefault(owner.uid, {})[claim.key] = None
-            if claim.is_allocated:
+            made = self.in_flight.get(owner.uid)
+            # What is seen may be one that was made for the pod before, and is given up.
+            if made is not None and claim.is_allocated and claim.devices == made.devices:
                 self.forget_in_flight(owner.uid)
 
     def _forget_claim(self, key: str) -> None:
@@ -275,10 +277,12 @@ class Devices:
         """
         before, self.backed = self.backed, {}
         by_age = sorted(self.classes.values(), key=lambda device_class: device_class.key, reverse=True)
-        for one in sorted(by_age, key=lambda device_class: device_class.metadata.creation_timestamp or ""):
-            if one.spec.extended_resource_name:
-                self.backed[one.spec.extended_resource_name] = one
-        self.backed.update((f"{DEVICE_CLASS_PREFIX}{name}", one) for name, one in self.classes.items())
+        for device_class in sorted(by_age, key=lambda device_class: device_class.metadata.creation_timestamp or ""):
+            if device_class.spec.extended_resource_name:
+                self.backed[device_class.spec.extended_resource_name] = device_class
+        self.backed.update(
+            (f"{DEVICE_CLASS_PREFIX}{name}", device_class) for name, device_class in self.classes.items()
+        )
         return self.backed.keys() != before.keys()
 
 

@@ -297,7 +297,7 @@ class Matchers:
         ]
 
     def _sweep(self) -> None:
-        for matcher in [one for one in self if not one.asked]:
+        for matcher in [matcher for matcher in self if not matcher.asked]:
             self._drop(matcher)
         for matcher in self:
             matcher.asked = False

@@ -316,9 +316,9 @@ def _preferred(near: PodAffinity, far: PodAffinity, namespace: str) -> tuple[Wei
     """The preferred terms, each once: the weights of a term that is written several times add up."""
     weights: dict[AffinityTerm, int] = {}
     for sign, written in ((1, near.preferred), (-1, far.preferred)):
-        for one in written:
-            term = compile_term(one.pod_affinity_term, namespace)
-            weights[term] = weights.get(term, 0) + sign * one.weight
+        for weighted in written:
+            term = compile_term(weighted.pod_affinity_term, namespace)
+            weights[term] = weights.get(term, 0) + sign * weighted.weight
     return tuple(WeightedTerm(weight, term) for term, weight in weights.items())
 
 

@@ -9,7 +9,7 @@ import numpy as np
 from msgspec.structs import replace
 
 from podium.api.meta import OwnerReference
-from podium.api.pod import Pod, PodSpec, PodStatus
+from podium.api.pod import MIRROR_ANNOTATION, Pod, PodSpec, PodStatus
 from podium.api.policy import NEVER_PREEMPTED, preemption_policy
 from podium.api.times import parse_time
 from podium.cluster.arrays import Bools, Int32s, Int64s, grown
@@ -99,7 +99,7 @@ class PodRecord:
     @property
     def is_mirror(self) -> bool:
         """Whether the pod only mirrors one that its kubelet read from a file; deleting it changes nothing."""
-        return "kubernetes.io/config.mirror" in self.annotations
+        return MIRROR_ANNOTATION in self.annotations
 
 
 def read_pod(pod: Pod, pod_class: PodClass, *, honors_policy: bool = True) -> PodRecord:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from podium.api.pod import Pod
+from podium.api.pod import MIRROR_ANNOTATION, SOURCE_ANNOTATION, Pod
 from podium.api.policy import NEVER_PREEMPTED, preemption_policy
 from podium.api.qos import qos_class
 from podium.api.resources import CPU, MEMORY
@@ -17,14 +17,11 @@ from podium.api.resources import CPU, MEMORY
 CRITICAL_PRIORITY = 2_000_000_000
 """From this priority on a pod is critical."""
 
-_MIRROR = "kubernetes.io/config.mirror"
-_SOURCE = "kubernetes.io/config.source"
-
 
 def is_static(pod: Pod) -> bool:
     """Whether the kubelet has the pod from a file rather than from the API, or it is the mirror of such a one."""
     annotations = pod.metadata.annotations
-    return _MIRROR in annotations or annotations.get(_SOURCE, "api") != "api"
+    return MIRROR_ANNOTATION in annotations or annotations.get(SOURCE_ANNOTATION, "api") != "api"
 
 
 def is_critical(pod: Pod) -> bool:

@@ -9,11 +9,10 @@ from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from typing import Literal
 
-from podium.api.pod import Pod
+from podium.api.pod import MIRROR_ANNOTATION, Pod
 from podium.api.times import parse_time
 from podium.cluster.taints import UNSCHEDULABLE_TAINT, tolerated
 
-MIRROR_ANNOTATION = "kubernetes.io/config.mirror"
 DAEMON_SET = "DaemonSet"
 
 Fate = Literal["evict", "wait", "leave", "refuse"]
@@ -61,7 +60,7 @@ class DrainPlan:
 
     def of(self, fate: Fate) -> list[PodFate]:
         """The pods that meet this fate."""
-        return [one for one in self.fates if one.fate == fate]
+        return [pod_fate for pod_fate in self.fates if pod_fate.fate == fate]
 
     @property
     def is_refused(self) -> bool:
@@ -75,8 +74,8 @@ def plan_drain(pods: Iterable[PodOnNode], daemon_sets: Collection[str], options:
     return DrainPlan(tuple(sorted(fates, key=lambda fate: fate.pod.key)))
 
 
-def _fate(one: PodOnNode, daemon_sets: Collection[str], options: DrainOptions, now: int) -> PodFate:
-    pod, owner = one.pod, one.pod.metadata.controller
+def _fate(on_node: PodOnNode, daemon_sets: Collection[str], options: DrainOptions, now: int) -> PodFate:
+    pod, owner = on_node.pod, on_node.pod.metadata.controller
     if MIRROR_ANNOTATION in pod.metadata.annotations:
         return PodFate(pod, "leave", "it mirrors a pod of the kubelet's own")
     is_daemon = owner is not None and owner.kind == DAEMON_SET and not pod.is_terminal
@@ -87,21 +86,21 @@ def _fate(one: PodOnNode, daemon_sets: Collection[str], options: DrainOptions, n
         return _wait(pod, options, now)
     if pod.is_terminal:
         return PodFate(pod, "evict", "it has ended")
-    if one.came_late and tolerated(pod.spec.tolerations, UNSCHEDULABLE_TAINT):
+    if on_node.came_late and tolerated(pod.spec.tolerations, UNSCHEDULABLE_TAINT):
         return PodFate(pod, "leave", "it tolerates the cordon and came after it, as its replacement would")
-    refusal = _refusal(one, is_daemon, is_orphan, options)
+    refusal = _refusal(on_node, is_daemon, is_orphan, options)
     return PodFate(pod, "refuse" if refusal else "evict", refusal)
 
 
-def _refusal(one: PodOnNode, is_daemon: bool, is_orphan: bool, options: DrainOptions) -> str:
+def _refusal(on_node: PodOnNode, is_daemon: bool, is_orphan: bool, options: DrainOptions) -> str:
     """Why a running pod may not be evicted; "" if it may. An orphan's DaemonSet is no more: it is nobody's pod."""
     if is_daemon and not is_orphan:
         return "it belongs to a DaemonSet; ignoreDaemonSets: true leaves it"
     if is_daemon and not options.force:
         return "its DaemonSet is not there to make it again; force: true allows that"
-    if one.has_empty_dir and not options.delete_empty_dir_data:
+    if on_node.has_empty_dir and not options.delete_empty_dir_data:
         return "its emptyDir would be lost; deleteEmptyDirData: true allows that"
-    if one.pod.metadata.controller is None and not options.force:
+    if on_node.pod.metadata.controller is None and not options.force:
         return "no controller makes it again; force: true allows that"
     return ""
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Iterable, Sequence
+from itertools import repeat
 
 from podium.driver.component import Component
 from podium.driver.transport import Asked, Transport
@@ -26,12 +27,19 @@ class Driver:
     joined. Their inboxes are one queue for that: each entry is for those who watch its kind, or for one component. A
     component is asked for its deadline when it has been called and was moved by that, and at no other time.
 
-    ``on_call`` is told who is about to be called, before anything else happens.
+    ``on_call`` is told who is about to be called, before anything else happens. With ``on_failure`` a component whose
+    machine raises an exception is down, and that is told; without it the exception ends the run.
     """
 
-    def __init__(self, transport: Transport, on_call: Callable[[Sequence[Component]], None] | None = None) -> None:
+    def __init__(
+        self,
+        transport: Transport,
+        on_call: Callable[[Sequence[Component]], None] | None = None,
+        on_failure: Callable[[Component, Exception], None] | None = None,
+    ) -> None:
         self._transport = transport
         self._on_call = on_call
+        self._on_failure = on_failure
         # By place, a number that grows; those who have left leave a gap.
         self._components: dict[int, Component] = {}
         self._places: dict[Component, int] = {}
@@ -120,17 +128,26 @@ class Driver:
 
     # What follows from it
 
-    def deliver(self, now: int) -> None:
-        """Tell what has happened, and what comes of it at once, until there is nothing left to tell."""
+    def deliver(self, now: int, most: int | None = None) -> None:
+        """Tell what has happened, and what comes of it at once, until there is nothing left to tell.
+
+        ``most`` is how many observations are told at this time, None for all.
+        """
         inbox, called = self._inbox, self._called
-        while inbox:
+        for _ in repeat(None) if most is None else repeat(None, most):
+            if not inbox:
+                return
             targets, newest, observation = inbox.popleft()
             if self._on_call is not None:
                 self._on_call(targets)
             for component in targets:
                 machine = component.machine
                 if machine is not None and component.began <= newest:
-                    actions = machine.handle(observation, now)
+                    try:
+                        actions = machine.handle(observation, now)
+                    except Exception as error:
+                        self._fail(component, error)
+                        continue
                     if actions is UNMOVED:
                         continue
                     called[component] = None
@@ -150,7 +167,12 @@ class Driver:
         if self._on_call is not None:
             self._on_call((component,))
         self._called[component] = None
-        self._perform(component, component.machine.handle(_TICK, now), now)
+        try:
+            actions = component.machine.handle(_TICK, now)
+        except Exception as error:
+            self._fail(component, error)
+        else:
+            self._perform(component, actions, now)
 
     def next_time(self, now: int) -> int | None:
         """When some component is due next, None for never."""
@@ -184,10 +206,15 @@ class Driver:
         called = self._called
         if not called:
             return
+        failed: list[tuple[Component, Exception]] = []
         for component in called:
             if component.machine is None:
                 raise AssertionError(f"{component.name} was called though it is down")
-            deadline = component.machine.deadline()
+            try:
+                deadline = component.machine.deadline()
+            except Exception as error:
+                failed.append((component, error))
+                continue
             if deadline is self._deadlines.get(component):
                 continue
             self._deadlines[component] = deadline
@@ -197,6 +224,15 @@ class Driver:
             else:
                 self._expecting.discard(component)
         called.clear()
+        for component, failure in failed:
+            self._fail(component, failure)
+
+    def _fail(self, component: Component, error: Exception) -> None:
+        """A machine has raised an exception: whatever it knows cannot be relied upon any more."""
+        if self._on_failure is None:
+            raise error
+        self.stop(component)
+        self._on_failure(component, error)
 
     def _wakeups(self, component: Component) -> Wakeups:
         return self._waiting if component.waits else self._acting

@@ -215,17 +215,17 @@ class Runner:
                 else:
                     outcome.add(placed.index, placed.plugin.name, placed.array.filter_rows(state, pod, view))
 
-    def _filter_rest(self, outcome: Outcome, one: _Filter, state: CycleState, pod: PodRecord, view: View) -> None:
+    def _filter_rest(self, outcome: Outcome, placed: _Filter, state: CycleState, pod: PodRecord, view: View) -> None:
         """Ask a plugin about the nodes that nobody before it refused."""
-        positions = outcome.undecided(one.index)
+        positions = outcome.undecided(placed.index)
         positions = positions[view.take(self.cluster.nodes.present)[positions]]
         if not len(positions):
             return
         part = view.at(positions) if isinstance(view, Worlds) else View(self.cluster, view.rows[positions])
-        verdicts = one.array.filter_rows(state, pod, part)
+        verdicts = placed.array.filter_rows(state, pod, part)
         codes = np.zeros(len(view), dtype=np.int64)
         codes[positions] = verdicts.codes
-        outcome.add(one.index, one.plugin.name, replace(verdicts, codes=codes))
+        outcome.add(placed.index, placed.plugin.name, replace(verdicts, codes=codes))
 
 
 def _may_look_at_any_pod(plugin: Plugin) -> bool:

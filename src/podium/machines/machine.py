@@ -52,4 +52,9 @@ class Machine(Protocol):
 
 def does_watch(machine: Machine, kind: str) -> bool:
     """Whether the machine is to be shown objects of the kind."""
-    return kind in machine.watches or (CUSTOM_KINDS in machine.watches and kind not in _KNOWN_KINDS)
+    return is_among(kind, machine.watches)
+
+
+def is_among(kind: str, watches: frozenset[str]) -> bool:
+    """Whether a machine that watches these kinds is to be shown objects of that kind."""
+    return kind in watches or (CUSTOM_KINDS in watches and kind not in _KNOWN_KINDS)

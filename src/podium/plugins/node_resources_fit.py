@@ -118,7 +118,7 @@ class NodeResourcesFit:
 
         The numbers are the class's for good, so that a code means the same whenever it is kept.
         """
-        indices, wanted = (np.array(one, dtype=np.int64) for one in zip(*checked, strict=True))
+        indices, wanted = (np.array(column, dtype=np.int64) for column in zip(*checked, strict=True))
         allocatable = view.allocatable(indices)
         lacking: Bools = wanted[:, None] > allocatable - view.requested(indices)
         names, backed = self._cluster.nodes.resources, self._cluster.devices.backed

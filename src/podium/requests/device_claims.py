@@ -94,7 +94,8 @@ def _claim_to_reserve(action: ReserveClaim) -> _Reading:
         response = yield Request(verb="create", kind=_KIND, body=action.made)
         return response.object or {}
     claim = read(left_over, ResourceClaim)
-    if not claim.is_reserved_for(action.pod_uid):
+    wanted = read({**left_over, "status": {"allocation": action.allocation}}, ResourceClaim)
+    if not claim.is_reserved_for(action.pod_uid) or claim.devices != wanted.devices:
         raise _conflict(claim, "was made for the pod before")
     return left_over
 

@@ -6,20 +6,31 @@ from podium.api.errors import shown
 from podium.api.meta import Raw
 from podium.api.schemas.structure import findings
 from podium.requests.request import Request
+from podium.store.api_resources import APIResources
 from podium.store.errors import bad_request
 
 
-def check_fields(request: Request, raw: Raw) -> tuple[str, ...]:
+def check_fields(resources: APIResources, request: Request, raw: Raw) -> tuple[str, ...]:
     """The warnings about fields that there are not, where the request wants to be warned.
 
-    Raises StoreError 400 where it is strict, and for a `fieldValidation` that there is not.
+    Raises StoreError 400 where it is strict, for a `fieldValidation` that there is not, and for a field with something
+    in it that does not belong there.
     """
     mode = request.field_validation
     if mode not in ("Ignore", "Warn", "Strict"):
         raise bad_request(f"fieldValidation: {shown(mode)} is not one of Ignore, Warn, Strict")
+    found = findings(raw)
+    for finding in found:
+        if not finding.is_unknown:
+            place = finding.path.removeprefix(".")
+            raise bad_request(f"{raw['kind']} in version {_version(raw)} cannot be handled: {place}: {finding.message}")
     if mode == "Ignore":
         return ()
-    unknown = [f'unknown field "{finding.path.removeprefix(".")}"' for finding in findings(raw) if finding.is_unknown]
+    unknown = [f'unknown field "{finding.path.removeprefix(".")}"' for finding in found if finding.is_unknown]
     if unknown and mode == "Strict":
         raise bad_request(f"{request.kind}: strict decoding error: {', '.join(unknown)}")
     return tuple(unknown)
+
+
+def _version(raw: Raw) -> str:
+    return shown(str(raw["apiVersion"]).rpartition("/")[2])

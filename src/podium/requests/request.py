@@ -11,6 +11,7 @@ from podium.store.errors import StoreError
 from podium.store.patches.patching import PatchType
 from podium.store.reads.listing import ListOptions, Page
 from podium.store.reads.watch import Watch
+from podium.store.stored import Stored
 from podium.store.stored_objects import EVERYTHING
 
 Verb = Literal["get", "list", "watch", "create", "update", "patch", "delete", "deletecollection"]
@@ -27,6 +28,9 @@ class Request(msgspec.Struct, frozen=True, kw_only=True):
     and patches, `preconditions` of DeleteOptions. `options` choose what is listed, watched, or deleted together.
 
     `dry_run` makes the answer and leaves no trace. `field_validation` says what becomes of fields that there are not.
+    `api_version` is that in which the objects are asked for and given, "" for the one that is stored.
+    `field_manager` is whose fields those are that are written, "" where nobody keeps account of that; `force` lets an
+    apply patch take fields from others. `user` is who asks, "" where nobody knows.
     Source: apimachinery (pkg/apis/meta/v1/types.go), apiserver (pkg/endpoints/handlers).
     """
 
@@ -40,16 +44,22 @@ class Request(msgspec.Struct, frozen=True, kw_only=True):
     options: ListOptions = EVERYTHING
     dry_run: bool = False
     field_validation: FieldValidation = ""
+    api_version: str = ""
+    field_manager: str = ""
+    force: bool = False
+    user: str = ""
 
 
 class Response(msgspec.Struct, frozen=True, kw_only=True):
     """What the API server answers: an object or a Status, a page of a list, a watch, or an error.
 
-    `code` is that of HTTP. `warnings` are for people, one header each.
+    `code` is that of HTTP. `stored` is what has the encoded bytes of `object`, where it is one that is stored.
+    `warnings` are for people, one header each.
     """
 
     code: int = 200
     object: Raw | None = None
+    stored: Stored | None = None
     page: Page | None = None
     watch: Watch | None = None
     error: StoreError | None = None

@@ -91,12 +91,15 @@ def _merged(before: Raw, after: Raw) -> Raw | None:
     known = {condition.get("type"): condition for condition in old_conditions}
     if None in known or len(known) < len(old_conditions):
         return None
-    conditions = []
-    for condition in after["conditions"]:
-        old = known.get(condition["type"])
-        in_order = {} if old is None else {name: condition[name] for name in old if name in condition}
-        conditions.append(in_order | condition)
+    conditions = [_in_order(condition, known.get(condition["type"])) for condition in after["conditions"]]
     return {**after, "conditions": conditions}
+
+
+def _in_order(condition: Raw, before: Raw | None) -> Raw:
+    """A condition with its fields in the order in which they were."""
+    if before is None or before is condition:
+        return condition
+    return {name: condition[name] for name in before if name in condition} | condition
 
 
 def written(condition: PodCondition) -> Raw:

@@ -164,7 +164,7 @@ class Player:
     def _do(self, step: Step, action: Action, key: str, now: int) -> None:
         """Carry out an action; what quotas and bounds forbid is skipped, since that may change."""
         problem = self._server.carry_out(action, now)
-        if problem is not None and problem.code == _FORBIDDEN and any(one in problem.message for one in _LIMITS):
+        if problem is not None and problem.code == _FORBIDDEN and any(limit in problem.message for limit in _LIMITS):
             self._history.refuse(key)
             self._skip(key, problem.message, now)
         elif problem is not None:

@@ -13,6 +13,7 @@ from podium.api.basis import Caveat, basis_of
 from podium.api.collector import collector_paused
 from podium.api.errors import InputError
 from podium.api.input.codec import Document, Input, Reader
+from podium.api.input.documents import snapshots_of
 from podium.api.present import start_time
 from podium.api.times import MAX_TIME_NS, parse_duration, parse_time
 from podium.driver.component import Component
@@ -20,8 +21,7 @@ from podium.framework.settings.configuration import Configuration, default_confi
 from podium.framework.settings.departures import departures
 from podium.framework.settings.extenders import without_extenders
 from podium.framework.settings.feature_gates import FeatureGates
-from podium.machines.autoscaling.autoscaler import Autoscaler
-from podium.machines.scheduling.scheduler import Scheduler
+from podium.plane.components import SCHEDULER, autoscaler, scheduler
 from podium.sim.limits import Limits
 from podium.sim.results.result import Result, result_of
 from podium.sim.scenario.scenario import Scenario, split_documents
@@ -109,7 +109,7 @@ def simulation_of(documents: Sequence[Document], options: RunOptions) -> Simulat
     """The simulation of documents, at its beginning. Raises InputError for what is wrong with them."""
     _without_extenders(options)
     objects, scenario = split_documents(documents)
-    start_ns = start_time(objects) if options.start_ns is None else options.start_ns
+    start_ns = _start_ns(documents, objects) if options.start_ns is None else options.start_ns
     settings = Settings(
         seed=options.seed,
         start_ns=start_ns,
@@ -121,6 +121,12 @@ def simulation_of(documents: Sequence[Document], options: RunOptions) -> Simulat
     )
     components = [*schedulers_of(scenario, options), *autoscalers_of(scenario, options)]
     return Simulation(objects, scenario, settings=settings, components=components)
+
+
+def _start_ns(documents: Sequence[Document], objects: Sequence[Document]) -> int:
+    """The newest time in the objects, or when they were read from their cluster."""
+    taken = (snapshot.taken_ns for snapshot, _ in snapshots_of(documents))
+    return max(start_time(objects), *(taken_ns for taken_ns in taken if taken_ns is not None), 0)
 
 
 def rests_on(found: Input, scenario: Scenario, options: RunOptions) -> tuple[Caveat, ...]:
@@ -146,12 +152,10 @@ def schedulers_of(scenario: Scenario, options: RunOptions) -> list[Component]:
     configuration has none of that name.
     """
     if not scenario.schedulers:
-        return [_scheduler("scheduler", options)]
+        return [_scheduler(SCHEDULER, options)]
     return [
-        _scheduler(
-            scheduler.name, replace(options, configuration=configuration_of(scheduler.name, options.configuration))
-        )
-        for scheduler in scenario.schedulers
+        _scheduler(named.name, replace(options, configuration=configuration_of(named.name, options.configuration)))
+        for named in scenario.schedulers
     ]
 
 
@@ -163,11 +167,7 @@ def autoscalers_of(scenario: Scenario, options: RunOptions) -> list[Component]:
             raise InputError("a priority cut-off is given, and the scenario has no autoscaler")
         return []
     settings = wanted.settings if cutoff is None else replace(wanted.settings, priority_cutoff=cutoff)
-
-    def make() -> Autoscaler:
-        return Autoscaler(wanted.groups, settings, options.configuration, seed=options.seed)
-
-    return [Component("autoscaler", make)]
+    return [autoscaler(wanted.groups, settings, options.configuration, seed=options.seed)]
 
 
 def configuration_of(name: str, configuration: Configuration | None) -> Configuration:
@@ -197,14 +197,11 @@ def share_done(simulation: Simulation) -> float:
 
 
 def _scheduler(name: str, options: RunOptions) -> Component:
-    def make() -> Scheduler:
-        return Scheduler(options.configuration, seed=options.seed, feature_gates=options.feature_gates)
-
-    return Component(name, make, waits=True)
+    return scheduler(name, options.configuration, seed=options.seed, feature_gates=options.feature_gates)
 
 
 def _input(objects: Sequence[Document] | Sequence[dict[str, Any]]) -> Input:
-    plain = [one for one in objects if not isinstance(one, Document)]
+    plain = [item for item in objects if not isinstance(item, Document)]
     with Reader() as reader:
         for document in objects:
             if isinstance(document, Document):

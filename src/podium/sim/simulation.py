@@ -18,13 +18,14 @@ from podium.machines.machine import does_watch
 from podium.machines.observations import Changed, Observation, Problem
 from podium.machines.parts.agenda import Agenda
 from podium.machines.parts.deadlines import earliest
+from podium.plane.initial import create_objects
 from podium.requests.observations import observation_of
 from podium.sim.api_server import APIServer
 from podium.sim.control_plane import ControlPlane
 from podium.sim.faulty.faults import CARRIED_OUT, Faults
 from podium.sim.faulty.informers import Informers
 from podium.sim.history import History
-from podium.sim.initial import check_objects, create_objects
+from podium.sim.initial import check_objects
 from podium.sim.limits import Limits, Meter
 from podium.sim.playing import Player
 from podium.sim.results.disruption_counts import DisruptionCounts

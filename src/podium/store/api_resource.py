@@ -2,9 +2,39 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 
-from podium.api.meta import Kubernetes
+from podium.api.kinds import ALL_VERBS
+from podium.api.meta import Kubernetes, Raw
+
+_CHANGED = ("get", "patch", "update")
+
+
+@dataclass(frozen=True, slots=True)
+class Subresource:
+    """A part of objects that is asked for by itself: its name, what can be asked, and the kind of what is carried.
+
+    `api_version` and `kind` are "" where it carries the object itself.
+    """
+
+    name: str
+    verbs: tuple[str, ...]
+    api_version: str = ""
+    kind: str = ""
+
+
+STATUS = Subresource("status", _CHANGED)
+SCALE = Subresource("scale", _CHANGED, "autoscaling/v1", "Scale")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ScalePaths:
+    """Where a custom kind has what its scale tells, as the names of nested fields; no selector is ()."""
+
+    spec_replicas: tuple[str, ...]
+    status_replicas: tuple[str, ...]
+    label_selector: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -12,8 +42,13 @@ class APIResource:
     """One kind: its group and version, how its objects are named, and which subresources they have.
 
     `name` is what the store calls it: the kind alone for what is built in, `Widget.example.com` for a custom resource.
-    `type` reads what Podium reads of an object; plain Kubernetes reads the metadata alone. `selectable` are the fields
-    that field selectors may name beside name and namespace, each with the value that stands for an absent one.
+    `type` reads what Podium reads of an object; plain Kubernetes reads the metadata alone. `version` is the one that is
+    stored, `served` are the `apiVersion`s in which the objects are served, the preferred one first; None is the stored
+    one alone. `selectable` are the fields that field selectors may name beside name and namespace, each with the value
+    that stands for an absent one. `subresources` are the parts of its objects that can be asked for, by name.
+
+    Of custom kinds there is more to say: the names that their definition gives them, where their scale is, and by
+    `apiVersion` the columns of tables (additionalPrinterColumns) and what people are warned of who use that version.
     """
 
     group: str
@@ -26,10 +61,26 @@ class APIResource:
     has_scale: bool = False
     is_custom: bool = False
     selectable: tuple[tuple[str, str], ...] = ()
+    served: tuple[str, ...] | None = None
+    verbs: tuple[str, ...] = ALL_VERBS
+    singular: str = ""
+    list_kind: str = ""
+    short_names: tuple[str, ...] = ()
+    categories: tuple[str, ...] = ()
+    scale_paths: ScalePaths | None = None
+    columns: Mapping[str, tuple[Raw, ...]] = field(default_factory=dict, hash=False)
+    deprecations: Mapping[str, str] = field(default_factory=dict, hash=False)
+    further: tuple[Subresource, ...] = ()
     name: str = field(init=False)
+    subresources: tuple[Subresource, ...] = field(init=False)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "name", f"{self.kind}.{self.group}" if self.is_custom else self.kind)
+        object.__setattr__(self, "singular", self.singular or self.kind.lower())
+        object.__setattr__(self, "list_kind", self.list_kind or f"{self.kind}List")
+
+        found = (*self.further, *((STATUS,) if self.has_status else ()), *((SCALE,) if self.has_scale else ()))
+        object.__setattr__(self, "subresources", tuple(sorted(found, key=lambda subresource: subresource.name)))
 
     @property
     def api_version(self) -> str:
@@ -37,6 +88,20 @@ class APIResource:
         return f"{self.group}/{self.version}" if self.group else self.version
 
     @property
+    def served_versions(self) -> tuple[str, ...]:
+        """The `apiVersion`s in which the objects are served, the preferred one first."""
+        return (self.api_version,) if self.served is None else self.served
+
+    @property
     def qualified(self) -> str:
         """The plural with its group: `pods`, `deployments.apps`."""
         return f"{self.plural}.{self.group}" if self.group else self.plural
+
+    def subresource(self, name: str) -> Subresource | None:
+        """The subresource of that name; None where there is none."""
+        return next((one for one in self.subresources if one.name == name), None)
+
+    def served_as(self, api_version: str) -> APIResource:
+        """The same kind as those see it who ask for it in that version."""
+        group, _, version = api_version.rpartition("/")
+        return self if api_version == self.api_version else replace(self, group=group, version=version)

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from podium.api.kinds import KEPT_KINDS, KINDS, Kind, group_of
+from podium.api.kinds import SERVED_KINDS, Kind, group_of
 from podium.api.meta import Raw
 from podium.api.schemas.schema_registry import SchemaRegistry
-from podium.store.api_resource import APIResource
+from podium.store.api_resource import APIResource, Subresource
 from podium.store.errors import unknown_kind
 
 # The field labels of pkg/registry: what each kind's objects can be selected by, and what stands for an absent field.
@@ -42,6 +42,17 @@ _SELECTABLE = {
     "ReplicationController": (("status.replicas", "0"),),
     "Secret": (("type", ""),),
 }
+# The parts of objects that are asked for by themselves, beside their status and scale.
+_FURTHER = {
+    "Namespace": (Subresource("finalize", ("update",)),),
+    "Pod": (
+        Subresource("binding", ("create",), "v1", "Binding"),
+        Subresource("ephemeralcontainers", ("get", "patch", "update")),
+        Subresource("eviction", ("create",), "policy/v1", "Eviction"),
+        Subresource("resize", ("get", "patch", "update")),
+    ),
+    "ServiceAccount": (Subresource("token", ("create",), "authentication.k8s.io/v1", "TokenRequest"),),
+}
 
 
 def _built_in(kind: Kind) -> APIResource:
@@ -54,23 +65,28 @@ def _built_in(kind: Kind) -> APIResource:
         type=kind.type,
         has_status=kind.has_status,
         has_scale=kind.has_scale,
+        served=(kind.api_version, *kind.other_versions) if kind.is_served else (),
+        verbs=kind.verbs,
+        further=_FURTHER.get(kind.name, ()),
         selectable=_SELECTABLE.get(kind.name, ()),
     )
 
 
-BUILT_IN = {(kind.group, kind.name): _built_in(kind) for kind in (*KEPT_KINDS, *KINDS.values())}
+BUILT_IN = {of: _built_in(kind) for of, kind in SERVED_KINDS.items()}
 POD = BUILT_IN["", "Pod"]
 
 
 class APIResources:
-    """The built-in kinds, and custom ones that are added; the version of an object's `apiVersion` does not matter."""
+    """The built-in kinds, and custom ones that are added; the version of an object's `apiVersion` does not matter.
+
+    `version` counts the changes: whoever keeps what follows from the kinds, such as discovery, keeps it with that.
+    """
 
     def __init__(self, custom: Iterable[APIResource] = ()) -> None:
-        self._by_kind = dict(BUILT_IN)
-        self._by_name = {resource.name: resource for resource in BUILT_IN.values()}
         self.schemas = SchemaRegistry()
-        # By `apiVersion` and kind as most objects have them.
-        self._by_written = {(resource.api_version, resource.kind): resource for resource in BUILT_IN.values()}
+        self.version = 0
+        self._by_name = {resource.name: resource for resource in BUILT_IN.values()}
+        self._index()
         for resource in custom:
             self.add(resource)
 
@@ -81,11 +97,21 @@ class APIResources:
         """
         if (resource.group, resource.kind) in self._by_kind or resource.name in self._by_name:
             raise ValueError(f"there is a kind {resource.kind} in {resource.group or 'the core'} already")
-        self._by_kind[resource.group, resource.kind] = resource
-        self._by_name[resource.name] = resource
-        self._by_written[resource.api_version, resource.kind] = resource
-        if schema is not None:
-            self.schemas.add(resource.group, resource.kind, schema)
+        self._set(resource, schema)
+
+    def replace(self, resource: APIResource, schema: Raw | None = None) -> None:
+        """Serve a custom kind in another way than before. Raises ValueError for one that is not served."""
+        if not self._is_custom(resource.name):
+            raise ValueError(f"there is no custom kind {resource.name}")
+        self._set(resource, schema)
+
+    def remove(self, name: str) -> None:
+        """Serve a custom kind no longer. Raises ValueError for one that is not served."""
+        if not self._is_custom(name):
+            raise ValueError(f"there is no custom kind {name}")
+        resource = self._by_name.pop(name)
+        self.schemas.remove(resource.group, resource.kind)
+        self._index()
 
     def defaulted(self, resource: APIResource, raw: Raw) -> Raw:
         """An object of a custom kind with the defaults of its schema; those of other kinds are admission's."""
@@ -111,3 +137,33 @@ class APIResources:
             if found is not None:
                 return found
         raise unknown_kind(f"{version} {kind}")
+
+    def served_at(self, api_version: str, plural: str) -> APIResource | None:
+        """The kind whose objects have that name in the paths of that version; None where there is none."""
+        return self._by_path.get((api_version, plural))
+
+    def _set(self, resource: APIResource, schema: Raw | None) -> None:
+        self._by_name[resource.name] = resource
+        if schema is not None:
+            self.schemas.add(resource.group, resource.kind, schema)
+        elif resource.is_custom:
+            self.schemas.remove(resource.group, resource.kind)
+        self._index()
+
+    def _index(self) -> None:
+        """Let kinds be found by what objects say, in whichever version, and by paths."""
+        self.version += 1
+        self._by_kind: dict[tuple[str, str], APIResource] = {}
+        # By `apiVersion` and kind as most objects have them.
+        self._by_written: dict[tuple[str, str], APIResource] = {}
+        self._by_path: dict[tuple[str, str], APIResource] = {}
+        for resource in self._by_name.values():
+            self._by_kind[resource.group, resource.kind] = resource
+            self._by_written[resource.api_version, resource.kind] = resource
+            for api_version in resource.served_versions:
+                self._by_kind[group_of(api_version), resource.kind] = resource
+                self._by_written[api_version, resource.kind] = resource
+                self._by_path[api_version, resource.plural] = resource
+
+    def _is_custom(self, name: str) -> bool:
+        return name in self._by_name and self._by_name[name].is_custom

@@ -16,15 +16,24 @@ class StoreError(PodiumError):
     """A refused request; nothing was written.
 
     `code` is the HTTP status, `reason` the Status reason, `message` is for people, `details` say which object it is
-    about, with the causes by field.
+    about, with the causes by field. `status_message` is what stands in the Status where kube-apiserver has words of its
+    own, which clients of the API show; "" is the message.
     """
 
-    def __init__(self, code: int, reason: str, message: str, details: Mapping[str, Any] | None = None) -> None:
+    def __init__(
+        self,
+        code: int,
+        reason: str,
+        message: str,
+        details: Mapping[str, Any] | None = None,
+        status_message: str = "",
+    ) -> None:
         self.code = code
         self.reason = reason
         self.message = escape(message, _MAX_MESSAGE)
         super().__init__(self.message)
         self.details = dict(details or {})
+        self.status_message = escape(status_message, _MAX_MESSAGE) or self.message
 
     def to_dict(self) -> dict[str, Any]:
         """The answer as the API gives it."""
@@ -33,7 +42,7 @@ class StoreError(PodiumError):
             "apiVersion": "v1",
             "metadata": {},
             "status": "Failure",
-            "message": self.message,
+            "message": self.status_message,
             "reason": self.reason,
             "details": self.details,
             "code": self.code,
@@ -43,22 +52,26 @@ class StoreError(PodiumError):
 
 def not_found(resource: APIResource, key: str) -> StoreError:
     """No object of that kind and key."""
-    return StoreError(404, "NotFound", f"{resource.kind} {key} not found", _about(resource, key))
+    said = f"{_named(resource, key)} not found"
+    return StoreError(404, "NotFound", f"{resource.kind} {key} not found", _about(resource, key), said)
 
 
 def unknown_kind(name: str) -> StoreError:
     """No such kind, or no such subresource of it."""
-    return StoreError(404, "NotFound", f"kind {name} not found")
+    said = "the server could not find the requested resource"
+    return StoreError(404, "NotFound", f"kind {name} not found", status_message=said)
 
 
 def already_exists(resource: APIResource, key: str) -> StoreError:
     """The name is taken."""
-    return StoreError(409, "AlreadyExists", f"{resource.kind} {key} already exists", _about(resource, key))
+    said = f"{_named(resource, key)} already exists"
+    return StoreError(409, "AlreadyExists", f"{resource.kind} {key} already exists", _about(resource, key), said)
 
 
-def conflict(resource: APIResource, key: str, problem: str) -> StoreError:
-    """The object is not what the writer thinks it is."""
-    return StoreError(409, "Conflict", f"{resource.kind} {key}: {problem}", _about(resource, key))
+def conflict(resource: APIResource, key: str, problem: str, said: str = "") -> StoreError:
+    """The object is not what the writer thinks it is; `said` is how kube-apiserver would put it."""
+    told = f"Operation cannot be fulfilled on {_named(resource, key)}: {said or problem}"
+    return StoreError(409, "Conflict", f"{resource.kind} {key}: {problem}", _about(resource, key), told)
 
 
 def forbidden(resource: APIResource, key: str, problem: str, cause: str = "") -> StoreError:
@@ -66,7 +79,8 @@ def forbidden(resource: APIResource, key: str, problem: str, cause: str = "") ->
     details = _about(resource, key)
     if cause:
         details["causes"] = [{"reason": cause, "message": problem}]
-    return StoreError(403, "Forbidden", f"{resource.kind} {key} is forbidden: {problem}", details)
+    said = f"{_named(resource, key)} is forbidden: {problem}"
+    return StoreError(403, "Forbidden", f"{resource.kind} {key} is forbidden: {problem}", details, said)
 
 
 def invalid(
@@ -81,7 +95,8 @@ def invalid(
         "causes": [{"reason": cause, "message": problem, "field": field}],
     }
     place = f"{field}: " if field else ""
-    return StoreError(422, "Invalid", f"{resource.kind} {key} is invalid: {place}{problem}", details)
+    said = f"{_kind(resource)} {_quoted(key)} is invalid: {place}{problem}"
+    return StoreError(422, "Invalid", f"{resource.kind} {key} is invalid: {place}{problem}", details, said)
 
 
 def invalid_fields(resource: APIResource, key: str, findings: Sequence[Finding]) -> StoreError:
@@ -97,7 +112,8 @@ def invalid_fields(resource: APIResource, key: str, findings: Sequence[Finding])
     }
     listed = ", ".join(str(finding).removeprefix(".") for finding in findings)
     listed = f"[{listed}]" if len(findings) > 1 else listed
-    return StoreError(422, "Invalid", f"{resource.kind} {key} is invalid: {listed}", details)
+    said = f"{_kind(resource)} {_quoted(key)} is invalid: {listed}"
+    return StoreError(422, "Invalid", f"{resource.kind} {key} is invalid: {listed}", details, said)
 
 
 def unreadable(resource: APIResource, key: str, error: InputError) -> StoreError:
@@ -125,7 +141,11 @@ def too_many_requests(
     """The object cannot be disrupted now; `cause` is what is used up, and 0 seconds leave open when it will not be."""
     details = _about(resource, key)
     details |= {"causes": [{"reason": cause, "message": problem}], "retryAfterSeconds": retry_after_seconds}
-    return StoreError(429, "TooManyRequests", f"{resource.kind} {key} cannot be disrupted now: {problem}", details)
+    # What kubectl drain shows; the budget stands in the cause.
+    is_budget = cause == "DisruptionBudget"
+    said = "Cannot evict pod as it would violate the pod's disruption budget." if is_budget else ""
+    message = f"{resource.kind} {key} cannot be disrupted now: {problem}"
+    return StoreError(429, "TooManyRequests", message, details, said)
 
 
 def expired(version: int, oldest: int) -> StoreError:
@@ -142,6 +162,19 @@ def too_large(version: int, current: int) -> StoreError:
 
 def _about(resource: APIResource, key: str) -> dict[str, Any]:
     return {"name": _name(key), "group": resource.group, "kind": resource.plural}
+
+
+def _named(resource: APIResource, key: str) -> str:
+    """The object as kube-apiserver names it in its messages: `pods "web"`, `deployments.apps "web"`."""
+    return f"{resource.qualified} {_quoted(key)}"
+
+
+def _kind(resource: APIResource) -> str:
+    return f"{resource.kind}.{resource.group}" if resource.group else resource.kind
+
+
+def _quoted(key: str) -> str:
+    return f'"{_name(key)}"'
 
 
 def _name(key: str) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from contextlib import AbstractContextManager
 from typing import Any, Literal
 
@@ -16,7 +17,7 @@ from podium.store.admission.priority_levels import missing_classes
 from podium.store.admission.quota import Quotas
 from podium.store.api_resource import APIResource
 from podium.store.api_resources import APIResources
-from podium.store.conditions import with_condition
+from podium.store.conversion.conversion import as_stored, converted
 from podium.store.errors import already_exists, invalid, unknown_kind
 from podium.store.journal.journal import Journal, revisions_of
 from podium.store.patches.patching import PatchType, patched
@@ -29,7 +30,14 @@ from podium.store.verbs.deletion import Propagation, check_preconditions, deleti
 from podium.store.verbs.disruptions import Disruptions
 from podium.store.verbs.eviction import marked
 from podium.store.verbs.immutable import check_update
-from podium.store.verbs.namespaces import check_mortal, check_namespace, is_held, terminating
+from podium.store.verbs.namespaces import (
+    account_of,
+    as_new_namespace,
+    check_mortal,
+    check_namespace,
+    is_held,
+    terminating,
+)
 from podium.store.verbs.readings import check_status, decoded, rereading, shared_spec_of, with_status
 from podium.store.verbs.replacement import identity, key_of, replaced
 from podium.store.verbs.scale import SCALE, scale_of, scaled
@@ -92,6 +100,8 @@ class Store(StoredObjects):
         with self.transaction():
             named = with_metadata(as_new(raw, resource) if is_new else raw, resource, now, self._free_name)
             named = self.resources.defaulted(resource, named)
+            if is_new and resource.name == "Namespace":
+                named = as_new_namespace(named)
             shared = shared_spec_of(resource, named)
             if reading is None or is_new:
                 object_ = decoded(resource, named, shared, is_new=is_new)
@@ -109,6 +119,8 @@ class Store(StoredObjects):
                 raw, object_ = with_uid(raw, object_, self._revisions.identities.uid())
             stored = self._commit(resource, None, raw, object_)
             self._complete_levels(stored)
+            if is_new and resource.name == "Namespace":
+                self.create(account_of(stored.key), now=now, is_new=True)
             return stored
 
     def update(self, raw: Raw) -> Stored:
@@ -149,34 +161,33 @@ class Store(StoredObjects):
         check_status(previous, object_)
         return self._commit(resource, previous, updated, object_)
 
-    def patch(self, kind: str, key: str, patch: Any, type_: PatchType, subresource: Subresource = "") -> Stored:
+    def update_part(self, raw: Raw, part: Callable[[Stored, Raw], Raw]) -> Stored:
+        """Replace a part of an object that no other update changes; `part` makes of `raw` what is to be written.
+
+        Conditions as of `update`. Raises StoreError 400, 404, 409 and 422.
+        """
+        previous = self._precondition(raw)
+        updated = replaced(previous, part(previous, raw))
+        object_ = decoded(previous.resource, updated, shared_spec_of(previous.resource, updated), previous.raw)
+        return self._commit(previous.resource, previous, updated, object_)
+
+    def patch(
+        self, kind: str, key: str, patch: Any, type_: PatchType, subresource: Subresource = "", api_version: str = ""
+    ) -> Stored:
         """Change an object, its status or its scale by a patch, in which null stands for nothing.
 
-        Raises StoreError as `patched` does, and as the update of the result does.
+        The patch is one of the object in that version of its kind, "" for the one that is stored. Raises StoreError as
+        `patched` does, and as the update of the result does.
         """
         stored = self.get(kind, key)
         if subresource == "scale":
             return self.update(scaled(stored, patched(SCALE, scale_of(stored), patch, type_)))
-        result = patched(stored.resource, stored.raw, patch, type_, subresource)
+        seen = converted(stored.resource, stored.raw, api_version)
+        result = patched(stored.resource, seen, patch, type_, subresource)
+        result = as_stored(stored.resource, result, api_version)
         metadata = result["metadata"]
         check_preconditions(stored, str(metadata.get("uid") or ""), str(metadata.get("resourceVersion") or ""))
         return self._replace_status(stored, result) if subresource == "status" else self._replace(stored, result)
-
-    def patch_pod_status(self, key: str, fields: Raw, conditions: list[Raw], *, now: int, uid: str = "") -> Stored:
-        """Set some fields of a pod's status and some of its conditions, in one version.
-
-        A field whose value is None goes. `uid` is a precondition where given. Raises as `update_status` does.
-        """
-        previous = self._expect("Pod", key, uid)
-        status = {**previous.raw["status"], **fields}
-        listed = status.get("conditions", [])
-        for condition in conditions:
-            listed = with_condition(listed, condition, now)
-        if listed:
-            status["conditions"] = listed
-        return self._replace_status(
-            previous, {"status": {name: one for name, one in status.items() if one is not None}}
-        )
 
     def scale(self, kind: str, key: str) -> Raw:
         """The autoscaling/v1 Scale of a workload. Raises StoreError 404, also for a kind that has none."""

@@ -10,6 +10,7 @@ import msgspec
 
 from podium.api.meta import Kubernetes, Raw
 from podium.store.api_resource import APIResource
+from podium.store.conversion.conversion import converted
 from podium.store.encoding import encoded
 
 Reading = TypeVar("Reading", bound=Kubernetes)
@@ -23,7 +24,7 @@ class Stored:
     `key` is `namespace/name`, or the name alone for kinds without namespaces.
     """
 
-    __slots__ = ("_encoded", "_left", "key", "object", "raw", "resource", "version")
+    __slots__ = ("_encoded", "_left", "_others", "key", "object", "raw", "resource", "version")
 
     def __init__(self, raw: Raw, object_: Kubernetes, version: int, resource: APIResource, key: str = "") -> None:
         """`key` is the object's, for those who know it."""
@@ -34,6 +35,7 @@ class Stored:
         self.key: Final = key or object_.key
         self._encoded: bytes | None = None
         self._left: LeftVersions | None = None
+        self._others: dict[str, Stored] | None = None
 
     def __eq__(self, other: object) -> bool:
         """Whether both are the same object at the same version."""
@@ -72,15 +74,28 @@ class Stored:
                 self._left.keep(self)
         return self._encoded
 
+    def served_as(self, api_version: str) -> Stored:
+        """The object as those see it who ask for it in that version of its kind; "" is the one that is stored.
+
+        What is made for one of them is kept for the others as long as the object is.
+        """
+        if api_version in ("", self.raw["apiVersion"]):
+            return self
+        others = self._others = self._others or {}
+        if api_version not in others:
+            raw = converted(self.resource, self.raw, api_version)
+            others[api_version] = Stored(raw, self.object, self.version, self.resource.served_as(api_version), self.key)
+        return others[api_version]
+
     def leave(self, left: LeftVersions) -> None:
         """Be the newest version no longer."""
         self._left = left
-        if self._encoded is not None:
+        if self._encoded is not None or self._others is not None:
             left.keep(self)
 
     def let_bytes_go(self) -> None:
         """Keep no bytes; who asks for them again has them made."""
-        self._encoded = None
+        self._encoded = self._others = None
 
 
 class LeftVersions:

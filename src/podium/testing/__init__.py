@@ -1,1 +1,5 @@
-"""For people who test their own controllers, operators and plugins."""
+"""For people who test what they wrote for Kubernetes: a control plane for each test."""
+
+from podium.testing.control_plane import ControlPlane, RefusedError
+
+__all__ = ["ControlPlane", "RefusedError"]

@@ -10,7 +10,7 @@ from distributed import LocalCluster
 
 import podium
 from podium.app.console.command import podium as command
-from podium.app.sweeping.settings import FILENAME
+from podium.app.sweeping.settings import FILENAME, varied_names
 
 EXAMPLES = Path(__file__).parents[3] / "examples"
 LOOP = str(EXAMPLES / "preemption-loop.yaml")
@@ -83,3 +83,28 @@ def test_without_dask_its_option_says_what_to_install(monkeypatch: pytest.Monkey
 
     assert result.exit_code == 1
     assert 'install it with pip install "podium[dask]"' in result.stderr
+
+
+def test_one_configuration_serves_all_combinations_though_it_can_be_read_once() -> None:
+    profiles = "profiles: [{schedulerName: a}, {schedulerName: b}]"
+    configuration = f"apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration\n{profiles}\n"
+
+    answer = CliRunner().invoke(
+        command, ["sweep", "--jobs", "1", *VARIED, "--config", "-", "-o", "csv"], input=configuration
+    )
+
+    assert answer.exit_code == 0, answer.output
+    assert answer.stdout_bytes == sweep(*VARIED, "-o", "csv").stdout_bytes
+
+
+def test_standard_input_is_not_read_for_several_inputs() -> None:
+    answer = sweep("-f", "-", "--vary", "filename=a.yaml,b.yaml")
+
+    assert answer.exit_code == 1
+    assert "standard input can be read once" in answer.stderr
+
+
+def test_the_help_names_all_that_can_be_varied() -> None:
+    told = " ".join(sweep("--help").stdout.replace("│", " ").split())
+
+    assert [name for name in varied_names() if name not in told and name != "PLUGIN.ARGUMENT"] == []

@@ -141,7 +141,7 @@ class Compiler:
         return Compiled(self.declared(node).type, select)
 
     def _list(self, node: ListOf) -> Compiled:
-        items = [self.compile(one).evaluate for one in node.items]
+        items = [self.compile(item).evaluate for item in node.items]
 
         def build(scope: Variables) -> Value:
             value = tuple([item(scope) for item in items])
@@ -159,7 +159,7 @@ class Compiler:
                 name = key(scope)
                 if type_name(name) not in ("string", "int", "uint", "bool"):
                     raise EvaluationError(f"unsupported key type: {type_name(name)}")
-                if any(equal(name, one) for one in found):
+                if any(equal(name, member) for member in found):
                     raise EvaluationError(f"Failed with repeated key: {name}")
                 found[name] = value(scope)
             scope.spend(_MAP_COST)
@@ -197,17 +197,17 @@ class Compiler:
     def _function(self, node: Call) -> Compiled:
         function, parts = self._meant(node)
         compiled = [self.compile(part) for part in parts]
-        types = tuple("map" if one.type == "object" else one.type for one in compiled)
+        types = tuple("map" if argument.type == "object" else argument.type for argument in compiled)
         possible = function.of_types(types)
         if not possible:
             applied = f"{types[0]}.({', '.join(types[1:])})" if node.target else f"({', '.join(types)})"
             problem = f"found no matching overload for '{function.name}' applied to '{applied}'"
             raise self.error(node, problem)
         gives = {overload.gives for overload in possible}
-        evaluates = [one.evaluate for one in compiled]
+        evaluates = [expression.evaluate for expression in compiled]
 
         def evaluate(scope: Variables) -> Value:
-            values = tuple([one(scope) for one in evaluates])
+            values = tuple([evaluate(scope) for evaluate in evaluates])
             overload = function.of_values(values)
             scope.spend(overload.cost(*values))
             return overload.call(*values)

@@ -174,7 +174,7 @@ def _char_at(text: str, index: int) -> str:
 
 
 def _in_case(text: str, change: Callable[[str], str]) -> str:
-    return "".join(change(one) if one.isascii() else one for one in text)
+    return "".join(change(character) if character.isascii() else character for character in text)
 
 
 def _replaced(text: str, old: str, new: str) -> str:
@@ -210,17 +210,17 @@ def _collections(table: _Table) -> None:
     table.add("sum", ("list",), DYN, _sum, _of_items)
     table.add("min", ("list",), DYN, lambda items: _extreme(items, min), _of_items)
     table.add("max", ("list",), DYN, lambda items: _extreme(items, max), _of_items)
-    table.add("indexOf", ("list", DYN), "int", lambda items, one: _place(items, one, range(len(items))), _of_items)
+    table.add("indexOf", ("list", DYN), "int", lambda items, item: _place(items, item, range(len(items))), _of_items)
     table.add(
         "lastIndexOf",
         ("list", DYN),
         "int",
-        lambda items, one: _place(items, one, reversed(range(len(items)))),
+        lambda items, item: _place(items, item, reversed(range(len(items)))),
         _of_items,
     )
     pair = ("list", "list")
-    table.add("sets.contains", pair, "bool", lambda a, b: all(_has(a, one) for one in b), _of_pairs)
-    table.add("sets.intersects", pair, "bool", lambda a, b: any(_has(a, one) for one in b), _of_pairs)
+    table.add("sets.contains", pair, "bool", lambda a, b: all(_has(a, item) for item in b), _of_pairs)
+    table.add("sets.intersects", pair, "bool", lambda a, b: any(_has(a, item) for item in b), _of_pairs)
     table.add("sets.equivalent", pair, "bool", _equivalent, _of_pairs)
 
 
@@ -272,7 +272,7 @@ def _has(items: tuple[Value, ...], wanted: Value) -> bool:
 
 
 def _equivalent(left: tuple[Value, ...], right: tuple[Value, ...]) -> bool:
-    return all(_has(left, one) for one in right) and all(_has(right, one) for one in left)
+    return all(_has(left, item) for item in right) and all(_has(right, item) for item in left)
 
 
 def _quantities(table: _Table) -> None:
@@ -344,11 +344,11 @@ def _tables() -> tuple[dict[str, Function], dict[str, Function]]:
         fill(table)
     found = table.functions()
     alone = {
-        name: one
-        for name, one in found.items()
+        name: overloads
+        for name, overloads in found.items()
         if name in (*_METHODS_ALONE, "dyn", "type", "size", "matches") or name.startswith("sets.")
     }
-    methods = {name: one for name, one in found.items() if name not in alone or name in ("size", "matches")}
+    methods = {name: overloads for name, overloads in found.items() if name not in alone or name in ("size", "matches")}
     return {**operators(), **alone}, methods
 
 

@@ -171,7 +171,7 @@ _COMPARISONS: dict[str, Callable[[Value, Value], bool]] = {
 def _comparisons() -> dict[str, list[Overload]]:
     found: dict[str, list[Overload]] = {}
     for name, compare in _COMPARISONS.items():
-        same = [Overload((one, one), "bool", _compared(compare), of_smaller) for one in _ORDERED]
+        same = [Overload((type_, type_), "bool", _compared(compare), of_smaller) for type_ in _ORDERED]
         numbers = ("int", "uint", "double")
         mixed = [
             Overload((left, right), "bool", _compared(compare), constant)
@@ -183,7 +183,7 @@ def _comparisons() -> dict[str, list[Overload]]:
     found["_==_"] = [Overload((DYN, DYN), "bool", equal, of_smaller)]
     found["_!=_"] = [Overload((DYN, DYN), "bool", lambda a, b: not equal(a, b), of_smaller)]
     found["@in"] = [
-        Overload((DYN, "list"), "bool", lambda item, some: any(equal(item, one) for one in some), _of_list),
+        Overload((DYN, "list"), "bool", lambda item, some: any(equal(item, member) for member in some), _of_list),
         Overload((DYN, "map"), "bool", _is_key, constant),
     ]
     return found
@@ -203,7 +203,7 @@ def _of_list(*args: Value) -> int:
 
 
 def _is_key(key: Value, some: Value) -> bool:
-    return any(equal(key, one) for one in some) if not isinstance(key, str) else key in some
+    return any(equal(key, member) for member in some) if not isinstance(key, str) else key in some
 
 
 def _index(some: Value, index: Value) -> Value:

@@ -83,7 +83,9 @@ class Semver:
     @property
     def order(self) -> tuple[Any, ...]:
         """Where the version stands among others: a pre-release comes before its release, numbers before words."""
-        identifiers = tuple((0, int(one), "") if one.isdigit() else (1, 0, one) for one in self.pre_release)
+        identifiers = tuple(
+            (0, int(identifier), "") if identifier.isdigit() else (1, 0, identifier) for identifier in self.pre_release
+        )
         return self.major, self.minor, self.patch, not identifiers, identifiers
 
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
 from typing import Any
 
 import msgspec
@@ -14,6 +14,7 @@ from podium.api.kinds import group_of, may_create_pods
 from podium.api.meta import Kubernetes, Raw
 from podium.api.objects import label_of
 from podium.api.pod import Pod
+from podium.api.snapshot import Snapshot, is_snapshot, read_snapshot
 from podium.api.warnings import InputWarning, PassedOver, Validation
 
 # What speaks to Podium or to a scheduler is no object of a cluster.
@@ -91,6 +92,11 @@ class Input:
         """The kinds that Podium does not read."""
         return passed_over(self.documents)
 
+    @property
+    def snapshots(self) -> list[Snapshot]:
+        """What is said of where the objects are from. Raises InputError for a Snapshot that cannot be read."""
+        return [snapshot for snapshot, _ in snapshots_of(self.documents)]
+
 
 def refuse_empty_pods(documents: Iterable[Document]) -> None:
     """Raises InputError for a pod that a person wrote without containers: an answer about it would mislead."""
@@ -104,22 +110,40 @@ def refuse_empty_pods(documents: Iterable[Document]) -> None:
             raise error.located(source=document.source, document=document.index, object=label_of(document.raw))
 
 
+def snapshots_of(documents: Iterable[Document]) -> Iterator[tuple[Snapshot, Document]]:
+    """The Snapshots among the documents. Raises InputError for one that cannot be read."""
+    for document in documents:
+        if document.object is None and is_snapshot(document.raw):
+            try:
+                yield read_snapshot(document.raw), document
+            except InputError as error:
+                label = label_of(document.raw)
+                raise error.located(source=document.source, document=document.index, object=label) from None
+
+
 def passed_over(documents: Iterable[Document]) -> list[PassedOver]:
-    """The kinds among the documents that Podium does not read, by group and name."""
-    found: dict[tuple[str, str], list[Document]] = {}
+    """The kinds among the documents that Podium does not read, by group and name; those of snapshots, too."""
+    documents = list(documents)
+    found: dict[tuple[str, str], PassedOver] = {}
     for document in documents:
         if document.object is None and (group := group_of(document.raw["apiVersion"])) not in _NOT_OF_A_CLUSTER:
-            found.setdefault((group, document.raw["kind"]), []).append(document)
-    return [
-        PassedOver(
-            kind=kind,
-            api_version=of_kind[0].raw["apiVersion"],
-            count=len(of_kind),
-            may_create_pods=may_create_pods(group, kind),
-            sources=tuple(dict.fromkeys(document.source for document in of_kind)),
-        )
-        for (group, kind), of_kind in sorted(found.items())
-    ]
+            version, kind = document.raw["apiVersion"], document.raw["kind"]
+            _count(found, PassedOver(kind, version, 1, may_create_pods(group, kind), (document.source,)))
+    for snapshot, document in snapshots_of(documents):
+        for kinds in snapshot.passed_over_kinds(document.source):
+            _count(found, kinds)
+    return [found[key] for key in sorted(found)]
+
+
+def _count(found: dict[tuple[str, str], PassedOver], more: PassedOver) -> None:
+    """Add objects of a kind to those that were found."""
+    key = (group_of(more.api_version), more.kind)
+    known = found.get(key)
+    if known is None:
+        found[key] = more
+    else:
+        sources = tuple(dict.fromkeys((*known.sources, *more.sources)))
+        found[key] = replace(known, count=known.count + more.count, sources=sources)
 
 
 def without_repeats(documents: Iterable[Document]) -> list[Document]:

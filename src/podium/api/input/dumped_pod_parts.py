@@ -106,7 +106,7 @@ class Observed(msgspec.Struct, rename="camel"):
         for container in self.container_statuses:
             if container.state is not None and container.state.running is not None:
                 found.add(container.state.running.started_at)
-        return {one for one in found if one is not None and _TIME.match(one)}
+        return {text for text in found if text is not None and _TIME.match(text)}
 
     @property
     def addresses(self) -> list[str]:
@@ -124,4 +124,6 @@ class Observed(msgspec.Struct, rename="camel"):
             observed_container.container_id
             for observed_container in (*self.container_statuses, *self.init_container_statuses)
         ]
-        return [one for one in ids if one is not None and _CONTAINER_ID.fullmatch(one)]
+        return [
+            container_id for container_id in ids if container_id is not None and _CONTAINER_ID.fullmatch(container_id)
+        ]

@@ -259,8 +259,10 @@ def _read_shape(text: bytes, labels: bytes, is_new: bool) -> _Shape | None:
     findings: list[Finding] = []
     owner = pods.Owner(_ANY, msgspec.json.decode(labels), is_new=is_new)
     pods.check_pod_spec(Place(raw, findings), owner)
-    own_volumes = tuple(place for place, one in enumerate(spec.volumes) if one.name == _ACCESS + _ANY)
-    unnamed = tuple(replace(one, name="") if place in own_volumes else one for place, one in enumerate(spec.volumes))
+    own_volumes = tuple(place for place, volume in enumerate(spec.volumes) if volume.name == _ACCESS + _ANY)
+    unnamed = tuple(
+        replace(volume, name="") if place in own_volumes else volume for place, volume in enumerate(spec.volumes)
+    )
     is_elsewhere = _ANY_ACCESS in msgspec.json.encode(replace(spec, volumes=unnamed))
     if findings or is_elsewhere or any(slips(Pod(spec=spec))):
         return None

@@ -70,8 +70,8 @@ def _decode_closely(text: Text) -> Any:
 def without_nulls(value: Any) -> Any:
     """The value without the entries of objects that are null."""
     if type(value) is dict:
-        return {key: without_nulls(one) for key, one in value.items() if one is not None}
-    return [without_nulls(one) for one in value] if type(value) is list else value
+        return {key: without_nulls(inner) for key, inner in value.items() if inner is not None}
+    return [without_nulls(item) for item in value] if type(value) is list else value
 
 
 def _unescaped(compact: bytes) -> bytes:
@@ -88,7 +88,7 @@ def _empty(written: bytes) -> int:
 def _is_shallow(value: Any) -> bool:
     level = [value]
     for _ in range(_MOST_LEVELS + 1):
-        level = [part for one in level for part in _parts(one)]
+        level = [part for collection in level for part in _parts(collection)]
         if not level:
             return True
     return False

@@ -15,7 +15,7 @@ from podium.api.input import yaml
 from podium.api.input.files import FileName, read_bytes, shown_name
 from podium.api.warnings import InputWarning
 
-_SUFFIXES = (".json", ".yaml", ".yml")
+_SUFFIXES = (".json", ".podium", ".yaml", ".yml")
 _PACKED = ".gz"
 _CHART = "Chart.yaml"
 _KUSTOMIZATIONS = ("kustomization.yaml", "kustomization.yml", "Kustomization")
@@ -38,8 +38,8 @@ _GATHERS = frozenset(
 def files_of(name: FileName) -> tuple[list[FileName], list[InputWarning]]:
     """The file itself; for a directory, its manifests, and what is left out.
 
-    Manifests end in .yaml, .yml or .json, with .gz behind it or not. Files of a folder come sorted by name, before
-    those of the folders in it. Raises InputError for a directory that leaves nothing to read.
+    Manifests end in .yaml, .yml or .json, with .gz behind it or not, and snapshots in .podium. Files of a folder come
+    sorted by name, before those of the folders in it. Raises InputError for a directory that leaves nothing to read.
     """
     if name == "-" or not Path(name).is_dir():
         return [name], []
@@ -53,7 +53,7 @@ def files_of(name: FileName) -> tuple[list[FileName], list[InputWarning]]:
     return files, left_out
 
 
-_NO_FILE = "the directory has no .yaml, .yml or .json file, packed with gzip or not"
+_NO_FILE = "the directory has no .yaml, .yml, .json or .podium file, packed with gzip or not"
 
 
 def _files(folder: Path, root: Path, left_out: list[InputWarning]) -> Iterator[Path]:
@@ -63,7 +63,7 @@ def _files(folder: Path, root: Path, left_out: list[InputWarning]) -> Iterator[P
         command = f"helm template {shown_name(folder)} > objects.yaml"
         left_out.append(_left_out(folder, f"is a Helm chart; run `{command}`, and give the file that it makes"))
         return
-    kustomization = next((one for one in entries if one.name in _KUSTOMIZATIONS), None)
+    kustomization = next((entry for entry in entries if entry.name in _KUSTOMIZATIONS), None)
     if kustomization is not None:
         command = f"kubectl kustomize {shown_name(folder)} > objects.yaml"
         advice = f"run `{command}`, and give the file that it makes"
@@ -115,7 +115,7 @@ def _only_gathers(kustomization: Path, root: Path) -> bool:
         documents = [document for _, document in yaml.parse_documents(read_bytes(kustomization).decode())]
     except (InputError, UnicodeDecodeError):
         return False
-    return all(isinstance(one, dict) and _gathers(one, kustomization.parent) for one in documents)
+    return all(isinstance(document, dict) and _gathers(document, kustomization.parent) for document in documents)
 
 
 def _gathers(document: dict[str, Any], folder: Path) -> bool:

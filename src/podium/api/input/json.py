@@ -87,7 +87,7 @@ def _check_nesting(value: Any) -> None:
     """Raises RecursionError for a value nested too deep."""
     level = [value]
     for _ in range(MAX_DEPTH + 1):
-        collections = [one for one in level if type(one) is dict or type(one) is list]
+        collections = [part for part in level if type(part) is dict or type(part) is list]
         if not collections:
             return
         level = []

@@ -164,15 +164,15 @@ class _Composer:
             if key in entries:
                 raise self._error(event, f"the key {shown(key)} is given twice")
             entries[key] = self._node(next(self.events), depth)
-        for one in merged:
-            entries = {**one, **entries}
+        for brought_in in merged:
+            entries = {**brought_in, **entries}
         return {key: value for key, value in entries.items() if value is not None}
 
     def _merged(self, event: yaml.Event, depth: int) -> list[dict[str, Any]]:
         """The objects that a merge key brings in: what is written beside it goes before, then the first of them."""
         value = self._node(next(self.events), depth)
         objects = value if isinstance(value, list) else [value]
-        if not all(isinstance(one, dict) for one in objects):
+        if not all(isinstance(object_, dict) for object_ in objects):
             raise self._error(event, "the merge key << takes an object, or a list of objects")
         return objects
 

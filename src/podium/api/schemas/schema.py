@@ -25,10 +25,36 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
-from podium.api.kinds import KINDS
-from podium.api.schemas import devices, meta, nodes, pods, policies, storage, volumes, workloads
+from podium.api.kinds import SERVED_KINDS
+from podium.api.schemas import (
+    access,
+    configuration,
+    devices,
+    extension,
+    meta,
+    network,
+    nodes,
+    pods,
+    policies,
+    storage,
+    volumes,
+    workloads,
+)
 
-_SUBJECTS = (meta, pods, volumes, nodes, workloads, policies, storage, devices)
+_SUBJECTS = (
+    meta,
+    pods,
+    volumes,
+    nodes,
+    workloads,
+    policies,
+    storage,
+    devices,
+    access,
+    configuration,
+    network,
+    extension,
+)
 _LEAVES = frozenset(("any", "bool", "float", "int", "long", "quantity", "share", "str", "time"))
 
 
@@ -83,7 +109,7 @@ Fields = Mapping[str, Field]
 
 def schema_of(group: str, kind: str) -> Object | None:
     """The type of a kind's objects in the version that Podium knows; None for kinds whose fields are not known here."""
-    return Object(kind) if (group, kind) in KINDS and kind in _types() else None
+    return Object(kind) if (group, kind) in SERVED_KINDS and kind in _types() else None
 
 
 def is_type(name: str) -> bool:

@@ -28,10 +28,18 @@ class SchemaRegistry:
         """Let a custom kind join, or take the place of what it was before. Raises ValueError for one of Kubernetes'."""
         if schema_of(group, kind) is not None:
             raise ValueError(f"the fields of {kind} are those of Kubernetes")
+        self.remove(group, kind)
         name = f"{kind}.{group}"
         self._kinds[group, kind] = Object(name)
         own = {field: self._field(one, f"{name}.{field}") for field, one in schema.get("properties", {}).items()}
         self._fields[name] = {**own, **_METADATA}
+
+    def remove(self, group: str, kind: str) -> None:
+        """Forget the fields of a custom kind, if they are known."""
+        self._kinds.pop((group, kind), None)
+        name = f"{kind}.{group}"
+        for known in [one for one in self._fields if one == name or one.startswith(f"{name}.")]:
+            del self._fields[known]
 
     def of(self, group: str, kind: str) -> Object | None:
         """The type of a kind's objects; None where nothing is known of it."""

@@ -15,7 +15,7 @@ from typing import Annotated, Any
 import msgspec
 
 from podium.api.errors import field_path, shown
-from podium.api.kinds import KINDS, group_of
+from podium.api.kinds import SERVED_KINDS, group_of
 from podium.api.meta import Int32, Int64, Raw
 from podium.api.quantity import PLAIN_QUANTITY, parse_quantity
 from podium.api.schemas.schema import Field, Leaf, ListOf, MapOf, Object, Type, fields_of, schema_of
@@ -66,7 +66,7 @@ def findings(raw: Raw) -> list[Finding]:
     version, kind = raw["apiVersion"], raw["kind"]
     group = group_of(version)
     schema = schema_of(group, kind)
-    is_other = schema is not None and version != KINDS[group, kind].api_version
+    is_other = schema is not None and version != SERVED_KINDS[group, kind].api_version
     if schema is None or (is_other and group in _RESHAPED) or fits(raw, schema):
         return []
     return [finding for finding in _wrong(raw, schema, "") if not (is_other and finding.is_unknown)]

@@ -113,8 +113,8 @@ def _check_spec(spec: ResourceClaimSpec, path: str) -> None:
         check_count(request.first_available, f"{place}.firstAvailable", _MOST)
         if request.exact is not None:
             _check_request(request.exact, f"{place}.exactly" if request.exactly is not None else place)
-        for number, one in enumerate(request.first_available):
-            _check_request(one, f"{place}.firstAvailable[{number}]")
+        for number, subrequest in enumerate(request.first_available):
+            _check_request(subrequest, f"{place}.firstAvailable[{number}]")
 
 
 def _check_request(request: ExactDeviceRequest, path: str) -> None:

@@ -52,9 +52,9 @@ def check_pod_status(status: PodStatus) -> None:
 
 
 def _check_statuses(statuses: tuple[ContainerStatus, ...], path: str) -> None:
-    for index, one in enumerate(statuses):
-        if one.resources is not None or one.allocated_resources:
-            _check_observed(one.resources, one.allocated_resources, f"{path}[{index}]")
+    for index, status in enumerate(statuses):
+        if status.resources is not None or status.allocated_resources:
+            _check_observed(status.resources, status.allocated_resources, f"{path}[{index}]")
 
 
 def _check_observed(resources: ResourceRequirements | None, allocated: ResourceList, path: str) -> None:

@@ -94,12 +94,12 @@ def _check_levels(levels: tuple[str, ...], path: str) -> None:
 
 def _check_default_budgets(budgets: tuple[DefaultBudget, ...], path: str) -> None:
     check_count(budgets, path)
-    for index, one in enumerate(budgets):
+    for index, declared in enumerate(budgets):
         place = f"{path}[{index}]"
-        if (one.max_unavailable is None) == (one.min_available is None):
+        if (declared.max_unavailable is None) == (declared.min_available is None):
             raise InputError("needs either maxUnavailable or minAvailable, and not both", path=place)
-        check_share(one.max_unavailable, f"{place}.maxUnavailable")
-        check_share(one.min_available, f"{place}.minAvailable")
+        check_share(declared.max_unavailable, f"{place}.maxUnavailable")
+        check_share(declared.min_available, f"{place}.minAvailable")
     _check_order([budget.min_priority for budget in budgets], path)
 
 
@@ -107,14 +107,14 @@ def _check_bounds(spec: DisruptionPolicySpec, path: str) -> None:
     """The bounds themselves, and that the default budgets keep to them."""
     bounds = spec.budget_bounds
     check_count(bounds, path)
-    for index, one in enumerate(bounds):
+    for index, level in enumerate(bounds):
         place = f"{path}[{index}]"
-        if one.min_disruptions is None and one.min_rate is None:
+        if level.min_disruptions is None and level.min_rate is None:
             raise InputError("says nothing; give minDisruptions, minRate or both", path=place)
-        check_share(one.min_disruptions, f"{place}.minDisruptions")
-        if one.min_rate is not None:
-            _check_rate(one.min_rate, f"{place}.minRate")
-    _check_order([one.min_priority for one in bounds], path)
+        check_share(level.min_disruptions, f"{place}.minDisruptions")
+        if level.min_rate is not None:
+            _check_rate(level.min_rate, f"{place}.minRate")
+    _check_order([level.min_priority for level in bounds], path)
     for index, default in enumerate(spec.default_budgets):
         bound = spec.budget_bound(-_MAX_INT32 - 1 if default.min_priority is None else default.min_priority)
         numbers = PodDisruptionBudgetSpec(min_available=default.min_available, max_unavailable=default.max_unavailable)

@@ -52,7 +52,7 @@ def check_quota(quota: ResourceQuota) -> None:
         check_count(requirements, path)
         for index, requirement in enumerate(requirements):
             _check_requirement(requirement, f"{path}[{index}]")
-        _check_scopes([one.scope_name for one in requirements], quota.spec.hard, path)
+        _check_scopes([requirement.scope_name for requirement in requirements], quota.spec.hard, path)
 
 
 def _check_amount(name: str, amount: Quantity, path: str) -> None:

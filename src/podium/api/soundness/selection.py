@@ -14,8 +14,8 @@ def check_label_selector(selector: LabelSelector | None, path: str) -> None:
     if selector is None:
         return
     check_count(selector.match_expressions, f"{path}.matchExpressions")
-    for index, one in enumerate(selector.match_expressions):
-        check_count(one.values, f"{path}.matchExpressions[{index}].values", MAX_VALUES)
+    for index, requirement in enumerate(selector.match_expressions):
+        check_count(requirement.values, f"{path}.matchExpressions[{index}].values", MAX_VALUES)
 
 
 def check_node_selector(selector: NodeSelector, path: str) -> None:
@@ -30,5 +30,5 @@ def check_node_selector_term(term: NodeSelectorTerm, path: str) -> None:
     """The conditions of a term on labels, and on the name."""
     for field, conditions in (("matchExpressions", term.match_expressions), ("matchFields", term.match_fields)):
         check_count(conditions, f"{path}.{field}")
-        for index, one in enumerate(conditions):
-            check_count(one.values, f"{path}.{field}[{index}].values", MAX_VALUES)
+        for index, condition in enumerate(conditions):
+            check_count(condition.values, f"{path}.{field}[{index}].values", MAX_VALUES)

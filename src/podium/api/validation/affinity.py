@@ -56,17 +56,21 @@ def check_label_keys(place: Place, name: str, labels: Mapping[str, str]) -> None
 def _selected_keys(place: Place, labels: Mapping[str, str]) -> Counter[str]:
     selector = place.child_or_empty("labelSelector")
     found = Counter(selector.text_mapping("matchLabels"))
-    for one in selector.objects("matchExpressions"):
-        key = one.text("key")
-        is_merged = key in labels and one.value.get("operator") == "In" and one.value.get("values") == [labels[key]]
+    for requirement in selector.objects("matchExpressions"):
+        key = requirement.text("key")
+        is_merged = (
+            key in labels
+            and requirement.value.get("operator") == "In"
+            and requirement.value.get("values") == [labels[key]]
+        )
         found[key] += not is_merged
     return found
 
 
-def _check_weight(one: Place) -> None:
-    weight = one.number("weight") or 0
+def _check_weight(preferred: Place) -> None:
+    weight = preferred.number("weight") or 0
     if not 1 <= weight <= 100:
-        one.invalid("weight", weight, "must be in the range 1-100")
+        preferred.invalid("weight", weight, "must be in the range 1-100")
 
 
 def _check_term(term: Place, labels: Mapping[str, str]) -> None:

@@ -50,7 +50,7 @@ def forbidden(path: str, detail: str) -> Finding:
 
 def unsupported(path: str, value: object, supported: Iterable[str]) -> Finding:
     """A value that is not in the list of those that there are."""
-    known = ", ".join(shown(one) for one in supported)
+    known = ", ".join(shown(value) for value in supported)
     return Finding(path, "FieldValueNotSupported", f"Unsupported value: {shown(value)}: supported values: {known}")
 
 

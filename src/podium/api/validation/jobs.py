@@ -179,6 +179,6 @@ def _check_exit_codes(codes: Place, containers: set[str]) -> None:
         elif value.value in seen:
             value.duplicate("", value.value)
         seen.append(value.value)
-    numbers = [one for one in seen if isinstance(one, int)]
+    numbers = [number for number in seen if isinstance(number, int)]
     if numbers != sorted(numbers):
         codes.invalid("values", numbers, "must be ordered")

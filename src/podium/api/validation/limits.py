@@ -72,21 +72,21 @@ def _check_conflicts(spec: Place, scopes: set[str]) -> None:
             spec.invalid("scopes", sorted(scopes), "conflicting scopes")
 
 
-def _check_requirement(one: Place) -> None:
-    scope, operator, values = one.text("scopeName"), one.text("operator"), one.texts("values")
+def _check_requirement(requirement: Place) -> None:
+    scope, operator, values = requirement.text("scopeName"), requirement.text("operator"), requirement.texts("values")
     if scope not in SCOPES:
-        one.invalid("scopeName", scope, "unsupported scope")
+        requirement.invalid("scopeName", scope, "unsupported scope")
     if scope in _EXISTING and operator != "Exists":
-        one.invalid("operator", operator, f"must be 'Exists' when scope is {scope}")
+        requirement.invalid("operator", operator, f"must be 'Exists' when scope is {scope}")
     if operator in ("In", "NotIn"):
         if not values:
             detail = "must be at least one value when `operator` is 'In' or 'NotIn' for scope selector"
-            one.required("values", detail)
+            requirement.required("values", detail)
     elif operator not in ("Exists", "DoesNotExist"):
-        one.invalid("operator", operator, "not a valid selector operator")
+        requirement.invalid("operator", operator, "not a valid selector operator")
     elif values:
         detail = "must be no value when `operator` is 'Exist' or 'DoesNotExist' for scope selector"
-        one.invalid("values", [], detail)
+        requirement.invalid("values", [], detail)
 
 
 def _check_parts(limit: Place, type_: str) -> None:

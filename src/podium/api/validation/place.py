@@ -100,7 +100,7 @@ class Place:
             self._mistyped(name, value, "a list")
             return []
         place = Place(value, self._findings, self, name)
-        return [Place(one, self._findings, place, index) for index, one in enumerate(value)]
+        return [Place(item, self._findings, place, index) for index, item in enumerate(value)]
 
     def objects(self, name: str) -> list[Place]:
         """The objects of the list in the field."""
@@ -118,14 +118,16 @@ class Place:
         """The entries of the object in the field, each with its key."""
         place = self.child(name) if self.value.get(name) else None
         return (
-            [] if place is None else [(key, Place(one, self._findings, place, key)) for key, one in place.value.items()]
+            []
+            if place is None
+            else [(key, Place(inner, self._findings, place, key)) for key, inner in place.value.items()]
         )
 
     def text_mapping(self, name: str) -> dict[str, str]:
         """The texts of the object in the field, by key."""
         if not self.value.get(name):
             return {}
-        return {key: one.value for key, one in self.mapping(name) if one._is(str, "text")}
+        return {key: inner.value for key, inner in self.mapping(name) if inner._is(str, "text")}
 
     def report(self, found: Finding) -> None:
         """Add a finding."""

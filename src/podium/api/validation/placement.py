@@ -18,18 +18,20 @@ _POLICIES = ("Honor", "Ignore")
 
 def check_tolerations(place: Place) -> None:
     """The tolerations of a pod, or of a RuntimeClass (ValidateTolerations)."""
-    for one in place.objects("tolerations"):
-        key, operator = one.text("key"), one.text("operator", "Equal")
+    for toleration in place.objects("tolerations"):
+        key, operator = toleration.text("key"), toleration.text("operator", "Equal")
         if key:
-            one.check("key", label_key_problem(key))
+            toleration.check("key", label_key_problem(key))
         elif operator != "Exists":
             detail = 'operator must be Exists when `key` is empty, which means "match all values and all keys"'
-            one.invalid("operator", one.text("operator"), detail)
-        if one.has("tolerationSeconds") and one.text("effect") != "NoExecute":
-            one.invalid("effect", one.text("effect"), "effect must be 'NoExecute' when `tolerationSeconds` is set")
-        one.check_one_of("operator", _OPERATORS)
-        one.check_one_of("effect", EFFECTS)
-        _check_value(one, operator)
+            toleration.invalid("operator", toleration.text("operator"), detail)
+        if toleration.has("tolerationSeconds") and toleration.text("effect") != "NoExecute":
+            toleration.invalid(
+                "effect", toleration.text("effect"), "effect must be 'NoExecute' when `tolerationSeconds` is set"
+            )
+        toleration.check_one_of("operator", _OPERATORS)
+        toleration.check_one_of("effect", EFFECTS)
+        _check_value(toleration, operator)
 
 
 def check_spread(spec: Place, labels: Mapping[str, str]) -> None:
@@ -68,22 +70,22 @@ def check_gates(spec: Place, is_new: bool) -> None:
         spec.forbidden("nodeName", "cannot be set until all schedulingGates have been cleared")
 
 
-def _check_value(one: Place, operator: str) -> None:
-    value = one.text("value")
+def _check_value(toleration: Place, operator: str) -> None:
+    value = toleration.text("value")
     if operator == "Equal":
-        one.check("value", label_value_problem(value))
+        toleration.check("value", label_value_problem(value))
     elif operator == "Exists" and value:
-        one.invalid("value", value, "value must be empty when `operator` is 'Exists'")
+        toleration.invalid("value", value, "value must be empty when `operator` is 'Exists'")
     elif operator in ("Lt", "Gt") and parse_int64(value) is None:
-        one.invalid("value", value, f"must be a 64-bit integer when `operator` is '{operator}'")
+        toleration.invalid("value", value, f"must be a 64-bit integer when `operator` is '{operator}'")
 
 
-def _check_domains(one: Place, action: str) -> None:
-    domains = one.number("minDomains")
+def _check_domains(constraint: Place, action: str) -> None:
+    domains = constraint.number("minDomains")
     if domains is None:
         return
     if domains <= 0:
-        one.invalid("minDomains", domains, "must be greater than zero")
+        constraint.invalid("minDomains", domains, "must be greater than zero")
     if action != "DoNotSchedule":
         detail = f"can only use minDomains if whenUnsatisfiable=DoNotSchedule, not {action}"
-        one.invalid("minDomains", domains, detail)
+        constraint.invalid("minDomains", domains, detail)

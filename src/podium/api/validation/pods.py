@@ -185,14 +185,14 @@ def _check_claims(spec: Place) -> frozenset[str]:
     names: set[str] = set()
     for claim in spec.objects("resourceClaims"):
         name = check_own_name(claim, names)
-        given = [one for one in ("resourceClaimName", "resourceClaimTemplateName") if claim.has(one)]
+        given = [reference for reference in ("resourceClaimName", "resourceClaimTemplateName") if claim.has(reference)]
         if len(given) > 1:
             detail = "at most one of `resourceClaimName` or `resourceClaimTemplateName` may be specified"
             claim.invalid("", name, detail)
         elif not given:
             claim.invalid("", name, "must specify one of: `resourceClaimName`, `resourceClaimTemplateName`")
-        for one in given:
-            claim.check(one, subdomain_problem(claim.text(one)))
+        for reference in given:
+            claim.check(reference, subdomain_problem(claim.text(reference)))
     return frozenset(names)
 
 

@@ -138,7 +138,7 @@ def _check_system(spec: Place, system: Place) -> None:
     if not name:
         system.required("name", "cannot be empty")
     system.check_one_of("name", _SYSTEMS)
-    containers = [one for part in ("containers", "initContainers") for one in spec.objects(part)]
+    containers = [container for part in ("containers", "initContainers") for container in spec.objects(part)]
     if name == "linux":
         for place in (spec, *containers):
             _forbid(place.child_or_empty("securityContext"), ("windowsOptions",), "a linux pod")

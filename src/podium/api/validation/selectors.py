@@ -25,11 +25,11 @@ def check_label_selector(place: Place, name: str) -> None:
     if selector is None:
         return
     check_labels(selector, "matchLabels")
-    for one in selector.objects("matchExpressions"):
-        if _has_operator(one, (*_WITH_VALUES, *_WITHOUT_VALUES)):
-            _check_presence(one)
-        one.check("key", label_key_problem(one.text("key")))
-        _check_values(one)
+    for requirement in selector.objects("matchExpressions"):
+        if _has_operator(requirement, (*_WITH_VALUES, *_WITHOUT_VALUES)):
+            _check_presence(requirement)
+        requirement.check("key", label_key_problem(requirement.text("key")))
+        _check_values(requirement)
 
 
 def check_node_selector(place: Place, name: str) -> None:
@@ -75,36 +75,38 @@ def check_topology_term(term: Place) -> None:
         keys.add(key)
 
 
-def _has_operator(one: Place, known: tuple[str, ...]) -> bool:
-    operator = one.text("operator")
+def _has_operator(requirement: Place, known: tuple[str, ...]) -> bool:
+    operator = requirement.text("operator")
     if operator not in known:
-        one.invalid("operator", operator, "not a valid selector operator")
+        requirement.invalid("operator", operator, "not a valid selector operator")
     return operator in known
 
 
-def _check_presence(one: Place) -> None:
+def _check_presence(requirement: Place) -> None:
     """That there are as many values as the operator takes."""
-    operator, values = one.text("operator"), one.texts("values")
+    operator, values = requirement.text("operator"), requirement.texts("values")
     if operator in _WITH_VALUES and not values:
-        one.required("values", "must be specified when `operator` is 'In' or 'NotIn'")
+        requirement.required("values", "must be specified when `operator` is 'In' or 'NotIn'")
     elif operator in _WITHOUT_VALUES and values:
-        one.forbidden("values", "may not be specified when `operator` is 'Exists' or 'DoesNotExist'")
+        requirement.forbidden("values", "may not be specified when `operator` is 'Exists' or 'DoesNotExist'")
     elif operator in _COMPARING and len(values) != 1:
-        one.required("values", "must be specified single value when `operator` is 'Lt' or 'Gt'")
+        requirement.required("values", "must be specified single value when `operator` is 'Lt' or 'Gt'")
 
 
-def _check_values(one: Place) -> None:
-    for value in one.texts("values"):
+def _check_values(requirement: Place) -> None:
+    for value in requirement.texts("values"):
         value.check("", label_value_problem(value.value))
 
 
-def _check_field(one: Place) -> None:
-    values = one.texts("values")
-    if _has_operator(one, _WITH_VALUES) and len(values) != 1:
-        one.required("values", "must be only one value when `operator` is 'In' or 'NotIn' for node field selector")
-    key = one.text("key")
+def _check_field(requirement: Place) -> None:
+    values = requirement.texts("values")
+    if _has_operator(requirement, _WITH_VALUES) and len(values) != 1:
+        requirement.required(
+            "values", "must be only one value when `operator` is 'In' or 'NotIn' for node field selector"
+        )
+    key = requirement.text("key")
     if key != NAME_FIELD:
-        one.invalid("key", key, "not a valid field selector key")
+        requirement.invalid("key", key, "not a valid field selector key")
         return
     for value in values:
         value.check("", subdomain_problem(value.value))

@@ -208,23 +208,23 @@ def _check_projected(source: Place) -> None:
             paths.add(path)
 
 
-def _projected_paths(one: Place) -> list[str]:
+def _projected_paths(source: Place) -> list[str]:
     """The files of one of the sources of a projected volume, which is checked on the way."""
     files: list[Place] = []
     for name in ("secret", "configMap"):
-        projection = one.child(name)
+        projection = source.child(name)
         if projection is not None:
             projection.require("name")
             files += projection.objects("items")
     for item in files:
         _check_key_to_path(item)
-    downward = one.child_or_empty("downwardAPI").objects("items")
+    downward = source.child_or_empty("downwardAPI").objects("items")
     for item in downward:
         _check_downward_file(item)
-    token = one.child("serviceAccountToken")
+    token = source.child("serviceAccountToken")
     if token is not None:
         _check_token(token)
-    bundle = one.child("clusterTrustBundle")
+    bundle = source.child("clusterTrustBundle")
     if bundle is not None:
         _check_bundle(bundle)
         downward.append(bundle)

@@ -59,25 +59,26 @@ def _headings(budgets: Sequence[BudgetState]) -> Iterator[str]:
         yield _BUDGET_HEADINGS[6]
 
 
-def _budget_row(page: Page, one: BudgetState, all_of_them: Sequence[BudgetState]) -> list[Part]:
+def _budget_row(page: Page, budget: BudgetState, all_of_them: Sequence[BudgetState]) -> list[Part]:
     numbers = [
-        "?" if number is None else str(number) for number in (one.healthy, one.desired, one.expected, one.allowed)
+        "?" if number is None else str(number)
+        for number in (budget.healthy, budget.desired, budget.expected, budget.allowed)
     ]
-    row: list[Part] = [shortened(one.budget, page.name_width), *numbers]
-    row[4] = Cell(numbers[3], "warn" if _allowed(one) < 1 else "")
+    row: list[Part] = [shortened(budget.budget, page.name_width), *numbers]
+    row[4] = Cell(numbers[3], "warn" if _allowed(budget) < 1 else "")
     if any(other.rate is not None for other in all_of_them):
-        row.append("" if one.rate is None else f"{one.rate.left} of {one.rate.max}")
-    if one.experienced is not None:
-        found = [(one.experienced.voluntary, "voluntary"), (one.experienced.unplanned, "unplanned")]
+        row.append("" if budget.rate is None else f"{budget.rate.left} of {budget.rate.max}")
+    if budget.experienced is not None:
+        found = [(budget.experienced.voluntary, "voluntary"), (budget.experienced.unplanned, "unplanned")]
         row.append(", ".join(f"{number} {word}" for number, word in found if number) or "none")
     return row
 
 
-def _allowed(one: BudgetState) -> int:
+def _allowed(budget: BudgetState) -> int:
     """How many disruptions a budget and its rate allow; those of which nobody knows come last."""
-    if one.allowed is None:
+    if budget.allowed is None:
         return 2**31
-    return one.allowed if one.rate is None else min(one.allowed, one.rate.left)
+    return budget.allowed if budget.rate is None else min(budget.allowed, budget.rate.left)
 
 
 def _rate_cells(rate: RateState) -> list[Part]:

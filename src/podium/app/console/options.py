@@ -68,17 +68,6 @@ class FeatureGatesText(click.ParamType["FeatureGates"]):
             self.fail(str(error), param, ctx)
 
 
-files_option = click.option(
-    "-f",
-    "--filename",
-    "files",
-    metavar="FILE",
-    multiple=True,
-    required=True,
-    help="Manifests, YAML or JSON, gzipped or not: a file, a directory with its folders, or - for standard input. "
-    "May be repeated.",
-)
-
 validate_option = click.option(
     "--validate",
     "validation",
@@ -126,5 +115,17 @@ def limit_options(command: Decorated) -> Decorated:
         option = click.option(
             f"--max-{name}", type=click.IntRange(min=1), metavar="N", help=f"{what}, if not as usual."
         )
+        command = option(command)
+    return command
+
+
+def time_options(command: Decorated) -> Decorated:
+    """When a simulation starts and stops, and what takes how long in it."""
+    for option in (
+        click.option("--bind-delay", type=Duration(), default=0, help="How long a binding takes."),
+        click.option("--start-delay", type=Duration(), default=0, help="How long a bound pod takes to start."),
+        click.option("--start", type=Time(), help="The time of the start; without it, the newest time in the files."),
+        click.option("--until", type=Duration(), help="When to stop, after the start; not the scenario's own end."),
+    ):
         command = option(command)
     return command

@@ -1,20 +1,52 @@
-"""Reading files in front of somebody."""
+"""Reading files and clusters in front of somebody."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+
+import msgspec
 
 from podium.api.input import codec
-from podium.api.input.codec import Input
+from podium.api.input.codec import Input, Reader
 from podium.api.input.files import FileName
 from podium.api.warnings import Validation
 from podium.app.console.progress import ProgressBar
+from podium.app.console.source import ClusterSource, Source
+
+# From a cluster, the lists come first; then they are read.
+_LISTING_SHARE = 0.5
+
+Progress = Callable[[float], None]
 
 
-def read_shown(paths: Sequence[FileName], validation: Validation | None) -> Input:
-    """What `codec.read_input` reads, with a progress bar where it takes a while."""
+def read_shown(source: Source | Sequence[FileName], validation: Validation | None) -> Input:
+    """What `codec.read_input` reads, and a cluster before it, with a progress bar where it takes a while."""
+    files, cluster = (source.files, source.cluster) if isinstance(source, Source) else (source, None)
     with ProgressBar() as bar:
-        return codec.read_input(paths, validation, lambda share: bar.update(share, _told))
+        if cluster is None:
+            return codec.read_input(files, validation, lambda share: bar.update(share, _told))
+        with Reader(validation) as reader:
+            _read_cluster(reader, cluster, lambda share: bar.update(share, lambda: f"reading {cluster.context}"))
+            reader.read_all(files)
+            return reader.input()
+
+
+def _read_cluster(reader: Reader, cluster: ClusterSource, progress: Progress) -> None:
+    """Read what is in a cluster, as a dump of it would be read; all but managed fields, which nothing is read of."""
+    from podium.app.snapshots.cluster import read_cluster
+    from podium.app.snapshots.slimming import Slimmer
+
+    slim = Slimmer(kept=("annotations", "env", "secrets")).slim
+    found = read_cluster(cluster, slim, progress=lambda share: progress(share * _LISTING_SHARE))
+    place = f"context {found.snapshot.context}"
+    for index, (kind, objects) in enumerate(found.objects):
+        reader.read_text(_list_of(objects), f"{place}, {kind}")
+        progress(_LISTING_SHARE + (1 - _LISTING_SHARE) * (index + 1) / len(found.objects))
+    reader.read_text(msgspec.json.encode(found.snapshot.to_dict()), place)
+
+
+def _list_of(objects: Sequence[bytes]) -> bytes:
+    return b'{"apiVersion":"v1","kind":"List","items":[' + b",".join(objects) + b"]}"
 
 
 def _told() -> str:

@@ -27,7 +27,11 @@ def rich_help(command: click.Command, ctx: click.Context) -> str:
     shown = rich_click.RichCommand(command.name, **parts)
     if isinstance(command, click.Group):
         found = {name: command.get_command(ctx, name) for name in command.list_commands(ctx)}
-        shown = _Group(name=command.name, commands={n: one for n, one in found.items() if one is not None}, **parts)
+        shown = _Group(
+            name=command.name,
+            commands={n: subcommand for n, subcommand in found.items() if subcommand is not None},
+            **parts,
+        )
     settings = rich_click.RichHelpConfiguration(max_width=WIDTH, style_helptext="")
     context = rich_click.RichContext(shown, parent=ctx.parent, info_name=ctx.info_name, rich_help_config=settings)
     context.help_option_names = ctx.help_option_names

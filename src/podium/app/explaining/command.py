@@ -11,11 +11,11 @@ from podium.app.console.command import Command
 from podium.app.console.options import (
     config_option,
     feature_gates_option,
-    files_option,
     ignore_extenders_option,
     output_option,
     validate_option,
 )
+from podium.app.console.source import Source, source_options
 
 if TYPE_CHECKING:
     from podium.api.warnings import Validation
@@ -30,7 +30,7 @@ Example: what happens if the pod shop/web of web.yaml is created in the cluster 
 
 @click.command(cls=Command, epilog=_EPILOG)
 @click.argument("pod")
-@files_option
+@source_options
 @validate_option
 @click.option(
     "-n", "--namespace", default="default", show_default=True, help="The namespace of a POD that is given without one."
@@ -43,7 +43,7 @@ Example: what happens if the pod shop/web of web.yaml is created in the cluster 
 def explain(
     *,
     pod: str,
-    files: tuple[str, ...],
+    source: Source,
     validation: Validation | None,
     namespace: str,
     scheduler: str,
@@ -68,7 +68,7 @@ def explain(
     configuration = load_configuration(config) if config else None
     wanted = pod if "/" in pod else f"{namespace}/{pod}"
     loaded = LoadedCluster(
-        read_shown(files, validation), configuration, feature_gates, ignore_extenders=ignore_extenders
+        read_shown(source, validation), configuration, feature_gates, ignore_extenders=ignore_extenders
     )
     explanation = loaded.explain(wanted, scheduler)
     if form != "text":

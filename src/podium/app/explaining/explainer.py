@@ -83,7 +83,7 @@ class Explainer:
         given = set(classes)
         for policy in policies:
             classes |= with_levels(policy, classes)
-        self._levels = [one for name, one in classes.items() if name not in given]
+        self._levels = [priority_class for name, priority_class in classes.items() if name not in given]
         profiles = build_profiles(configuration or default_configuration(), Registry(IN_TREE), self.cluster)
         self._runners = {name: Runner(profile, self.cluster) for name, profile in profiles.items()}
         for pod in sorted(pods, key=lambda pod: pod.key):
@@ -100,7 +100,7 @@ class Explainer:
         """
         record = self._pending.get(pod)
         if record is None:
-            placed = next((one for one in self.cluster.placed.values() if one.key == pod), None)
+            placed = next((record for record in self.cluster.placed.values() if record.key == pod), None)
             if placed is not None:
                 raise PodiumError(f"pod {pod} is not pending: it is on node {placed.node_name}")
             raise PodiumError(f"pod {pod} is not in the input; pending there: {_some(sorted(self._pending))}")

@@ -35,7 +35,9 @@ def facts(cluster: Cluster, pod: PodRecord, obstacles: NodeObstacles) -> list[st
         phrases = list(describe(cluster, pod, cluster.nodes.row_of[obstacles.node])) if describe else []
         found += phrases or [status.message]
     if obstacles.nominated:
-        kept = listed([f"{one.key} (priority {one.priority})" for one in obstacles.nominated], _MOST_PODS)
+        kept = listed(
+            [f"{nominated.key} (priority {nominated.priority})" for nominated in obstacles.nominated], _MOST_PODS
+        )
         found.append(f"room kept for {kept}, nominated there")
     return found
 
@@ -100,7 +102,9 @@ def _mismatch(requirement: Requirement, value: str | None) -> str:
 def _ports(cluster: Cluster, pod: PodRecord, row: int) -> Iterator[str]:
     for wanted in pod.pod_class.host_ports:
         holders = [
-            one.key for one in cluster.pods_on(row) if any(held.conflicts(wanted) for held in one.pod_class.host_ports)
+            on_node.key
+            for on_node in cluster.pods_on(row)
+            if any(held.conflicts(wanted) for held in on_node.pod_class.host_ports)
         ]
         if holders:
             yield f"port {wanted.port}/{wanted.protocol} held by {listed(holders, _MOST_PODS)}"

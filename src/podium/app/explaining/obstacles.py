@@ -63,7 +63,7 @@ def find_obstacles(runner: Runner, pod: PodRecord) -> list[NodeObstacles]:
     found = []
     for name, row in nodes.row_of.items():
         on_node = runner.cluster.nominations.on(name)
-        nominated = tuple(one for one in on_node if one.uid != pod.uid and one.priority >= pod.priority)
+        nominated = tuple(other for other in on_node if other.uid != pod.uid and other.priority >= pod.priority)
         statuses = tuple(refusals.get(row, ()))
         if statuses or nominated:
             shortages = next(

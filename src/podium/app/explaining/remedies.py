@@ -131,6 +131,8 @@ def _pod_remedy(explanation: Explanation) -> PodRemedy | None:
 def _priorities(explanation: Explanation) -> list[int]:
     """The pod's own priority, and those just above one that some placed or nominated pod has, ascending."""
     pod, cluster = explanation.record, explanation.runner.cluster
-    others = {one.priority for one in cluster.placed.values()} | {one.priority for one, _ in cluster.nominations.all()}
+    others = {other.priority for other in cluster.placed.values()} | {
+        nominated.priority for nominated, _ in cluster.nominations.all()
+    }
     above = {priority + 1 for priority in others if pod.priority <= priority < HIGHEST_USER_PRIORITY}
     return [pod.priority, *sorted(above)]

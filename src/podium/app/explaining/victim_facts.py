@@ -37,8 +37,8 @@ def victim_facts(cluster: Cluster, pod: PodRecord, victim: PodRecord, obstacles:
 
 
 def _apart(cluster: Cluster, pod: PodRecord, victim: PodRecord) -> list[str]:
-    def is_apart(one: PodRecord, other: PodRecord) -> bool:
-        terms = one.pod_class.required_anti_affinity
+    def is_apart(victim: PodRecord, other: PodRecord) -> bool:
+        terms = victim.pod_class.required_anti_affinity
         return any(Selected((term,)).matches(other.pod_class, cluster.namespaces) for term in terms)
 
     found = ["is one that its anti-affinity avoids"] if is_apart(pod, victim) else []

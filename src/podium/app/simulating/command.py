@@ -9,16 +9,15 @@ import click
 
 from podium.app.console.command import Command
 from podium.app.console.options import (
-    Duration,
-    Time,
     config_option,
     feature_gates_option,
-    files_option,
     ignore_extenders_option,
     limit_options,
     output_option,
+    time_options,
     validate_option,
 )
+from podium.app.console.source import Source, source_options
 
 if TYPE_CHECKING:
     from podium.api.warnings import Validation
@@ -35,13 +34,10 @@ _SECOND = 10**9
 
 
 @click.command(cls=Command, epilog=_EPILOG)
-@files_option
+@source_options
 @validate_option
-@click.option("--until", type=Duration(), help="When to stop, after the start; not the scenario's own end.")
-@click.option("--start", type=Time(), help="The time of the start; without it, the newest time in the files.")
+@time_options
 @click.option("--seed", type=int, default=0, show_default=True, help="Chooses uids, and between equal nodes.")
-@click.option("--start-delay", type=Duration(), default=0, help="How long a bound pod takes to start.")
-@click.option("--bind-delay", type=Duration(), default=0, help="How long a binding takes.")
 @click.option(
     "--expendable-pods-priority-cutoff",
     "priority_cutoff",
@@ -57,7 +53,7 @@ _SECOND = 10**9
 @click.option("--events", "every_event", is_flag=True, help="List every event, however many there are.")
 def simulate(
     *,
-    files: tuple[str, ...],
+    source: Source,
     validation: Validation | None,
     until: int | None,
     start: int | None,
@@ -101,7 +97,7 @@ def simulate(
         ignore_extenders=ignore_extenders,
         priority_cutoff=priority_cutoff,
     )
-    found = read_shown(files, validation)
+    found = read_shown(source, validation)
     simulation = simulation_of(found.documents, options)
     _play(simulation)
     result = result_of(simulation, rests_on(found, simulation.scenario, options))

@@ -87,10 +87,10 @@ def _write_short(page: Page, short: list[dict[str, Any]]) -> None:
     page.title("Short of pods", counted(len(short), "workload"))
     rows: list[list[Part]] = [
         [
-            Cell(shortened(one["workload"], page.name_width), "warn"),
-            f"wants {one['wants']:,}, has {one['has']:,}: {one['reason']}",
+            Cell(shortened(pod["workload"], page.name_width), "warn"),
+            f"wants {pod['wants']:,}, has {pod['has']:,}: {pod['reason']}",
         ]
-        for one in short[:_MOST_WAITING]
+        for pod in short[:_MOST_WAITING]
     ]
     page.columns(rows, indent=2)
     if len(short) > _MOST_WAITING:
@@ -125,9 +125,9 @@ def _write_summary(page: Page, summary: dict[str, Any]) -> None:
     if summary["waiting"]:
         page.title("Waits", "for a node, of the pods that got one")
         rows: list[list[Part]] = [[Cell(head, "dim") for head in _WAIT_HEADINGS]]
-        for one in summary["waiting"]:
-            times = [_duration(one[name]) for name in ("mean", "p50", "p95", "max")]
-            rows.append([f"priority {one['priority']}", f"{one['count']:,}", *times])
+        for waiting in summary["waiting"]:
+            times = [_duration(waiting[name]) for name in ("mean", "p50", "p95", "max")]
+            rows.append([f"priority {waiting['priority']}", f"{waiting['count']:,}", *times])
         page.columns(rows, indent=2, right=range(1, 6))
     if summary["use"]:
         page.title("Requested", "of what the nodes offer")

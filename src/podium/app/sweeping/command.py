@@ -12,19 +12,17 @@ import click
 from podium.api.errors import PodiumError
 from podium.app.console.command import Command
 from podium.app.console.options import (
-    Duration,
-    Time,
     config_option,
     feature_gates_option,
-    files_option,
     ignore_extenders_option,
     limit_options,
+    time_options,
     validate_option,
 )
+from podium.app.console.source import Source, source_options
 from podium.app.sweeping.tables import BINARY
 
 if TYPE_CHECKING:
-    from podium.api.input.codec import Input
     from podium.api.warnings import Validation
     from podium.app.sweeping.engines import Engine
     from podium.app.sweeping.settings import Combination
@@ -41,7 +39,7 @@ Which setting preempts least? Two ways of clearing nominations, five seeds each:
 
 
 @click.command(cls=Command, epilog=_EPILOG)
-@files_option
+@source_options
 @click.option(
     "--vary",
     "varied",
@@ -55,10 +53,7 @@ Which setting preempts least? Two ways of clearing nominations, five seeds each:
 @click.option("--seeds", type=click.IntRange(1, 1_000_000), default=1, show_default=True, help="How many seeds.")
 @click.option("--first-seed", type=int, default=0, show_default=True, help="The first of them; the others follow.")
 @validate_option
-@click.option("--until", type=Duration(), help="When to stop, after the start; not the scenario's own end.")
-@click.option("--start", type=Time(), help="The time of the start; without it, the newest time in the files.")
-@click.option("--start-delay", type=Duration(), default=0, help="How long a bound pod takes to start.")
-@click.option("--bind-delay", type=Duration(), default=0, help="How long a binding takes.")
+@time_options
 @config_option
 @ignore_extenders_option
 @feature_gates_option
@@ -79,7 +74,7 @@ Which setting preempts least? Two ways of clearing nominations, five seeds each:
 @click.option("--to", "target", type=click.Path(dir_okay=False, writable=True), help="The file to write the answer to.")
 def sweep(
     *,
-    files: tuple[str, ...],
+    source: Source,
     varied: tuple[str, ...],
     seeds: int,
     first_seed: int,
@@ -119,7 +114,7 @@ def sweep(
         limits=Limits.raised(max_objects, max_events, max_calls),
         ignore_extenders=ignore_extenders,
     )
-    wanted = _sweep(files, varied, options, config, validation, range(first_seed, first_seed + seeds))
+    wanted = _sweep(source, varied, options, config, validation, range(first_seed, first_seed + seeds))
     played = _play(wanted, dask(scheduler) if scheduler else _engine(jobs or _cores()))
     _show(played, form, target)
     failed = sum(bool(run.outcome.error) for run in played)
@@ -128,7 +123,7 @@ def sweep(
 
 
 def _sweep(
-    files: Sequence[str],
+    source: Source,
     varied: Sequence[str],
     options: RunOptions,
     config: str | None,
@@ -137,35 +132,35 @@ def _sweep(
 ) -> Sweep:
     """What is to be played, with everything read and checked. Raises PodiumError."""
     from podium.app.console.reading import read_shown
-    from podium.app.sweeping.settings import FILENAME, combinations, read_variations
-    from podium.app.sweeping.sweep import Sweep
+    from podium.app.sweeping.settings import CONFIG, FILENAME, combinations, options_of, read_variations
+    from podium.app.sweeping.sweep import Sweep, Variant
+    from podium.framework.settings.configuration import load_document
+    from podium.sim.scenario.scenario import split_documents
 
     chosen = combinations(read_variations(varied))
     further = list(dict.fromkeys(combination.get(FILENAME, "") for combination in chosen))
-    inputs = tuple(read_shown((*files, file) if file else files, validation) for file in further)
-    places = {file: place for place, file in enumerate(further)}
-    sweep = Sweep(
-        inputs,
-        tuple(
-            _variant(combination, inputs, places[combination.get(FILENAME, "")], options, config)
-            for combination in chosen
-        ),
-        seeds,
-    )
+    if len(further) > 1 and "-" in source.files:
+        raise PodiumError("-f -: standard input can be read once, and filename is varied; name a file instead")
+    configs = {file: load_document(file) for file in dict.fromkeys(_configs(chosen, config))}
+    inputs = tuple(read_shown(source.with_file(file) if file else source, validation) for file in further)
+    names = [[scheduler.name for scheduler in split_documents(found.documents)[1].schedulers] for found in inputs]
+
+    def variant(combination: Combination) -> Variant:
+        place = further.index(combination.get(FILENAME, ""))
+        document = configs.get(combination.get(CONFIG, config or ""))
+        return Variant(combination, place, options_of(combination, options, document, names[place]))
+
+    sweep = Sweep(inputs, tuple(map(variant, chosen)), seeds)
     sweep.check()
     return sweep
 
 
-def _variant(
-    combination: Combination, inputs: Sequence[Input], place: int, options: RunOptions, config: str | None
-) -> Variant:
-    from podium.app.sweeping.settings import options_of
-    from podium.app.sweeping.sweep import Variant
-    from podium.sim.scenario.scenario import split_documents
+def _configs(chosen: Sequence[Combination], config: str | None) -> list[str]:
+    """The files of all configurations."""
+    from podium.app.sweeping.settings import CONFIG
 
-    _, scenario = split_documents(inputs[place].documents)
-    names = [scheduler.name for scheduler in scenario.schedulers]
-    return Variant(combination, place, options_of(combination, options, config, names))
+    files = (combination.get(CONFIG, config) for combination in chosen)
+    return [file for file in files if file is not None]
 
 
 def _play(sweep: Sweep, engine: Engine) -> list[Played]:

@@ -87,7 +87,7 @@ def own_version() -> str:
 
 def play_pickled(pickled: bytes, run: Run) -> Outcome:
     """Play a run of a pickled sweep, which is read once for all runs that follow one another."""
-    return _read(pickled).play(run)
+    return _kept(pickled).play(run)
 
 
 _learnt: list[Sweep] = []
@@ -102,6 +102,10 @@ def _play(run: Run) -> Outcome:
 
 
 @lru_cache(maxsize=1)
+def _kept(pickled: bytes) -> Sweep:
+    return _read(pickled)
+
+
 def _read(pickled: bytes) -> Sweep:
     # From this program's own hands: pickled by it, for processes that it has started or was pointed to.
     sweep = pickle.loads(pickled)  # noqa: S301

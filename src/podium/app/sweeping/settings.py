@@ -12,8 +12,9 @@ from typing import Any
 import msgspec
 
 from podium.api.errors import InputError, PodiumError
+from podium.api.input.codec import Document
 from podium.api.times import parse_duration
-from podium.framework.settings.configuration import API_VERSION, KIND, Configuration, load_document, read_configuration
+from podium.framework.settings.configuration import API_VERSION, KIND, Configuration, read_configuration
 from podium.framework.settings.feature_gates import read_feature_gates
 from podium.sim.run import RunOptions
 
@@ -53,6 +54,11 @@ _OPTIONS: dict[str, Callable[[RunOptions, str], RunOptions]] = {
 }
 
 
+def varied_names() -> tuple[str, ...]:
+    """All that can be varied, by the name it goes by."""
+    return (FILENAME, CONFIG, *_OPTIONS, *_FIELDS, "PLUGIN.ARGUMENT")
+
+
 def read_variations(texts: Sequence[str]) -> tuple[Variation, ...]:
     """What `NAME=VALUE[,VALUE...]` says, values of one name together. Raises PodiumError for what cannot be varied."""
     values: dict[str, list[str]] = {}
@@ -61,7 +67,7 @@ def read_variations(texts: Sequence[str]) -> tuple[Variation, ...]:
         if not equals or not listed:
             raise PodiumError(f"--vary {text}: write it as NAME=VALUE,VALUE")
         if not _is_known(name):
-            raise PodiumError(f"--vary {name}: cannot be varied; these can: {', '.join(_known())}")
+            raise PodiumError(f"--vary {name}: cannot be varied; these can: {', '.join(varied_names())}")
         for value in listed.split(","):
             if value in values.setdefault(name, []):
                 raise PodiumError(f"--vary {name}: {value} is there twice")
@@ -84,12 +90,12 @@ def combinations(variations: Sequence[Variation]) -> list[Combination]:
 
 
 def options_of(
-    combination: Combination, options: RunOptions, config: str | None, schedulers: Sequence[str] = ()
+    combination: Combination, options: RunOptions, config: Document | None, schedulers: Sequence[str] = ()
 ) -> RunOptions:
     """The options of runs with the settings.
 
-    `config` is the file of the configuration where that is not varied; None without one, where the `schedulers` of the
-    scenario, by name, have a default profile each. Raises PodiumError for a value that is wrong.
+    `config` is the configuration's document as the file has it, varied or not; None without one, where the `schedulers`
+    of the scenario, by name, have a default profile each. Raises PodiumError for a value that is wrong.
     """
     for name, text in combination.items():
         if name in _OPTIONS:
@@ -97,27 +103,24 @@ def options_of(
                 options = _OPTIONS[name](options, text)
             except (ValueError, InputError) as error:
                 raise PodiumError(f"--vary {name}={text}: {error}") from None
-    return replace(options, configuration=_configuration(combination, combination.get(CONFIG, config), schedulers))
+    return replace(options, configuration=_configuration(combination, config, schedulers))
 
 
 def _is_known(name: str) -> bool:
-    return name in _known() or _ARGUMENT.fullmatch(name) is not None
+    return name in varied_names() or _ARGUMENT.fullmatch(name) is not None
 
 
-def _known() -> tuple[str, ...]:
-    return (FILENAME, CONFIG, *_OPTIONS, *_FIELDS, "PLUGIN.ARGUMENT")
-
-
-def _configuration(combination: Combination, file: str | None, schedulers: Sequence[str]) -> Configuration | None:
+def _configuration(
+    combination: Combination, config: Document | None, schedulers: Sequence[str]
+) -> Configuration | None:
     fields = {name: text for name, text in combination.items() if name in _FIELDS or _ARGUMENT.fullmatch(name)}
-    if file is None and not fields:
+    if config is None and not fields:
         return None
-    if file is None:
+    if config is None:
         profiles = [{"schedulerName": name} for name in schedulers]
         raw, source = {"apiVersion": API_VERSION, "kind": KIND, "profiles": profiles}, "the default configuration"
     else:
-        document = load_document(file)
-        raw, source = deepcopy(document.raw), document.source
+        raw, source = deepcopy(config.raw), config.source
     plain = read_configuration(raw, source)
     if not fields:
         return plain

@@ -54,8 +54,9 @@ class Sweep:
 
     def check(self) -> None:
         """Raise PodiumError for settings with which no run can begin, before any has taken its time."""
+        scenarios = [split_documents(found.documents)[1] for found in self.inputs]
         for variant in self.variants:
-            _, scenario = split_documents(self.inputs[variant.input].documents)
+            scenario = scenarios[variant.input]
             for component in (
                 *schedulers_of(scenario, variant.options),
                 *autoscalers_of(scenario, variant.options),
@@ -97,4 +98,4 @@ def in_order(sweep: Sweep, outcomes: dict[Run, Outcome]) -> list[Played]:
 
 def caveats_of(played: Sequence[Played]) -> tuple[Caveat, ...]:
     """What any of the runs rests on, each told once, in the order of the runs."""
-    return tuple(dict.fromkeys(caveat for one in played for caveat in one.outcome.rests_on))
+    return tuple(dict.fromkeys(caveat for run in played for caveat in run.outcome.rests_on))

@@ -101,7 +101,7 @@ def waits_for_victims(cluster: Cluster, pod: PodRecord, nominated_status: Status
     row = cluster.nodes.row_of.get(pod.nominated_node_name)
     if row is None or nominated_status is None or nominated_status.code is Code.UNSCHEDULABLE_AND_UNRESOLVABLE:
         return False
-    return any(one.terminating and one.preempted and one.priority <= most for one in cluster.pods_on(row))
+    return any(pod.terminating and pod.preempted and pod.priority <= most for pod in cluster.pods_on(row))
 
 
 def plan_preemption(

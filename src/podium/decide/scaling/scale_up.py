@@ -79,8 +79,8 @@ def plan_scale_up(
     fitting, homeless = settle_pending(scratch, pending)
     refusals: dict[str, dict[str, str]] = {pod.uid: {} for pod in homeless}
     options = []
-    for one in sorted(groups, key=lambda expandable: expandable.group.name) if homeless else ():
-        option = _option(scratch, one, homeless, daemons, refusals)
+    for expandable in sorted(groups, key=lambda expandable: expandable.group.name) if homeless else ():
+        option = _option(scratch, expandable, homeless, daemons, refusals)
         if option is not None:
             options.append(option)
     chosen = min(options, key=lambda option: (option.waste, option.group.name), default=None)
@@ -113,19 +113,19 @@ def settle_pending(scratch: Scratch, pods: Iterable[PodRecord]) -> tuple[list[Po
 
 def _option(
     scratch: Scratch,
-    one: Expandable,
+    expandable: Expandable,
     pods: Sequence[PodRecord],
     daemons: Sequence[PodRecord],
     refusals: Mapping[str, dict[str, str]],
 ) -> Option | None:
     """What the group can do for the pods; None for nothing. Why not goes into ``refusals``."""
-    name = one.group.name
-    if not one.names:
+    name = expandable.group.name
+    if not expandable.names:
         for pod in pods:
-            refusals[pod.uid][name] = one.closed
+            refusals[pod.uid][name] = expandable.closed
         return None
     mark = scratch.mark()
-    packing = _Packing(scratch, one, daemons)
+    packing = _Packing(scratch, expandable, daemons)
     packed = []
     for pod in sorted(pods, key=packing.largest_first):
         refusal = packing.add(pod)
@@ -136,21 +136,21 @@ def _option(
     scratch.roll_back(mark)
     if not packed:
         return None
-    return Option(one.group, tuple(packing.names), tuple(packed), packing.waste(packed))
+    return Option(expandable.group, tuple(packing.names), tuple(packed), packing.waste(packed))
 
 
 class _Packing:
     """New nodes of one group, filled with the largest pods first, each pod on the first node that takes it."""
 
-    def __init__(self, scratch: Scratch, one: Expandable, daemons: Sequence[PodRecord]) -> None:
+    def __init__(self, scratch: Scratch, expandable: Expandable, daemons: Sequence[PodRecord]) -> None:
         self.names: list[str] = []
         self._scratch = scratch
-        self._one = one
+        self._one = expandable
         self._daemons = daemons
         # By row, which of the new nodes it is.
         self._order: dict[int, int] = {}
         self._hopeless: dict[tuple[str, int, int], str] = {}
-        amounts = node_allocatable(read(one.group.template, Node).status)
+        amounts = node_allocatable(read(expandable.group.template, Node).status)
         self._cpu, self._memory = amounts.get("cpu", 0), amounts.get("memory", 0)
 
     def largest_first(self, pod: PodRecord) -> tuple[int, int, str]:

@@ -75,7 +75,7 @@ class RowFilters:
         if not self._nominations:
             return 0
         nominated = [
-            one for one in self._nominations.on_row(row) if one.priority >= pod.priority and one.uid != own_uid
+            other for other in self._nominations.on_row(row) if other.priority >= pod.priority and other.uid != own_uid
         ]
         return self.refused(pod, row, gone, nominated) if nominated else 0
 

@@ -256,7 +256,7 @@ class Autoscaler:
     def _why_kept(self, name: str) -> str:
         """Why a node that is marked cannot be removed any more, or ""."""
         group = self._groups[self._picture.nodes[name].group]
-        staying = sum(not self._picture.nodes[one].is_leaving for one in self._picture.nodes_of[group.name])
+        staying = sum(not self._picture.nodes[node].is_leaving for node in self._picture.nodes_of[group.name])
         if staying < group.minimum:
             return f"its group would have {staying} nodes, and {group.minimum} are its minimum"
         with self._scratch() as scratch:

@@ -91,7 +91,7 @@ class Coverage:
         budget = self.budgets.pop(name, None)
         self._selectors.remove(name)
         for pod in budget.pods.names if budget is not None else ():
-            self._cover(pod, [one for one in self._covering[pod] if one != name])
+            self._cover(pod, [budget for budget in self._covering[pod] if budget != name])
 
     def _note_controller(self, name: str, old: Pod | None, new: Pod | None) -> None:
         before = "" if old is None else controller_uid(old)

@@ -271,9 +271,9 @@ class Drain:
             for fate in self._plan.of("evict")
         )
 
-    def _was_let_go(self, one: PodFate) -> bool:
+    def _was_let_go(self, pod_fate: PodFate) -> bool:
         """Whether an eviction is on its way or granted, so that only its effect is to be seen."""
-        return self._evictions.of(one.pod.metadata.uid).next_ns is None
+        return self._evictions.of(pod_fate.pod.metadata.uid).next_ns is None
 
     def _is_blocked(self) -> bool:
         left = self._plan.of("evict")
@@ -283,7 +283,9 @@ class Drain:
         staying = tuple(self._pod_report(fate) for fate in self._plan.fates if fate.pod.key in self._pods)
         return DrainReport(self._name, state, message, (*staying, *self._gone))
 
-    def _pod_report(self, one: PodFate) -> PodReport:
-        uid = one.pod.metadata.uid
+    def _pod_report(self, pod_fate: PodFate) -> PodReport:
+        uid = pod_fate.pod.metadata.uid
         attempts = self._evictions.of(uid)
-        return PodReport(one.pod.key, uid, _STATES[one.fate], attempts.message or one.reason, attempts.tries)
+        return PodReport(
+            pod_fate.pod.key, uid, _STATES[pod_fate.fate], attempts.message or pod_fate.reason, attempts.tries
+        )

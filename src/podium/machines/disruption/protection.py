@@ -185,7 +185,7 @@ class Protection:
     def _under(self, budget: PodDisruptionBudget) -> list[WorkloadKey]:
         """The workloads whose pods a budget covers, and those that overlap with them."""
         covered = self._labels.matching(compile_label_selector(budget.spec.selector))
-        return [key for one in covered for key in self.overlapping(self.workloads[one])]
+        return [key for workload in covered for key in self.overlapping(self.workloads[workload])]
 
 
 def workload_key(workload: Keeper) -> WorkloadKey:

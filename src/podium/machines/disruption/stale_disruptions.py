@@ -107,7 +107,7 @@ def _is_target(pod: Pod) -> bool:
 
 def _since_ns(raw: Raw) -> int:
     """Since when the pod is a target, 0 where it does not say in a way that can be read."""
-    condition = next(one for one in raw["status"]["conditions"] if one["type"] == _TARGET)
+    condition = next(listed for listed in raw["status"]["conditions"] if listed["type"] == _TARGET)
     try:
         return parse_time(condition.get("lastTransitionTime") or "")
     except (TypeError, ValueError):

@@ -86,7 +86,7 @@ def container_statuses(
 ) -> tuple[Raw, ...]:
     """The statuses of all containers, with what ``raw``, the pod, says of them besides; also of their end before."""
     last = {} if last_state is None else {"lastState": last_state}
-    known = {str(one.get("name")): one for one in _listed(raw)}
+    known = {str(status.get("name")): status for status in _listed(raw)}
     return tuple(
         {
             "image": container.image,
@@ -104,4 +104,4 @@ def container_statuses(
 
 def _listed(raw: Raw) -> Sequence[Raw]:
     found = raw.get("status", {}).get("containerStatuses")
-    return [one for one in found if isinstance(one, dict)] if isinstance(found, list) else []
+    return [item for item in found if isinstance(item, dict)] if isinstance(found, list) else []

@@ -13,6 +13,7 @@ from podium.api.pod import Pod
 from podium.decide.pressure import EvictionOrder
 from podium.machines.actions import Action, DeleteObject, ReportStatus
 from podium.machines.kubelets import kubelet_reports as reports
+from podium.machines.kubelets.host import Hosts
 from podium.machines.kubelets.node_kubelet import NodeKubelet
 from podium.machines.kubelets.node_memory import NodeMemory
 from podium.machines.machine import UNMOVED
@@ -48,7 +49,8 @@ class KubeletSettings:
     ``memory_threshold_bytes``, and says so until it has not been for ``pressure_transition_ns``. With
     ``waits_for_victims``, a pod that fits once others have ended that are terminating waits for them on the node.
     ``eviction_order`` says whom of equal priority a node short of memory evicts first. Without ``honors_policy``, pods
-    that are not preemptible end for critical ones like others.
+    that are not preemptible end for critical ones like others. With ``reports_all``, nodes and pods say everything that
+    people and programs look for, such as addresses and the state of each container.
     """
 
     start_delay_ns: int = 0
@@ -57,6 +59,7 @@ class KubeletSettings:
     waits_for_victims: bool = False
     eviction_order: EvictionOrder = "BytesOverRequest"
     honors_policy: bool = True
+    reports_all: bool = False
 
 
 class Kubelet:
@@ -74,6 +77,7 @@ class Kubelet:
 
     def __init__(self, settings: KubeletSettings = KubeletSettings()) -> None:
         self._settings = settings
+        self._hosts = Hosts() if settings.reports_all else None
         self._nodes: dict[str, NodeKubelet] = {}
         # By key, the uid and the node of each pod that has one.
         self._pods: dict[str, tuple[str, str]] = {}
@@ -86,12 +90,11 @@ class Kubelet:
     def handle(self, observation: Observation, now: int) -> list[Action]:
         """Take in an observation at ``now`` and say what to write."""
         match observation:
-            case Changed(object=Node() as node):
-                self._node(node.metadata.name).show_node(node, now)
+            case Changed(object=Node() as node, raw=raw):
+                self._node(node.metadata.name).show_node(node, raw, now)
                 self._look_at(node.metadata.name)
             case Gone(object=Node() as node):
-                self._node(node.metadata.name).hide_node()
-                self._look_at(node.metadata.name)
+                self._node_gone(node)
             case Changed(object=Pod() as pod, raw=raw):
                 return self._asked_for() if self._pod_changed(pod, raw, now) else UNMOVED
             case Gone(object=Pod() as pod):
@@ -126,6 +129,12 @@ class Kubelet:
         actions, self._actions = self._actions, []
         return actions
 
+    def _node_gone(self, node: Node) -> None:
+        if self._hosts is not None:
+            self._hosts.nodes.free(node.metadata.uid)
+        self._node(node.metadata.name).hide_node()
+        self._look_at(node.metadata.name)
+
     def _pod_changed(self, pod: Pod, raw: Raw, now: int) -> bool:
         """Take in a pod as it is now; whether that concerns any node."""
         uid, name = pod.metadata.uid, pod.spec.node_name
@@ -134,6 +143,8 @@ class Kubelet:
             self._hide(pod.key)
         if name:
             self._pods[pod.key] = uid, name
+            if self._hosts is not None:
+                self._hosts.show_pod(uid, raw)
             self._node(name).show_pod(pod, raw, now)
             self._look_at(name)
         return bool(name) or known is not None
@@ -142,6 +153,8 @@ class Kubelet:
         """The pod of that key is gone."""
         if key in self._pods:
             uid, name = self._pods.pop(key)
+            if self._hosts is not None:
+                self._hosts.pods.free(uid)
             if name in self._nodes:
                 self._nodes[name].hide_pod(uid)
                 self._look_at(name)
@@ -188,6 +201,7 @@ class Kubelet:
                 waits_for_victims=settings.waits_for_victims,
                 eviction_order=settings.eviction_order,
                 honors_policy=settings.honors_policy,
+                hosts=self._hosts,
             )
         return self._nodes[name]
 

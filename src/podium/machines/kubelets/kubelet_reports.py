@@ -20,6 +20,8 @@ from podium.machines.kubelets.container_statuses import (
     terminated,
     waiting,
 )
+from podium.machines.kubelets.full_reports import address_fields, all_conditions, init_containers, told_containers
+from podium.machines.kubelets.host import PodAddresses
 from podium.machines.kubelets.pod_run import PodRun
 
 KUBELET = "kubelet"
@@ -33,13 +35,14 @@ def started(run: PodRun, now: int) -> ReportStatus:
     """Its containers run; of those that were started again, how they ended before."""
     ready = _READY if run.is_ready else _NOT_READY
     if run.last_exit is None:
-        return _report(run, "Running", ready, start_time_ns=now)
+        statuses = _running(run, now) if run.addresses is not None else ()
+        return _report(run, "Running", ready, start_time_ns=now, statuses=statuses)
     return _report(run, "Running", ready, statuses=_running(run, now))
 
 
 def ready(run: PodRun) -> ReportStatus:
     """Its containers are ready."""
-    if not run.restarts or run.started_ns is None:
+    if run.started_ns is None or not (run.restarts or run.addresses):
         return _report(run, "Running", _READY)
     return _report(run, "Running", _READY, statuses=_running(run, run.started_ns))
 
@@ -109,11 +112,16 @@ def of_node(node: Node, condition: PodCondition) -> ReportStatus:
     return ReportStatus("Node", node.metadata.name, node.metadata.uid, KUBELET, (condition,), message=message)
 
 
+def registered(node: Node, fields: Raw) -> ReportStatus:
+    """The kubelet says of its node what nobody has said."""
+    return ReportStatus("Node", node.metadata.name, node.metadata.uid, KUBELET, fields=fields, message="registered")
+
+
 def reported(action: ReportStatus | DeleteObject) -> str:
-    """What a report of `of_node` is about: the type of its condition."""
+    """What a report about a node is about: the type of its condition, "" for all that nobody has said."""
     if not isinstance(action, ReportStatus):
         raise TypeError(f"{action} is no report")
-    return action.conditions[0].type
+    return action.conditions[0].type if action.conditions else ""
 
 
 def _failed(run: PodRun, reason: str, message: str, *conditions: PodCondition) -> ReportStatus:
@@ -132,8 +140,9 @@ def _running(run: PodRun, started_ns: int) -> tuple[Raw, ...]:
 
 
 def _restarted(run: PodRun, state: Raw) -> tuple[Raw, ...]:
-    """The statuses of containers that were started again; of others nothing is said."""
-    return container_statuses(run.pod, run.raw, run.restarts, state) if run.restarts else ()
+    """The statuses of containers that were started again; of others nothing is said, unless all is."""
+    is_told = run.restarts or (run.addresses is not None and run.started_ns is not None)
+    return container_statuses(run.pod, run.raw, run.restarts, state) if is_told else ()
 
 
 def _report(
@@ -154,4 +163,17 @@ def _report(
         fields["startTime"] = format_time(start_time_ns)
     if statuses:
         fields["containerStatuses"] = list(statuses)
+    if run.addresses is not None:
+        conditions = all_conditions(phase, conditions)
+        fields |= _further(run, run.addresses, statuses, start_time_ns)
     return ReportStatus("Pod", run.pod.key, run.uid, KUBELET, conditions, fields)
+
+
+def _further(run: PodRun, addresses: PodAddresses, statuses: tuple[Raw, ...], start_time_ns: int | None) -> Raw:
+    """What is reported where all is."""
+    fields = address_fields(addresses, is_placed=run.started_ns is not None)
+    if statuses:
+        fields["containerStatuses"] = told_containers(run, statuses)
+    if start_time_ns is not None and run.pod.spec.init_containers:
+        fields["initContainerStatuses"] = init_containers(run, start_time_ns)
+    return fields

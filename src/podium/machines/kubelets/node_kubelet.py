@@ -17,6 +17,7 @@ from podium.decide.pressure import EvictionOrder
 from podium.machines.actions import Action, DeleteObject, ReportStatus
 from podium.machines.kubelets import kubelet_reports as reports
 from podium.machines.kubelets.eviction_manager import EvictionManager
+from podium.machines.kubelets.host import Hosts
 from podium.machines.kubelets.node_memory import NodeMemory
 from podium.machines.kubelets.node_runs import NodeRuns
 from podium.machines.kubelets.pod_run import PodRun
@@ -43,6 +44,7 @@ class NodeKubelet:
 
     It runs while the API shows the node and the node's machine is not down. When the machine stops, or the node goes,
     its containers are gone; the kubelet begins anew with what the API shows by then, and with how pods had ended.
+    With ``hosts`` it reports all that kubelets do, else what schedulers and controllers need.
     """
 
     def __init__(
@@ -53,7 +55,9 @@ class NodeKubelet:
         waits_for_victims: bool,
         eviction_order: EvictionOrder,
         honors_policy: bool,
+        hosts: Hosts | None = None,
     ) -> None:
+        self._hosts = hosts
         self._waits_for_victims = waits_for_victims
         self._actions: list[Action] = []
         self._there = NodeRuns(honors_policy=honors_policy)
@@ -63,7 +67,7 @@ class NodeKubelet:
         # By uid, pods to look at.
         self._arrivals: dict[str, _Arrival] = {}
         self._has_news = False
-        # By type, the condition that the API was told last.
+        # By type, the condition that the API was told last; under "" all that nobody had said.
         self._conditions: dict[str, ReportStatus] = {}
 
     def take_actions(self) -> list[Action]:
@@ -165,8 +169,22 @@ class NodeKubelet:
 
     # What the API shows
 
-    def show_node(self, node: Node, now: int) -> None:
+    def show_node(self, node: Node, raw: Raw, now: int) -> None:
         """The node is there, or has changed; with another uid it is another machine."""
+        self._show_node(node, now)
+        if self._hosts is not None and not self._is_down:
+            self._register(self._hosts, node, raw, now)
+
+    def _register(self, hosts: Hosts, node: Node, raw: Raw, now: int) -> None:
+        """Say of the node what nobody has said."""
+        name, uid = node.metadata.name, node.metadata.uid
+        hosts.show_node(uid, raw)
+        conditions = reports.node_conditions(is_short=self._evictions.is_short)
+        missing = hosts.missing_of(name, uid, raw, conditions, now)
+        if missing:
+            self._report(reports.registered(node, missing))
+
+    def _show_node(self, node: Node, now: int) -> None:
         before = self._there.node
         if before is not None and before.metadata.uid != node.metadata.uid:
             self._lose_containers()
@@ -254,6 +272,8 @@ class NodeKubelet:
             run = PodRun(
                 arrival.pod, arrival.raw, deletion_ns(arrival.pod), arrival.restarts, is_admitted=arrival.has_run
             )
+            if self._hosts is not None and self._there.node is not None:
+                run.addresses = self._hosts.addresses_of(run.pod, run.raw, self._there.node.metadata.uid)
             self._there.runs[run.uid] = run
             self._arrive(run, arrival, now)
 
@@ -302,8 +322,11 @@ class NodeKubelet:
                 self._turn_away(run, left[0])
 
     def _report_condition(self, node: Node, condition: PodCondition) -> None:
-        action = reports.of_node(node, condition)
-        self._conditions[condition.type] = action
+        self._report(reports.of_node(node, condition))
+
+    def _report(self, action: ReportStatus) -> None:
+        """Tell the API of the node, in place of what it was told of the same before."""
+        self._conditions[reports.reported(action)] = action
         self._actions.append(action)
 
 

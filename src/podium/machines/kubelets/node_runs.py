@@ -114,7 +114,7 @@ class NodeRuns:
         """Whether a critical pod fits once less important ones have ended."""
         staying = self.staying()
         left = self.refusals(run, staying)
-        lacking = [one.lacking for one in left if one.lacking is not None]
+        lacking = [run.lacking for run in left if run.lacking is not None]
         if len(lacking) < len(left):
             return Verdict(refusal)
         holders = [Holder(pod_run.pod, pod_run.holding.amounts) for pod_run in staying if pod_run is not run]

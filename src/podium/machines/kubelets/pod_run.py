@@ -9,6 +9,7 @@ from podium.api.pod import Pod
 from podium.decide.kubelet_admission import Holding
 from podium.machines.actions import DeleteObject, ReportStatus
 from podium.machines.kubelets.crash_backoff import CrashBackOff
+from podium.machines.kubelets.host import PodAddresses
 from podium.machines.kubelets.pod_annotations import (
     CRASH_AFTER,
     DURATION,
@@ -35,7 +36,7 @@ class PodRun:
     become ready, and exit by themselves with success or with failure. ``stopped_ns`` is when they are gone; then
     ``outcome`` is to be reported, None for the end of the pod's deletion. ``wanted`` is what the API was told last.
     ``restarts`` counts how often containers were started again; ``last_exit`` is the state in which they ended last,
-    None if they never did.
+    None if they never did. ``addresses`` are those of the pod where all is reported that a kubelet knows, else None.
     """
 
     pod: Pod
@@ -57,6 +58,7 @@ class PodRun:
     wanted: ReportStatus | DeleteObject | None = None
     last_exit: Raw | None = None
     backoff: CrashBackOff = field(default_factory=CrashBackOff)
+    addresses: PodAddresses | None = None
     holding: Holding = field(init=False)
     memory_used: int = field(init=False)
 

@@ -204,17 +204,17 @@ class NodeLifecycle:
         patch = {"metadata": {"resourceVersion": meta.resource_version}, part: fields}
         return PatchObject("Node", meta.name, meta.uid, patch, _NAME, "status" if part == "status" else "", message)
 
-    def _is_to_unready(self, one: BoundPod) -> bool:
-        return _says_ready(one.pod) and self._written.get(one.pod.key) != one.pod.metadata.resource_version
+    def _is_to_unready(self, bound: BoundPod) -> bool:
+        return _says_ready(bound.pod) and self._written.get(bound.pod.key) != bound.pod.metadata.resource_version
 
-    def _unready(self, one: BoundPod, now: int) -> PatchObject:
+    def _unready(self, bound: BoundPod, now: int) -> PatchObject:
         """The pod is not ready, as far as anybody knows."""
-        meta = one.pod.metadata
+        meta = bound.pod.metadata
         not_ready = {"type": "Ready", "status": "False", "reason": NODE_NOT_READY}
-        changed = with_condition(one.raw["status"]["conditions"], not_ready, now)
-        self._written[one.pod.key] = meta.resource_version
+        changed = with_condition(bound.raw["status"]["conditions"], not_ready, now)
+        self._written[bound.pod.key] = meta.resource_version
         patch = {"metadata": {"resourceVersion": meta.resource_version}, "status": {"conditions": changed}}
-        return PatchObject("Pod", one.pod.key, meta.uid, patch, _NAME, "status", "its node is not ready")
+        return PatchObject("Pod", bound.pod.key, meta.uid, patch, _NAME, "status", "its node is not ready")
 
 
 def _standing(given: Node) -> dict[TaintName, bool]:

@@ -94,7 +94,7 @@ class TaintEviction:
     def _driving(self, node: Node, raw: Raw, now: int) -> tuple[_Driving, ...]:
         """The node's taints that drive pods off; a taint that was there before counts on."""
         before = {(driving.taint, driving.added): driving for driving in self._taints.get(node.metadata.name, ())}
-        times = {(one.get("key"), one.get("effect")): one.get("timeAdded") for one in _taints_of(raw)}
+        times = {(taint.get("key"), taint.get("effect")): taint.get("timeAdded") for taint in _taints_of(raw)}
         found = []
         for taint in node.spec.taints:
             if taint.effect == "NoExecute":
@@ -133,7 +133,7 @@ class TaintEviction:
             return None
         times = []
         for driving in self._taints.get(pod.spec.node_name, ()):
-            matching = (one for one in pod.spec.tolerations if tolerates(one, driving.taint))
+            matching = (toleration for toleration in pod.spec.tolerations if tolerates(toleration, driving.taint))
             toleration = next(matching, None)
             if toleration is None:
                 return 0

@@ -90,7 +90,7 @@ class ZoneDisruption:
         before = self._nodes.pop(name, None)
         if after is not None:
             self._nodes[name] = after
-        counted = [one for one in (before, after) if one is not None]
+        counted = [node for node in (before, after) if node is not None]
         zones = [self._zones.setdefault(zone, _Counts()) for zone, _ in counted]
         paces = [self.is_total(), *map(self._interval_ns, zones)]
         for (zone, is_healthy), step in zip(counted, (1,) if before is None else (-1, 1), strict=False):

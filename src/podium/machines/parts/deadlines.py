@@ -119,5 +119,5 @@ class Deadlines(Generic[Key]):
     def _sweep(self) -> None:
         # A time that was set, replaced and set again counts where it was set last.
         newest = {key: (time_ns, added, key) for time_ns, added, key in sorted(self._heap, key=lambda item: item[1])}
-        self._heap = [one for key, one in newest.items() if self.times.get(key) == one[0]]
+        self._heap = [entry for key, entry in newest.items() if self.times.get(key) == entry[0]]
         heapify(self._heap)

@@ -30,18 +30,18 @@ def first_to_go(pods: Iterable[OwnedPod], count: int, related: Iterable[OwnedPod
     """
     neighbours = Counter(pod.pod.spec.node_name for pod in related)
 
-    def rank(one: OwnedPod) -> tuple[bool, int, bool, int, int]:
-        node_name = one.pod.spec.node_name
-        phase = _PHASES.get(one.pod.status.phase, 0)
-        return bool(node_name), phase, one.is_ready, _cost(one), -neighbours[node_name]
+    def rank(pod: OwnedPod) -> tuple[bool, int, bool, int, int]:
+        node_name = pod.pod.spec.node_name
+        phase = _PHASES.get(pod.pod.status.phase, 0)
+        return bool(node_name), phase, pod.is_ready, _cost(pod), -neighbours[node_name]
 
     def compare(one: _Ranked, other: _Ranked) -> int:
         if one[0] != other[0]:
             return -1 if one[0] < other[0] else 1
         return _compare_alike(one[1], other[1], now)
 
-    ranked = [(rank(one), one) for one in sorted(pods, key=lambda pod: pod.uid)]
-    return [one for _, one in sorted(ranked, key=cmp_to_key(compare))[:count]]
+    ranked = [(rank(pod), pod) for pod in sorted(pods, key=lambda pod: pod.uid)]
+    return [pod for _, pod in sorted(ranked, key=cmp_to_key(compare))[:count]]
 
 
 def _compare_alike(one: OwnedPod, other: OwnedPod, now: int) -> int:
@@ -67,15 +67,15 @@ def _order(one: str, other: str) -> int:
     return (one > other) - (one < other)
 
 
-def _cost(one: OwnedPod) -> int:
+def _cost(pod: OwnedPod) -> int:
     """What the annotation says; 0 where it says nothing, or no number."""
-    cost = parse_int64(one.pod.metadata.annotations.get(DELETION_COST, "0"))
+    cost = parse_int64(pod.pod.metadata.annotations.get(DELETION_COST, "0"))
     return cost if cost is not None and -(2**31) <= cost < 2**31 else 0
 
 
-def _restarts(one: OwnedPod) -> int:
+def _restarts(pod: OwnedPod) -> int:
     """The most restarts of any of its containers."""
-    counts = (status.get("restartCount", 0) for status in one.status.get("containerStatuses", ()))
+    counts = (status.get("restartCount", 0) for status in pod.status.get("containerStatuses", ()))
     return max((count for count in counts if isinstance(count, int)), default=0)
 
 

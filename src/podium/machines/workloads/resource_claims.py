@@ -159,7 +159,7 @@ class ResourceClaims:
         """Forget pods that have ended, and that no claim names any more."""
         for uid in uids:
             if uid not in self._used_by and uid not in self._made_for:
-                for missed in [one for one in self._missed if one[1] == uid]:
+                for missed in [waiting for waiting in self._missed if waiting[1] == uid]:
                     del self._missed[missed]
                 if self._gone.pop(uid, False):
                     del self._ended[uid]
@@ -203,7 +203,7 @@ class ResourceClaims:
             resource_claim_status.name: resource_claim_status.resource_claim_name
             for resource_claim_status in pod.status.resource_claim_statuses
         }
-        made = {self._claims[one].metadata.annotations.get(POD_CLAIM_NAME): one for one in self._made_by(pod)}
+        made = {self._claims[claim].metadata.annotations.get(POD_CLAIM_NAME): claim for claim in self._made_by(pod)}
         actions: list[Action] = []
         wanted, lacks = dict(known), False
         for resource_claim in pod.spec.resource_claims:
@@ -298,7 +298,7 @@ def _patch(claim: ResourceClaim, status: Raw) -> PatchObject:
     return PatchObject("ResourceClaim", claim.key, claim.metadata.uid, patch, _NAME, "status")
 
 
-def _claim(pod: Pod, one: PodResourceClaim, template: Raw) -> Raw:
+def _claim(pod: Pod, pod_claim: PodResourceClaim, template: Raw) -> Raw:
     """The claim that a pod wants made."""
     like = template["spec"].get("metadata", {})
     meta = pod.metadata
@@ -311,9 +311,9 @@ def _claim(pod: Pod, one: PodResourceClaim, template: Raw) -> Raw:
         "blockOwnerDeletion": True,
     }
     metadata: Raw = {
-        "generateName": f"{meta.name}-{one.name}-",
+        "generateName": f"{meta.name}-{pod_claim.name}-",
         "namespace": meta.namespace,
-        "annotations": {**like.get("annotations", {}), POD_CLAIM_NAME: one.name},
+        "annotations": {**like.get("annotations", {}), POD_CLAIM_NAME: pod_claim.name},
         "ownerReferences": [owner],
     }
     if like.get("labels"):

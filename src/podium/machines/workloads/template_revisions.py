@@ -54,7 +54,7 @@ class RevisionedController(WorkloadController[Revised]):
 
     def _history(self, workload: Workload[Revised]) -> list[ControllerRevision]:
         """The workload's revisions, the newest last."""
-        found = [one.object for one in self._revisions.of(workload.uid)]
+        found = [revision.object for revision in self._revisions.of(workload.uid)]
         return sorted(found, key=lambda revision: (revision.revision, revision.metadata.name))
 
     @abstractmethod

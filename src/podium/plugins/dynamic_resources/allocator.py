@@ -65,7 +65,7 @@ def allocate(
     search.candidates = [candidate for pool in pools for candidate in pool.candidates]
     if search.run():
         name = node.metadata.name
-        return tuple(result_of(*one, name) for one in search.taken_by_claim())
+        return tuple(result_of(*taken, name) for taken in search.taken_by_claim())
     if any(pool.is_invalid for pool in pools):
         raise NodeAllocationError("invalid resource pools were encountered")
     return None

@@ -12,7 +12,9 @@ def failure(claim: ResourceClaim) -> str | None:
     """Why a device of a claim will not be ready, or None."""
     for result, status in _awaited(claim):
         for name in result.binding_failure_conditions if status is not None else ():
-            condition = next((one for one in status.conditions if one.type == name), None) if status else None
+            condition = (
+                next((condition for condition in status.conditions if condition.type == name), None) if status else None
+            )
             if condition is not None and condition.status == "True":
                 said = f'reason={condition.reason}, message="{condition.message}"'
                 return f"claim {claim.metadata.name} binding failed: {said}"

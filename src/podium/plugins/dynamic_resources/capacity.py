@@ -20,7 +20,7 @@ Amounts = Mapping[str, int]
 def consumed(wanted: CapacityRequirements | None, capacity: Mapping[str, DeviceCapacity]) -> dict[str, int]:
     """What a request takes of each capacity of a device."""
     requests = {} if wanted is None else wanted.requests
-    return {name: _consumed(requests.get(name), one) for name, one in capacity.items()}
+    return {name: _consumed(requests.get(name), offered) for name, offered in capacity.items()}
 
 
 def fits(
@@ -30,10 +30,10 @@ def fits(
     if wanted is not None and not wanted.requests.keys() <= capacity.keys():
         return False
     for name, amount in consumed(wanted, capacity).items():
-        one = capacity[name]
-        if one.request_policy is not None and _violates(amount, one.request_policy):
+        offered = capacity[name]
+        if offered.request_policy is not None and _violates(amount, offered.request_policy):
             return False
-        if amount + taken.get(name, 0) + taking.get(name, 0) > parse_quantity(one.value):
+        if amount + taken.get(name, 0) + taking.get(name, 0) > parse_quantity(offered.value):
             return False
     return True
 

@@ -124,16 +124,16 @@ def _of_resource(pod: PodRecord, resource: str, class_name: str) -> tuple[list[D
     own = {part.name for part in short if part.count}
     mappings = [
         RequestMapping(part.container, resource, most.name if most is not None and name in own else name)
-        for part in [*(one for one in long if one is not None), *short]
+        for part in [*(long_part for long_part in long if long_part is not None), *short]
         for name in part.serving
     ]
-    asked = [one for one in (most, *long) if one is not None and one.count]
+    asked = [part for part in (most, *long) if part is not None and part.count]
     requests = [
         DeviceRequest(
-            name=one.name,
-            exactly=ExactDeviceRequest(device_class_name=class_name, allocation_mode="ExactCount", count=one.count),
+            name=part.name,
+            exactly=ExactDeviceRequest(device_class_name=class_name, allocation_mode="ExactCount", count=part.count),
         )
-        for one in asked
+        for part in asked
     ]
     return requests, mappings
 

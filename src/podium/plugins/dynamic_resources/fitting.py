@@ -145,8 +145,8 @@ class Fitting:
             allocation = claim.status.allocation or next(found)
             names = {result.request for result in allocation.devices.results}
             for request in claim.spec.devices.requests:
-                for number, one in enumerate(request.first_available):
-                    total += MOST_ALTERNATIVES - number if f"{request.name}/{one.name}" in names else 0
+                for number, subrequest in enumerate(request.first_available):
+                    total += MOST_ALTERNATIVES - number if f"{request.name}/{subrequest.name}" in names else 0
         return total
 
     @property

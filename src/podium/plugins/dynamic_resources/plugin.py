@@ -176,7 +176,7 @@ class DynamicResources:
         fitting: Fitting | None = state.get(self.name)
         if fitting is None:
             return ()
-        found = {claim.metadata.uid: (claim, one) for claim, one in self.allocations(state, node_name)}
+        found = {claim.metadata.uid: (claim, allocation) for claim, allocation in self.allocations(state, node_name)}
         wanted = []
         for claim in fitting.asked.claims:
             if claim.metadata.uid in found or not self._devices.is_reserved_for(claim, pod.uid):
@@ -224,7 +224,7 @@ class DynamicResources:
         if fitting is None or row is None:
             return []
         found = fitting.results_on(row)
-        return [one for one in found if one[0].metadata.name != IN_MEMORY or one[0].spec.devices.requests]
+        return [pair for pair in found if pair[0].metadata.name != IN_MEMORY or pair[0].spec.devices.requests]
 
     def events_to_register(self) -> Sequence[EventToRegister]:
         """Nodes, slices, classes and claims may come or change for the better, or the pod's own claims be made."""
@@ -250,16 +250,18 @@ class DynamicResources:
         if claim.metadata.uid in self._devices.in_flight:
             return unresolvable(f"resource claim {claim.key} is in the process of being allocated")
         for request in claim.spec.devices.requests:
-            asked: Mapping[str, Any] = {f"{request.name}/{one.name}": one for one in request.first_available}
+            asked: Mapping[str, Any] = {
+                f"{request.name}/{subrequest.name}": subrequest for subrequest in request.first_available
+            }
             if request.exact is not None:
                 asked = {request.name: request.exact}
             if not asked:
                 return unresolvable(f"resource claim {claim.key}, request {request.name}: unknown request type")
-            for name, one in asked.items():
-                if not one.device_class_name:
+            for name, wanted in asked.items():
+                if not wanted.device_class_name:
                     return Status(Code.ERROR, (f"request {name}: unsupported request type",))
-                if one.device_class_name not in self._devices.classes:
-                    return unresolvable(f"request {name}: device class {one.device_class_name} does not exist")
+                if wanted.device_class_name not in self._devices.classes:
+                    return unresolvable(f"request {name}: device class {wanted.device_class_name} does not exist")
         return None
 
     def _helps(self, pod: PodRecord, event: ClusterEvent) -> bool:

@@ -89,8 +89,8 @@ def gather_pools(devices: Devices, node: Node) -> list[Pool]:
     return sorted(pools, key=_has_binding_conditions)
 
 
-def _is_relevant(one: ResourceSlice, node: Node) -> bool:
-    spec = one.spec
+def _is_relevant(slice_: ResourceSlice, node: Node) -> bool:
+    spec = slice_.spec
     if spec.shared_counters:
         return True
     if spec.node_name or spec.all_nodes or spec.node_selector is not None:
@@ -101,13 +101,13 @@ def _is_relevant(one: ResourceSlice, node: Node) -> bool:
     return any(node_matches(node, each.node_name, each.all_nodes, each.node_selector) for each in fields)
 
 
-def _add(slices: list[ResourceSlice], one: ResourceSlice) -> None:
+def _add(slices: list[ResourceSlice], slice_: ResourceSlice) -> None:
     """Only the latest generation counts."""
-    generation = one.spec.pool.generation
+    generation = slice_.spec.pool.generation
     if slices and generation > slices[0].spec.pool.generation:
         slices.clear()
     if not slices or generation == slices[0].spec.pool.generation:
-        slices.append(one)
+        slices.append(slice_)
 
 
 def _pool(devices: Devices, pool: PoolID, slices: list[ResourceSlice]) -> Pool | None:

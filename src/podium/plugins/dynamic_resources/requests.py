@@ -95,7 +95,9 @@ class Reader:
 
     def _alternatives(self, label: str, request: DeviceRequest) -> list[Wanted]:
         if request.first_available:
-            return [self._wanted(label, one.name, one, request.name) for one in request.first_available]
+            return [
+                self._wanted(label, subrequest.name, subrequest, request.name) for subrequest in request.first_available
+            ]
         exact = request.exact
         if exact is None:
             raise AllocationError(
@@ -139,5 +141,5 @@ class Reader:
             ]
         return tuple(found)
 
-    def _has_room(self, wanted: Wanted, one: Candidate) -> bool:
-        return fits(wanted.exact.capacity, one.device.fields.capacity, self._capacity.get(one.id, {}), {})
+    def _has_room(self, wanted: Wanted, candidate: Candidate) -> bool:
+        return fits(wanted.exact.capacity, candidate.device.fields.capacity, self._capacity.get(candidate.id, {}), {})

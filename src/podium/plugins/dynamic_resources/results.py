@@ -32,7 +32,7 @@ class Taken:
 
 def result_of(claim: WantedClaim, taken: list[Taken], node_name: str) -> AllocationResult:
     """The allocation of a claim. Raises AllocationError."""
-    results = tuple(_result(claim, one, number) for number, one in enumerate(taken))
+    results = tuple(_result(claim, taken_device, number) for number, taken_device in enumerate(taken))
     try:
         selector = _node_selector(taken, node_name)
     except AllocationError as error:
@@ -42,20 +42,20 @@ def result_of(claim: WantedClaim, taken: list[Taken], node_name: str) -> Allocat
     )
 
 
-def _result(claim: WantedClaim, one: Taken, number: int) -> DeviceResult:
-    driver, pool, device = one.candidate.id
-    fields = one.candidate.device.fields
+def _result(claim: WantedClaim, taken: Taken, number: int) -> DeviceResult:
+    driver, pool, device = taken.candidate.id
+    fields = taken.candidate.device.fields
     return DeviceResult(
-        request=one.wanted.full_name,
+        request=taken.wanted.full_name,
         driver=driver,
         pool=pool,
         device=device,
-        admin_access=True if one.wanted.exact.admin_access else None,
-        tolerations=one.wanted.exact.tolerations,
+        admin_access=True if taken.wanted.exact.admin_access else None,
+        tolerations=taken.wanted.exact.tolerations,
         binding_conditions=fields.binding_conditions,
         binding_failure_conditions=fields.binding_failure_conditions,
-        share_id=_share_id(claim.claim.metadata.uid or claim.label, number) if one.is_shared else None,
-        consumed_capacity={name: _shown(amount) for name, amount in one.consumed.items()},
+        share_id=_share_id(claim.claim.metadata.uid or claim.label, number) if taken.is_shared else None,
+        consumed_capacity={name: _shown(amount) for name, amount in taken.consumed.items()},
     )
 
 
@@ -75,7 +75,7 @@ def _shown(nano: int) -> str:
 
 def _config(claim: WantedClaim, taken: list[Taken]) -> tuple[Raw, ...]:
     """The settings for the drivers: those of the classes that were used, each once, then the claim's own."""
-    chosen: dict[int, Wanted] = {one.request: one.wanted for one in taken}
+    chosen: dict[int, Wanted] = {taken_device.request: taken_device.wanted for taken_device in taken}
     found: list[Raw] = []
     of_class: dict[str, list[Raw]] = {}
     for _, wanted in sorted(chosen.items(), key=lambda entry: entry[0]):
@@ -86,11 +86,11 @@ def _config(claim: WantedClaim, taken: list[Taken]) -> tuple[Raw, ...]:
                 for device_class_configuration in wanted.device_class.spec.config
             ]
             found += of_class[name]
-        for one in of_class[name]:
-            one["requests"] = [*one["requests"], wanted.full_name]
+        for configuration in of_class[name]:
+            configuration["requests"] = [*configuration["requests"], wanted.full_name]
     for config in claim.claim.spec.devices.config:
         names = set(config.requests)
-        concerned = [one for one in chosen.values() if names & {one.parent or one.name, one.full_name}]
+        concerned = [asked for asked in chosen.values() if names & {asked.parent or asked.name, asked.full_name}]
         entry = {"source": "FromClaim", **plain(config)}
         found += [entry] * (len(concerned) if names else 1)
     return tuple(found)
@@ -100,8 +100,8 @@ def _node_selector(taken: Iterable[Taken], node_name: str) -> NodeSelector | Non
     """From where the devices can be used: one node if any is local to it, else what all of them ask; None for all."""
     fields: list[NodeSelectorRequirement] = []
     expressions: list[NodeSelectorRequirement] = []
-    for one in taken:
-        device, offered = one.candidate.device, one.candidate.slice
+    for taken_device in taken:
+        device, offered = taken_device.candidate.device, taken_device.candidate.slice
         name, selector = _place(device, offered)
         if name or device.fields.binds_to_node:
             own = NodeSelectorRequirement(key="metadata.name", operator="In", values=(node_name,))

@@ -95,8 +95,8 @@ def _answer(text: str, driver: str, device: Device) -> bool | str:
 def _seen(driver: str, device: Device) -> dict[str, Value]:
     """A device as expressions see it: attributes and capacities by domain, the driver's where they name none."""
     fields = device.fields
-    attributes = {name: _attribute(name, one) for name, one in fields.attributes.items()}
-    capacity = {name: Quantity.of(one.value) for name, one in fields.capacity.items()}
+    attributes = {name: _attribute(name, attribute) for name, attribute in fields.attributes.items()}
+    capacity = {name: Quantity.of(capacity.value) for name, capacity in fields.capacity.items()}
     return {
         "driver": driver,
         "allowMultipleAllocations": fields.allow_multiple_allocations,
@@ -113,13 +113,13 @@ def _by_domain(driver: str, values: Mapping[str, Value]) -> WithDefault:
     return found
 
 
-def _attribute(name: str, one: DeviceAttribute) -> Value:
-    for value in (one.int_, one.bool_, one.string):
+def _attribute(name: str, attribute: DeviceAttribute) -> Value:
+    for value in (attribute.int_, attribute.bool_, attribute.string):
         if value is not None:
             return value
-    if one.version is None:
+    if attribute.version is None:
         raise EvaluationError(f"attribute {name}: unsupported attribute value")
     try:
-        return Semver.of(one.version)
+        return Semver.of(attribute.version)
     except EvaluationError as error:
         raise EvaluationError(f"attribute {name}: parse semantic version: {error}") from None

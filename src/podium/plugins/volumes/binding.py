@@ -18,6 +18,7 @@ from msgspec import Meta
 
 from podium.api.node import CSINode
 from podium.api.storage import PersistentVolumeClaim
+from podium.api.volume_annotations import MIGRATED_PLUGINS
 from podium.cluster.cluster import Cluster
 from podium.cluster.pod_class import PodClass
 from podium.cluster.pods import PodRecord
@@ -50,7 +51,6 @@ _REASONS = {
     SPACE: "node(s) did not have enough free storage",
     BOUND_VOLUME: "node(s) unavailable due to one or more pvc(s) bound to non-existent pv(s)",
 }
-_MIGRATED_PLUGINS = "storage.alpha.kubernetes.io/migrated-plugins"
 
 
 class ShapePoint(Arguments, frozen=True, kw_only=True):
@@ -199,20 +199,22 @@ class VolumeBinding:
         return storage_class is not None and storage_class.volume_binding_mode == "WaitForFirstConsumer"
 
 
-def _missing(one: PodClaim) -> str:
-    if one.is_ephemeral:
-        return f'waiting for ephemeral volume controller to create the persistentvolumeclaim "{one.name}"'
-    return claim_not_found(one.name)
+def _missing(mounted: PodClaim) -> str:
+    if mounted.is_ephemeral:
+        return f'waiting for ephemeral volume controller to create the persistentvolumeclaim "{mounted.name}"'
+    return claim_not_found(mounted.name)
 
 
-def _problem(pod: PodRecord, one: PodClaim, claim: PersistentVolumeClaim) -> str | None:
+def _problem(pod: PodRecord, mounted: PodClaim, claim: PersistentVolumeClaim) -> str | None:
     """Why the pod cannot use a claim, or None."""
     if claim.status.phase == "Lost":
-        return f'persistentvolumeclaim "{one.name}" bound to non-existent persistentvolume "{claim.spec.volume_name}"'
+        return (
+            f'persistentvolumeclaim "{mounted.name}" bound to non-existent persistentvolume "{claim.spec.volume_name}"'
+        )
     if claim.metadata.deletion_timestamp is not None:
-        return f'persistentvolumeclaim "{one.name}" is being deleted'
+        return f'persistentvolumeclaim "{mounted.name}" is being deleted'
     owner = claim.metadata.controller
-    if one.is_ephemeral and (owner is None or owner.uid != pod.uid):
+    if mounted.is_ephemeral and (owner is None or owner.uid != pod.uid):
         return f"PVC {claim.key} was not created for pod {pod.key} (pod is not owner)"
     return None
 
@@ -230,7 +232,7 @@ def _migrates(pod: PodRecord, event: ClusterEvent) -> bool:
 
 
 def _migrated_plugins(csi_node: CSINode) -> str:
-    return csi_node.metadata.annotations.get(_MIGRATED_PLUGINS, "")
+    return csi_node.metadata.annotations.get(MIGRATED_PLUGINS, "")
 
 
 def _stops_reporting(pod: PodRecord, event: ClusterEvent) -> bool:

@@ -5,12 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from podium.api.storage import PersistentVolume, PersistentVolumeClaim
+from podium.api.volume_annotations import STORAGE_CLASS
 from podium.cluster.pods import PodRecord
 from podium.cluster.storage import Storage
 from podium.framework.events import ClusterEvent
 
 READ_WRITE_ONCE_POD = "ReadWriteOncePod"
-_CLASS_ANNOTATION = "volume.beta.kubernetes.io/storage-class"
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,8 +33,8 @@ def pod_claims(pod: PodRecord, storage: Storage) -> list[PodClaim]:
         if volume.persistent_volume_claim is not None or volume.ephemeral is not None
     ]
     return [
-        PodClaim(name, one.persistent_volume_claim is None, storage.claims.get(f"{pod.namespace}/{name}"))
-        for one, name in zip(mounting, pod.pod_class.claims, strict=True)
+        PodClaim(name, pod_claim.persistent_volume_claim is None, storage.claims.get(f"{pod.namespace}/{name}"))
+        for pod_claim, name in zip(mounting, pod.pod_class.claims, strict=True)
     ]
 
 
@@ -45,12 +45,12 @@ def claim_not_found(name: str) -> str:
 
 def claim_class(claim: PersistentVolumeClaim) -> str:
     """The storage class that a claim asks for, or "" (component-helpers GetPersistentVolumeClaimClass)."""
-    return claim.metadata.annotations.get(_CLASS_ANNOTATION, claim.spec.storage_class_name or "")
+    return claim.metadata.annotations.get(STORAGE_CLASS, claim.spec.storage_class_name or "")
 
 
 def volume_class(volume: PersistentVolume) -> str:
     """The storage class of a volume, or "" (component-helpers GetPersistentVolumeClass)."""
-    return volume.metadata.annotations.get(_CLASS_ANNOTATION, volume.spec.storage_class_name)
+    return volume.metadata.annotations.get(STORAGE_CLASS, volume.spec.storage_class_name)
 
 
 def concerns_own_claim(pod: PodRecord, event: ClusterEvent) -> bool:

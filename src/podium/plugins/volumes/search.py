@@ -74,27 +74,29 @@ class VolumeSearch:
         for claim in begun:
             elsewhere |= self._view.rows != self._view.cluster.nodes.row_of.get(claim.node_name or "", -1)
             self._chosen.append((claim, np.full(len(self._view), -1, dtype=np.int64)))
-        for one in sorted((claim for claim in waiting if claim.node_name is None), key=_size):
-            self._chosen.append((one, self._choose(one)))
+        for smallest in sorted((claim for claim in waiting if claim.node_name is None), key=_size):
+            self._chosen.append((smallest, self._choose(smallest)))
         self.lacking[elsewhere] |= VOLUME_TO_BIND
         self._provision(~elsewhere)
 
     def bindings(self, position: int, node_name: str) -> list[ClaimBinding]:
         """What has to be done about the waiting claims for a pod on a node: volumes to bind, then those to make."""
         bound, made = [], []
-        for one, chosen in self._chosen:
-            index, meta = int(chosen[position]), one.claim.metadata
+        for waiting, chosen in self._chosen:
+            index, meta = int(chosen[position]), waiting.claim.metadata
             if index >= 0:
-                bound.append(ClaimBinding(one.claim.key, meta.uid, one.candidates[index].metadata.name, node_name))
+                bound.append(
+                    ClaimBinding(waiting.claim.key, meta.uid, waiting.candidates[index].metadata.name, node_name)
+                )
             else:
-                made.append(ClaimBinding(one.claim.key, meta.uid, "", node_name))
+                made.append(ClaimBinding(waiting.claim.key, meta.uid, "", node_name))
         return bound + made
 
-    def _choose(self, one: WaitingClaim) -> Int64s:
+    def _choose(self, waiting: WaitingClaim) -> Int64s:
         """``[n]``: the best candidate that the node reaches and no other claim of the pod takes there; -1 for none."""
         chosen = np.full(len(self._view), -1, dtype=np.int64)
         open_rows = self._view.take(self._view.cluster.nodes.present).copy()
-        for index, volume in enumerate(one.candidates):
+        for index, volume in enumerate(waiting.candidates):
             if not open_rows.any():
                 break
             taking = open_rows & self._reach(volume)
@@ -108,13 +110,13 @@ class VolumeSearch:
 
     def _provision(self, undecided: Bools) -> None:
         """Look whether volumes can be made for the claims without one; the first that fails says what is lacking."""
-        for one, chosen in self._chosen:
+        for waiting, chosen in self._chosen:
             wanted = undecided & (chosen < 0)
             if not wanted.any():
                 continue
-            storage_class = self._storage.classes[claim_class(one.claim)]
+            storage_class = self._storage.classes[claim_class(waiting.claim)]
             allowed = self._allowed(storage_class)
-            roomy = self._with_room(one.claim, storage_class)
+            roomy = self._with_room(waiting.claim, storage_class)
             self.lacking[wanted & ~allowed] |= VOLUME_TO_BIND
             self.lacking[wanted & allowed & ~roomy] |= SPACE
             undecided = undecided & ((chosen >= 0) | (allowed & roomy))
@@ -170,8 +172,8 @@ def volume_limit(capacity: CSIStorageCapacity) -> int | None:
     return None if limit is None else whole_value(limit)
 
 
-def _size(one: WaitingClaim) -> int:
-    return claim_size(one.claim)
+def _size(waiting: WaitingClaim) -> int:
+    return claim_size(waiting.claim)
 
 
 @lru_cache(maxsize=65_536)

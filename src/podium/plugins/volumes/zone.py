@@ -91,14 +91,14 @@ class VolumeZone:
         )
 
 
-def _bound_volume(one: PodClaim, storage: Storage) -> PersistentVolume | Status | None:
+def _bound_volume(pod_claim: PodClaim, storage: Storage) -> PersistentVolume | Status | None:
     """The volume of a claim, None for a claim that may yet be bound, or why the pod cannot run."""
-    if one.claim is None:
-        return unresolvable(claim_not_found(one.name))
-    volume_name = one.claim.spec.volume_name
+    if pod_claim.claim is None:
+        return unresolvable(claim_not_found(pod_claim.name))
+    volume_name = pod_claim.claim.spec.volume_name
     if volume_name:
         return storage.volumes.get(volume_name) or unresolvable(f'persistentvolume "{volume_name}" not found')
-    class_name = claim_class(one.claim)
+    class_name = claim_class(pod_claim.claim)
     if not class_name:
         return unresolvable("PersistentVolumeClaim had no pv name and storageClass name")
     storage_class = storage.classes.get(class_name)

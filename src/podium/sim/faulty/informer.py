@@ -131,7 +131,7 @@ class Informer:
                 else:
                     expected[coming.stored.key] = coming.stored
             arrival_ns = kind.coming[-1].arrival_ns if kind.coming else now
-            for type_, stored in differences(expected, {one.key: one for one in self._store.objects(name)}):
+            for type_, stored in differences(expected, {stored.key: stored for stored in self._store.objects(name)}):
                 self._number += 1
                 kind.coming.append(_Coming(arrival_ns, self._number, type_, stored))
 

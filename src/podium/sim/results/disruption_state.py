@@ -196,18 +196,18 @@ class _Kinds:
                 down[state.down] += number
         return Down(voluntary=down["voluntary"], unplanned=down["unplanned"], starting=down["starting"])
 
-    def _take_in(self, one: Kubernetes) -> None:
-        match one:
+    def _take_in(self, object_: Kubernetes) -> None:
+        match object_:
             case PodDisruptionBudget():
-                self.budgets.append(one)
+                self.budgets.append(object_)
             case ResourceQuota():
-                self.quotas.append(one)
+                self.quotas.append(object_)
             case Node():
-                self.nodes.append(one)
+                self.nodes.append(object_)
             case PriorityClass():
-                self.classes.append(one)
-            case DisruptionPolicy() if one.metadata.name == POLICY_NAME:
-                self.policy = one
+                self.classes.append(object_)
+            case DisruptionPolicy() if object_.metadata.name == POLICY_NAME:
+                self.policy = object_
 
 
 def _pod_state(pod: Pod) -> _PodState:

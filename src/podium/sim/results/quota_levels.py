@@ -59,7 +59,11 @@ def quota_levels(
     for name in sorted(sums, key=lambda name: (-values[name], name)):
         for (_, resource), amount in sums[name].items():
             total[resource] += amount
-        beyond = {one: (total[one], offered[one]) for one in sorted(total) if total[one] > offered[one]}
+        beyond = {
+            resource: (total[resource], offered[resource])
+            for resource in sorted(total)
+            if total[resource] > offered[resource]
+        }
         found.append(QuotaLevel(name, values[name], beyond))
     return found
 

@@ -32,7 +32,7 @@ def shortfalls(store: Store, history: History) -> list[Shortfall]:
     if not reasons:
         return []
     found = []
-    for stored in (one for kind in _KINDS for one in store.objects(kind.__name__)):
+    for stored in (found for kind in _KINDS for found in store.objects(kind.__name__)):
         label = label_of(stored.object)
         wants, has = _counts(stored)
         if label in reasons and has < wants:

@@ -56,7 +56,7 @@ class Fields:
     def choice(self, name: str, allowed: Sequence[Text], default: Text) -> Text:
         """The field's value, which must be one of those allowed."""
         value = self.take(name, default)
-        found = next((one for one in allowed if one == value), None)
+        found = next((known for known in allowed if known == value), None)
         if found is None:
             raise self._wrong(name, f"{shown(value)} is not {' or '.join(allowed)}")
         return found

@@ -22,6 +22,7 @@ from dataclasses import dataclass, field
 from podium.api.errors import InputError, shown
 from podium.api.input.codec import Document
 from podium.api.quantity import whole_value
+from podium.api.snapshot import is_snapshot
 from podium.decide.pressure import EVICTION_ORDERS
 from podium.machines.kubelets.kubelet import KubeletSettings
 from podium.machines.nodes.node_lifecycle import NodeLifecycleSettings
@@ -58,7 +59,7 @@ class Scenario:
 
 
 def split_documents(documents: Iterable[Document]) -> tuple[list[Document], Scenario]:
-    """The cluster's objects and the scenario; kinds that Podium does not read are left out.
+    """The cluster's objects and the scenario; Snapshots, and kinds that Podium does not read, are left out.
 
     Raises InputError for a second scenario and for anything wrong in one.
     """
@@ -67,7 +68,7 @@ def split_documents(documents: Iterable[Document]) -> tuple[list[Document], Scen
     for document in documents:
         if document.object is not None:
             objects.append(document)
-        elif str(document.raw.get("apiVersion", "")).partition("/")[0] == _GROUP:
+        elif str(document.raw.get("apiVersion", "")).partition("/")[0] == _GROUP and not is_snapshot(document.raw):
             scenarios.append(document)
     if len(scenarios) > 1:
         first = scenarios[0]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import base64
 import binascii
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import islice
 from typing import Any
 
@@ -50,6 +50,14 @@ class Page:
     continue_token: str
     remaining: int | None
 
+    def served_as(self, api_version: str) -> Page:
+        """The same list in another version of the kind; "" is the one that is stored."""
+        if not api_version:
+            return self
+        selector = replace(self.selector, resource=self.selector.resource.served_as(api_version))
+        items = tuple(stored.served_as(api_version) for stored in self.items)
+        return replace(self, selector=selector, items=items)
+
     def to_dict(self) -> dict[str, Any]:
         """The list as the API gives it."""
         return {**self._head(), "items": [stored.raw for stored in self.items]}
@@ -65,7 +73,7 @@ class Page:
             metadata["continue"] = self.continue_token
         if self.remaining is not None:
             metadata["remainingItemCount"] = self.remaining
-        return {"kind": f"{resource.kind}List", "apiVersion": resource.api_version, "metadata": metadata}
+        return {"kind": resource.list_kind, "apiVersion": resource.api_version, "metadata": metadata}
 
 
 def list_page(revisions: Revisions, selector: ObjectSelector, options: ListOptions) -> Page:

@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from podium.api.meta import Raw
+from podium.store.api_resource import APIResource
+from podium.store.conversion.conversion import converted
 from podium.store.encoding import encoded, framed
 from podium.store.errors import invalid_options, too_large
 from podium.store.log.watch_event import WatchEvent
@@ -30,6 +32,13 @@ class Notice:
     version: int
     stored: Stored | None = None
 
+    def served_as(self, resource: APIResource, api_version: str) -> Notice:
+        """The same in another version of the kind."""
+        if self.stored is not None:
+            stored = self.stored.served_as(api_version)
+            return Notice(self.type, stored.raw, self.version, stored)
+        return Notice(self.type, converted(resource, self.raw, api_version), self.version)
+
     def to_dict(self) -> dict[str, Any]:
         """The event as the API gives it."""
         return {"type": self.type, "object": self.raw}
@@ -52,7 +61,12 @@ class Watch:
         self._selector = selector
         self._waiting = initial
         self._wake: Callable[[], None] | None = None
+        self._api_version = ""
         self.version = version
+
+    def serve_as(self, api_version: str) -> None:
+        """Tell everything in that version of the kind; "" is the one that is stored."""
+        self._api_version = api_version
 
     def pull(self) -> list[Notice]:
         """Everything since the last call.
@@ -66,7 +80,7 @@ class Watch:
         self.version = self._log.version
         if self._wake is not None:
             self._events.wait(self, self._wake)
-        return notices
+        return [self._served(notice) for notice in notices] if self._api_version else notices
 
     def wake_by(self, wake: Callable[[], None]) -> None:
         """Have `wake` called when there may be something to pull: at once, or with the next event of the kind.
@@ -91,7 +105,10 @@ class Watch:
         """The version up to which everything was pulled. Raises ValueError before the first pull of initial events."""
         if self._waiting:
             raise ValueError("the watch has initial events that nobody has pulled")
-        return _bookmark(self._selector, self.version)
+        return self._served(_bookmark(self._selector, self.version))
+
+    def _served(self, notice: Notice) -> Notice:
+        return notice.served_as(self._selector.resource, self._api_version) if self._api_version else notice
 
 
 def open_watch(revisions: Revisions, selector: ObjectSelector, options: ListOptions) -> Watch:

@@ -29,16 +29,18 @@ ORPHAN = "orphan"
 
 _FINALIZER_OF = {"Background": "", "Foreground": FOREGROUND, "Orphan": ORPHAN}
 _SECOND = 10**9
+_MODIFIED = "the object has been modified; please apply your changes to the latest version and try again"
 
 
 def check_preconditions(stored: Stored, uid: str, resource_version: str) -> None:
     """Raise StoreError 409 where the object is not of that uid and version; "" stands for any."""
     if uid and uid != stored.uid:
         problem = f"has uid {stored.uid}, not {uid}; it was deleted and created again"
-        raise conflict(stored.resource, stored.key, problem)
+        said = f"Precondition failed: UID in precondition: {uid}, UID in object meta: {stored.uid}"
+        raise conflict(stored.resource, stored.key, problem, said)
     if resource_version and resource_version != str(stored.version):
         problem = f"is at version {stored.version}, not {resource_version}; read it again"
-        raise conflict(stored.resource, stored.key, problem)
+        raise conflict(stored.resource, stored.key, problem, _MODIFIED)
 
 
 def deletion_metadata(object_: Kubernetes, metadata: Raw, grace_seconds: int | None, now: int) -> Raw:

@@ -15,6 +15,9 @@ from podium.store.stored import Stored
 FINALIZER = "kubernetes"
 """What stands in the `spec.finalizers` of a namespace until it is empty."""
 
+NAME_LABEL = "kubernetes.io/metadata.name"
+"""The label of a namespace that holds its name."""
+
 _NAMESPACE = BUILT_IN["", "Namespace"]
 _IMMORTAL = ("default", "kube-public", "kube-system")
 
@@ -34,6 +37,31 @@ def check_namespace(revisions: Revisions, resource: APIResource, namespace: str,
     if found.object.metadata.deletion_timestamp is not None:
         problem = f"the namespace {namespace} is being deleted, and nothing new can be created in it"
         raise forbidden(resource, key, problem, "NamespaceTerminating")
+
+
+def as_new_namespace(raw: Raw) -> Raw:
+    """A namespace as it is when it is created: active, held until it is empty, and selectable by its name.
+
+    Raises nothing for what is no namespace; validation does.
+    """
+    metadata = raw["metadata"]
+    labels = metadata.get("labels", {})
+    spec = raw.get("spec", {})
+    if not isinstance(labels, dict) or not isinstance(spec, dict):
+        return raw
+    finalizers = spec.get("finalizers")
+    kept = finalizers if isinstance(finalizers, list) else []
+    return {
+        **raw,
+        "metadata": {**metadata, "labels": {**labels, NAME_LABEL: metadata.get("name")}},
+        "spec": {**spec, "finalizers": kept if FINALIZER in kept else [*kept, FINALIZER]},
+        "status": {"phase": "Active"},
+    }
+
+
+def account_of(namespace: str) -> Raw:
+    """The ServiceAccount of pods that name none, which every namespace has."""
+    return {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": "default", "namespace": namespace}}
 
 
 def check_mortal(stored: Stored) -> None:

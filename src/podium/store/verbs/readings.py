@@ -7,16 +7,17 @@ from typing import TypeVar
 
 import msgspec
 
-from podium.api.errors import InputError
+from podium.api.errors import InputError, MalformedError
 from podium.api.meta import Kubernetes, Raw
 from podium.api.pod import Pod, PodSpec
 from podium.api.reading import read
+from podium.api.schemas import structure
 from podium.api.soundness.objects import check_metadata, validate
 from podium.api.soundness.pod import check_pod_status
 from podium.api.validation.finding import Finding
 from podium.api.validation.objects import find_problems
 from podium.store.api_resource import APIResource
-from podium.store.errors import invalid, invalid_fields, unreadable
+from podium.store.errors import StoreError, bad_request, invalid, invalid_fields, unreadable
 from podium.store.stored import Stored, reread, status_type
 from podium.store.verbs.pod_specs import SharedSpec, shared_spec
 
@@ -48,7 +49,7 @@ def decoded(
         custom = resource.namespaced if resource.is_custom else None
         findings = _findings(raw, previous, is_new, custom)
         if findings:
-            raise invalid_fields(resource, object_.key, findings)
+            raise _refusal(resource, object_.key, raw, findings)
         if resource.type is Kubernetes:
             check_metadata(object_, resource.namespaced)
         elif shared is not None and isinstance(object_, Pod):
@@ -131,6 +132,15 @@ def _findings(raw: Raw, previous: Raw | None, is_new: bool, custom: bool | None)
     found = find_problems(raw, custom)
     known = frozenset(find_problems(previous, custom)) if found else frozenset()
     return [finding for finding in found if finding not in known]
+
+
+def _refusal(resource: APIResource, key: str, raw: Raw, findings: Sequence[Finding]) -> StoreError:
+    """The object breaks rules; or it has a value that its field cannot hold, which nobody reads any further."""
+    for malformed in structure.findings(raw):
+        if not malformed.is_unknown:
+            error = MalformedError(malformed.message, path=malformed.path)
+            return bad_request(str(error.located(object=f"{resource.kind} {key}")))
+    return invalid_fields(resource, key, findings)
 
 
 def _without_status(raw: Raw) -> Raw:

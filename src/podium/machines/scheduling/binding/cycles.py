@@ -115,14 +115,15 @@ class BindingCycles:
         """A claim was bound, or could not be; when the last one is, the pod's own binding follows.
 
         A reservation of devices without an answer may have been carried out. They count as taken, and the same is asked
-        for again, until that is known; an answer that only puts it off says nothing about it either.
+        for again, until that is known. An answer that only puts it off says nothing about it, and neither does one that
+        the claim has changed, while it is such that the reservation could be made.
         """
         cycle = self._cycles.get(action.pod_uid)
         if cycle is None or action not in cycle.claims:
             return [], None
         if isinstance(action, ReserveClaim):
             answer = Answered(action, problem).answer
-            if answer is Answer.UNKNOWN or (answer is Answer.PASSING and action in cycle.unanswered):
+            if answer is Answer.UNKNOWN or (action in cycle.unanswered and self._is_in_doubt(action, answer)):
                 cycle.unanswered |= {action}
                 self._ask_again(cycle, now)
                 return [], None
@@ -285,6 +286,18 @@ class BindingCycles:
         pod = cycle.queued.record
         cycle.sent = Bind(pod.key, pod.uid, cycle.node_name)
         return [cycle.sent], None
+
+    def _is_in_doubt(self, action: ReserveClaim, answer: Answer) -> bool:
+        """Whether a reservation may have been carried out that had no answer at first and then this one."""
+        if answer is not Answer.STALE:
+            return answer is Answer.PASSING
+        devices = self._cluster.devices
+        claim = devices.made_for(action.pod_uid) if action.made is not None else devices.claims.get(action.claim)
+        if claim is None or (action.uid and claim.metadata.uid != action.uid):
+            return claim is None and action.made is not None
+        if claim.metadata.deletion_timestamp is not None:
+            return False
+        return claim.is_reserved_for(action.pod_uid) or claim.is_allocated is (action.allocation is None)
 
     def _ask_again(self, cycle: BindingCycle, now: int) -> None:
         """Send what had no answer once more, in a while."""

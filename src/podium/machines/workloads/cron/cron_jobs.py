@@ -77,8 +77,8 @@ class CronJobs(WorkloadController[CronJob]):
         super()._created(workload, raw, answered, now)
 
     def _sync(self, workload: Workload[CronJob], now: int) -> list[Action]:
-        mine = [one for one in self._jobs.of(workload.uid) if _scheduled_ns(one) is not None]
-        active = [one for one in mine if not is_finished(one.object) and not one.is_deleted]
+        mine = [job for job in self._jobs.of(workload.uid) if _scheduled_ns(job) is not None]
+        active = [job for job in mine if not is_finished(job.object) and not job.is_deleted]
         last_ns = self._last_ns(workload, mine)
         actions: list[Action] = []
         if not workload.is_deleted and self._expectations.are_met(workload.uid):
@@ -90,7 +90,7 @@ class CronJobs(WorkloadController[CronJob]):
     def _last_ns(self, workload: Workload[CronJob], mine: list[Workload[Job]]) -> int | None:
         """The newest time for which a Job was made."""
         said = workload.object.status.last_schedule_time
-        times = [time for one in mine if (time := _scheduled_ns(one)) is not None]
+        times = [time for job in mine if (time := _scheduled_ns(job)) is not None]
         times += [parse_time(said)] if said else []
         times += [self._begun[workload.uid]] if workload.uid in self._begun else []
         return max(times, default=None)
@@ -123,7 +123,7 @@ class CronJobs(WorkloadController[CronJob]):
         if not self._may_create(workload, now):
             return actions
         if spec.concurrency_policy == "Replace":
-            actions += [self._delete_job(workload, one, now) for one in active]
+            actions += [self._delete_job(workload, job, now) for job in active]
         return [*actions, self._create_named(workload, _new_job(workload, due.time_ns), now)]
 
     def _forget_history(self, workload: Workload[CronJob], mine: list[Workload[Job]], now: int) -> list[Action]:
@@ -132,8 +132,8 @@ class CronJobs(WorkloadController[CronJob]):
         actions: list[Action] = []
         limits = {"Complete": spec.successful_jobs_history_limit, "Failed": spec.failed_jobs_history_limit}
         for end, most in limits.items():
-            ended = sorted((one for one in mine if _has_ended(one, end) and not one.is_deleted), key=_age)
-            actions += [self._delete_job(workload, one, now) for one in ended[: max(0, len(ended) - most)]]
+            ended = sorted((job for job in mine if _has_ended(job, end) and not job.is_deleted), key=_age)
+            actions += [self._delete_job(workload, job, now) for job in ended[: max(0, len(ended) - most)]]
         return actions
 
     def _delete_job(self, workload: Workload[CronJob], job: Workload[Job], now: int) -> DeleteObject:
@@ -187,10 +187,10 @@ def _age(job: Workload[Job]) -> tuple[str, str]:
 def _status(
     workload: Workload[CronJob], mine: list[Workload[Job]], active: list[Workload[Job]], last_ns: int | None
 ) -> Raw:
-    ends = [one.status.get("completionTime") for one in mine if _has_ended(one, "Complete")]
+    ends = [job.status.get("completionTime") for job in mine if _has_ended(job, "Complete")]
     known = [time for time in (*ends, workload.status.get("lastSuccessfulTime")) if isinstance(time, str)]
     fields = {
-        "active": [_reference(one) for one in active],
+        "active": [_reference(job) for job in active],
         "lastScheduleTime": None if last_ns is None else format_time(last_ns),
         "lastSuccessfulTime": max(known, default=None),
     }

@@ -168,7 +168,7 @@ class DaemonSets(RevisionedController[DaemonSet]):
         created = 0
         for node_name in touched:
             found = self._keep_node(workload, state, node_name, now)
-            created += sum(isinstance(one, CreateObject) for one in found)
+            created += sum(isinstance(action, CreateObject) for action in found)
             actions += found
             if found:
                 # What is asked for may fail: the node is looked at again when nothing is outstanding.

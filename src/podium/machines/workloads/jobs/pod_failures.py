@@ -45,8 +45,8 @@ def restarts_of(pods: Iterable[OwnedPod]) -> int:
         for pod in pods
         if pod.pod.status.phase in ("Pending", "Running")
         for field in ("containerStatuses", "initContainerStatuses")
-        for one in pod.status.get(field, ())
-        if isinstance(count := one.get("restartCount", 0), int)
+        for status in pod.status.get(field, ())
+        if isinstance(count := status.get("restartCount", 0), int)
     )
 
 

@@ -72,9 +72,9 @@ class Deployments(WorkloadController[Deployment]):
             self._queue.add(workload.uid)
 
     def _sync(self, workload: Workload[Deployment], now: int) -> list[Action]:
-        sets = sorted((one for one in self._sets.of(workload.uid) if not one.is_deleted), key=_age)
-        new = next((one for one in sets if _without_hash(one.template) == workload.template), None)
-        old = [one for one in sets if one is not new]
+        sets = sorted((set_ for set_ in self._sets.of(workload.uid) if not set_.is_deleted), key=_age)
+        new = next((set_ for set_ in sets if _without_hash(set_.template) == workload.template), None)
+        old = [set_ for set_ in sets if set_ is not new]
         collides = new is None and self._is_taken(workload)
         actions: list[Action] = []
         if not workload.is_deleted and not collides and self._expectations.are_met(workload.uid):
@@ -95,18 +95,18 @@ class Deployments(WorkloadController[Deployment]):
 
     def _roll(self, workload: Workload[Deployment], new: _Set | None, old: list[_Set], now: int) -> list[Action]:
         has_old_pods = any(
-            one.object.status.replicas or any(not pod.pod.is_terminal for pod in self._pods.of(one.uid).all.values())
-            for one in old
+            set_.object.status.replicas or any(not pod.pod.is_terminal for pod in self._pods.of(set_.uid).all.values())
+            for set_ in old
         )
         current = None if new is None else _size(new)
-        step = plan(workload.object.spec, current, [_size(one) for one in old], has_old_pods=has_old_pods)
-        revision = max((_revision(one) for one in old), default=0) + 1
+        step = plan(workload.object.spec, current, [_size(set_) for set_ in old], has_old_pods=has_old_pods)
+        revision = max((_revision(set_) for set_ in old), default=0) + 1
         if new is None:
             actions = self._create_set(workload, step.new, revision, now)
         else:
             actions = self._keep_alike(workload, new, revision) or self._scale(workload, new, step.new, now)
-        for one, replicas in zip(old, step.old, strict=True):
-            actions += self._scale(workload, one, replicas, now)
+        for set_, replicas in zip(old, step.old, strict=True):
+            actions += self._scale(workload, set_, replicas, now)
         if not actions and new is not None and _is_complete(workload, new, old):
             actions = self._forget_history(workload, old, now)
         return actions
@@ -139,11 +139,11 @@ class Deployments(WorkloadController[Deployment]):
         """Delete the oldest templates beyond those to keep, where they have no pods any more."""
         surplus = len(old) - workload.object.spec.revision_history_limit
         actions: list[Action] = []
-        for one in sorted(old, key=_revision)[: max(0, surplus)]:
-            status, meta = one.object.status, one.object.metadata
-            if not status.replicas and not one.object.spec.replicas and status.observed_generation >= meta.generation:
-                self._expectations.expect(workload.uid, one.uid, now)
-                actions.append(DeleteObject("ReplicaSet", one.object.key, one.uid, workload.label))
+        for set_ in sorted(old, key=_revision)[: max(0, surplus)]:
+            status, meta = set_.object.status, set_.object.metadata
+            if not status.replicas and not set_.object.spec.replicas and status.observed_generation >= meta.generation:
+                self._expectations.expect(workload.uid, set_.uid, now)
+                actions.append(DeleteObject("ReplicaSet", set_.object.key, set_.uid, workload.label))
         return actions
 
 
@@ -209,21 +209,23 @@ def _revision(set_: _Set) -> int:
 def _is_complete(workload: Workload[Deployment], new: _Set, old: list[_Set]) -> bool:
     """Whether all pods wanted are available and of the new template, and no others are left."""
     status, wanted = new.object.status, workload.object.spec.replicas
-    return status.replicas == status.available_replicas == wanted and not any(one.object.status.replicas for one in old)
+    return status.replicas == status.available_replicas == wanted and not any(
+        set_.object.status.replicas for set_ in old
+    )
 
 
 def _status(workload: Workload[Deployment], new: _Set | None, old: list[_Set], now: int) -> Raw:
     sets = [*old, *([new] if new is not None else [])]
-    available = sum(one.object.status.available_replicas for one in sets)
+    available = sum(set_.object.status.available_replicas for set_ in sets)
     counts: Raw = {
         "observedGeneration": workload.object.metadata.generation,
-        "replicas": sum(one.object.status.replicas for one in sets),
+        "replicas": sum(set_.object.status.replicas for set_ in sets),
         "updatedReplicas": new.object.status.replicas if new is not None else 0,
-        "readyReplicas": sum(one.object.status.ready_replicas for one in sets),
+        "readyReplicas": sum(set_.object.status.ready_replicas for set_ in sets),
         "availableReplicas": available,
         # What this controller does not count is not left as somebody else has counted it.
         "terminatingReplicas": None,
-        "unavailableReplicas": max(0, sum(one.object.spec.replicas for one in sets) - available),
+        "unavailableReplicas": max(0, sum(set_.object.spec.replicas for set_ in sets) - available),
         "conditions": _conditions(workload, available, now),
     }
     return status_with(workload.status, counts)
@@ -235,8 +237,12 @@ def _conditions(workload: Workload[Deployment], available: int, now: int) -> lis
     spec = workload.object.spec
     is_available = available >= spec.replicas - most_unavailable(spec)
     status, reason = ("True", "MinimumReplicasAvailable") if is_available else ("False", "MinimumReplicasUnavailable")
-    for one in listed:
-        if one.get("type") == "Available" and one.get("status") == status and one.get("reason") == reason:
+    for condition in listed:
+        if (
+            condition.get("type") == "Available"
+            and condition.get("status") == status
+            and condition.get("reason") == reason
+        ):
             return listed
     message = f"{available} of {spec.replicas} pods are available"
     return with_condition(listed, {"type": "Available", "status": status, "reason": reason, "message": message}, now)

@@ -110,10 +110,10 @@ class ReplicaSets(WorkloadController[_Replicated]):
     def _conditions(self, workload: Workload[_Replicated], now: int) -> list[Raw]:
         """The conditions with ReplicaFailure while the last creation was refused, and without it else."""
         listed: list[Raw] = workload.status.get("conditions", [])
-        has_failure = any(one.get("type") == _FAILURE for one in listed)
+        has_failure = any(condition.get("type") == _FAILURE for condition in listed)
         message = self._refusals.get(workload.uid)
         if message is None:
-            return [one for one in listed if one.get("type") != _FAILURE]
+            return [condition for condition in listed if condition.get("type") != _FAILURE]
         if has_failure:
             return listed
         return with_condition(

@@ -66,7 +66,7 @@ def _scaled(wanted: int, stay: Plan) -> Plan:
     if stay.new or not stay.old or len(having) > 1:
         return stay
     scaled = having[0] if having else len(stay.old) - 1
-    return Plan(stay.new, tuple(wanted if index == scaled else one for index, one in enumerate(stay.old)))
+    return Plan(stay.new, tuple(wanted if index == scaled else replicas for index, replicas in enumerate(stay.old)))
 
 
 def _rolled(spec: DeploymentSpec, new: Size | None, old: Sequence[Size]) -> Plan:

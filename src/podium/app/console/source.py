@@ -1,0 +1,110 @@
+"""Where a command's objects come from: files, a cluster, or both."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import wraps
+from typing import Any, TypeVar
+
+import click
+
+Answer = TypeVar("Answer")
+
+
+@dataclass(frozen=True, slots=True)
+class ClusterSource:
+    """A cluster, by a context of a kubeconfig; "" is the current one, and the usual files."""
+
+    context: str = ""
+    kubeconfig: str = ""
+    allows_exec_plugins: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """Files in their order, and the cluster that is read before them, None for none."""
+
+    files: tuple[str, ...] = ()
+    cluster: ClusterSource | None = None
+
+    def with_file(self, file: str) -> Source:
+        """The same and one more file."""
+        return Source((*self.files, file), self.cluster)
+
+
+_CLUSTER_OPTIONS = (
+    click.option(
+        "--context",
+        metavar="NAME",
+        help="Read the objects from the cluster of this context of the kubeconfig; nothing is changed there.",
+    ),
+    click.option(
+        "--kubeconfig",
+        metavar="FILE",
+        help="The kubeconfig; without it, those of KUBECONFIG, or ~/.kube/config. Without --context, its current one.",
+    ),
+    click.option(
+        "--allow-exec-plugins",
+        "allows_exec_plugins",
+        is_flag=True,
+        help="Run the program that the kubeconfig names for credentials.",
+    ),
+)
+_FILES = click.option(
+    "-f",
+    "--filename",
+    "files",
+    metavar="FILE",
+    multiple=True,
+    help="Manifests, YAML or JSON, gzipped or not, or a snapshot: a file, a directory with its folders, or - for "
+    "standard input. May be repeated.",
+)
+
+
+def cluster_options(command: Callable[..., Answer]) -> Callable[..., Answer]:
+    """The options that name a cluster, given to the command as `cluster`: a ClusterSource."""
+
+    @wraps(command)
+    def with_cluster(
+        *, context: str | None, kubeconfig: str | None, allows_exec_plugins: bool, **others: Any
+    ) -> Answer:
+        return command(cluster=ClusterSource(context or "", kubeconfig or "", allows_exec_plugins), **others)
+
+    return _with(with_cluster, _CLUSTER_OPTIONS)
+
+
+def source_options(command: Callable[..., Answer]) -> Callable[..., Answer]:
+    """The options that name files and a cluster, given to the command as `source`; one of them has to be there."""
+    return _with_source(command, is_required=True)
+
+
+def optional_source_options(command: Callable[..., Answer]) -> Callable[..., Answer]:
+    """The same for a command that does without objects, too."""
+    return _with_source(command, is_required=False)
+
+
+def _with_source(command: Callable[..., Answer], *, is_required: bool) -> Callable[..., Answer]:
+    @wraps(command)
+    def with_source(
+        *,
+        files: tuple[str, ...],
+        context: str | None,
+        kubeconfig: str | None,
+        allows_exec_plugins: bool,
+        **others: Any,
+    ) -> Answer:
+        cluster = None
+        if context is not None or kubeconfig is not None:
+            cluster = ClusterSource(context or "", kubeconfig or "", allows_exec_plugins)
+        elif is_required and not files:
+            raise click.UsageError("Nothing to read: give files with -f, or a cluster with --context.")
+        return command(source=Source(files, cluster), **others)
+
+    return _with(with_source, (_FILES, *_CLUSTER_OPTIONS))
+
+
+def _with(command: Callable[..., Answer], options: tuple[Callable[..., Any], ...]) -> Callable[..., Answer]:
+    for option in reversed(options):
+        command = option(command)
+    return command

@@ -1,0 +1,1 @@
+"""`podium snapshot`: what explanations and simulations read of a cluster, in a file."""

@@ -1,0 +1,53 @@
+"""The annotations that Podium reads: the one list of them, by which snapshots keep these and leave out all others."""
+
+from __future__ import annotations
+
+from podium.api.avoid_list import PREFER_AVOID_PODS
+from podium.api.disruption_rate import MAX_DISRUPTIONS
+from podium.api.pod import MIRROR_ANNOTATION, NOMINATED_NODE_ANNOTATION, SOURCE_ANNOTATION
+from podium.api.policy import POLICY_ANNOTATION
+from podium.api.resource_claims import EXTENDED_RESOURCE_CLAIM, POD_CLAIM_NAME
+from podium.api.volume_annotations import (
+    BIND_COMPLETED,
+    BOUND_BY_CONTROLLER,
+    MIGRATED_PLUGINS,
+    PROVISIONED_BY,
+    SELECTED_NODE,
+    STORAGE_CLASS,
+)
+from podium.decide.scaling.scale_down import SAFE_TO_EVICT, SCALE_DOWN_DISABLED
+from podium.machines.kubelets.pod_annotations import CRASH_AFTER, DURATION, MEMORY_USAGE, READY_AFTER, TERMINATION
+from podium.machines.workloads.cron.cron_jobs import SCHEDULED_AT
+from podium.machines.workloads.jobs.completion_indexes import INDEX
+from podium.machines.workloads.pod_ranking import DELETION_COST
+from podium.machines.workloads.rolling.deployments import REVISION
+
+READ_ANNOTATIONS = frozenset(
+    (
+        BIND_COMPLETED,
+        BOUND_BY_CONTROLLER,
+        CRASH_AFTER,
+        DELETION_COST,
+        DURATION,
+        EXTENDED_RESOURCE_CLAIM,
+        INDEX,
+        MAX_DISRUPTIONS,
+        MEMORY_USAGE,
+        MIGRATED_PLUGINS,
+        MIRROR_ANNOTATION,
+        NOMINATED_NODE_ANNOTATION,
+        POD_CLAIM_NAME,
+        POLICY_ANNOTATION,
+        PREFER_AVOID_PODS,
+        PROVISIONED_BY,
+        READY_AFTER,
+        REVISION,
+        SAFE_TO_EVICT,
+        SCALE_DOWN_DISABLED,
+        SCHEDULED_AT,
+        SELECTED_NODE,
+        SOURCE_ANNOTATION,
+        STORAGE_CLASS,
+        TERMINATION,
+    )
+)

@@ -1,0 +1,150 @@
+"""Reads a cluster with rights to list alone: what is there, and what of it nobody let us see."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import time
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+
+import msgspec
+
+from podium.api.errors import InputError
+from podium.api.kinds import KINDS, Kind
+from podium.api.meta import ObjectMeta, Raw
+from podium.api.snapshot import HiddenKind, Snapshot
+from podium.api.times import format_time
+from podium.app.console.source import ClusterSource
+from podium.client.access.credentials import Credentials
+from podium.client.access.in_cluster import find_access
+from podium.client.lists import read_list
+from podium.client.session import NoAnswerError, Session
+from podium.store.api_resources import APIResources
+from podium.store.errors import StoreError
+
+# kube-apiserver serves so many lists of one client side by side without making others wait.
+_AT_ONCE = 4
+_TIMEOUT_S = 120.0
+_FORBIDDEN, _NOT_FOUND = 403, 404
+# Without them there is no cluster to speak of.
+_NEEDED = ("Node", "Pod")
+
+Progress = Callable[[float], None]
+Slim = Callable[[Raw], Raw]
+
+
+@dataclass(frozen=True, slots=True)
+class ClusterRead:
+    """The objects of each kind, in the order of the kinds, as JSON; and what there is to know of them."""
+
+    snapshot: Snapshot
+    objects: list[tuple[str, list[bytes]]]
+
+
+@dataclass(frozen=True, slots=True)
+class _Kind:
+    kind: Kind
+    objects: list[bytes]
+    refusal: StoreError | NoAnswerError | None = None
+
+    def is_refused_with(self, code: int) -> bool:
+        """Whether the list was refused, for that reason."""
+        return isinstance(self.refusal, StoreError) and self.refusal.code == code
+
+
+def read_cluster(
+    source: ClusterSource,
+    slim: Slim,
+    *,
+    further: Iterable[Kind] = (),
+    left_out: tuple[str, ...] = (),
+    progress: Progress | None = None,
+) -> ClusterRead:
+    """Read all kinds that Podium reads, and `further` ones, each object as `slim` leaves it.
+
+    Raises PodiumError where no cluster is named or none answers, and where neither nodes nor pods may be read.
+    """
+    return asyncio.run(_read(source, slim, (*KINDS.values(), *further), left_out, progress or _untold))
+
+
+def _untold(_share: float) -> None:
+    """Nobody wants to know."""
+
+
+async def _read(
+    source: ClusterSource, slim: Slim, kinds: Sequence[Kind], left_out: tuple[str, ...], progress: Progress
+) -> ClusterRead:
+    access = find_access(os.environ, source.kubeconfig, source.context)
+    credentials = Credentials(access, time.time_ns, allows_exec=source.allows_exec_plugins)
+    taken_ns = time.time_ns()
+    session = Session(access, credentials, APIResources(), user_agent="podium-snapshot", timeout_s=_TIMEOUT_S)
+    try:
+        version = await _version(session)
+        found = await _read_kinds(session, kinds, slim, progress)
+    finally:
+        await session.close()
+    _check(found, access.name)
+    hidden = tuple(
+        HiddenKind(api_version=one.kind.api_version, kind=one.kind.name, message=str(one.refusal))
+        for one in found
+        if one.is_refused_with(_FORBIDDEN)
+    )
+    absent = tuple(f"{one.kind.name} ({one.kind.api_version})" for one in found if one.is_refused_with(_NOT_FOUND))
+    snapshot = Snapshot(
+        metadata=ObjectMeta(name=access.name),
+        context=access.name,
+        server_version=version,
+        taken_at=format_time(taken_ns),
+        hidden=hidden,
+        not_served=absent,
+        left_out=left_out,
+    )
+    return ClusterRead(snapshot, [(one.kind.name, one.objects) for one in found if one.objects])
+
+
+async def _version(session: Session) -> str:
+    """What the server calls its version, "" where it does not say."""
+    answer = await session.read("/version")
+    version = (answer.object or {}).get("gitVersion")
+    return version if isinstance(version, str) else ""
+
+
+async def _read_kinds(session: Session, kinds: Sequence[Kind], slim: Slim, progress: Progress) -> list[_Kind]:
+    at_once = asyncio.Semaphore(_AT_ONCE)
+    done = 0
+
+    async def read(kind: Kind) -> _Kind:
+        nonlocal done
+        common = {"apiVersion": kind.api_version, "kind": kind.name}
+
+        def page(items: list[Raw]) -> list[bytes]:
+            # The items of a list do not say what they are.
+            return [msgspec.json.encode(slim({**common, **item})) for item in items]
+
+        async with at_once:
+            try:
+                pages = await read_list(session, kind.name, page)
+                found = _Kind(kind, [text for texts in pages for text in texts])
+            except (NoAnswerError, StoreError) as error:
+                found = _Kind(kind, [], error)
+        done += 1
+        progress(done / len(kinds))
+        return found
+
+    async with asyncio.TaskGroup() as group:
+        tasks = [group.create_task(read(kind)) for kind in kinds]
+    return [task.result() for task in tasks]
+
+
+def _check(found: Sequence[_Kind], name: str) -> None:
+    """Raise InputError for what may not be read and is needed, and for what went wrong but for rights and kinds."""
+    place = f"context {name}"
+    for one in found:
+        if one.refusal is None:
+            continue
+        if not one.is_refused_with(_FORBIDDEN) and not one.is_refused_with(_NOT_FOUND):
+            raise InputError(f"{one.kind.plural} cannot be listed: {one.refusal}", source=place)
+        if one.kind.name in _NEEDED:
+            problem = f"{one.kind.plural} may not be listed, and there is nothing to say without: {one.refusal}"
+            raise InputError(problem, source=place)

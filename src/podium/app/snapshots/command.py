@@ -1,0 +1,122 @@
+"""`podium snapshot`."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import click
+
+from podium.app.console.command import Command
+from podium.app.console.source import ClusterSource, Source, optional_source_options
+
+if TYPE_CHECKING:
+    from podium.api.snapshot import Snapshot
+    from podium.app.snapshots.file import SnapshotFile
+    from podium.app.snapshots.slimming import Part, Slimmer
+
+_EPILOG = """
+\b
+Examples: what the current context's cluster is like, and what would happen to a pod there
+  podium snapshot -o cluster.podium
+  podium explain shop/web -f cluster.podium
+"""
+
+
+@click.command(cls=Command, epilog=_EPILOG)
+@optional_source_options
+@click.option("-o", "--output", "target", metavar="FILE", required=True, help="The file; - is standard output.")
+@click.option(
+    "--include",
+    "kept",
+    type=click.Choice(["annotations", "env", "managed-fields", "secrets"]),
+    multiple=True,
+    help="Keep what is left out otherwise: annotations that Podium does not read, what containers are told "
+    "(environment, commands, probes, hooks), managed fields, secrets. May be repeated.",
+)
+def snapshot(*, source: Source, target: str, kept: tuple[Part, ...]) -> None:
+    """Keep in a file what explanations and simulations read of a cluster.
+
+    Rights to list are enough. Kinds that may not be listed are named, and each answer made from the file says so. With
+    -f it is made from files instead, such as a dump.
+    """
+    from podium.app.snapshots.file import SnapshotFile
+    from podium.app.snapshots.slimming import Slimmer, left_out_beside
+
+    if target == "-" and sys.stdout.isatty():
+        raise click.UsageError("a snapshot is not for a terminal; name a file with -o")
+    if source.cluster is not None and source.files:
+        raise click.UsageError("give either files with -f or a cluster with --context, and not both")
+    slimmer = Slimmer(kept)
+    with SnapshotFile(target) as file:
+        if source.files:
+            about = _keep_files(file, source.files, slimmer, kept, left_out_beside(kept))
+        else:
+            about = _keep_cluster(file, source.cluster or ClusterSource(), slimmer, kept, left_out_beside(kept))
+        file.end(about)
+    _tell(about, file.count)
+
+
+def _keep_cluster(
+    file: SnapshotFile, cluster: ClusterSource, slimmer: Slimmer, kept: Sequence[Part], left_out: tuple[str, ...]
+) -> Snapshot:
+    from podium.api.kinds import KEPT_KINDS
+    from podium.app.console.progress import ProgressBar
+    from podium.app.snapshots.cluster import read_cluster
+
+    further = [kind for kind in KEPT_KINDS if kind.name == "Secret" and "secrets" in kept]
+    with ProgressBar() as bar:
+        found = read_cluster(
+            cluster,
+            slimmer.slim,
+            further=further,
+            left_out=left_out,
+            progress=lambda share: bar.update(share, lambda: "reading"),
+        )
+    for _, objects in found.objects:
+        for text in objects:
+            file.add_text(text)
+    return found.snapshot
+
+
+def _keep_files(
+    file: SnapshotFile, files: Sequence[str], slimmer: Slimmer, kept: Sequence[Part], left_out: tuple[str, ...]
+) -> Snapshot:
+    """Keep what is read of files, and what speaks to Podium; all else is counted."""
+    from podium.api.input.documents import passed_over
+    from podium.api.kinds import group_of
+    from podium.api.meta import ObjectMeta
+    from podium.api.snapshot import API_VERSION, KindCount, Snapshot
+    from podium.app.console.reading import read_shown
+
+    own = group_of(API_VERSION)
+    others = []
+    for document in read_shown(files, "ignore").documents:
+        raw = document.raw
+        is_kept = document.object is not None or group_of(raw["apiVersion"]) == own
+        if is_kept or (raw["kind"] == "Secret" and "secrets" in kept):
+            file.add(slimmer.slim(raw))
+        else:
+            others.append(document)
+    counts = tuple(
+        KindCount(api_version=one.api_version, kind=one.kind, count=one.count) for one in passed_over(others)
+    )
+    return Snapshot(metadata=ObjectMeta(name="files"), left_out=left_out, passed_over=counts)
+
+
+def _tell(about: Snapshot, count: int) -> None:
+    """Say on standard error what is in the file, and what is not."""
+    from podium.api.errors import escape
+
+    said = [f"{count:,} objects {about.origin}"]
+    said += [f"{one.kind} ({one.api_version}): may not be listed: {one.message}" for one in about.hidden]
+    said += [
+        f"{one.count:,} {one.kind} ({one.api_version}): not of a kind that Podium reads" for one in about.passed_over
+    ]
+    if about.not_served:
+        said.append(f"not served there: {', '.join(about.not_served)}")
+    if about.left_out:
+        said.append(f"left out: {'; '.join(about.left_out)}")
+    for line in said:
+        click.echo(f"podium: {escape(line, 2_000)}", err=True)

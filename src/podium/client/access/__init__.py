@@ -1,0 +1,1 @@
+"""Where an API server is, and how one shows who one is."""

@@ -1,0 +1,1 @@
+"""Who of several that run the same leads."""

@@ -1,0 +1,174 @@
+"""Runs machines against an API server: reflectors show them what there is, and their actions go out over HTTP.
+
+The machines, the driver and the meaning of requests are those of the simulator. Everything runs on one event loop, in
+slices, so that connections are served while a machine has much to do.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Protocol
+
+from podium.api.errors import PodiumError
+from podium.client.reflecting import Reflecting
+from podium.client.reflector import Reflector
+from podium.client.session import Session
+from podium.driver.component import Component
+from podium.driver.live import LiveDriver, OnFailure
+from podium.driver.transport import Asked, Transport
+from podium.machines.observations import Observation, Problem
+from podium.requests.observations import first_seen
+
+_SLICE_NS = 5_000_000
+
+Answer = Callable[[Asked, Problem | None], None]
+MakeTransport = Callable[[Answer], "ClosableTransport"]
+"""Makes the transport that hands answers to the function."""
+
+
+class ClosableTransport(Transport, Protocol):
+    """A transport that has something on its way for a while."""
+
+    async def drain(self, patience_s: float) -> bool:
+        """Wait for all that is on its way, for so long; whether all of it has its answer."""
+        ...
+
+    async def close(self) -> None:
+        """Wait for nothing any more."""
+        ...
+
+
+class LoopClock:
+    """The clock of a driver on an event loop; whoever runs the driver waits for `woken`."""
+
+    def __init__(self, now: Callable[[], int]) -> None:
+        self._now = now
+        self.woken = asyncio.Event()
+
+    def now(self) -> int:
+        """See `Clock`."""
+        return self._now()
+
+    def wait(self, until_ns: int | None) -> None:
+        """See `Clock`; an event loop is not to be held up."""
+        raise PodiumError("a driver on an event loop runs in turns")
+
+    def wake(self) -> None:
+        """See `Clock`."""
+        self.woken.set()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Watched:
+    """What is kept up with: the kinds, and of some only what a field selector names.
+
+    ``optional`` are kinds that the server may not have, or not show. ``seed`` spreads waits among several programs.
+    """
+
+    kinds: frozenset[str]
+    field_selectors: Mapping[str, str] = field(default_factory=dict)
+    optional: frozenset[str] = frozenset()
+    seed: int = 0
+
+
+class LiveCluster:
+    """What is known of a cluster, kind by kind, and the components that run by it.
+
+    ``on_problem`` is told of kinds that cannot be watched, ``on_failure`` of machines that failed.
+    """
+
+    def __init__(
+        self,
+        session: Session,
+        watched: Watched,
+        now: Callable[[], int],
+        make_transport: MakeTransport,
+        *,
+        on_problem: Callable[[str, str], None] = lambda kind, problem: None,
+        on_failure: OnFailure | None = None,
+    ) -> None:
+        self._now = now
+        self._clock = LoopClock(now)
+        self.transport = make_transport(self._answered)
+        self.driver = LiveDriver(self._clock, self.transport, self._listed, on_failure)
+        self.reflectors = {
+            kind: Reflector(
+                Reflecting(
+                    session.resources.named(kind),
+                    seed=watched.seed,
+                    field_selector=watched.field_selectors.get(kind, ""),
+                    is_optional=kind in watched.optional,
+                ),
+                session,
+                now,
+                self.driver.show,
+                on_problem,
+            )
+            for kind in sorted(watched.kinds)
+        }
+        self._tasks: list[asyncio.Task[None]] = []
+        self._is_stopped = False
+
+    def reflect(self) -> None:
+        """Begin to keep up with the cluster; nothing runs yet."""
+        loop = asyncio.get_running_loop()
+        self._tasks += [loop.create_task(reflector.run()) for reflector in self.reflectors.values()]
+
+    @property
+    def unsynced(self) -> list[str]:
+        """The kinds of which not all objects are known yet."""
+        return [kind for kind, reflector in self.reflectors.items() if not reflector.machine.is_synced]
+
+    @property
+    def absent(self) -> list[str]:
+        """The kinds that the server does not have."""
+        return [kind for kind, reflector in self.reflectors.items() if reflector.machine.is_absent]
+
+    async def synced(self, least_version: int = 0) -> None:
+        """Return once all that is to be known is known, as it was at a version or later."""
+        async with asyncio.TaskGroup() as group:
+            for reflector in self.reflectors.values():
+                group.create_task(reflector.at_least(least_version))
+
+    async def run(self, components: Iterable[Component]) -> None:
+        """Run components until `stop`; each begins with what is known."""
+        for component in components:
+            self.driver.add(component)
+        woken = self._clock.woken
+        while not self._is_stopped:
+            woken.clear()
+            next_ns = self.driver.turn(_SLICE_NS)
+            wait_s = None if next_ns is None else (next_ns - self._now()) / 1e9
+            if self.driver.has_arrived or (wait_s is not None and wait_s <= 0):
+                await asyncio.sleep(0)
+                continue
+            try:
+                async with asyncio.timeout(wait_s):
+                    await woken.wait()
+            except TimeoutError:
+                continue
+
+    def stop(self) -> None:
+        """Let `run` return: no machine is asked any more."""
+        self._is_stopped = True
+        self.driver.stop()
+
+    async def close(self) -> None:
+        """Keep up with nothing any more."""
+        for task in self._tasks:
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+        self._tasks.clear()
+
+    def _answered(self, asked: Asked, problem: Problem | None) -> None:
+        self.driver.answer(asked, problem)
+
+    def _listed(self, kinds: frozenset[str]) -> list[Observation]:
+        """All that is known of some kinds: what others stand on first, pods last."""
+        known: list[Observation] = []
+        for kind in sorted(kinds & self.reflectors.keys(), key=lambda kind: (kind == "Pod", kind)):
+            objects = self.reflectors[kind].machine.known
+            known += [first_seen(stored) for _, stored in sorted(objects.items())]
+        return known

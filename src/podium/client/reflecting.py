@@ -1,0 +1,334 @@
+"""How somebody far away comes to know all objects of a kind, and goes on knowing them: what to ask for next.
+
+It asks for the objects and for what happens to them in one watch (WatchList); where a server does not do that, for a
+list in pages and then for a watch. A watch that breaks is taken up at the last version that was seen, and where that is
+too old everything is listed anew: whatever is not there any more is told as gone.
+
+This is a machine without connections: `ask` says what to ask for, and whoever asks hands in what came of it.
+
+Source: k8s.io/client-go/tools/cache (reflector.go, reflector_data_consistency_detector.go).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from enum import Enum
+from random import Random
+
+from podium.api.errors import InputError
+from podium.api.meta import Raw
+from podium.requests.observations import Seen, arrived, differences, received
+from podium.requests.request import Request
+from podium.store.api_resource import APIResource
+from podium.store.errors import StoreError
+from podium.store.reads.listing import ListOptions
+from podium.store.stored import Stored
+
+_SECOND = 10**9
+FIRST_WAIT_NS, LONGEST_WAIT_NS = 800_000_000, 30 * _SECOND
+_ABSENT_WAIT_NS = 60 * _SECOND
+# After two minutes without a failure waits begin anew.
+_FORGET_NS = 120 * _SECOND
+PAGE = 500
+_INITIAL_EVENTS_END = "k8s.io/initial-events-end"
+# What a server says that does not know WatchList, or not these options.
+_NOT_WATCHED_SO = frozenset((400, 405, 415, 422))
+_TOO_OLD = frozenset(("Expired", "Gone"))
+
+
+class Stage(Enum):
+    """What is asked for next."""
+
+    WATCH_LIST = "the objects, and then what happens to them, in one watch"
+    LIST = "the objects, in pages"
+    WATCH = "what happens to them"
+
+
+@dataclass(frozen=True, slots=True)
+class Wait:
+    """Nothing is to be asked for before a time."""
+
+    until_ns: int
+
+
+@dataclass(frozen=True, slots=True)
+class Ask:
+    """A request to send; of a watch, how long it is to last."""
+
+    request: Request
+    timeout_seconds: int = 0
+
+
+@dataclass(slots=True)
+class Counts:
+    """How often things went another way than the straight one."""
+
+    lists: int = 0
+    watches: int = 0
+    broken: int = 0
+    expired: int = 0
+    unreadable: int = 0
+
+
+class Reflecting:
+    """What is known of the objects of one kind.
+
+    ``known`` are the objects by key, ``version`` the version up to which that holds. ``is_synced``: they were all there
+    once. ``is_absent``: the server has no such kind, so that there is nothing to know. ``problem`` says what is wrong
+    at present, "" for nothing. ``seed`` spreads waits and the ends of watches, so that not everybody comes at once.
+    """
+
+    def __init__(
+        self, resource: APIResource, *, seed: int = 0, field_selector: str = "", is_optional: bool = False
+    ) -> None:
+        """A kind that ``is_optional`` may be one that the server does not have, or shows to nobody."""
+        self.resource = resource
+        self.known: dict[str, Stored] = {}
+        self.version = 0
+        self.is_synced = False
+        self.is_absent = False
+        self.problem = ""
+        self.counts = Counts()
+        self.unreadable: dict[str, str] = {}
+        self._field_selector = field_selector
+        self._is_optional = is_optional
+        self._random = Random(f"{resource.name} {seed}")  # noqa: S311 - a wait is no secret
+        self._stage = Stage.WATCH_LIST
+        self._knows_watch_list = True
+        # What a list, or the first part of a watch, has brought so far, and where its next page begins.
+        self._there: dict[str, Stored] = {}
+        self._continue = ""
+        self._least_version = 0
+        self._failures = 0
+        self._failed_ns = 0
+        self._wait_until_ns = 0
+
+    @property
+    def stage(self) -> Stage:
+        """What is asked for next."""
+        return self._stage
+
+    def ask(self, now: int) -> Ask | Wait:
+        """What to do next."""
+        if now < self._wait_until_ns:
+            return Wait(self._wait_until_ns)
+        if self._stage is Stage.LIST:
+            if not self._continue:
+                self.unreadable = {}
+            return Ask(self._request("list", self._list_options()))
+        timeout_seconds = self._random.randrange(300, 600)
+        if self._stage is Stage.WATCH:
+            version = str(self.version) if self.version else ""
+            return Ask(self._request("watch", self._options(resource_version=version)), timeout_seconds)
+        self._there, self.unreadable = {}, {}
+        version = str(self._least_version) if self._least_version else ""
+        options = self._options(
+            resource_version=version, resource_version_match="NotOlderThan", send_initial_events=True
+        )
+        return Ask(self._request("watch", options), timeout_seconds)
+
+    # What came of it
+
+    def began(self) -> None:
+        """The watch is open."""
+        self.counts.watches += 1
+        self.problem = ""
+
+    def page(self, body: Raw, now: int) -> list[Seen]:
+        """A page of a list came; what is to be told, once it was the last."""
+        items = body.get("items")
+        self._take_in(item for item in (items if isinstance(items, list) else ()) if isinstance(item, dict))
+        metadata = _part(body, "metadata")
+        more = metadata.get("continue")
+        self._continue = more if isinstance(more, str) else ""
+        if self._continue:
+            return []
+        return self._listed(_version(metadata.get("resourceVersion")), now)
+
+    def events(self, events: Sequence[Raw], now: int) -> tuple[list[Seen], bool]:
+        """Events of the watch came: what is to be told, and whether the watch goes on."""
+        told: list[Seen] = []
+        for event in events:
+            type_, raw = event["type"], event["object"]
+            if type_ == "ERROR":
+                return told + self.refused(_error(raw), now), False
+            if type_ == "BOOKMARK":
+                told += self._bookmark(raw, now)
+            elif self._stage is Stage.WATCH_LIST:
+                self._take_in((raw,))
+            else:
+                told += self._event(type_, raw)
+        return told, True
+
+    def ended(self, now: int, began_ns: int) -> None:
+        """The watch ended as watches do; one that ends at once, and again and again, is left alone for a while."""
+        if now - began_ns < _SECOND or self._stage is Stage.WATCH_LIST:
+            self._fail(now)
+
+    def refused(self, error: StoreError, now: int) -> list[Seen]:
+        """What was asked for is refused; what follows from that for what is known."""
+        self.problem = f"{error.code} {error.reason}: {error.message}"
+        code = error.code
+        if code == 410 or error.reason in _TOO_OLD:
+            self.counts.expired += 1
+            self._list_anew()
+            self._fail(now)
+            return []
+        if self._stage is Stage.WATCH_LIST and code in _NOT_WATCHED_SO:
+            self._knows_watch_list = False
+            self._list_anew()
+            return []
+        if code == 404 or (code == 403 and self._is_optional):
+            return self._absent(now)
+        if code == 504 and _is_too_large(error):
+            # A server that lags behind the one which was asked before.
+            self._fail(now, _SECOND)
+            return []
+        self._fail(now, error.details.get("retryAfterSeconds", 0) * _SECOND)
+        return []
+
+    def broke(self, message: str, now: int) -> None:
+        """The connection was lost, or nothing that can be understood came."""
+        self.problem = message
+        self.counts.broken += 1
+        self._fail(now)
+
+    def list_anew(self, least_version: int = 0) -> None:
+        """Nothing counts that is older than a version: list everything again, as new as that."""
+        self._least_version = least_version
+        self._list_anew()
+        self._wait_until_ns = 0
+
+    # How
+
+    def _request(self, verb: str, options: ListOptions) -> Request:
+        return Request(verb="list" if verb == "list" else "watch", kind=self.resource.name, options=options)
+
+    def _options(
+        self, *, resource_version: str, resource_version_match: str = "", send_initial_events: bool | None = None
+    ) -> ListOptions:
+        return ListOptions(
+            field_selector=self._field_selector,
+            resource_version=resource_version,
+            resource_version_match=resource_version_match,
+            send_initial_events=send_initial_events,
+        )
+
+    def _list_options(self) -> ListOptions:
+        # Without a version the list is as new as the request.
+        return ListOptions(field_selector=self._field_selector, limit=PAGE, continue_token=self._continue)
+
+    def _list_anew(self) -> None:
+        self._stage = Stage.WATCH_LIST if self._knows_watch_list else Stage.LIST
+        self._there, self._continue = {}, ""
+
+    def _take_in(self, items: Iterable[Raw]) -> None:
+        for raw in items:
+            # What a list holds does not say what it is (its `kind` says it for all).
+            stored = self._read(raw)
+            if stored is not None:
+                self._there[stored.key] = stored
+
+    def _bookmark(self, raw: Raw, now: int) -> list[Seen]:
+        metadata = _part(raw, "metadata")
+        version = _version(metadata.get("resourceVersion"))
+        if self._stage is not Stage.WATCH_LIST:
+            self.version = max(self.version, version)
+            return []
+        return self._listed(version, now) if _part(metadata, "annotations").get(_INITIAL_EVENTS_END) == "true" else []
+
+    def _listed(self, version: int, now: int) -> list[Seen]:
+        """All objects have come, as they were at a version: what is to be told, beside what was known."""
+        there, self._there = self._there, {}
+        self.counts.lists += 1
+        for key in self.unreadable:
+            # What cannot be read stays what it was when it last could.
+            if key in self.known:
+                there[key] = self.known[key]
+        told = [arrived(self.known, type_, stored) for type_, stored in differences(self.known, there)]
+        self.version, self._stage = version, Stage.WATCH
+        self.is_synced, self.is_absent, self.problem = True, False, ""
+        self._least_version = 0
+        return told
+
+    def _event(self, type_: str, raw: Raw) -> list[Seen]:
+        self.version = max(self.version, _version(_part(raw, "metadata").get("resourceVersion")))
+        if type_ not in ("ADDED", "MODIFIED", "DELETED"):
+            return []
+        stored = self._read(raw, is_gone=type_ == "DELETED")
+        return [] if stored is None else [arrived(self.known, type_, stored)]
+
+    def _read(self, raw: Raw, *, is_gone: bool = False) -> Stored | None:
+        """The object; for one that cannot be read, what is known of it where it is gone, else None."""
+        resource = self.resource
+        if "kind" not in raw:
+            raw = {"apiVersion": resource.api_version, "kind": resource.kind, **raw}
+        # Who wrote which field is no concern of machines, and often most of an object.
+        _part(raw, "metadata").pop("managedFields", None)
+        try:
+            stored = received(resource, raw)
+        except (InputError, ValueError) as error:
+            return self._unreadable(raw, str(error), is_gone=is_gone)
+        if self.unreadable:
+            self.unreadable.pop(stored.key, None)
+        return stored
+
+    def _unreadable(self, raw: Raw, problem: str, *, is_gone: bool) -> Stored | None:
+        named = _part(raw, "metadata")
+        namespace, name = named.get("namespace"), named.get("name")
+        key = f"{namespace}/{name}" if namespace else str(name)
+        self.counts.unreadable += 1
+        if is_gone:
+            self.unreadable.pop(key, None)
+            return self.known.get(key)
+        self.unreadable[key] = problem
+        return None
+
+    def _absent(self, now: int) -> list[Seen]:
+        """The server has no such kind: what there was is gone."""
+        told = [arrived(self.known, type_, stored) for type_, stored in differences(self.known, {})]
+        self._list_anew()
+        self.is_synced = self.is_absent = True
+        self._wait_until_ns = now + _ABSENT_WAIT_NS
+        return told
+
+    def _fail(self, now: int, least_ns: int = 0) -> None:
+        """Wait before the next request: twice as long as last time, and up to twice that by chance."""
+        if now - self._failed_ns > _FORGET_NS:
+            self._failures = 0
+        wait_ns = min(FIRST_WAIT_NS << min(self._failures, 10), LONGEST_WAIT_NS)
+        self._failures += 1
+        self._failed_ns = now
+        if self._stage is Stage.LIST:
+            self._there, self._continue = {}, ""
+        wait_ns += int(self._random.random() * wait_ns)
+        self._wait_until_ns = now + max(wait_ns, least_ns)
+
+
+def _part(raw: Raw, name: str) -> Raw:
+    """An object within one; {} where it is none."""
+    part = raw.get(name)
+    return part if isinstance(part, dict) else {}
+
+
+def _version(text: object) -> int:
+    return int(text) if isinstance(text, str) and text.isascii() and text.isdigit() else 0
+
+
+def _error(raw: Mapping[str, object]) -> StoreError:
+    code = raw.get("code")
+    details = raw.get("details")
+    return StoreError(
+        code if isinstance(code, int) else 500,
+        str(raw.get("reason") or "InternalError"),
+        str(raw.get("message") or "the watch ended with an error"),
+        details if isinstance(details, dict) else {},
+    )
+
+
+def _is_too_large(error: StoreError) -> bool:
+    causes = error.details.get("causes")
+    return isinstance(causes, list) and any(
+        isinstance(cause, dict) and cause.get("reason") == "ResourceVersionTooLarge" for cause in causes
+    )

@@ -1,0 +1,254 @@
+"""Speaks HTTP to an API server: a request out, its answer back; and watches, event by event.
+
+Source: k8s.io/client-go/rest (request.go).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+from collections.abc import AsyncGenerator, Mapping
+from contextlib import aclosing, asynccontextmanager
+from typing import Any
+
+import aiohttp
+import msgspec
+
+from podium.api.errors import InputError, PodiumError
+from podium.api.meta import Raw
+from podium.client.access.cluster_access import ClusterAccess
+from podium.client.access.credentials import Credentials, ExecError
+from podium.requests.request import Request, Response
+from podium.requests.wire.outgoing import Outgoing, error_of, outgoing, response_of
+from podium.store.api_resources import APIResources
+
+_MOST_BYTES = 1 << 28
+"""Of one answer: a page of a list has 500 objects of 3 MiB at most, which nobody's has."""
+
+_MOST_LINE_BYTES = 1 << 24
+_MOST_HEADER_BYTES = 1 << 16
+_KEEP_ALIVE_S = 60.0
+# After that long without a word on a connection the system asks whether the other side is still there.
+_PROBE_AFTER_S, _PROBE_EACH_S, _PROBES = 15, 5, 3
+# How much longer than it was asked to a server may let a watch last.
+_WATCH_GRACE_S = 30.0
+
+
+class NoAnswerError(PodiumError):
+    """No answer came. ``was_sent``: the server may have got the request, and may have done what it asks for."""
+
+    def __init__(self, message: str, *, was_sent: bool) -> None:
+        super().__init__(message)
+        self.was_sent = was_sent
+
+
+class Session:
+    """Connections to one API server.
+
+    ``timeout_s`` is how long an answer may take; a watch lasts as long as it was asked for.
+    """
+
+    def __init__(
+        self,
+        access: ClusterAccess,
+        credentials: Credentials,
+        resources: APIResources,
+        *,
+        user_agent: str = "podium",
+        timeout_s: float = 30.0,
+        connections: int = 64,
+        trusts_environment: bool = True,
+    ) -> None:
+        self.resources = resources
+        self.access = access
+        self._credentials = credentials
+        self._timeout_s = timeout_s
+        self._http = aiohttp.ClientSession(
+            connector=aiohttp.TCPConnector(
+                limit=connections, keepalive_timeout=_KEEP_ALIVE_S, socket_factory=_socket, ttl_dns_cache=60
+            ),
+            headers={"Accept": "application/json", "User-Agent": user_agent},
+            timeout=aiohttp.ClientTimeout(total=None, sock_connect=timeout_s),
+            cookie_jar=aiohttp.DummyCookieJar(),
+            max_line_size=_MOST_HEADER_BYTES,
+            max_field_size=_MOST_HEADER_BYTES,
+            # HTTPS_PROXY and NO_PROXY, where the kubeconfig names no proxy of its own.
+            trust_env=trusts_environment and not access.proxy,
+        )
+
+    async def close(self) -> None:
+        """End all connections."""
+        await self._http.close()
+
+    async def answer(self, request: Request, timeout_s: float | None = None) -> Response:
+        """Ask for something but a watch, and wait so long at most. A refusal is an answer. Raises NoAnswerError."""
+        sent = outgoing(request, self.resources)
+        wait_s = self._timeout_s if timeout_s is None else min(timeout_s, self._timeout_s)
+        response = await self._once(sent, wait_s)
+        if response.code == 401 and await self._renew():
+            response = await self._once(sent, wait_s)
+        return response
+
+    async def read(self, path: str) -> Response:
+        """What the server says at a path that is no object's, such as `/version`. Raises NoAnswerError."""
+        return await self._once(Outgoing(method="GET", path=path), self._timeout_s)
+
+    @asynccontextmanager
+    async def watch(self, request: Request, timeout_seconds: int) -> AsyncGenerator[AsyncGenerator[list[Raw]]]:
+        """Open a watch that asks to last so long; its events come in batches, as they arrive.
+
+        Raises StoreError where it is refused, NoAnswerError where the connection is lost or what comes is no event.
+        """
+        sent = outgoing(request, self.resources, timeout_seconds=timeout_seconds, bookmarks=True)
+        response = await self._open(sent)
+        if response.status == 401:
+            response.close()
+            await self._renew()
+            response = await self._open(sent)
+        try:
+            if response.status != 200:
+                body = await _body(response)
+                raise error_of(response.status, _decoded(body), _retry_after_s(response.headers))
+            async with aclosing(_events(response, timeout_seconds + _WATCH_GRACE_S)) as events:
+                yield events
+        except (aiohttp.ClientError, TimeoutError, ConnectionError) as error:
+            raise NoAnswerError(f"the watch broke: {_told(error)}", was_sent=True) from None
+        finally:
+            response.close()
+
+    async def _once(self, sent: Outgoing, timeout_s: float) -> Response:
+        try:
+            async with asyncio.timeout(timeout_s), await self._send(sent) as response:
+                body = await _body(response)
+                headers = response.headers
+                code = response.status
+        except aiohttp.ClientConnectorError as error:
+            raise NoAnswerError(f"{self.access.server}: {_told(error)}", was_sent=False) from None
+        except TimeoutError:
+            raise NoAnswerError(f"{self.access.server}: no answer in {timeout_s:.3g}s", was_sent=True) from None
+        except (aiohttp.ClientError, ConnectionError) as error:
+            raise NoAnswerError(f"{self.access.server}: {_told(error)}", was_sent=True) from None
+        decoded = _decoded(body)
+        if decoded is None and code < 400:
+            raise NoAnswerError(f"{self.access.server}: what came is no object in JSON", was_sent=True)
+        warnings = tuple(headers.getall("Warning", ())) if "Warning" in headers else ()
+        return response_of(code, decoded, _retry_after_s(headers), warnings)
+
+    async def _open(self, sent: Outgoing) -> aiohttp.ClientResponse:
+        try:
+            async with asyncio.timeout(self._timeout_s):
+                return await self._send(sent)
+        except aiohttp.ClientConnectorError as error:
+            raise NoAnswerError(f"{self.access.server}: {_told(error)}", was_sent=False) from None
+        except (aiohttp.ClientError, TimeoutError, ConnectionError) as error:
+            raise NoAnswerError(f"{self.access.server}: {_told(error)}", was_sent=True) from None
+
+    async def _send(self, sent: Outgoing) -> aiohttp.ClientResponse:
+        try:
+            headers = await self._credentials.headers()
+            tls = self._credentials.tls()
+        except (ExecError, InputError) as error:
+            raise NoAnswerError(f"no credentials: {error}", was_sent=False) from None
+        if sent.content_type:
+            headers = {**headers, "Content-Type": sent.content_type}
+        return await self._http.request(
+            sent.method,
+            _url(self.access.server, sent),
+            data=sent.body,
+            headers=headers,
+            ssl=True if tls is None else tls,
+            server_hostname=self.access.server_name or None,
+            proxy=self.access.proxy or None,
+            # A redirect would take the credentials elsewhere.
+            allow_redirects=False,
+        )
+
+    async def _renew(self) -> bool:
+        try:
+            return await self._credentials.renew()
+        except (ExecError, InputError):
+            return False
+
+
+def _url(server: str, sent: Outgoing) -> Any:
+    from yarl import URL  # noqa: PLC0415
+
+    url = URL(server + sent.path, encoded=False) if "%" not in sent.path else URL(server) / sent.path.lstrip("/")
+    return url.with_query(sent.query) if sent.query else url
+
+
+async def _events(response: aiohttp.ClientResponse, timeout_s: float) -> AsyncGenerator[list[Raw]]:
+    """The events of a watch, each a line of JSON. Raises NoAnswerError for a line that is none."""
+    rest = b""
+    ends_s = asyncio.get_running_loop().time() + timeout_s
+    while True:
+        async with asyncio.timeout_at(ends_s):
+            chunk = await response.content.readany()
+        if not chunk:
+            break
+        lines = chunk.split(b"\n")
+        lines[0] = rest + lines[0]
+        rest = lines.pop()
+        if len(rest) > _MOST_LINE_BYTES:
+            raise NoAnswerError(f"the watch broke: an event of more than {_MOST_LINE_BYTES} bytes", was_sent=True)
+        events = [_event(line) for line in lines if line.strip()]
+        if events:
+            yield events
+    if rest.strip():
+        raise NoAnswerError("the watch broke within an event", was_sent=True)
+
+
+def _event(line: bytes) -> Raw:
+    decoded = _decoded(line)
+    if decoded is None or not isinstance(decoded.get("object"), dict) or not isinstance(decoded.get("type"), str):
+        raise NoAnswerError("the watch broke: what came is no event", was_sent=True)
+    return decoded
+
+
+async def _body(response: aiohttp.ClientResponse) -> bytes:
+    """The answer's body. Raises NoAnswerError where it is too long."""
+    if (response.content_length or 0) > _MOST_BYTES:
+        raise NoAnswerError(f"an answer of more than {_MOST_BYTES} bytes", was_sent=True)
+    parts: list[bytes] = []
+    size = 0
+    async for part in response.content.iter_any():
+        size += len(part)
+        if size > _MOST_BYTES:
+            raise NoAnswerError(f"an answer of more than {_MOST_BYTES} bytes", was_sent=True)
+        parts.append(part)
+    return b"".join(parts)
+
+
+def _decoded(body: bytes) -> Raw | None:
+    try:
+        value = msgspec.json.decode(body)
+    except (msgspec.DecodeError, RecursionError):
+        return None
+    return value if isinstance(value, dict) else None
+
+
+def _retry_after_s(headers: Mapping[str, str]) -> int | None:
+    text = headers.get("Retry-After", "")
+    return int(text) if text.isascii() and text.isdigit() and len(text) < 7 else None
+
+
+def _told(error: BaseException) -> str:
+    return str(error) or type(error).__name__
+
+
+def _socket(address: Any) -> socket.socket:
+    """A socket that notices when the other side is gone without a word."""
+    family, type_, protocol, _, _ = address
+    made = socket.socket(family=family, type=type_, proto=protocol)
+    made.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+    for name, value in (
+        ("TCP_KEEPIDLE", _PROBE_AFTER_S),
+        ("TCP_KEEPINTVL", _PROBE_EACH_S),
+        ("TCP_KEEPCNT", _PROBES),
+        ("TCP_USER_TIMEOUT", 1_000 * (_PROBE_AFTER_S + _PROBE_EACH_S * _PROBES)),
+    ):
+        option = getattr(socket, name, None)
+        if option is not None:
+            made.setsockopt(socket.IPPROTO_TCP, option, value)
+    made.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+    return made

@@ -1,0 +1,68 @@
+"""Puts a control plane together: a store that begins with a journal or anew, the objects of its beginning, the rest."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+
+from podium.api.input.codec import Document
+from podium.api.meta import Raw
+from podium.driver.clock import Clock
+from podium.plane.control_plane import ControlPlane, PlaneSettings
+from podium.plane.default_objects import create_default_objects
+from podium.plane.initial import Population, has_absent_owners, populate
+from podium.plane.keeper import Keeper
+from podium.plane.nodes import DEFAULT_TEMPLATE, create_nodes
+from podium.store.journal.durable import DurableJournal
+from podium.store.store import Store
+
+# Says of a cluster that it is known in part, for as long as it is kept.
+_ORIGIN: Raw = {
+    "apiVersion": "v1",
+    "kind": "ConfigMap",
+    "metadata": {"name": "podium-origin", "namespace": "kube-system"},
+    "data": {"ownersMayBeElsewhere": "true"},
+}
+_ORIGIN_KEY = "kube-system/podium-origin"
+
+
+@dataclass(frozen=True, slots=True)
+class Beginning:
+    """With what a cluster begins: objects, and a number of nodes that are made by a template."""
+
+    documents: Sequence[Document] = ()
+    nodes: int = 0
+    template: Raw = field(default_factory=lambda: DEFAULT_TEMPLATE)
+
+
+@dataclass(frozen=True, slots=True)
+class Assembled:
+    """A control plane, and what became of the objects that it was to begin with."""
+
+    plane: ControlPlane
+    population: Population
+    nodes_made: int
+
+
+def assemble(
+    clock: Clock, settings: PlaneSettings, beginning: Beginning, journal: DurableJournal | None = None
+) -> Assembled:
+    """A control plane with these objects, and with those of the journal.
+
+    Where objects name owners that are not there, the cluster is known in part: what owns them is taken to be alive, and
+    the cluster remembers that. Raises InputError for what the store refuses, JournalError for what cannot be kept.
+    """
+    store = Store(seed=settings.seed, journal=journal, require_namespaces=True)
+    keeper = None if journal is None else Keeper(journal, store.version)
+    now = clock.now()
+    if not store.version:
+        create_default_objects(store, now)
+    population = populate(store, beginning.documents, now)
+    if population.created and has_absent_owners(store) and store.find("ConfigMap", _ORIGIN_KEY) is None:
+        store.create(_ORIGIN, now=now)
+    made = create_nodes(store, beginning.nodes, beginning.template, now)
+    is_whole = store.find("ConfigMap", _ORIGIN_KEY) is None
+    settings = replace(settings, absent_is_gone=settings.absent_is_gone and is_whole)
+    if keeper is not None:
+        keeper.keep(store.version)
+    return Assembled(ControlPlane(store, clock, settings, keeper), population, made)

@@ -1,0 +1,105 @@
+"""The components around the store, each with its name: the one list of them, for whoever plays or serves a cluster."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+
+from podium.api.node import Node
+from podium.decide.scaling.node_groups import NodeGroup
+from podium.driver.component import Component, MakeMachine
+from podium.framework.settings.configuration import Configuration
+from podium.framework.settings.feature_gates import FeatureGates
+from podium.machines.autoscaling.autoscaler import Autoscaler, AutoscalerSettings
+from podium.machines.disruption.avoid_lists import AvoidLists
+from podium.machines.disruption.default_budgets import DefaultBudgets
+from podium.machines.disruption.disruption_controller import DisruptionController
+from podium.machines.kubelets.kubelet import Kubelet, KubeletSettings
+from podium.machines.machine import Machine
+from podium.machines.nodes.node_lifecycle import NodeLifecycle, NodeLifecycleSettings
+from podium.machines.nodes.pod_garbage import PodGarbageCollector
+from podium.machines.nodes.taint_eviction import TaintEviction
+from podium.machines.scheduling.scheduler import Scheduler
+from podium.machines.volumes.persistent_volumes import PersistentVolumes
+from podium.machines.workloads.cron.cron_jobs import CronJobs
+from podium.machines.workloads.daemons.daemon_sets import DaemonSets
+from podium.machines.workloads.jobs.jobs import Jobs
+from podium.machines.workloads.resource_claims import ResourceClaims
+from podium.machines.workloads.rolling.deployments import Deployments
+from podium.machines.workloads.rolling.replica_sets import ReplicaSets
+from podium.machines.workloads.stateful.stateful_sets import StatefulSets
+
+SCHEDULER = "scheduler"
+AUTOSCALER = "autoscaler"
+KUBELET = "kubelet"
+NODE_LIFECYCLE = "node-lifecycle-controller"
+GARBAGE_COLLECTOR = "garbage-collector"
+NAMESPACE_CONTROLLER = "namespace-controller"
+
+
+@dataclass(frozen=True, slots=True)
+class ComponentSettings:
+    """What kubelets and controllers are told; ``given`` are the nodes by uid that are there from the start."""
+
+    kubelets: KubeletSettings = field(default_factory=KubeletSettings)
+    node_lifecycle: NodeLifecycleSettings = field(default_factory=NodeLifecycleSettings)
+    given: Mapping[str, Node] = field(default_factory=dict)
+
+
+# In the order in which they act that are due at one instant.
+_MACHINES: Mapping[str, Callable[[ComponentSettings], Machine]] = {
+    KUBELET: lambda settings: Kubelet(settings.kubelets),
+    NODE_LIFECYCLE: lambda settings: NodeLifecycle(settings.node_lifecycle, settings.given),
+    "taint-eviction-controller": lambda _: TaintEviction(),
+    "pod-garbage-collector": lambda _: PodGarbageCollector(),
+    "deployment-controller": lambda _: Deployments(),
+    "replicaset-controller": lambda _: ReplicaSets(),
+    "statefulset-controller": lambda _: StatefulSets(),
+    "daemonset-controller": lambda _: DaemonSets(),
+    "job-controller": lambda _: Jobs(),
+    "cronjob-controller": lambda _: CronJobs(),
+    "resource-claim-controller": lambda _: ResourceClaims(),
+    "persistentvolume-controller": lambda _: PersistentVolumes(),
+    "default-budget-controller": lambda _: DefaultBudgets(),
+    "disruption-controller": lambda _: DisruptionController(),
+    "avoid-list-controller": lambda _: AvoidLists(),
+}
+
+CONTROLLERS = tuple(_MACHINES)
+"""The names of the kubelets and of the controllers that are machines."""
+
+COLLECTORS = (GARBAGE_COLLECTOR, NAMESPACE_CONTROLLER)
+"""The names of those that stand in the store (`podium.store.controllers`)."""
+
+SWITCHABLE = (SCHEDULER, *CONTROLLERS, *COLLECTORS)
+"""Whoever can be left out, so that another does its work: `--no-NAME`."""
+
+
+def controllers(settings: ComponentSettings, without: Iterable[str] = ()) -> list[Component]:
+    """The kubelets and controllers, each down, but for those ``without`` whom a cluster is to be."""
+    left_out = frozenset(without)
+    return [Component(name, _maker(name, settings)) for name in CONTROLLERS if name not in left_out]
+
+
+def scheduler(name: str, configuration: Configuration | None, *, seed: int, feature_gates: FeatureGates) -> Component:
+    """A scheduler with the profiles of a configuration, None for that of a default kube-scheduler."""
+
+    def make() -> Scheduler:
+        return Scheduler(configuration, seed=seed, feature_gates=feature_gates)
+
+    return Component(name, make, waits=True)
+
+
+def autoscaler(
+    groups: tuple[NodeGroup, ...], settings: AutoscalerSettings, configuration: Configuration | None, *, seed: int
+) -> Component:
+    """A cluster autoscaler, which knows from the configuration what its scheduler would do."""
+
+    def make() -> Autoscaler:
+        return Autoscaler(groups, settings, configuration, seed=seed)
+
+    return Component(AUTOSCALER, make)
+
+
+def _maker(name: str, settings: ComponentSettings) -> MakeMachine:
+    return lambda: _MACHINES[name](settings)

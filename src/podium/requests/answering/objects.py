@@ -1,0 +1,69 @@
+"""Reading and writing objects and their status."""
+
+from __future__ import annotations
+
+import dataclasses
+
+from podium.requests.answering.context import Context, done
+from podium.requests.field_validation import check_fields
+from podium.requests.request import Request, Response
+from podium.store.conversion.conversion import stored_selector
+from podium.store.reads.listing import ListOptions
+from podium.store.store import Subresource
+
+
+def get(context: Context, request: Request, now: int) -> Response:
+    """The object; those of its subresources that carry the object itself are read the same way."""
+    return done(context.store.get(request.kind, request.key))
+
+
+def list_(context: Context, request: Request, now: int) -> Response:
+    """A page of the objects."""
+    page = context.store.page(request.kind, request.namespace, options_of(request))
+    return Response(page=page.served_as(request.api_version))
+
+
+def watch(context: Context, request: Request, now: int) -> Response:
+    """What happens to the objects."""
+    found = context.store.watch(request.kind, request.namespace, options_of(request))
+    found.serve_as(request.api_version)
+    return Response(watch=found)
+
+
+def create(context: Context, request: Request, now: int) -> Response:
+    """A new object."""
+    raw = context.object_of(request)
+    warnings = check_fields(context.store.resources, request, raw) if request.field_validation else ()
+    return done(context.store.create(raw, now=now, is_new=context.creates_new), 201, warnings)
+
+
+def update(context: Context, request: Request, now: int) -> Response:
+    """The object in the place of what was there, but for its status."""
+    raw = context.object_of(request)
+    warnings = check_fields(context.store.resources, request, raw) if request.field_validation else ()
+    return done(context.store.update(raw), 200, warnings)
+
+
+def update_status(context: Context, request: Request, now: int) -> Response:
+    """The status in the place of what was there."""
+    return done(context.store.update_status(context.object_of(request)))
+
+
+def patch(context: Context, request: Request, now: int) -> Response:
+    """The object as a patch changes it, or its status."""
+    store = context.store
+    part: Subresource = "status" if request.subresource == "status" else ""
+    if not request.field_validation:
+        return done(store.patch(request.kind, request.key, request.body, request.patch_type, part, request.api_version))
+    with store.transaction():
+        stored = store.patch(request.kind, request.key, request.body, request.patch_type, part, request.api_version)
+        return done(stored, 200, check_fields(store.resources, request, stored.raw))
+
+
+def options_of(request: Request) -> ListOptions:
+    """The options of a list as they are about the objects that are stored."""
+    options = request.options
+    if not request.api_version or not options.field_selector:
+        return options
+    selector = stored_selector(options.field_selector, request.api_version)
+    return dataclasses.replace(options, field_selector=selector)

@@ -1,0 +1,161 @@
+"""Who may come in, and where the server may listen.
+
+On loopback whoever reaches the port is taken for the one who started the server, unless there are tokens. Anywhere else
+nobody is let in without a token or a certificate, over TLS.
+"""
+
+from __future__ import annotations
+
+import hmac
+import ipaddress
+import ssl
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from podium.api.errors import InputError, shown
+from podium.server.http.settings import Settings
+from podium.store.errors import StoreError
+
+_LOOPBACK_NAMES = ("localhost", "localhost.localdomain", "ip6-localhost")
+_BEARER = "bearer "
+_SHORTEST_TOKEN = 16
+
+
+@dataclass(frozen=True, slots=True)
+class Caller:
+    """Who asks, and whether that is all they may do."""
+
+    user: str
+    reads_only: bool = False
+
+
+_STRANGER = Caller("system:anonymous", reads_only=True)
+
+
+def check_settings(settings: Settings) -> None:
+    """Raise InputError for a place where the server must not listen with so little to protect it."""
+    tls = settings.tls
+    for token in settings.tokens:
+        if len(token.text) < _SHORTEST_TOKEN or not token.text.isascii() or not token.text.isprintable():
+            raise InputError(f"the token of {shown(token.user)} has to have {_SHORTEST_TOKEN} plain letters or more")
+    if is_loopback(settings.host):
+        return
+    where = f"the server cannot listen on {shown(settings.host)}"
+    if tls is None:
+        raise InputError(f"{where} without TLS: give it a certificate and a key, or listen on 127.0.0.1")
+    if not settings.tokens and not tls.client_authority_file:
+        raise InputError(f"{where} for everybody: give it a token or an authority for clients' certificates")
+
+
+def is_loopback(host: str) -> bool:
+    """Whether nobody but this machine reaches a host, given as a name or an address."""
+    try:
+        return ipaddress.ip_address(host.strip("[]")).is_loopback
+    except ValueError:
+        return host.lower() in _LOOPBACK_NAMES
+
+
+def ssl_context(settings: Settings) -> ssl.SSLContext | None:
+    """What connections are secured by; None for plain ones. Raises InputError for files that do not serve."""
+    tls = settings.tls
+    if tls is None:
+        return None
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.minimum_version = ssl.TLSVersion.TLSv1_2
+    file = tls.certificate_file
+    try:
+        context.load_cert_chain(tls.certificate_file, tls.key_file, password=_no_password)
+        if tls.client_authority_file:
+            file = tls.client_authority_file
+            context.load_verify_locations(cafile=file)
+            context.verify_mode = ssl.CERT_OPTIONAL
+    except (OSError, ValueError) as error:
+        raise InputError(f"is not to be had as a certificate in PEM with its key: {error}", source=file) from None
+    return context
+
+
+def _no_password() -> str:
+    raise ValueError("the key has a password; give one without")
+
+
+class Guard:
+    """Decides who is let in."""
+
+    def __init__(self, settings: Settings) -> None:
+        self._tokens = [(token.text.encode(), Caller(token.user, token.reads_only)) for token in settings.tokens]
+        asks_all = bool(settings.tokens) or not is_loopback(settings.host)
+        authority = settings.tls is not None and bool(settings.tls.client_authority_file)
+        self._anonymous = None if asks_all or authority else Caller(settings.anonymous_user)
+        self._only_loopback = is_loopback(settings.host)
+        # Headers Host that have been found good; few clients name the server in many ways.
+        self._hosts: set[str] = set()
+
+    def check_origin(self, headers: Mapping[str, str]) -> None:
+        """Raise StoreError 403 for a request that a page of somebody else's makes a browser send.
+
+        A page's name may be made to stand for this machine (DNS rebinding); then the header Host has that name.
+        """
+        host = headers.get("Host", "")
+        if host not in self._hosts:
+            if self._only_loopback and host and not is_loopback(_without_port(host)):
+                raise forbidden(f"the host {shown(host)} is not this machine")
+            if len(self._hosts) < 100:
+                self._hosts.add(host)
+        origin = headers.get("Origin")
+        if origin is not None and origin.partition("://")[2] != host:
+            raise forbidden(f"requests of pages from {shown(origin)} are not answered")
+
+    def caller(
+        self, headers: Mapping[str, str], certificate: Mapping[str, object] | None, *, is_public: bool = False
+    ) -> Caller:
+        """Who asks; what `is_public` anybody may.
+
+        Raises StoreError 401 where nobody knows who asks, and 403 for one who may not be somebody else.
+        """
+        authorization = headers.get("Authorization")
+        found: Caller | None = self._anonymous
+        if authorization is not None and self._tokens:
+            found = self._bearer(authorization)
+        elif certificate:
+            found = Caller(_common_name(certificate))
+        if found is None and is_public:
+            return _STRANGER
+        if found is None:
+            raise StoreError(401, "Unauthorized", "Unauthorized")
+        other = headers.get("Impersonate-User")
+        if other is None:
+            return found
+        if found.reads_only or not other.isprintable():
+            raise forbidden(f"{shown(found.user)} cannot impersonate {shown(other)}")
+        return Caller(other)
+
+    def _bearer(self, authorization: str) -> Caller | None:
+        if authorization[: len(_BEARER)].lower() != _BEARER:
+            return None
+        given = authorization[len(_BEARER) :].strip().encode("utf-8", "surrogateescape")
+        found = None
+        # All are looked at, so that how long it takes tells nothing.
+        for text, caller in self._tokens:
+            if hmac.compare_digest(text, given):
+                found = caller
+        return found
+
+
+def forbidden(problem: str) -> StoreError:
+    """It is known who asks, and they may not."""
+    return StoreError(403, "Forbidden", f"forbidden: {problem}")
+
+
+def _without_port(host: str) -> str:
+    if host.startswith("["):
+        return host.partition("]")[0][1:]
+    return host.partition(":")[0]
+
+
+def _common_name(certificate: Mapping[str, object]) -> str:
+    subject = certificate.get("subject", ())
+    for names in subject if isinstance(subject, tuple) else ():
+        for name, value in names:
+            if name == "commonName" and value:
+                return str(value)
+    return "system:unnamed"

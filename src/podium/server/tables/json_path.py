@@ -1,0 +1,148 @@
+"""The paths by which custom kinds say what stands in their columns: `.status.conditions[?(@.type=="Ready")].status`.
+
+What kubectl's templates have beyond that, recursive descent, ranges and unions, has no place in a column. Source:
+client-go (util/jsonpath), apiextensions-apiserver (pkg/registry/customresource/tableconvertor).
+"""
+
+from __future__ import annotations
+
+import operator
+import re
+from collections.abc import Callable, Iterator
+from functools import lru_cache
+from typing import Any
+
+_LONGEST = 1_000
+_NAME = re.compile(r"\.((?:[^.\[\]\\]|\\.)+)")
+_QUOTED = re.compile(r"""\[(?:'((?:[^'\\]|\\.)*)'|"((?:[^"\\]|\\.)*)")\]""")
+_INDEX = re.compile(r"\[(-?[0-9]{1,9})\]")
+_SLICE = re.compile(r"\[(-?[0-9]{0,9}):(-?[0-9]{0,9})\]")
+_ALL = re.compile(r"\[\*\]|\.\*")
+_FILTER = re.compile(
+    r"""\[\?\(\s*@((?:[^'"=!<>\s\]]|\[[0-9]+\])*)\s*(==|!=|<=|>=|<|>)\s*("[^"]*"|'[^']*'|-?[0-9.]{1,20}|true|false)\s*\)\]"""
+)
+_OPERATORS: dict[str, Callable[[Any, Any], bool]] = {
+    "==": operator.eq,
+    "!=": operator.ne,
+    "<": operator.lt,
+    "<=": operator.le,
+    ">": operator.gt,
+    ">=": operator.ge,
+}
+
+Step = Callable[[Any], Iterator[Any]]
+
+
+def found_at(raw: Any, path: str) -> list[Any]:
+    """All that stands at a path; nothing for a path that cannot be read."""
+    steps = _steps(path)
+    values = [] if steps is None else [raw]
+    for step in steps or ():
+        values = [found for value in values for found in step(value)]
+    return values
+
+
+@lru_cache(maxsize=4_096)
+def _steps(path: str) -> tuple[Step, ...] | None:
+    """The steps of a path, one after the other; None for one that cannot be read."""
+    path = path.removeprefix("{").removesuffix("}").removeprefix("$") if len(path) <= _LONGEST else "?"
+    if path == ".":
+        return ()
+    steps = []
+    position = 0
+    while position < len(path):
+        read = _step(path, position)
+        if read is None:
+            return None
+        step, position = read
+        steps.append(step)
+    return tuple(steps)
+
+
+def _step(path: str, position: int) -> tuple[Step, int] | None:
+    """The step that begins at a position, and where it ends."""
+    for pattern, make in _READERS:
+        match = pattern.match(path, position)
+        step = make(match) if match is not None else None
+        if match is not None and step is not None:
+            return step, match.end()
+    return None
+
+
+def _named(match: re.Match[str]) -> Step:
+    name = re.sub(r"\\(.)", r"\1", next(group for group in match.groups() if group is not None))
+
+    def step(value: Any) -> Iterator[Any]:
+        if isinstance(value, dict) and name in value:
+            yield value[name]
+
+    return step
+
+
+def _indexed(match: re.Match[str]) -> Step:
+    index = int(match[1])
+
+    def step(value: Any) -> Iterator[Any]:
+        if isinstance(value, list) and -len(value) <= index < len(value):
+            yield value[index]
+
+    return step
+
+
+def _sliced(match: re.Match[str]) -> Step | None:
+    if "-" in (match[1], match[2]):
+        return None
+    begin, end = (int(text) if text else None for text in match.groups())
+
+    def step(value: Any) -> Iterator[Any]:
+        yield from value[begin:end] if isinstance(value, list) else ()
+
+    return step
+
+
+def _every(_match: re.Match[str]) -> Step:
+    def step(value: Any) -> Iterator[Any]:
+        yield from value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
+
+    return step
+
+
+def _filtered(match: re.Match[str]) -> Step | None:
+    left, compare, right = match[1], _OPERATORS[match[2]], _literal(match[3])
+    if right is None or _steps(left or ".") is None:
+        return None
+
+    def step(value: Any) -> Iterator[Any]:
+        for entry in value if isinstance(value, list) else ():
+            if any(_is_so(found, compare, right) for found in found_at(entry, left or ".")):
+                yield entry
+
+    return step
+
+
+def _is_so(found: Any, compare: Callable[[Any, Any], bool], right: Any) -> bool:
+    try:
+        return compare(found, right)
+    except TypeError:
+        return False
+
+
+def _literal(written: str) -> Any:
+    if written[0] in "\"'":
+        return written[1:-1]
+    if written in ("true", "false"):
+        return written == "true"
+    try:
+        return float(written)
+    except ValueError:
+        return None
+
+
+_READERS: tuple[tuple[re.Pattern[str], Callable[[re.Match[str]], Step | None]], ...] = (
+    (_ALL, _every),
+    (_NAME, _named),
+    (_QUOTED, _named),
+    (_INDEX, _indexed),
+    (_SLICE, _sliced),
+    (_FILTER, _filtered),
+)

@@ -1,0 +1,130 @@
+"""What clients find filled in who read the objects that they have written: the defaults of kinds other than pods.
+
+Those who read such an object here know the defaults of its fields by themselves; kubectl does not, and asks for the
+number of replicas that everybody has. Source: the SetDefaults functions of pkg/apis, and pkg/registry/core/secret.
+"""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from podium.api.meta import Raw
+
+
+def with_defaults(kind: str, raw: Raw) -> Raw:
+    """The object with what it leaves open; itself where that is nothing."""
+    fill = _FILLED.get(kind)
+    return raw if fill is None else fill(raw)
+
+
+def _with_spec(raw: Raw, **defaults: Any) -> Raw:
+    spec = raw.get("spec", {})
+    missing = {name: value for name, value in defaults.items() if isinstance(spec, dict) and name not in spec}
+    return {**raw, "spec": {**spec, **missing}} if missing else raw
+
+
+def _strategy(raw: Raw, field: str, rolling: Raw) -> Raw:
+    """The object with a strategy of updates, which is to roll where it does not say."""
+    raw = _with_spec(raw, **{field: {}})
+    given = raw["spec"].get(field) if isinstance(raw["spec"], dict) else None
+    if not isinstance(given, dict) or given.get("type", "RollingUpdate") != "RollingUpdate":
+        return raw
+    told = given.get("rollingUpdate")
+    filled = {"type": "RollingUpdate", "rollingUpdate": {**rolling, **(told if isinstance(told, dict) else {})}}
+    return {**raw, "spec": {**raw["spec"], field: filled}}
+
+
+def _deployment(raw: Raw) -> Raw:
+    raw = _with_spec(raw, replicas=1, revisionHistoryLimit=10, progressDeadlineSeconds=600)
+    return _strategy(raw, "strategy", {"maxSurge": "25%", "maxUnavailable": "25%"})
+
+
+def _stateful_set(raw: Raw) -> Raw:
+    raw = _with_spec(raw, replicas=1, revisionHistoryLimit=10, podManagementPolicy="OrderedReady")
+    return _strategy(raw, "updateStrategy", {"partition": 0})
+
+
+def _daemon_set(raw: Raw) -> Raw:
+    return _strategy(_with_spec(raw, revisionHistoryLimit=10), "updateStrategy", {"maxSurge": 0, "maxUnavailable": 1})
+
+
+def _replica_set(raw: Raw) -> Raw:
+    return _with_spec(raw, replicas=1)
+
+
+def _job(raw: Raw) -> Raw:
+    spec = raw.get("spec")
+    is_counted = isinstance(spec, dict) and ("completions" in spec or "parallelism" in spec)
+    counts = {"parallelism": 1} if is_counted else {"parallelism": 1, "completions": 1}
+    return _with_spec(raw, **counts, backoffLimit=6, completionMode="NonIndexed", suspend=False)
+
+
+def _cron_job(raw: Raw) -> Raw:
+    limits = {"successfulJobsHistoryLimit": 3, "failedJobsHistoryLimit": 1}
+    return _with_spec(raw, concurrencyPolicy="Allow", suspend=False, **limits)
+
+
+def _claim(raw: Raw) -> Raw:
+    return _with_spec(raw, volumeMode="Filesystem")
+
+
+def _volume(raw: Raw) -> Raw:
+    return _with_spec(raw, volumeMode="Filesystem", persistentVolumeReclaimPolicy="Retain")
+
+
+def _storage_class(raw: Raw) -> Raw:
+    return {"reclaimPolicy": "Delete", "volumeBindingMode": "Immediate", **raw}
+
+
+def _priority_class(raw: Raw) -> Raw:
+    return {"preemptionPolicy": "PreemptLowerPriority", **raw}
+
+
+def _autoscaler(raw: Raw) -> Raw:
+    return _with_spec(raw, minReplicas=1)
+
+
+def _network_policy(raw: Raw) -> Raw:
+    spec = raw.get("spec")
+    egress = ["Egress"] if isinstance(spec, dict) and spec.get("egress") else []
+    return _with_spec(raw, policyTypes=["Ingress", *egress])
+
+
+def _secret(raw: Raw) -> Raw:
+    """A Secret; what is given as text becomes data."""
+    raw = {"type": "Opaque", **raw}
+    told = raw.pop("stringData", None)
+    if not isinstance(told, dict) or not told:
+        return raw
+    written = {name: base64.b64encode(str(text).encode()).decode() for name, text in told.items()}
+    data = raw.get("data")
+    return {**raw, "data": {**(data if isinstance(data, dict) else {}), **written}}
+
+
+def _role_binding(raw: Raw) -> Raw:
+    reference = raw.get("roleRef")
+    if not isinstance(reference, dict) or reference.get("apiGroup"):
+        return raw
+    return {**raw, "roleRef": {**reference, "apiGroup": "rbac.authorization.k8s.io"}}
+
+
+_FILLED: Mapping[str, Callable[[Raw], Raw]] = {
+    "ClusterRoleBinding": _role_binding,
+    "CronJob": _cron_job,
+    "DaemonSet": _daemon_set,
+    "Deployment": _deployment,
+    "HorizontalPodAutoscaler": _autoscaler,
+    "Job": _job,
+    "NetworkPolicy": _network_policy,
+    "PersistentVolume": _volume,
+    "PersistentVolumeClaim": _claim,
+    "PriorityClass": _priority_class,
+    "ReplicaSet": _replica_set,
+    "ReplicationController": _replica_set,
+    "RoleBinding": _role_binding,
+    "Secret": _secret,
+    "StatefulSet": _stateful_set,
+    "StorageClass": _storage_class,
+}

@@ -1,0 +1,62 @@
+"""Parts of a pod's specification that change by requests of their own.
+
+Source: pkg/registry/core/pod/strategy.go (podResizeStrategy, podEphemeralContainersStrategy) and
+pkg/apis/core/validation (ValidatePodResize, ValidatePodEphemeralContainersUpdate).
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from podium.api.meta import Raw
+from podium.store.errors import invalid
+from podium.store.stored import Stored
+
+_RESIZED = ("resources", "resizePolicy")
+_CONTAINERS = ("containers", "initContainers")
+
+
+def with_resources(previous: Stored, raw: Raw) -> Raw:
+    """The pod with the resources of `raw`, container by container and as a whole, and nothing else of it.
+
+    Raises StoreError 422 for other containers than it has.
+    """
+    before, after = previous.raw["spec"], _spec(raw)
+    spec = dict(before)
+    for field in _CONTAINERS:
+        old, new = before.get(field, []), after.get(field, [])
+        if [one.get("name") for one in old] != [one.get("name") for one in _objects(new)]:
+            problem = "Forbidden: pod resize may not add, remove or reorder containers"
+            raise invalid(previous.resource, previous.key, problem, f"spec.{field}", "FieldValueForbidden")
+        if old:
+            spec[field] = [_resized(one, other) for one, other in zip(old, new, strict=True)]
+    if "resources" in after:
+        spec["resources"] = after["resources"]
+    return {**previous.raw, "spec": spec}
+
+
+def with_ephemeral_containers(previous: Stored, raw: Raw) -> Raw:
+    """The pod with the ephemeral containers of `raw`, and nothing else of it.
+
+    Those that there are stay as they are; raises StoreError 422 where they do not.
+    """
+    before = previous.raw["spec"].get("ephemeralContainers", [])
+    after = _spec(raw).get("ephemeralContainers") or []
+    names = {one.get("name"): one for one in _objects(after)}
+    if any(names.get(one.get("name")) != one for one in before):
+        problem = "Forbidden: existing ephemeral containers may not be removed or changed"
+        raise invalid(previous.resource, previous.key, problem, "spec.ephemeralContainers", "FieldValueForbidden")
+    return {**previous.raw, "spec": {**previous.raw["spec"], "ephemeralContainers": after}}
+
+
+def _resized(container: Raw, other: Raw) -> Raw:
+    return {**container, **{field: other[field] for field in _RESIZED if field in other}}
+
+
+def _spec(raw: Raw) -> Raw:
+    spec = raw.get("spec")
+    return spec if isinstance(spec, dict) else {}
+
+
+def _objects(value: Any) -> list[Raw]:
+    return [one if isinstance(one, dict) else {} for one in value] if isinstance(value, list) else []

@@ -1,0 +1,145 @@
+"""`podium snapshot`: what is in the file, and that answers made from it are those made from the whole."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import stat
+import time
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+import yaml
+from click.testing import CliRunner, Result
+
+import podium
+from podium.api.input.codec import read_input
+from podium.app.bench.dump import question, write_dump
+from podium.app.console.command import podium as command
+from tests.app.manifests import EXAMPLES, manifests
+
+SCENARIOS = sorted(EXAMPLES.glob("*.yaml"))
+SECRET = {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "s"}, "data": {"a": "aHVudGVyMg=="}}
+ROLLOUT = {"apiVersion": "argoproj.io/v1alpha1", "kind": "Rollout", "metadata": {"name": "r"}}
+
+
+def run(*arguments: str) -> Result:
+    return CliRunner().invoke(command, arguments, prog_name="podium")
+
+
+def written(file: Path, *objects: dict[str, Any]) -> str:
+    file.write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": list(objects)}))
+    return str(file)
+
+
+def kept(target: Path, *arguments: str) -> list[dict[str, Any]]:
+    """The objects of the snapshot that is made with these arguments."""
+    result = run("snapshot", *arguments, "-o", str(target))
+    assert result.exit_code == 0, result.output
+    items: list[dict[str, Any]] = msgspec.json.decode(gzip.decompress(target.read_bytes()))["items"]
+    return items
+
+
+def without_snapshot(answer: dict[str, Any]) -> dict[str, Any]:
+    return {**answer, "restsOn": [caveat for caveat in answer["restsOn"] if caveat["about"] != "snapshot"]}
+
+
+@pytest.mark.parametrize("example", SCENARIOS, ids=lambda path: path.stem)
+def test_a_simulation_of_a_snapshot_is_that_of_its_files(example: Path, tmp_path: Path) -> None:
+    target = tmp_path / "a.podium"
+    kept(target, "-f", str(example))
+
+    of_files, of_snapshot = (podium.simulate(file, until="5m").to_dict() for file in (example, target))
+
+    assert without_snapshot(of_snapshot) == without_snapshot(of_files)
+
+
+def test_an_explanation_of_a_snapshot_is_that_of_its_dump(tmp_path: Path) -> None:
+    dump, target = tmp_path / "dump.json", tmp_path / "a.podium"
+    write_dump(dump, 20, 200)
+    kept(target, "-f", str(dump))
+
+    of_dump, of_snapshot = (podium.explain(file, question(0)).to_dict() for file in (dump, target))
+
+    assert without_snapshot(of_snapshot) == without_snapshot(of_dump)
+
+
+def test_every_kind_that_is_read_is_kept(tmp_path: Path) -> None:
+    items = kept(tmp_path / "a.podium", "-f", written(tmp_path / "all.json", *manifests()))
+
+    assert [item["kind"] for item in items] == [*(raw["kind"] for raw in manifests()), "Snapshot"]
+
+
+def test_secrets_come_along_on_demand_alone_and_other_kinds_are_counted(tmp_path: Path) -> None:
+    file = written(tmp_path / "a.json", SECRET, ROLLOUT, ROLLOUT)
+
+    without = kept(tmp_path / "a.podium", "-f", file)
+    with_secrets = kept(tmp_path / "b.podium", "-f", file, "--include", "secrets")
+
+    assert [item["kind"] for item in without] == ["Snapshot"]
+    assert [item["kind"] for item in with_secrets] == ["Secret", "Snapshot"]
+    assert without[-1]["passedOver"] == [
+        {"apiVersion": "v1", "kind": "Secret", "count": 1},
+        {"apiVersion": "argoproj.io/v1alpha1", "kind": "Rollout", "count": 2},
+    ]
+
+
+def test_the_same_objects_give_the_same_bytes_for_their_owner_alone(tmp_path: Path) -> None:
+    first, second = tmp_path / "a.podium", tmp_path / "b.podium"
+    for target in (first, second):
+        kept(target, "-f", str(EXAMPLES / "drain.yaml"))
+
+    assert first.read_bytes() == second.read_bytes()
+    assert stat.S_IMODE(first.stat().st_mode) == 0o600
+
+
+def test_a_file_that_cannot_be_made_leaves_what_was_there(tmp_path: Path) -> None:
+    target = tmp_path / "a.podium"
+    target.write_text("before")
+    (tmp_path / "bad.yaml").write_text("a: [")
+
+    result = run("snapshot", "-f", str(tmp_path / "bad.yaml"), "-o", str(target))
+
+    assert result.exit_code == 1
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["a.podium", "bad.yaml"]
+    assert target.read_text() == "before"
+    missing = run("snapshot", "-f", str(EXAMPLES / "drain.yaml"), "-o", str(tmp_path / "none" / "a.podium"))
+    assert missing.exit_code == 1
+    assert missing.output == f"podium: error: {tmp_path}/none/a.podium: cannot be written: No such file or directory\n"
+
+
+def test_a_snapshot_of_a_snapshot_and_one_in_a_directory_are_read(tmp_path: Path) -> None:
+    first = tmp_path / "a.podium"
+    kept(first, "-f", str(EXAMPLES / "drain.yaml"))
+    items = kept(tmp_path / "b.podium", "-f", str(first))
+
+    assert [item["kind"] for item in items].count("Snapshot") == 2
+    folder = tmp_path / "folder"
+    folder.mkdir()
+    first.rename(folder / "a.podium")
+    assert len(read_input([folder]).documents) == len(items) - 1
+
+
+def test_nothing_to_read_is_wrong_usage() -> None:
+    result = run("explain", "web")
+
+    assert result.exit_code == 2
+    assert "Nothing to read: give files with -f, or a cluster with --context." in result.output
+
+
+def test_it_loads_in_a_fraction_of_the_time_of_yaml(tmp_path: Path) -> None:
+    dump, target, manifest = (tmp_path / name for name in ("dump.json", "a.podium", "a.yaml"))
+    write_dump(dump, 5, 200)
+    items = kept(target, "-f", str(dump))
+    manifest.write_text(yaml.dump_all(items, Dumper=yaml.CSafeDumper))
+
+    def seconds(file: Path) -> float:
+        began = time.process_time()
+        read_input([file])
+        return time.process_time() - began
+
+    # It is a tenth; whatever else the machine does, it is not half.
+    assert min(seconds(target) for _ in range(3)) < 0.5 * min(seconds(manifest) for _ in range(2))
+    assert target.stat().st_size < dump.stat().st_size / 20

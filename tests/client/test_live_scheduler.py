@@ -1,0 +1,62 @@
+"""The scheduler against an API server over HTTP."""
+
+import asyncio
+import time
+from collections.abc import Callable
+
+from podium.client.access.cluster_access import ClusterAccess
+from podium.client.access.credentials import Credentials
+from podium.client.live_cluster import LiveCluster, Watched
+from podium.client.session import Session
+from podium.client.transport import HTTPTransport
+from podium.driver.component import Component
+from podium.machines.scheduling.scheduler import Scheduler
+from podium.store.api_resources import APIResources
+from tests.client.api_server import APIServer
+from tests.store.objects import node, pod
+
+
+async def until(condition: Callable[[], bool], seconds: float = 20.0) -> None:
+    async with asyncio.timeout(seconds):
+        while not condition():
+            await asyncio.sleep(0.005)
+
+
+class Live:
+    def __init__(self, server: APIServer) -> None:
+        access = ClusterAccess(name="test", server=server.url)
+        self.session = Session(access, Credentials(access, time.time_ns), APIResources())
+        self.cluster = LiveCluster(
+            self.session,
+            Watched(kinds=Scheduler.watches),
+            time.time_ns,
+            lambda answer: HTTPTransport(self.session, answer, time.time_ns),
+        )
+        self.component = Component("default-scheduler", Scheduler, waits=True)
+
+    async def __aenter__(self) -> "Live":
+        self.cluster.reflect()
+        await self.cluster.synced()
+        self.run = asyncio.ensure_future(self.cluster.run([self.component]))
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        self.cluster.stop()
+        await self.run
+        await self.cluster.transport.close()
+        await self.cluster.close()
+        await self.session.close()
+
+
+def test_pods_are_bound_over_http() -> None:
+    async def story() -> None:
+        async with APIServer() as server:
+            server.add(node("n1"), node("n2"), pod("a"))
+            async with Live(server):
+                await until(lambda: bool(server.store.get("Pod", "default/a").raw["spec"].get("nodeName")))
+                server.add(pod("b"), pod("c", cpu=100))
+                await until(lambda: bool(server.store.get("Pod", "default/b").raw["spec"].get("nodeName")))
+                await until(lambda: "status" in server.store.get("Pod", "default/c").raw)
+                await until(lambda: any(r.kind == "Event" for r in server.sent))
+
+    asyncio.run(story())

@@ -1,0 +1,263 @@
+"""What is asked for to know all objects of a kind, and what is told of them."""
+
+from typing import Any
+
+import pytest
+
+from podium.api.meta import Kubernetes
+from podium.client.reflecting import PAGE, Ask, Reflecting, Stage, Wait
+from podium.machines.observations import Changed, Gone
+from podium.requests.observations import Seen
+from podium.store.api_resources import BUILT_IN
+from podium.store.errors import StoreError
+from tests.store.objects import SECOND, Raw, pod
+
+NOW = 1_000 * SECOND
+
+
+def stored(name: str, version: int, *, uid: str = "", **more: Any) -> Raw:
+    raw = pod(name, **more)
+    raw["metadata"] |= {"uid": uid or f"uid-{name}", "resourceVersion": str(version)}
+    return raw
+
+
+def event(type_: str, raw: Raw) -> Raw:
+    return {"type": type_, "object": raw}
+
+
+def bookmark(version: int, *, ends_initial: bool = False) -> Raw:
+    metadata: Raw = {"resourceVersion": str(version)}
+    if ends_initial:
+        metadata["annotations"] = {"k8s.io/initial-events-end": "true"}
+    return event("BOOKMARK", {"kind": "Pod", "metadata": metadata})
+
+
+def error(code: int, reason: str, **details: Any) -> StoreError:
+    return StoreError(code, reason, "by way of a test", details)
+
+
+def told(seen: list[Seen]) -> list[str]:
+    names = {Changed: "changed", Gone: "gone"}
+    return [f"{names[type(one)]} {shown(one.object)}" for one in seen]
+
+
+def shown(object_: Kubernetes) -> str:
+    return f"{object_.metadata.name}@{object_.metadata.resource_version}"
+
+
+def asked(machine: Reflecting, now: int = NOW) -> Ask:
+    ask = machine.ask(now)
+    assert isinstance(ask, Ask)
+    return ask
+
+
+def machine_of(**options: Any) -> Reflecting:
+    return Reflecting(BUILT_IN["", "Pod"], **options)
+
+
+def synced(*objects: Raw, version: int = 10) -> Reflecting:
+    machine = machine_of()
+    asked(machine)
+    machine.began()
+    machine.events([*(event("ADDED", raw) for raw in objects), bookmark(version, ends_initial=True)], NOW)
+    return machine
+
+
+def test_the_objects_are_first_asked_for_as_events_of_a_watch() -> None:
+    options = asked(machine_of(field_selector="status.phase!=Failed")).request.options
+
+    assert options.send_initial_events is True
+    assert (options.resource_version, options.resource_version_match) == ("", "NotOlderThan")
+    assert options.field_selector == "status.phase!=Failed"
+
+
+def test_nothing_is_told_before_all_initial_events_have_come() -> None:
+    machine = machine_of()
+    asked(machine)
+    machine.began()
+
+    early, _ = machine.events([event("ADDED", stored("b", 3)), event("ADDED", stored("a", 2))], NOW)
+    assert (early, machine.is_synced) == ([], False)
+    late, goes_on = machine.events([bookmark(7, ends_initial=True)], NOW)
+
+    assert (told(late), goes_on) == (["changed a@2", "changed b@3"], True)
+    assert (machine.is_synced, machine.version) == (True, 7)
+
+
+def test_what_happens_after_that_is_told_as_it_comes_and_a_watch_goes_on_where_it_ended() -> None:
+    machine = synced(stored("a", 2))
+
+    seen, _ = machine.events([event("MODIFIED", stored("a", 11)), event("DELETED", stored("a", 12))], NOW)
+    machine.ended(NOW + 300 * SECOND, NOW)
+
+    assert told(seen) == ["changed a@11", "gone a@12"]
+    ask = asked(machine, NOW + 300 * SECOND)
+    assert (ask.request.options.resource_version, ask.request.options.send_initial_events) == ("12", None)
+    assert 300 <= ask.timeout_seconds < 600
+
+
+def test_a_bookmark_moves_the_version_from_which_a_watch_goes_on() -> None:
+    machine = synced()
+
+    machine.events([bookmark(99)], NOW)
+
+    assert asked(machine).request.options.resource_version == "99"
+
+
+@pytest.mark.parametrize("code", [400, 415, 422])
+def test_a_server_that_knows_no_such_watch_is_asked_for_pages_at_once(code: int) -> None:
+    machine = machine_of()
+    asked(machine)
+
+    machine.refused(error(code, "Invalid"), NOW)
+    first = asked(machine).request
+    assert (first.verb, first.options.limit, first.options.continue_token) == ("list", PAGE, "")
+    assert (
+        machine.page({"metadata": {"continue": "more", "resourceVersion": "5"}, "items": [pod_item("a", 1)]}, NOW) == []
+    )
+    second = asked(machine).request
+    seen = machine.page({"metadata": {"resourceVersion": "5"}, "items": [pod_item("b", 2)]}, NOW)
+
+    assert second.options.continue_token == "more"
+    assert told(seen) == ["changed a@1", "changed b@2"]
+    assert (machine.stage, machine.version) == (Stage.WATCH, 5)
+
+
+def pod_item(name: str, version: int) -> Raw:
+    """As lists have them: without a kind."""
+    raw = stored(name, version)
+    return {"metadata": raw["metadata"], "spec": raw["spec"]}
+
+
+@pytest.mark.parametrize("by_event", [False, True])
+def test_where_the_version_is_too_old_all_is_listed_anew_and_what_is_missing_is_gone(by_event: bool) -> None:
+    machine = synced(stored("a", 2), stored("b", 3), stored("c", 4))
+    asked(machine)
+
+    if by_event:
+        status = {"kind": "Status", "code": 410, "reason": "Expired", "message": "too old"}
+        assert machine.events([event("ERROR", status)], NOW) == ([], False)
+    else:
+        machine.refused(error(410, "Expired"), NOW)
+    assert asked(machine, NOW + 10 * SECOND).request.options.send_initial_events is True
+    seen, _ = machine.events(
+        [event("ADDED", stored("a", 2)), event("ADDED", stored("c", 20, uid="other")), bookmark(30, ends_initial=True)],
+        NOW,
+    )
+
+    assert told(seen) == ["gone b@3", "changed c@20"]
+    assert machine.counts.expired == 1
+
+
+def test_a_list_whose_pages_expire_begins_anew() -> None:
+    machine = machine_of()
+    asked(machine)
+    machine.refused(error(422, "Invalid"), NOW)
+    machine.page({"metadata": {"continue": "more"}, "items": [pod_item("a", 1)]}, NOW)
+
+    machine.refused(error(410, "Expired"), NOW)
+
+    again = asked(machine, NOW + 10 * SECOND).request.options
+    assert again.continue_token == ""
+    assert told(machine.page({"metadata": {"resourceVersion": "9"}, "items": []}, NOW)) == []
+
+
+def test_waits_grow_to_half_a_minute_and_begin_anew_after_a_while_without_failure() -> None:
+    machine = machine_of(seed=3)
+    now, waits = NOW, []
+    for _ in range(8):
+        machine.broke("connection refused", now)
+        ask = machine.ask(now)
+        assert isinstance(ask, Wait)
+        waits.append((ask.until_ns - now) / SECOND)
+        now = ask.until_ns
+
+    assert all(
+        least <= wait <= 2 * least for wait, least in zip(waits, [0.8, 1.6, 3.2, 6.4, 12.8, 25.6, 30, 30], strict=True)
+    )
+    now += 300 * SECOND
+    machine.broke("connection refused", now)
+    last = machine.ask(now)
+    assert isinstance(last, Wait)
+    assert last.until_ns - now <= 1.6 * SECOND
+
+
+def test_a_server_that_asks_for_patience_has_it() -> None:
+    machine = machine_of()
+
+    machine.refused(error(429, "TooManyRequests", retryAfterSeconds=9), NOW)
+
+    assert machine.ask(NOW + 8 * SECOND) == Wait(NOW + 9 * SECOND)
+
+
+def test_a_kind_that_the_server_does_not_have_has_no_objects_and_is_asked_for_again_later() -> None:
+    machine = synced(stored("a", 2))
+
+    seen = machine.refused(error(404, "NotFound"), NOW)
+
+    assert told(seen) == ["gone a@2"]
+    assert (machine.is_synced, machine.is_absent) == (True, True)
+    assert isinstance(machine.ask(NOW + 59 * SECOND), Wait)
+    asked(machine, NOW + 60 * SECOND)
+    machine.events([event("ADDED", stored("b", 5)), bookmark(6, ends_initial=True)], NOW)
+    assert not machine.is_absent
+
+
+@pytest.mark.parametrize("is_optional", [False, True])
+def test_a_kind_that_is_hidden_counts_as_absent_where_it_may_be_absent_alone(is_optional: bool) -> None:
+    machine = machine_of(is_optional=is_optional)
+    asked(machine)
+
+    machine.refused(error(403, "Forbidden"), NOW)
+
+    assert (machine.is_absent, machine.is_synced) == (is_optional, is_optional)
+    assert machine.problem.startswith("403 Forbidden")
+
+
+def test_what_cannot_be_read_is_counted_and_stays_what_it_was() -> None:
+    machine = synced(stored("a", 2))
+    broken = stored("a", 11)
+    broken["spec"]["containers"] = "none"
+    nameless: Raw = {"kind": "Pod", "metadata": "?"}
+
+    seen, goes_on = machine.events([event("MODIFIED", broken), event("ADDED", nameless)], NOW)
+
+    assert (seen, goes_on, machine.counts.unreadable) == ([], True, 2)
+    assert machine.version == 11
+    assert list(machine.known) == ["default/a"]
+    assert "default/a" in machine.unreadable
+    gone, _ = machine.events([event("DELETED", broken)], NOW)
+    assert told(gone) == ["gone a@2"]
+
+
+def test_what_cannot_be_read_in_a_list_stays_what_it_was_and_goes_when_it_is_not_there() -> None:
+    machine = synced(stored("a", 2))
+    broken = stored("a", 11)
+    broken["spec"]["containers"] = "none"
+
+    machine.list_anew()
+    asked(machine)
+    first, _ = machine.events([event("ADDED", broken), bookmark(12, ends_initial=True)], NOW)
+    machine.list_anew()
+    asked(machine)
+    second, _ = machine.events([bookmark(13, ends_initial=True)], NOW)
+
+    assert (told(first), told(second), machine.unreadable) == ([], ["gone a@2"], {})
+
+
+def test_a_list_may_be_asked_to_be_as_new_as_a_version() -> None:
+    machine = synced(stored("a", 2))
+
+    machine.list_anew(77)
+
+    options = asked(machine).request.options
+    assert (options.resource_version, options.resource_version_match) == ("77", "NotOlderThan")
+
+
+def test_who_wrote_which_field_is_not_kept() -> None:
+    raw = stored("a", 2)
+    raw["metadata"]["managedFields"] = [{"manager": "kubectl"}]
+
+    machine = synced(raw)
+
+    assert "managedFields" not in machine.known["default/a"].raw["metadata"]

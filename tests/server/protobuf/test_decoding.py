@@ -1,0 +1,151 @@
+"""Bodies in protobuf become what JSON would have said."""
+
+from __future__ import annotations
+
+import base64
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from podium.server.protobuf.decoding import MAGIC, MAX_BYTES, decode
+from podium.server.protobuf.messages import Field, Message, fields_of, kinds, message_of
+from tests.server.protobuf.encoder import encoded, field, varint
+from tests.store.objects import Raw
+
+# What kubectl 1.32 sends for `create namespace team`.
+NAMESPACE = base64.b64decode("azhzAAoPCgJ2MRIJTmFtZXNwYWNlEhwKFAoEdGVhbRIAGgAiACoAMgA4AEIAEgAaAgoAGgAiAA==")
+DEEPEST = 16
+
+
+def envelope(kind: str, content: bytes, api_version: str = "v1") -> bytes:
+    types = field(1, 2, api_version.encode()) + field(2, 2, kind.encode())
+    return MAGIC + field(1, 2, types) + field(2, 2, content)
+
+
+TEXTS = st.text(st.characters(codec="utf-8"), max_size=5)
+LEAVES: dict[str, st.SearchStrategy[Any]] = {
+    "bool": st.booleans(),
+    "bytes": st.binary(max_size=4).map(lambda data: base64.b64encode(data).decode()),
+    "float": st.floats(allow_nan=False, allow_infinity=False),
+    "int": st.integers(-(2**31), 2**31 - 1),
+    "json": st.dictionaries(TEXTS, st.integers(0, 9), min_size=1, max_size=2),
+    "long": st.integers(-(2**63), 2**63 - 1),
+    "microtime": st.sampled_from(["2026-01-31T09:30:00.000000Z", "2026-01-31T09:30:00.123456Z"]),
+    "quantity": st.sampled_from(["1", "500m", "2Gi"]),
+    "share": st.integers(-(2**31), 2**31 - 1) | TEXTS,
+    "str": TEXTS,
+    "time": st.sampled_from(["1970-01-01T00:00:00Z", "2026-01-31T09:30:00Z"]),
+    "values": st.lists(TEXTS, min_size=1, max_size=2),
+}
+
+
+@st.composite
+def objects(draw: st.DrawFn, message: Message, left: int = 4) -> Raw:
+    """An object with a few of the fields that its message has, each of which says something."""
+    raw: Raw = {}
+    fields = [one for one in fields_of(message).values() if left or isinstance(one.type, str)]
+    chosen = draw(st.lists(st.sampled_from(fields), max_size=3, unique=True)) if fields else []
+    for one in chosen:
+        single = LEAVES[one.type] if isinstance(one.type, str) else objects(one.type, left - 1)
+        if not one.name:
+            raw |= draw(single)
+        elif one.is_list:
+            raw[one.name] = draw(st.lists(single, min_size=1, max_size=2))
+        elif one.is_map:
+            raw[one.name] = draw(st.dictionaries(TEXTS, single, min_size=1, max_size=2))
+        elif (value := draw(single)) not in (0, "", {}) or one.says_zero:
+            raw[one.name] = value
+    return raw
+
+
+@st.composite
+def of_any_kind(draw: st.DrawFn) -> Raw:
+    api_version, kind = draw(st.sampled_from(kinds()))
+    message = message_of(api_version, kind)
+    assert message is not None
+    return {"apiVersion": api_version, "kind": kind, **draw(objects(message))}
+
+
+@given(of_any_kind())
+def test_what_a_client_writes_is_read_as_it_was_meant(raw: Raw) -> None:
+    assert decode(encoded(raw)) == raw
+
+
+def test_what_go_writes_though_it_says_nothing_is_left_out() -> None:
+    assert decode(NAMESPACE) == {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "team"}}
+
+
+def test_a_zero_that_somebody_meant_is_kept() -> None:
+    spec = field(1, 0, 0)
+    found = decode(envelope("Deployment", field(2, 2, spec), "apps/v1"))
+    assert found["spec"] == {"replicas": 0}
+
+
+def test_options_of_deletion_are_read_in_every_group() -> None:
+    body = envelope("DeleteOptions", field(1, 0, 0) + field(4, 2, b"Foreground"), "policy/v1")
+    assert decode(body)["gracePeriodSeconds"] == 0
+    assert decode(body)["propagationPolicy"] == "Foreground"
+
+
+def test_lists_of_numbers_may_be_packed() -> None:
+    security = field(4, 0, 7) + field(4, 2, varint(8) + varint(9))
+    found = decode(envelope("Pod", field(2, 2, field(14, 2, security))))
+    assert found["spec"]["securityContext"]["supplementalGroups"] == [7, 8, 9]
+
+
+def test_fields_of_later_versions_are_passed_over() -> None:
+    content = field(1, 2, field(1, 2, b"a")) + field(900, 2, b"later") + field(901, 0, 1) + field(902, 1, bytes(8))
+    assert decode(envelope("ConfigMap", content))["metadata"] == {"name": "a"}
+
+
+@pytest.mark.parametrize(
+    ("body", "problem"),
+    [
+        (b"", "does not begin"),
+        (b"{}", "does not begin"),
+        (MAGIC, "are read as JSON only"),
+        (MAGIC + b"\x00", "number 0"),
+        (envelope("Nothing", b""), '"Nothing" of "v1" are read as JSON only'),
+        (envelope("Pod", b"\x0a\xff"), "cut off"),
+        (envelope("Pod", b"\x0a\x05a"), "field 1 is cut off"),
+        (envelope("Pod", b"\xff" * 11), "too long"),
+        (envelope("Pod", b"\x0b"), "wire type 3"),
+        (envelope("Pod", b"\x08\x01"), "a message has the wire type 0"),
+        (envelope("Pod", field(1, 2, field(1, 2, b"\xff"))), "not UTF-8"),
+        (envelope("Pod", field(1, 2, field(8, 2, field(1, 0, -1)))), "a time is out of range"),
+        (envelope("ControllerRevision", field(2, 2, field(1, 2, b"{")), "apps/v1"), "cannot be read"),
+        (MAGIC + field(1, 2, field(1, 2, b"v1") + field(2, 2, b"Pod")) + field(3, 2, b"gzip"), 'encoded as "gzip"'),
+        (MAGIC + bytes(MAX_BYTES), "at most"),
+    ],
+)
+def test_what_cannot_be_read_is_told(body: bytes, problem: str) -> None:
+    with pytest.raises(ValueError, match=problem):
+        decode(body)
+
+
+@given(st.binary(max_size=200), st.sampled_from(kinds()))
+def test_no_bytes_do_harm(content: bytes, kind: tuple[str, str]) -> None:
+    for body in (content, MAGIC + content, envelope(kind[1], content, kind[0])):
+        try:
+            decode(body)
+        except ValueError:
+            continue
+
+
+def test_no_message_contains_itself() -> None:
+    def depth(message: Message) -> int:
+        inner = [one.type for one in fields_of(message).values() if isinstance(one.type, Message)]
+        return 1 + max(map(depth, inner), default=0)
+
+    messages = [message_of(*kind) for kind in kinds()]
+    assert max(depth(message) for message in messages if message is not None) <= DEEPEST
+
+
+def test_the_numbers_of_a_message_are_its_own() -> None:
+    for kind in kinds():
+        message = message_of(*kind)
+        assert message is not None
+        known: list[Field] = list(fields_of(message).values())
+        assert len({one.name for one in known}) == len(known)

@@ -1,0 +1,130 @@
+"""A server on loopback, and clients of it that say what they mean."""
+
+from __future__ import annotations
+
+import asyncio
+import io
+import json
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from typing import Any
+
+import aiohttp
+from yarl import URL
+
+from podium.requests.request import Request, Response
+from podium.requests.router import Router
+from podium.server.documents import Documents
+from podium.server.http.server import Server
+from podium.server.http.settings import Limits, Settings
+from podium.store.api_resources import APIResources
+from podium.store.store import Store
+from tests.store.objects import SECOND, Raw
+
+NOW = 100 * SECOND
+LONG_SECONDS = 30.0
+PODS = "/api/v1/namespaces/default/pods"
+
+
+class LocalBackend:
+    """A store behind a router, at one time."""
+
+    def __init__(self, *objects: Raw, log_capacity: int = 100_000) -> None:
+        self.store = Store(log_capacity=log_capacity)
+        for raw in objects:
+            self.store.create(raw, now=0)
+        self._router = Router(self.store)
+
+    @property
+    def resources(self) -> APIResources:
+        return self.store.resources
+
+    def answer(self, request: Request) -> Response:
+        return self._router.answer(request, NOW)
+
+    def now(self) -> int:
+        return NOW
+
+
+class Client:
+    """Asks a server, and reads the answers."""
+
+    def __init__(self, session: aiohttp.ClientSession, server: Server, backend: LocalBackend) -> None:
+        self.session = session
+        self.server = server
+        self.backend = backend
+
+    async def ask(self, method: str, path: str, body: Any = None, **more: Any) -> tuple[int, Any]:
+        """The code of the answer, and its body: decoded where it is JSON."""
+        response, data = await self.reply(method, path, body, **more)
+        is_json = response.content_type == "application/json" and data
+        return response.status, json.loads(data) if is_json else data.decode()
+
+    async def reply(
+        self, method: str, path: str, body: Any = None, **more: Any
+    ) -> tuple[aiohttp.ClientResponse, bytes]:
+        """The answer, and the bytes of its body."""
+        if body is not None and not isinstance(body, bytes):
+            body = json.dumps(body).encode()
+        # Of long bytes the client warns that they hold up the loop.
+        data = io.BytesIO(body) if body is not None and len(body) > 100_000 else body
+        headers = {"Content-Type": "application/json", **more.pop("headers", {})}
+        url = URL(self.server.address + path, encoded=True)
+        async with self.session.request(method, url, data=data, headers=headers, **more) as response:
+            return response, await response.read()
+
+    @asynccontextmanager
+    async def watch(self, path: str, **headers: str) -> AsyncIterator[Watcher]:
+        """A watch, for as long as it is looked at."""
+        async with self.session.get(self.server.address + path, headers=headers) as response:
+            yield Watcher(response)
+
+
+class Watcher:
+    """What is told in a watch, event by event."""
+
+    def __init__(self, response: aiohttp.ClientResponse) -> None:
+        self.response = response
+
+    async def next(self) -> Raw:
+        """The next event. Raises EOFError at the end of the watch."""
+        line = await asyncio.wait_for(self.response.content.readuntil(b"\n"), LONG_SECONDS)
+        if not line:
+            raise EOFError
+        event: Raw = json.loads(line)
+        return event
+
+    async def names(self, number: int) -> list[tuple[str, str]]:
+        """The types of the next events, and the names of their objects."""
+        found = [await self.next() for _ in range(number)]
+        return [(event["type"], event["object"]["metadata"].get("name", "")) for event in found]
+
+
+@asynccontextmanager
+async def served(
+    *objects: Raw,
+    documents: Documents | None = None,
+    settings: Settings | None = None,
+    limits: Limits | None = None,
+    backend: LocalBackend | None = None,
+) -> AsyncIterator[Client]:
+    """A server with these objects, and a client of it."""
+    backend = backend or LocalBackend(*objects)
+    server = Server(backend, documents, settings or Settings(limits=limits or Limits()))
+    await server.start()
+    connector = aiohttp.TCPConnector(limit=0)
+    try:
+        async with aiohttp.ClientSession(connector=connector, auto_decompress=True) as session:
+            yield Client(session, server, backend)
+    finally:
+        await server.stop()
+
+
+def with_server(check: Callable[[Client], Awaitable[None]], *objects: Raw, **more: Any) -> None:
+    """Run a check against a server with these objects, with a time limit that a slow machine keeps too."""
+
+    async def run() -> None:
+        async with asyncio.timeout(LONG_SECONDS * 2), served(*objects, **more) as client:
+            await check(client)
+
+    asyncio.run(run())
