@@ -11,7 +11,7 @@ from podium.api.meta import Raw
 from podium.api.schemas.amounts import write_out_amounts
 from podium.api.schemas.schema import schema_of
 from podium.requests.request import FieldValidation, Request, Verb
-from podium.requests.wire.content_types import BODY_TYPES, JSON, body_type, media_type, patch_type, unsupported
+from podium.requests.wire.content_types import BODY_TYPES, JSON, YAML, body_type, media_type, patch_type, unsupported
 from podium.requests.wire.incoming import Asked, asked, request_of
 from podium.requests.wire.parameters import read_parameters
 from podium.requests.wire.paths import Place
@@ -147,7 +147,8 @@ def _type_of_body(what: Asked, content_type: str) -> tuple[PatchType, str]:
     Raises StoreError 415.
     """
     if what.verb == "patch":
-        return patch_type(content_type), JSON
+        type_ = patch_type(content_type)
+        return type_, YAML if type_ == "apply" else JSON
     if what.verb in _VALIDATED:
         return "merge", body_type(content_type)
     named = media_type(content_type) or JSON
