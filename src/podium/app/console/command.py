@@ -24,6 +24,7 @@ SUBCOMMANDS = {
     "sweep": ("podium.app.sweeping.command:sweep", "Play a simulation many times, and compare what comes of it."),
     "snapshot": ("podium.app.snapshots.command:snapshot", "Keep in a file what there is to know of a cluster."),
     "trace": ("podium.app.simulating.trace_command:trace", "Turn recorded workloads into something to simulate."),
+    "scheduler": ("podium.app.live.command:scheduler", "Schedule the pods of a cluster, as kube-scheduler does."),
     "bench": ("podium.app.bench.command:bench", "Measure how fast decisions are made."),
 }
 """Where each subcommand is, and what it does; help lists them without importing them."""
