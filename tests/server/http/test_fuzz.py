@@ -109,6 +109,8 @@ class Served:
 
     async def _list_all(self) -> bool:
         for resource in APIResources().all():
+            if "list" not in resource.verbs or not resource.served_versions:
+                continue
             base = f"/apis/{resource.group}/{resource.version}" if resource.group else f"/api/{resource.version}"
             code, body = await self.client.ask("GET", f"{base}/{resource.plural}")
             if code != 200 or "items" not in body:
