@@ -332,7 +332,11 @@ class TestUpdating:
     def test_the_account_is_handed_over_and_reset_by_those_who_write_it(self) -> None:
         api = API()
         raw = api.ask(
-            "create", "ConfigMap", namespace="default", body=config({"a": "1"}), field_manager="kubectl-client-side-apply"
+            "create",
+            "ConfigMap",
+            namespace="default",
+            body=config({"a": "1"}),
+            field_manager="kubectl-client-side-apply",
         ).to_dict()
         (entry,) = raw["metadata"]["managedFields"]
         taken = {**entry, "manager": "kubectl", "operation": "Apply"}
@@ -340,14 +344,17 @@ class TestUpdating:
 
         upgraded = api.ask("patch", "ConfigMap", KEY, body=change, patch_type="json", field_manager="kubectl").to_dict()
         changed = applied(api, config({"a": "2"}), "kubectl")
-        reset = api.ask("patch", "ConfigMap", KEY, body={"metadata": {"managedFields": [{}]}}, field_manager="x").to_dict()
+        reset = api.ask(
+            "patch", "ConfigMap", KEY, body={"metadata": {"managedFields": [{}]}}, field_manager="x"
+        ).to_dict()
 
         assert entries(upgraded) == {("kubectl", "Apply", ""): entry["fieldsV1"]}
         assert changed["data"] == {"a": "2"}
         assert "managedFields" not in reset["metadata"]
 
     @pytest.mark.parametrize(
-        "given", [[], [{"manager": "x"}], "text", [{"operation": "Apply", "fieldsType": "FieldsV1", "fieldsV1": {"z": {}}}]]
+        "given",
+        [[], [{"manager": "x"}], "text", [{"operation": "Apply", "fieldsType": "FieldsV1", "fieldsV1": {"z": {}}}]],
     )
     def test_an_account_that_cannot_be_read_is_not_taken(self, given: Any) -> None:
         api = API()
@@ -400,4 +407,3 @@ class TestCustomKinds:
         assert [part["name"] for part in raw["spec"]["parts"]] == ["a", "b"]
         assert raw["spec"]["tags"] == ["x", "y"]
         assert applied(api, widget(), kind=kind)["spec"]["parts"] == [{"name": "b", "count": 1}]
-

@@ -85,9 +85,7 @@ def test_rules_that_are_not_known_here_are_told_of() -> None:
 def test_a_definition_of_a_dry_run_is_not_served() -> None:
     asked = API()
 
-    response = asked.answer(
-        Request(verb="create", kind="CustomResourceDefinition", body=definition(), dry_run=True)
-    )
+    response = asked.answer(Request(verb="create", kind="CustomResourceDefinition", body=definition(), dry_run=True))
 
     assert response.code == 201
     assert asked.ask("list", KIND).code == 404

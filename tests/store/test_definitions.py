@@ -350,9 +350,7 @@ class TestDefinitionsThatAreRefused:
 
         error = refusal(
             store,
-            lambda: store.create(
-                definition({**version(), "schema": {"openAPIV3Schema": whole}}), now=0, is_new=True
-            ),
+            lambda: store.create(definition({**version(), "schema": {"openAPIV3Schema": whole}}), now=0, is_new=True),
         )
 
         told = {cause["field"]: cause["message"] for cause in error.details["causes"]}
@@ -362,9 +360,7 @@ class TestDefinitionsThatAreRefused:
     def test_a_version_without_a_schema(self, schema: Any) -> None:
         store = Store()
 
-        error = refusal(
-            store, lambda: store.create(definition({**version(), "schema": schema}), now=0, is_new=True)
-        )
+        error = refusal(store, lambda: store.create(definition({**version(), "schema": schema}), now=0, is_new=True))
 
         assert error.code == 422
 

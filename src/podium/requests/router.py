@@ -88,7 +88,6 @@ class Router:
         except StoreError as error:
             return Response(code=error.code, error=error)
 
-
     def _answer(self, handle: _Handle, request: Request, now: int) -> Response:
         if not request.dry_run:
             return handle(self._context, request, now)

@@ -2,7 +2,7 @@
 
 Most of that follows from the schemas (`podium.api.schemas`): objects have fields, lists that strategic merge patch
 merges by a field are told apart by it, all other lists are one thing. Where server-side apply sees it otherwise stands
-here, as the listType, listMapKey and mapType marks of k8s.io/api v0.36 have it (client-go, applyconfigurations/internal).
+here, as the listType, listMapKey and mapType marks of k8s.io/api v0.36 have it (client-go, applyconfigurations).
 """
 
 from __future__ import annotations

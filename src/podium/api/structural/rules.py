@@ -89,8 +89,9 @@ def read_rules(said: Iterable[Raw]) -> tuple[Rule, ...]:
 def _rule(said: Raw) -> Rule:
     text = str(said.get("rule", "")).strip()
     program, problem = _compiled(text)
-    if problem == "" and program is not None and program.type not in ("bool", DYN):
-        program, problem = None, f"must evaluate to a bool, not {program.type}"
+    if program is not None and program.type not in ("bool", DYN):
+        problem = f"must evaluate to a bool, not {program.type}"
+        program = None
     if said.get("optionalOldSelf"):
         program, problem = None, "optionalOldSelf is not known here"
     message = str(said.get("messageExpression", "")).strip()

@@ -146,6 +146,11 @@ def _of_keywords(said: Raw, path: str) -> Iterator[Finding]:
             yield required(f"{path}.x-kubernetes-validations[{index}].rule", "rule is not specified")
 
 
+def _object(value: Any) -> Raw:
+    """The value, {} where it is no object."""
+    return value if isinstance(value, dict) else {}
+
+
 def _of_lists(said: Raw, path: str) -> Iterator[Finding]:
     kind, keys = said.get("x-kubernetes-list-type"), said.get("x-kubernetes-list-map-keys")
     if kind is not None and kind not in _LIST_TYPES:
@@ -163,8 +168,8 @@ def _of_lists(said: Raw, path: str) -> Iterator[Finding]:
         detail = "must not be empty if x-kubernetes-list-type is map"
         yield required(f"{path}.x-kubernetes-list-map-keys", detail)
         return
-    items = said.get("items")
-    inner = items.get("properties", {}) if isinstance(items, dict) else {}
+    items = _object(said.get("items"))
+    inner = items.get("properties", {})
     for index, key in enumerate(keys):
         place = f"{path}.x-kubernetes-list-map-keys[{index}]"
         if not isinstance(key, str) or not isinstance(inner, dict) or key not in inner:

@@ -178,9 +178,7 @@ def _pruned(result: Raw, last: FieldSet, claimed: Entries, shape: Shape) -> Raw:
 def _conflicts(claimed: Entries, manager: Manager, changes: Comparison) -> Mapping[Manager, FieldSet]:
     """The fields that change, by the managers that own them."""
     changed = union(changes.modified, changes.added)
-    found = {
-        other: intersection(entry.fields, changed) for other, entry in claimed.items() if other != manager
-    }
+    found = {other: intersection(entry.fields, changed) for other, entry in claimed.items() if other != manager}
     return {other: fields for other, fields in found.items() if fields}
 
 
