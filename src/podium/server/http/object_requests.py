@@ -87,6 +87,10 @@ class ObjectRequests:
         asker = exchange.asker(validation)
         if what.verb in _WITHOUT_BODY:
             return request_of(what, asker=asker), []
+        place = what.place
+        if place.subresource not in _KNOWN_SUBRESOURCES:
+            # Whatever it carries, the answer is why it is not there.
+            return Request(verb=what.verb, kind=place.resource.name, key=place.key, subresource=place.subresource), []
         content_type = exchange.headers.get("Content-Type", "")
         type_ = patch_type(content_type) if what.verb == "patch" else "merge"
         written_in = body_type(content_type) if what.verb != "patch" else YAML if type_ == "apply" else JSON
