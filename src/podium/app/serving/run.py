@@ -20,8 +20,10 @@ from podium.api.errors import InputError, escape
 from podium.api.input.codec import Document, Input
 from podium.api.input.documents import refuse_empty_pods
 from podium.api.present import newest_time
+from podium.api.snapshot import API_VERSION, is_snapshot
 from podium.api.warnings import Validation
 from podium.app.console.reading import read_shown
+from podium.app.console.source import Source
 from podium.app.serving.kubeconfig import check_place
 from podium.app.serving.node_template import read_template
 from podium.app.serving.secrets import new_token, read_token
@@ -53,7 +55,7 @@ _COLLECTED_EACH = 50_000
 class Wanted:
     """The options of the command, as they are given."""
 
-    files: tuple[str, ...] = ()
+    source: Source = field(default_factory=Source)
     validation: Validation | None = None
     nodes: int = 0
     node_template: str | None = None
@@ -151,7 +153,8 @@ def _place(wanted: Wanted) -> Place:
 
 
 def _assembled(wanted: Wanted, settings: PlaneSettings) -> tuple[SystemClock, Assembled]:
-    found = read_shown(wanted.files, wanted.validation) if wanted.files else Input([])
+    has_source = bool(wanted.source.files or wanted.source.cluster)
+    found = read_shown(wanted.source, wanted.validation) if has_source else Input([])
     refuse_empty_pods(found.documents)
     for warning in found.warnings:
         _warn(str(warning))
@@ -175,15 +178,15 @@ def _journal(directory: Path) -> DurableJournal:
 
 
 def _served(documents: list[Document]) -> list[Document]:
-    """The objects of a cluster; of what is none, people are told."""
-    scenarios = [document for document in documents if _is_scenario(document)]
-    for document in scenarios:
-        _warn(f"{document.source}: the Scenario is left out; `podium simulate` plays it")
-    return [document for document in documents if not _is_scenario(document)]
-
-
-def _is_scenario(document: Document) -> bool:
-    return document.object is None and document.raw.get("kind") == "Scenario"
+    """The objects of a cluster, without what is said about them, and without scenarios, which people are told of."""
+    served: list[Document] = []
+    for document in documents:
+        raw = document.raw if document.object is None else {}
+        if raw.get("apiVersion") == API_VERSION and raw.get("kind") == "Scenario":
+            _warn(f"{document.source}: the Scenario is left out; `podium simulate` plays it")
+        elif not is_snapshot(raw):
+            served.append(document)
+    return served
 
 
 @contextmanager
