@@ -18,10 +18,10 @@ from podium.client.access.cluster_access import ClusterAccess
 from podium.client.leading.leader_election import LeaseSettings
 from podium.driver.clock import SystemClock
 from podium.framework.settings.configuration import default_configuration
-from podium.plane.assembly import Beginning, assemble
-from podium.plane.components import SCHEDULER
+from podium.plane.assembly import Beginning, assemble, open_store
 from podium.plane.control_plane import PlaneSettings
 from podium.plane.runner import Runner
+from podium.plane.switches import SCHEDULER
 from podium.requests.request import Request
 from podium.server.http.server import Server
 from podium.store.log.watch_event import WatchEvent
@@ -61,7 +61,7 @@ class Cluster:
     def __init__(self, seed: int = 0) -> None:
         self.clock = SystemClock()
         settings = PlaneSettings(seed=seed, without=frozenset((SCHEDULER,)))
-        self.plane = assemble(self.clock, settings, Beginning()).plane
+        self.plane = assemble(open_store(seed), self.clock, settings, Beginning()).plane
         self.backend = FaultyBackend(self.plane, seed)
         self.server = Server(self.backend)
         self.writes = LiveWrites(self.plane.store, NAMES)

@@ -9,8 +9,8 @@ from podium.driver.component import Component
 from podium.machines.kubelets.kubelet import Kubelet
 from podium.machines.machine import Machine
 from podium.machines.workloads.rolling.deployments import Deployments
-from podium.plane.components import CONTROLLERS, SCHEDULER, SWITCHABLE
 from podium.plane.control_plane import ControlPlane
+from podium.plane.switches import CONTROLLERS, KUBELET, SCHEDULER, SWITCHABLE
 from podium.requests.request import Request
 from podium.testing import ControlPlane as Cluster
 from podium.testing import RefusedError
@@ -140,7 +140,7 @@ def test_each_component_can_be_left_out(name: str) -> None:
 
 def test_every_machine_that_is_no_scheduler_is_a_component_of_its_own_name() -> None:
     with Cluster() as cluster:
-        assert list(cluster.plane.checks()) == [*CONTROLLERS, SCHEDULER]
+        assert list(cluster.plane.checks()) == [KUBELET, *CONTROLLERS, SCHEDULER]
 
 
 class Broken(Deployments):

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
 from podium.api.input.codec import Document
-from podium.api.meta import Raw
+from podium.api.meta import Kubernetes, Raw
 from podium.driver.clock import Clock
 from podium.plane.control_plane import ControlPlane, PlaneSettings
 from podium.plane.default_objects import create_default_objects
@@ -44,15 +44,25 @@ class Assembled:
     nodes_made: int
 
 
+def open_store(seed: int, journal: DurableJournal | None = None) -> Store:
+    """A store with what the journal keeps. Raises JournalError for one that is damaged."""
+    return Store(seed=seed, journal=journal, require_namespaces=True)
+
+
+def all_objects(store: Store) -> Iterator[Kubernetes]:
+    """The objects of all kinds."""
+    for resource in store.resources.all():
+        yield from (stored.object for stored in store.objects(resource.name))
+
+
 def assemble(
-    clock: Clock, settings: PlaneSettings, beginning: Beginning, journal: DurableJournal | None = None
+    store: Store, clock: Clock, settings: PlaneSettings, beginning: Beginning, journal: DurableJournal | None = None
 ) -> Assembled:
-    """A control plane with these objects, and with those of the journal.
+    """A control plane with these objects, and with those of the store, which `open_store` has made.
 
     Where objects name owners that are not there, the cluster is known in part: what owns them is taken to be alive, and
     the cluster remembers that. Raises InputError for what the store refuses, JournalError for what cannot be kept.
     """
-    store = Store(seed=settings.seed, journal=journal, require_namespaces=True)
     keeper = None if journal is None else Keeper(journal, store.version)
     now = clock.now()
     if not store.version:

@@ -24,20 +24,12 @@ from podium.machines.nodes.node_lifecycle import NodeLifecycleSettings
 from podium.machines.observations import ContainersExited, Observation, Problem
 from podium.machines.parts.deadlines import earliest
 from podium.plane.collectors import Collectors
-from podium.plane.components import (
-    GARBAGE_COLLECTOR,
-    KUBELET,
-    NAMESPACE_CONTROLLER,
-    SCHEDULER,
-    ComponentSettings,
-    autoscaler,
-    controllers,
-    scheduler,
-)
+from podium.plane.components import ComponentSettings, autoscaler, controllers, scheduler
 from podium.plane.event_expiry import EVENT, EventExpiry
 from podium.plane.keeper import Keeper
 from podium.plane.node_leases import NodeLeases
 from podium.plane.node_power import NodePower
+from podium.plane.switches import GARBAGE_COLLECTOR, KUBELET, NAMESPACE_CONTROLLER, SCHEDULER
 from podium.requests.actions import carry_out
 from podium.requests.conversation import hold, problem_of
 from podium.requests.event_recorder import EventRecorder
@@ -58,7 +50,7 @@ class PlaneSettings:
 
     ``configuration`` is the scheduler's, None for that of a default kube-scheduler; with ``autoscaling`` there is a
     cluster autoscaler, of these groups. ``without`` are names of components that are left out
-    (`podium.plane.components.SWITCHABLE`). ``absent_is_gone``: an owner that was never there is gone, as Kubernetes
+    (`podium.plane.switches.SWITCHABLE`). ``absent_is_gone``: an owner that was never there is gone, as Kubernetes
     has it; false where the objects come from a cluster that is known in part.
     """
 

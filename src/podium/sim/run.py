@@ -21,7 +21,8 @@ from podium.framework.settings.configuration import Configuration, default_confi
 from podium.framework.settings.departures import departures
 from podium.framework.settings.extenders import without_extenders
 from podium.framework.settings.feature_gates import FeatureGates
-from podium.plane.components import SCHEDULER, autoscaler, scheduler
+from podium.plane.components import autoscaler, scheduler
+from podium.plane.switches import SCHEDULER
 from podium.sim.limits import Limits
 from podium.sim.recording.comparison import Comparison, compare
 from podium.sim.recording.tape import recordings_of

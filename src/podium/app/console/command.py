@@ -17,10 +17,11 @@ import click
 from podium.api.errors import PodiumError, escape
 
 _LONGEST_ERROR = 2_000
-# Where each subcommand is, and what it does; help lists them without importing them.
-_SUBCOMMANDS = {
+
+SUBCOMMANDS = {
     "explain": ("podium.app.explaining.command:explain", "What would happen to a pod now, and why."),
     "simulate": ("podium.app.simulating.command:simulate", "Play what happens to a cluster, in virtual time."),
+    "up": ("podium.app.serving.command:up", "Run a control plane that kubectl and other clients reach."),
     "sweep": ("podium.app.sweeping.command:sweep", "Play a simulation many times, and compare what comes of it."),
     "snapshot": ("podium.app.snapshots.command:snapshot", "Keep in a file what there is to know of a cluster."),
     "record": ("podium.app.recording.command:record", "Keep in a file what happens in a cluster."),
@@ -29,6 +30,7 @@ _SUBCOMMANDS = {
     "scheduler": ("podium.app.live.command:scheduler", "Schedule the pods of a cluster, as kube-scheduler does."),
     "bench": ("podium.app.bench.command:bench", "Measure how fast decisions are made."),
 }
+"""Where each subcommand is, and what it does; help lists them without importing them."""
 
 
 class CommandFailure(click.ClickException):
@@ -74,11 +76,11 @@ class LazyGroup(Group):
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         """The names, in the order of their table."""
-        return list(_SUBCOMMANDS)
+        return list(SUBCOMMANDS)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         """What help shows of a subcommand; None for an unknown one."""
-        known = _SUBCOMMANDS.get(cmd_name)
+        known = SUBCOMMANDS.get(cmd_name)
         return None if known is None else click.Command(cmd_name, short_help=known[1])
 
     def resolve_command(
@@ -88,7 +90,7 @@ class LazyGroup(Group):
         name, command, rest = super().resolve_command(ctx, args)
         if name is None or command is None:
             return name, command, rest
-        module, _, attribute = _SUBCOMMANDS[name][0].partition(":")
+        module, _, attribute = SUBCOMMANDS[name][0].partition(":")
         return name, getattr(import_module(module), attribute), rest
 
 
