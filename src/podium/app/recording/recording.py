@@ -30,6 +30,7 @@ from podium.store.api_resources import APIResources
 _NEEDED = ("Node", "Pod")
 _ABSENT, _REFUSED = "404", ("401", "403")
 _TIMEOUT_S = 60.0
+_MILLISECOND = 10**6
 
 Say = Callable[[str], None]
 
@@ -186,4 +187,6 @@ class _Recording:
             self._over.set()
 
     def _elapsed_ns(self) -> int:
-        return 0 if self._began_ns is None else max(time.time_ns() - self._began_ns, 0)
+        """How long it has been, in whole milliseconds: nobody sees what happens more exactly than that."""
+        elapsed_ns = 0 if self._began_ns is None else max(time.time_ns() - self._began_ns, 0)
+        return elapsed_ns // _MILLISECOND * _MILLISECOND
