@@ -17,7 +17,6 @@ import click
 from podium.api.errors import PodiumError, escape
 
 _LONGEST_ERROR = 2_000
-
 SUBCOMMANDS = {
     "explain": ("podium.app.explaining.command:explain", "What would happen to a pod now, and why."),
     "simulate": ("podium.app.simulating.command:simulate", "Play what happens to a cluster, in virtual time."),
