@@ -200,6 +200,7 @@ PROTOCOL = {
     "B37 a method of others": Sent("PROPFIND", A, 405, "MethodNotAllowed"),
     "B37 a method of nobody": Sent("BREW", A, 400, "BadRequest"),
     "B37 no such subresource": Sent("GET", f"{A}/nothing", 404, "NotFound"),
+    "B37 what needs containers": Sent("GET", f"{A}/log", 501, "", "containers"),
     "no such kind": Sent("GET", "/api/v1/unknowns", 404, "NotFound", "the server could not find"),
     "B40 there already": posted(pod("a"), 409, "AlreadyExists"),
     "B40 stale": Sent("PUT", A, 409, "Conflict", body=pod("a", metadata={"resourceVersion": "1"})),

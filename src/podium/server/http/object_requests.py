@@ -24,7 +24,7 @@ from podium.server.http.forms import MakeTable, formed, list_reply
 from podium.server.http.frames import Shaper, error_chunk
 from podium.server.http.json_body import Body
 from podium.server.http.metrics import Subject
-from podium.server.http.negotiation import Form, negotiated
+from podium.server.http.negotiation import PLAIN, Form, negotiated
 from podium.server.http.replies import Reply, is_pretty, of_error, of_object, prettified, send, warned
 from podium.server.http.security import forbidden
 from podium.server.http.settings import Limits
@@ -75,6 +75,8 @@ class ObjectRequests:
         if response.page is not None:
             reply = await list_reply(response.page, form, self._table(what))
             reply.code = response.code
+        elif what.verb == "get" and response.stored is not None and form == PLAIN:
+            reply = Reply(code=response.code, pieces=(response.stored.encoded,))
         else:
             raw = formed(response.to_dict(), what.place.resource, form, self._table(what))
             reply = of_object(raw, response.code, form.header if form.kind else form.content_type)
@@ -87,6 +89,10 @@ class ObjectRequests:
         asker = exchange.asker(validation)
         if what.verb in _WITHOUT_BODY:
             return request_of(what, asker=asker), []
+        place = what.place
+        if not _has_part(place):
+            # Whatever it carries, the answer is why it is not there.
+            return Request(verb=what.verb, kind=place.resource.name, key=place.key, subresource=place.subresource), []
         type_, written_in = _type_of_body(what, exchange.headers.get("Content-Type", ""))
         seconds = seconds_of(what.parameters.timeout, self._limits.request_seconds)
         data = await read_body(exchange.request, self._limits.body_bytes, seconds)
@@ -95,7 +101,7 @@ class ObjectRequests:
         body = await decoded(data, written_in, self._documents.decoded)
         if not data and what.verb in _VALIDATED:
             raise bad_request("the request has no body")
-        schema = schema_of(what.place.resource.group, what.place.resource.kind)
+        schema = schema_of(place.resource.group, place.resource.kind)
         if schema is not None:
             write_out_amounts(body.value, schema)
         request = request_of(what, body.value, type_, asker)
@@ -165,8 +171,14 @@ def _repeated(request: Request, body: Body) -> list[str]:
     return told
 
 
+def _has_part(place: Place) -> bool:
+    """Whether there is what the place stands for, if it is a subresource."""
+    return not place.subresource or place.resource.subresource(place.subresource) is not None
+
+
 def _subject(verb: Verb, place: Place) -> Subject:
-    """What a request is counted as."""
+    """What a request is counted as; a subresource that there is not has no name there."""
+    part = place.subresource if _has_part(place) else ""
     scope = "resource" if place.name else "namespace" if place.namespace else "cluster"
     resource = place.resource
-    return Subject(verb.upper(), resource.group, resource.version, resource.plural, place.subresource, scope)
+    return Subject(verb.upper(), resource.group, resource.version, resource.plural, part, scope)
