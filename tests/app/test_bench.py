@@ -129,6 +129,14 @@ def test_pods_are_created_updated_listed_and_watched_over_http() -> None:
     assert all(row.seconds > 0 and row.attempt_us and row.peak_memory_mib > 10 for row in (created, watched))
 
 
+def test_pods_are_bound_over_http_by_a_scheduler_in_its_own_process() -> None:
+    (live,) = measure(Wanted("live", 3, 10), (), GATES)
+
+    assert (live.workload, live.nodes, live.pods) == ("live", 3, 10)
+    assert live.seconds > 0
+    assert live.counts.keys() == {"server_cpu_ms", "scheduler_cpu_ms"}
+
+
 def test_what_runs_unasked_is_known() -> None:
     assert {wanted.workload for wanted in FULL} == set(WORKLOADS)
     assert {wanted.workload for wanted in USUAL} == set(WORKLOADS) - {"scale"}

@@ -37,11 +37,11 @@ _TOLD = 500
 
 def measure_api_server(pods: int) -> list[Measurement]:
     """Create so many pods, update them, list them, and tell many watchers of updates."""
-    with _server() as server:
+    with served() as server:
         return asyncio.run(_measured(server, pods))
 
 
-class _Process:
+class ServerProcess:
     """The server's process, from outside."""
 
     def __init__(self, pipe: Connection) -> None:
@@ -59,12 +59,13 @@ class _Process:
 
 
 @contextmanager
-def _server() -> Iterator[_Process]:
+def served() -> Iterator[ServerProcess]:
+    """A server in a process of its own, until the end of the block."""
     ours, theirs = multiprocessing.get_context("spawn").Pipe()
     process = multiprocessing.get_context("spawn").Process(target=_serve, args=(theirs,), daemon=True)
     process.start()
     try:
-        yield _Process(ours)
+        yield ServerProcess(ours)
     finally:
         ours.send("stop")
         process.join()
@@ -112,12 +113,12 @@ async def _serving(pipe: Connection) -> None:
     await server.stop()
 
 
-async def _measured(server: _Process, pods: int) -> list[Measurement]:
+async def _measured(server: ServerProcess, pods: int) -> list[Measurement]:
     port = server.port
     watcher = Watcher(port, _WATCH)
     await watcher.open()
     server.lap()
-    times = await ask_all(port, (_creation(number) for number in range(pods)), _CONNECTIONS)
+    times = await ask_all(port, (pod_creation(number) for number in range(pods)), _CONNECTIONS)
     await watcher.until(pods)
     found = [_measurement("apiserver-create", pods, server, pods, times, watchers=1)]
     times = await ask_all(port, (_update(number, "Running") for number in range(pods)), _CONNECTIONS)
@@ -142,7 +143,7 @@ async def _measured(server: _Process, pods: int) -> list[Measurement]:
 
 
 def _measurement(
-    workload: str, placed: int, server: _Process, number: int, times: list[int], **counts: int
+    workload: str, placed: int, server: ServerProcess, number: int, times: list[int], **counts: int
 ) -> Measurement:
     seconds = server.lap()
     return Measurement(
@@ -159,7 +160,7 @@ def _measurement(
     )
 
 
-def _creation(number: int) -> bytes:
+def pod_creation(number: int) -> bytes:
     """A pod as a Deployment's, of some size."""
     container = {
         "name": "main",

@@ -85,8 +85,8 @@ def bench(
 
     Workloads: basic, preemption, affinity, antiaffinity, spread, unschedulable, mixed-churn, scale (decisions of a
     scheduler alone, without a cluster); explain; simulation; score, score-unscoped (a simulation with a plugin); load,
-    question (a dump); apiserver (pods over HTTP). Without any named, most of them run, in about a minute. Each has a
-    process of its own.
+    question (a dump); apiserver (pods over HTTP); live (pods bound over HTTP). Without any named, most of them run, in
+    about a minute. Each has a process of its own.
     """
     earlier = None if compare is None else read_run(compare)
     chosen = [_sized(wanted, nodes, pods) for wanted in workloads or (FULL if full else USUAL)]

@@ -20,7 +20,10 @@ _MOST = 2_000
 
 
 class Log:
-    """Writes lines; ``verbosity`` is the highest one of those that are written, as with Kubernetes' `-v`."""
+    """Writes lines; ``verbosity`` is the highest one of those that are written, as with Kubernetes' `-v`.
+
+    One that is ``quiet`` tells errors alone.
+    """
 
     def __init__(
         self,
@@ -28,7 +31,10 @@ class Log:
         form: Format = "text",
         verbosity: int = 0,
         stream: IO[str] | None = None,
+        *,
+        quiet: bool = False,
     ) -> None:
+        self._quiet = quiet
         self._now = now
         self._form = form
         self._verbosity = verbosity
@@ -36,12 +42,13 @@ class Log:
 
     def info(self, message: str, verbosity: int = 0, **values: object) -> None:
         """Something that is as it should be."""
-        if verbosity <= self._verbosity:
+        if verbosity <= self._verbosity and not self._quiet:
             self._write("info", message, values)
 
     def warning(self, message: str, **values: object) -> None:
         """Something that may not be as somebody thinks."""
-        self._write("warning", message, values)
+        if not self._quiet:
+            self._write("warning", message, values)
 
     def error(self, message: str, **values: object) -> None:
         """Something that is not as it should be."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import hmac
 import logging
 import os
 import signal
@@ -16,9 +17,9 @@ from podium.app.serving.kubeconfig import Access, write_kubeconfig
 from podium.driver.clock import SystemClock
 from podium.plane.control_plane import ControlPlane
 from podium.plane.runner import Runner
-from podium.server.documents import Documents
 from podium.server.http.server import Server
 from podium.server.http.settings import TLS, Settings, Token
+from podium.server.kubernetes_documents import KubernetesDocuments
 
 DEFAULT_PORT = 7443
 _LOG = logging.getLogger(__name__)
@@ -36,6 +37,10 @@ class Place:
     port: int | None = None
     tls: TLS | None = None
     token: str = ""
+
+    def takes_token(self, given: str) -> bool:
+        """Whether that is the token that lets clients in."""
+        return bool(self.token) and hmac.compare_digest(given.encode(), self.token.encode())
 
     def settings(self, plane: ControlPlane, runner: Runner) -> Settings:
         """The settings of the server of a control plane."""
@@ -57,7 +62,6 @@ class Serving:
         plane: ControlPlane,
         clock: SystemClock,
         place: Place,
-        documents: Documents | None,
         kubeconfig: Path,
         command: Sequence[str] = (),
         on_ready: Callable[[str], None] = lambda _: None,
@@ -65,7 +69,7 @@ class Serving:
         self._plane = plane
         self._clock = clock
         self._place = place
-        self._documents = documents
+        self._documents = KubernetesDocuments(plane, place.takes_token)
         self._kubeconfig = kubeconfig
         self._command = command
         self._on_ready = on_ready

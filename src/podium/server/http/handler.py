@@ -101,7 +101,7 @@ class Handler:
 
     def _own(self, exchange: Exchange) -> Reply | None:
         """What the server tells of itself."""
-        path = exchange.path
+        path = exchange.path.rstrip("/")
         if path == "/version":
             reply: Reply | None = of_object(version_info())
         elif path == "/metrics":
