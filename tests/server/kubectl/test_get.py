@@ -165,6 +165,13 @@ def test_what_says_no_more_than_it_must_is_described(kubectl: Kubectl, needs_ver
         kubectl("delete", "--wait=false", "-f", "-", stdin=json.dumps(listed(*objects)))
 
 
+@pytest.mark.parametrize("command", ["logs a", "exec a -- ls", "attach a", "port-forward a 8080:80"])
+def test_what_needs_containers_that_run_is_refused_and_told_why(kubectl: Kubectl, command: str) -> None:
+    kubectl.apply(pod("a"))
+    kubectl.wait("pod/a", "condition=Ready")
+    assert "nodes are simulated: containers do not run" in kubectl.fails(*command.split())
+
+
 def test_events_tell_what_happened(pods: Kubectl, needs_version: NeedsVersion) -> None:
     rows = pods.rows("get", "events", "--field-selector=involvedObject.name=a")
     assert ["Normal", "Scheduled", "pod/a"] in [row[1:4] for row in rows]

@@ -9,10 +9,12 @@ import msgspec
 
 from podium.api.errors import shown
 from podium.api.meta import Raw
+from podium.requests.answering.pods import UNSERVED, unserved
 from podium.requests.request import FieldValidation, Request, Verb
 from podium.requests.wire.parameters import ALL, Parameters, check_deletion, check_parameters
 from podium.requests.wire.paths import Place, name_problem
 from podium.requests.wire.verbs import verb_of
+from podium.store.api_resources import POD
 from podium.store.errors import StoreError, bad_request
 from podium.store.patches.patching import PatchType
 from podium.store.reads.listing import ListOptions
@@ -43,10 +45,15 @@ class Asked(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def asked(method: str, place: Place, parameters: Parameters) -> Asked:
-    """What a method asks for at a place. Raises StoreError 400, 404 for a subresource that there is not, and 405."""
+    """What a method asks for at a place.
+
+    Raises StoreError 400, 404 for a subresource that there is not, 405, and 501 for one that Kubernetes has alone.
+    """
     part = place.subresource
     found = place.resource.subresource(part) if part else None
     if part and found is None:
+        if part in UNSERVED and place.resource.name == POD.name:
+            raise unserved(part)
         raise StoreError(404, "NotFound", "the server could not find the requested resource")
     verb = verb_of(method, place, watches=parameters.watches)
     for what, name in (("Name", place.name), ("Namespace", place.namespace)):
