@@ -157,10 +157,8 @@ def test_what_says_no_more_than_it_must_is_described(kubectl: Kubectl, needs_ver
     objects = [least(kind, kubectl.namespace) for kind in LEAST]
     kubectl.apply(*objects, arguments=("create", "-o", "name"))
     try:
-        for raw in objects:
-            group = raw["apiVersion"].rpartition("/")[0]
-            kind = f"{raw['kind']}.{group}" if group else raw["kind"]
-            assert raw["metadata"]["name"] in kubectl("describe", kind, raw["metadata"]["name"])
+        shown = kubectl("describe", "-f", "-", stdin=json.dumps(listed(*objects)))
+        assert all(raw["metadata"]["name"] in shown for raw in objects)
     finally:
         kubectl("delete", "--wait=false", "-f", "-", stdin=json.dumps(listed(*objects)))
 
