@@ -110,11 +110,21 @@ def _role_binding(raw: Raw) -> Raw:
     return {**raw, "roleRef": {**reference, "apiGroup": "rbac.authorization.k8s.io"}}
 
 
+def _endpoint_slice(raw: Raw) -> Raw:
+    """An EndpointSlice whose ports have names, be they empty; kubectl describes no others."""
+    ports = raw.get("ports")
+    if not isinstance(ports, list):
+        return raw
+    filled = [{"name": "", "protocol": "TCP", **port} if isinstance(port, dict) else port for port in ports]
+    return {**raw, "ports": filled}
+
+
 _FILLED: Mapping[str, Callable[[Raw], Raw]] = {
     "ClusterRoleBinding": _role_binding,
     "CronJob": _cron_job,
     "DaemonSet": _daemon_set,
     "Deployment": _deployment,
+    "EndpointSlice": _endpoint_slice,
     "HorizontalPodAutoscaler": _autoscaler,
     "Job": _job,
     "NetworkPolicy": _network_policy,
