@@ -88,7 +88,7 @@ class ObjectRequests:
         if what.verb in _WITHOUT_BODY:
             return request_of(what, asker=asker), []
         place = what.place
-        if place.subresource not in _KNOWN_SUBRESOURCES:
+        if place.subresource and place.resource.subresource(place.subresource) is None:
             # Whatever it carries, the answer is why it is not there.
             return Request(verb=what.verb, kind=place.resource.name, key=place.key, subresource=place.subresource), []
         content_type = exchange.headers.get("Content-Type", "")
