@@ -13,7 +13,7 @@ from tests.requests.asking import API, NOW
 from tests.store.objects import Raw, budget, disruption_policy, priority_class, running
 
 KEY = "default/a"
-PERSON = {"user": "alice", "field_manager": "kubectl"}
+PERSON: dict[str, Any] = {"user": "alice", "field_manager": "kubectl"}
 
 
 def guarded(rules: Rules, *objects: Raw, allowed: int = 0, **pod: Any) -> API:
@@ -23,7 +23,7 @@ def guarded(rules: Rules, *objects: Raw, allowed: int = 0, **pod: Any) -> API:
     return api
 
 
-def delete(api: API, body: Raw | None = None, verb: Any = "delete", **who: str) -> Response:
+def delete(api: API, body: Raw | None = None, verb: Any = "delete", **who: Any) -> Response:
     return api.answer(
         Request(verb=verb, kind="Pod", key=KEY if verb == "delete" else "", namespace="default", body=body, **who)
     )
@@ -94,7 +94,7 @@ class TestDeletingByEviction:
 class TestComponents:
     POLICY = disruption_policy(caps=[{"component": "rescheduler", "max": "1/1h"}])
 
-    def evict(self, api: API, annotations: Raw | None = None, **who: str) -> Response:
+    def evict(self, api: API, annotations: Raw | None = None, **who: Any) -> Response:
         body = {"metadata": {"annotations": annotations or {}}}
         return api.answer(Request(verb="create", kind="Pod", key=KEY, subresource="eviction", body=body, **who), NOW)
 

@@ -12,6 +12,7 @@ from podium.api.meta import Raw
 from podium.api.schemas.amounts import write_out_amounts
 from podium.api.schemas.schema import schema_of
 from podium.requests.request import FieldValidation, Request, Verb
+from podium.requests.router import SERVED
 from podium.requests.wire.content_types import JSON, YAML, body_type, patch_type
 from podium.requests.wire.incoming import Asked, asked, request_of
 from podium.requests.wire.parameters import read_parameters
@@ -38,6 +39,7 @@ _WITHOUT_BODY = frozenset(("get", "list", "watch"))
 _VALIDATED = frozenset(("create", "update", "patch"))
 # With these a watch that could be asked for does not begin; they are told in the stream (storage/cacher).
 _TOLD_IN_THE_STREAM = (410, 504)
+_KNOWN_SUBRESOURCES = frozenset(subresource for _, subresource in SERVED)
 _DICE = SystemRandom()
 
 
