@@ -19,8 +19,11 @@ from podium.api.resources import CPU, MEMORY, is_pod_level
 MAX_UNITS = 2**53
 """The largest amount counted of any resource; larger ones count as this much.
 
-It is beyond any real machine, exact in a float64, and the sum of 1,000 pods on a node stays within int64.
+It is beyond any real machine, exact in a float64, and the sum of many pods on a node stays within int64.
 """
+
+SUMMABLE_PODS = 1_000
+"""The sum of what so many pods request stays within int64."""
 
 DEFAULT_CPU_MILLI = 100
 """Counted by `nonzero_requests` for a container that names no cpu."""

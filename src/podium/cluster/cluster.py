@@ -27,7 +27,7 @@ from podium.cluster.matchers import Matcher, Matchers, Predicate
 from podium.cluster.node_view import NodeViews
 from podium.cluster.nodes import NodeColumns
 from podium.cluster.nominations import Nominations
-from podium.cluster.pod_class import PodClasses
+from podium.cluster.pod_class import PodClass, PodClasses
 from podium.cluster.pods import NO_ROW, PodRecord, PodTable, read_pod
 from podium.cluster.storage import Storage, StorageObject
 
@@ -271,19 +271,19 @@ class Cluster:
 
     def _count(self, record: PodRecord, sign: int) -> None:
         nodes, row, pod_class = self.nodes, record.row, record.pod_class
-        for resource, amount in pod_class.requests.items():
-            nodes.requested[resource, row] += sign * amount
-        nodes.nonzero_requested[0, row] += sign * pod_class.nonzero[0]
-        nodes.nonzero_requested[1, row] += sign * pod_class.nonzero[1]
-        nodes.pod_count[row] += sign
+        nodes.count_pod(row, pod_class.requests, pod_class.nonzero, sign)
+        if pod_class.claims:
+            self._count_claims(pod_class, sign)
+        self._match(record, sign)
+        nodes.changes.touch(row)
+        self.node_views.forget(row)
+
+    def _count_claims(self, pod_class: PodClass, sign: int) -> None:
         for name in pod_class.claims:
             key = f"{pod_class.namespace}/{name}"
             self.claim_users[key] = users = self.claim_users.get(key, 0) + sign
             if not users:
                 del self.claim_users[key]
-        self._match(record, sign)
-        nodes.changes.touch(row)
-        self.node_views.forget(row)
 
     def _match(self, record: PodRecord, sign: int) -> None:
         for matcher in self.matchers.counting(record.pod_class):

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from podium.api.node import Node, Taint
-from podium.api.resource_requests import node_allocatable
+from podium.api.resource_requests import SUMMABLE_PODS, node_allocatable
 from podium.cluster.arrays import Bools, Int32s, Int64s, UInt64s, grown, stable_hash
 from podium.cluster.change_log import ChangeLog
 from podium.cluster.codes import Codes, LabelColumn, Numbers
@@ -148,6 +148,17 @@ class NodeColumns:
     def pin(self, key: str, number: int) -> None:
         """So many more (or fewer) keep something by the codes of a label key."""
         self.labels(key).pins += number
+
+    def count_pod(self, row: int, requests: Mapping[int, int], nonzero: tuple[int, int], sign: int) -> None:
+        """Book a pod on a row, or with ``sign`` -1 take it off; see `PodClass` for what it requests."""
+        # Entries cannot hold the sums of more pods, which wrap around in arrays.
+        columns = self.entries if self.entries.pod_count[row] < SUMMABLE_PODS else self
+        requested, nonzero_requested = columns.requested, columns.nonzero_requested
+        for resource, amount in requests.items():
+            requested[resource][row] += sign * amount
+        nonzero_requested[0][row] += sign * nonzero[0]
+        nonzero_requested[1][row] += sign * nonzero[1]
+        columns.pod_count[row] += sign
 
     def put(self, node: Node) -> int:
         """Add a node or replace the one of its name; returns its row."""

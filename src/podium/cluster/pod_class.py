@@ -224,7 +224,7 @@ class PodClasses:
             preemption_policy=None,
             scheduling_gates=(),
             # A volume of which nothing but its name is read may be named for each pod anew.
-            volumes=tuple(volume for volume in spec.volumes if volume != Volume(name=volume.name)),
+            volumes=tuple([volume for volume in spec.volumes if volume != Volume(name=volume.name)]),
         )
         claims = _claims(meta, spec) if spec.volumes else ()
         owner_key = (group_of(owner.api_version), owner.kind, owner.name) if owner else None

@@ -112,11 +112,15 @@ def place(
             outcome = runner.filter(state, pod, rows)
             if outcome.refused[0] == 0:
                 return Placement(pod, state, pre_filter, rows, outcome, rows, None, row, cursor)
-    if not detailed and pre_filter.rows is None:
+    is_ranked = not detailed and pre_filter.rows is None
+    expects_none = is_ranked and runner.rankings.expects_none(pod)
+    if is_ranked and not expects_none:
         row = runner.rankings.best(state, pod, lot(pod.uid, seed))
         if row is not None:
             return Placement(pod, state, pre_filter, _NO_ROWS, _NOT_TOLD, _NO_ROWS, None, row, cursor)
     outcome = runner.filter(state, pod, pre_filter.rows)
+    if expects_none and len(outcome.feasible):
+        runner.rankings.expect_some(pod)
     error = outcome.error()
     if error is not None:
         rows = nodes.all_rows() if pre_filter.rows is None else pre_filter.rows

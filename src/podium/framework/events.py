@@ -16,6 +16,9 @@ from podium.cluster.pods import PodRecord
 class EventResource(Enum):
     """The kinds of objects whose changes are told apart."""
 
+    # There is one object of each, and they are looked up for every event: an Enum's own hash is that of its name.
+    __hash__ = object.__hash__
+
     POD = "Pod"  # the pending pod itself
     ASSIGNED_POD = "AssignedPod"
     NODE = "Node"
@@ -36,6 +39,8 @@ class EventResource(Enum):
 
 class ActionType(Flag):
     """What happened to an object."""
+
+    __hash__ = object.__hash__
 
     ADD = auto()
     DELETE = auto()

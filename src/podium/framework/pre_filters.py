@@ -59,16 +59,24 @@ class PreFilters:
         names: frozenset[str] | None = None
         narrowing: list[str] = []
         rejected: Status | None = None
-        asked = self._asked_about(pod.pod_class)
+        asked, cluster = self._asked_about(pod.pod_class), self._cluster
         state.skip_filter.update(asked.skipping)
         for plugin in asked.plugins:
-            answer = self._ask_pre_filter(plugin, state, pod)
+            # As `Calling` does it, which would cost as much as most plugins take to answer.
+            try:
+                answer = plugin.pre_filter(state, pod, cluster)
+            except BaseException as error:
+                _tell(error, plugin, pod)
+                raise
             if answer is SUCCESS:
+                continue
+            if answer is SKIP:
+                state.skip_filter.add(plugin.name)
                 continue
             status, named = (
                 (answer.status, answer.node_names) if isinstance(answer, PreFilterResult) else (answer, None)
             )
-            if answer is SKIP or says(status, Code.SKIP):
+            if says(status, Code.SKIP):
                 state.skip_filter.add(plugin.name)
             elif not says(status, Code.SUCCESS):
                 rejected = rejection(status, plugin.name, "PreFilter", pod)
@@ -97,19 +105,16 @@ class PreFilters:
             known = pod_class.memo[self._asked_key] = _Asked(asked, skipping)
         return known
 
-    def _ask_pre_filter(self, plugin: PreFilterPlugin, state: CycleState, pod: PodRecord) -> PreFilterResult | Status:
-        # As `Calling` does it, which would cost as much as most plugins take to answer.
-        try:
-            return plugin.pre_filter(state, pod, self._cluster)
-        except BaseException as error:
-            if is_failure(error) and not isinstance(error, PluginError):
-                raise failure(error, plugin.name, "PreFilter", pod) from error
-            raise
-
 
 def says(answer: object, code: Code) -> bool:
     """Whether a plugin answered with a code."""
     return isinstance(answer, Status) and answer.code is code
+
+
+def _tell(error: BaseException, plugin: PreFilterPlugin, pod: PodRecord) -> None:
+    """Raise PluginError for what a plugin raised, where it failed by that."""
+    if is_failure(error) and not isinstance(error, PluginError):
+        raise failure(error, plugin.name, "PreFilter", pod) from error
 
 
 def rejection(answer: object, plugin: str, point: str, pod: PodRecord) -> Status:

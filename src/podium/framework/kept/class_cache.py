@@ -72,6 +72,11 @@ class KeptByClass(Generic[Value]):
         self._kept: WeakKeyDictionary[PodClass, dict[Hashable, Value]] = WeakKeyDictionary()
         self._newest: Callable[[], PodClass | None] = _nobody
 
+    def find(self, pod_class: PodClass, key: Hashable) -> Value | None:
+        """What is kept of a class under a key; None if there is nothing. That is no use of it."""
+        kept = self._kept.get(pod_class)
+        return None if kept is None else kept.get(key)
+
     def get(self, pod_class: PodClass, key: Hashable, make: Callable[[], Value]) -> Value:
         """What is kept of a class under a key; made if there is nothing."""
         if self._newest() is pod_class:

@@ -45,7 +45,8 @@ LONGEST_PATIENCE = 1024
 class _Standing:
     """What is kept of a class. Its ranking is made after ``patience`` decisions without one, since that costs some.
 
-    The patience doubles when a ranking ends before it was worth making.
+    ``found_none``: when it was last looked for, there was no node that fits. The patience doubles when a ranking ends
+    before it was worth making.
     """
 
     patience: int
@@ -54,6 +55,7 @@ class _Standing:
     served: int = 0
     position: int = -1
     node_position: int = -1
+    found_none: bool = False
     judge: RowJudge | None = None
     ranking: Ranking | Totals | None = None
 
@@ -112,13 +114,24 @@ class Rankings:
             standing.drop()
             raise
         standing.served += 1
-        if isinstance(standing.ranking, Totals):
-            return standing.ranking.best(lot)
-        cells, rows = _fitting(standing.judge, standing.ranking, pod)
-        if not cells:
-            return None
-        shelves = [cells[0].top] if len(cells) == 1 else _best(standing.judge, cells, rows, pod)
-        return nth(shelves, lot % sum([shelf.size for shelf in shelves]))
+        row = _best_row(standing.judge, standing.ranking, pod, lot)
+        standing.found_none = row is None
+        return row
+
+    def expects_none(self, pod: PodRecord) -> bool:
+        """Whether the last pod of the class found no node here.
+
+        Who needs to know then why each node refuses the pod had better ask the filters first, which tell it in any
+        case.
+        """
+        standing = self._kept.find(pod.pod_class, pod.priority)
+        return standing is not None and standing.found_none
+
+    def expect_some(self, pod: PodRecord) -> None:
+        """There are nodes again that pods of the class fit."""
+        standing = self._kept.find(pod.pod_class, pod.priority)
+        if standing is not None:
+            standing.found_none = False
 
     def _sees_nominations(self, state: CycleState, pod: PodRecord) -> bool:
         nominations = self._runner.cluster.nominations
@@ -189,6 +202,17 @@ class Rankings:
                 raise CannotRankError
         standing.judge, standing.ranking = judge, ranking
         standing.node_position = nodes.node_changes.position
+
+
+def _best_row(judge: RowJudge, ranking: Ranking | Totals, pod: PodRecord, lot: int) -> int | None:
+    """The row that has the highest total, or of several the one that the lot draws; None where no row fits."""
+    if isinstance(ranking, Totals):
+        return ranking.best(lot)
+    cells, rows = _fitting(judge, ranking, pod)
+    if not cells:
+        return None
+    shelves = [cells[0].top] if len(cells) == 1 else _best(judge, cells, rows, pod)
+    return nth(shelves, lot % sum([shelf.size for shelf in shelves]))
 
 
 def _fitting(judge: RowJudge, ranking: Ranking, pod: PodRecord) -> tuple[list[Cell], list[int]]:

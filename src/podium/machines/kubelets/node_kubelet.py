@@ -264,9 +264,9 @@ class NodeKubelet:
         Those that run already keep their places. Others are looked at when what is to end by now has, the oldest first.
         """
         if self._arrivals:
-            arrivals = sorted(
-                self._arrivals.values(), key=lambda arrival: arrival.pod.metadata.creation_timestamp or ""
-            )
+            arrivals = list(self._arrivals.values())
+            if len(arrivals) > 1:
+                arrivals.sort(key=lambda arrival: arrival.pod.metadata.creation_timestamp or "")
             self._arrivals.clear()
             self._take_in([arrival for arrival in arrivals if arrival.has_run], now)
             self._workers.move_on(now)

@@ -43,11 +43,14 @@ class NodeRuns:
     allocatable: Mapping[str, int] = field(default_factory=dict)
     runs: dict[str, PodRun] = field(default_factory=dict)
     honors_policy: bool = True
+    # Which of the other pressures the node is under.
+    _pressures: list[str] = field(default_factory=list, init=False)
 
     def read(self, node: Node) -> None:
         """Take in a newer reading of the node."""
         self.node = node
         self.allocatable = node_allocatable(node.status)
+        self._pressures = [type_ for type_ in (DISK_PRESSURE, PID_PRESSURE) if condition_status(node, type_) == "True"]
 
     def judge(self, run: PodRun, *, is_short: bool, waits_for_victims: bool) -> Verdict:
         """Whether a pod may come; ``is_short``: the node is short of memory.
@@ -55,7 +58,8 @@ class NodeRuns:
         One that fits beside those whose containers are not gone waits until the API knows of these. One that does not
         may wait for others that are being killed, if that is the way; a critical one has others killed for it.
         """
-        refused = pressure_refusal(run.pod, self._pressures(is_short=is_short))
+        # The conditions under which the node does not take every pod.
+        refused = pressure_refusal(run.pod, [MEMORY_PRESSURE, *self._pressures] if is_short else self._pressures)
         if refused is not None:
             return Verdict(refused)
         if not self.refusals(run, self.holders()):
@@ -118,10 +122,3 @@ class NodeRuns:
         if victims is None:
             return Verdict(refusal)
         return Verdict(must_wait=True, victims=tuple(self.runs[victim.metadata.uid] for victim in victims))
-
-    def _pressures(self, *, is_short: bool) -> list[str]:
-        """The conditions under which the node does not take every pod."""
-        if self.node is None:
-            return []
-        others = [type_ for type_ in (DISK_PRESSURE, PID_PRESSURE) if condition_status(self.node, type_) == "True"]
-        return [MEMORY_PRESSURE, *others] if is_short else others

@@ -94,10 +94,10 @@ class PodRun:
         """Its containers have started."""
         annotations = self.pod.metadata.annotations
         self.start_ns, self.started_ns = None, started_ns
-        self.exit_ns, self.crash_ns, ready_ns = (
-            None if after is None else started_ns + after
-            for after in (duration_ns(annotations, name) for name in (DURATION, CRASH_AFTER, READY_AFTER))
-        )
+        self.exit_ns, self.crash_ns, ready_ns = [
+            None if name not in annotations else started_ns + (duration_ns(annotations, name) or 0)
+            for name in (DURATION, CRASH_AFTER, READY_AFTER)
+        ]
         self.is_ready = ready_ns in (None, started_ns)
         self.ready_ns = None if self.is_ready else ready_ns
 

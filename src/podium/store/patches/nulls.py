@@ -18,7 +18,7 @@ def without_nulls(patched: Raw, before: Raw, section: str = "") -> Raw:
         if section and name != section and value is before.get(name):
             cleaned[name] = value
         elif value is not None:
-            cleaned[name] = _cleaned(value) if has_nulls(value) else value
+            cleaned[name] = _cleaned(value) if _may_have_nulls(value) else value
     return cleaned
 
 
@@ -49,9 +49,9 @@ def _cleaned(value: Any) -> Any:
     return [_cleaned(one) for one in value] if isinstance(value, list) else value
 
 
-def has_nulls(value: Any) -> bool:
-    """Whether there may be nulls in a value; that there are none is told in C."""
-    if not isinstance(value, dict | list):
+def _may_have_nulls(value: Any) -> bool:
+    """Whether there may be nulls in it; that there are none is told in C."""
+    if not isinstance(value, (dict, list)):
         return False
     try:
         return b"null" in _ENCODER.encode(value)

@@ -57,8 +57,10 @@ def permit(cycle: BindingCycle, now: int) -> Status | dict[str, int]:
     """Ask the plugins for their last word; where some make the pod wait, by plugin until when it does."""
     pod, state, node_name = cycle.queued.record, cycle.state, cycle.node_name
     deadlines_ns: dict[str, int] = {}
+    calling = Calling("", "Permit", pod)
     for plugin in cycle.runner.profile.permit:
-        with Calling(plugin.name, "Permit", pod):
+        calling.plugin = plugin.name
+        with calling:
             answer = plugin.permit(state, pod, node_name)
         result = answer if isinstance(answer, PermitResult) else PermitResult(answer)
         if result.status.code is Code.WAIT:

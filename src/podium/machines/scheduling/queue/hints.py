@@ -59,6 +59,7 @@ def _wakes(hint: QueueingHint | None, pod: PodRecord, event: ClusterEvent) -> bo
 
 
 EVERYBODY = Hints((), (None,))
+_UNKNOWN = Hints((), ())
 
 
 class _Waits:
@@ -108,9 +109,10 @@ class Rejection:
     def hints(self, event: ClusterEvent) -> Hints | None:
         """Whom to ask about an event; None if it can wake none of the pods."""
         kind = (event.resource, event.action)
-        if kind not in self._hints:
-            self._hints[kind] = self._whom_to_ask(event)
-        return self._hints[kind]
+        known = self._hints.get(kind, _UNKNOWN)
+        if known is _UNKNOWN:
+            known = self._hints[kind] = self._whom_to_ask(event)
+        return known
 
     def wake(self, pod: PodRecord, event: ClusterEvent) -> Wake:
         """What an event means to one of the pods."""

@@ -124,6 +124,8 @@ class SchedulingQueue(QueuePlaces):
     @property
     def can_pop(self) -> bool:
         """Whether `pop` would give a pod, were it asked before any backoff ends."""
+        if not self._pods:
+            return False
         return len(self._active) > 0 or (self._settings.pop_from_backoff and self._backoff.can_pop_early)
 
     @property
@@ -250,8 +252,9 @@ class SchedulingQueue(QueuePlaces):
 
     def next_deadline(self) -> int | None:
         """When `flush` next has something to do; None if only a call can change anything."""
-        deadlines = (self._backoff.next_deadline(), self._waiting.next_deadline())
-        return earliest(deadlines)
+        if not self._pods:
+            return None
+        return earliest((self._backoff.next_deadline(), self._waiting.next_deadline()))
 
     def _requeue(self, queued: QueuedPod, wake: Wake, reason: str, now: int) -> None:
         """Give a pod that is nowhere its place."""
