@@ -2,7 +2,9 @@
 
 import json
 import ssl
+import time
 import urllib.request
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -11,7 +13,9 @@ import yaml
 
 from podium.api.meta import Raw
 from podium.app.console.source import Source
+from podium.app.serving import run as run_module
 from podium.app.serving.run import Wanted, assembled, place_of, settings_of
+from podium.app.serving.serving import Serving
 from podium.framework.settings.feature_gates import read_feature_gates
 from podium.plane.control_plane import ControlPlane
 from podium.requests.request import Request
@@ -19,14 +23,24 @@ from tests.app.processes import run
 from tests.app.serving.lives import SECONDS, up
 from tests.store.objects import node, pod
 
+AUTOSCALER = Path(__file__).parents[3] / "examples" / "up" / "autoscaler.yaml"
 OWNER = {"apiVersion": "apps/v1", "kind": "ReplicaSet", "name": "elsewhere", "uid": "elsewhere"}
 
 
 def plane_of(wanted: Wanted) -> ControlPlane:
-    plane = assembled(wanted, settings_of(wanted))[1].plane
-    while plane.turn() is not None and plane._live.has_arrived:
-        pass
-    return plane
+    return assembled(wanted, settings_of(wanted))[1].plane
+
+
+def until(plane: ControlPlane, condition: Callable[[], object]) -> None:
+    """Let the plane have its turns until a condition holds."""
+    end = time.monotonic() + SECONDS
+    while not condition():
+        assert time.monotonic() < end
+        plane.turn()
+
+
+def phases(plane: ControlPlane) -> list[str]:
+    return [raw["status"].get("phase", "") for raw in pods(plane)]
 
 
 def pods(plane: ControlPlane) -> list[Raw]:
@@ -68,11 +82,63 @@ def test_a_configuration_and_feature_gates_are_the_schedulers(tmp_path: Path) ->
 
     for name, scheduler in (("a", "ours"), ("b", "default-scheduler")):
         plane.answer(Request(verb="create", kind="Pod", body=pod(name, spec={"schedulerName": scheduler})))
-    while plane.turn() is not None and plane._live.has_arrived:
-        pass
+    until(plane, lambda: phases(plane)[0] == "Running")
 
     assert [raw["spec"].get("nodeName", "") for raw in pods(plane)] == ["node-1", ""]
     assert not settings_of(Wanted(feature_gates=gates)).feature_gates.non_preempting_priority
+
+
+def test_objects_that_are_served_are_there_and_of_others_it_is_told(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    config_map = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "settings"}, "data": {"a": "b"}}
+    unknown = {"apiVersion": "example.com/v1", "kind": "Widget", "metadata": {"name": "w"}}
+    items = [node("n1"), pod("a", node="n1", namespace="team"), config_map, unknown]
+    (tmp_path / "dump.json").write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": items}))
+    planes: list[ControlPlane] = []
+
+    async def end(serving: Serving) -> int:
+        planes.append(serving._plane)
+        return 0
+
+    monkeypatch.setattr(Serving, "run", end)
+    monkeypatch.setattr(run_module, "_settle_process", lambda: None)
+
+    assert (
+        run_module.run(Wanted(source=Source((str(tmp_path / "dump.json"),)), kubeconfig=str(tmp_path / "config"))) == 0
+    )
+
+    [plane] = planes
+    assert [raw["metadata"]["namespace"] for raw in pods(plane)] == ["team"]
+    assert plane.store.get("ConfigMap", "default/settings").raw["data"] == {"a": "b"}
+    assert "1 of example.com/v1 Widget is left out: the kind is not served" in capsys.readouterr().err
+
+
+def test_nodes_are_made_after_a_template(tmp_path: Path) -> None:
+    template = {"metadata": {"labels": {"pool": "big"}}, "status": {"allocatable": {"cpu": "64", "pods": "10"}}}
+    (tmp_path / "node.yaml").write_text(yaml.safe_dump(template))
+    plane = plane_of(Wanted(nodes=1, node_template=str(tmp_path / "node.yaml")))
+
+    until(plane, lambda: plane.store.get("Node", "node-1").raw["status"].get("conditions"))
+
+    raw = plane.store.get("Node", "node-1").raw
+    assert raw["metadata"]["labels"]["pool"] == "big"
+    assert raw["status"]["capacity"] == {"cpu": "64", "pods": "10"}
+
+
+def test_an_autoscaler_adds_nodes_for_pods_that_fit_nowhere() -> None:
+    plane = plane_of(Wanted(autoscaler=str(AUTOSCALER), priority_cutoff=-5, speed=1000.0))
+    plane.answer(Request(verb="create", kind="Pod", body=pod("a")))
+
+    until(plane, lambda: phases(plane) == ["Running"])
+
+    assert pods(plane)[0]["spec"]["nodeName"] == "pool-0"
+    autoscaling = settings_of(Wanted(autoscaler=str(AUTOSCALER), priority_cutoff=-5)).autoscaling
+    assert autoscaling is not None
+    assert autoscaling[1].priority_cutoff == -5
+    plain = settings_of(Wanted(autoscaler=str(AUTOSCALER))).autoscaling
+    assert plain is not None
+    assert plain[1].priority_cutoff == 0
 
 
 def test_uids_are_others_each_time_unless_a_seed_is_given() -> None:

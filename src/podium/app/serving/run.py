@@ -89,10 +89,7 @@ def run(wanted: Wanted) -> int:
         check_place(path)
         with collector_paused():
             clock, found = assembled(wanted, settings)
-        logging.basicConfig(level=logging.WARNING, format="podium: %(levelname)s: %(name)s: %(message)s")
-        # What is there from the start stays for long.
-        gc.freeze()
-        gc.set_threshold(_COLLECTED_EACH)
+        _settle_process()
         _tell_of(found.population)
         serving = Serving(
             found.plane,
@@ -104,6 +101,13 @@ def run(wanted: Wanted) -> int:
         )
         with asyncio.Runner(loop_factory=_loop_factory()) as runner:
             return runner.run(serving.run())
+
+
+def _settle_process() -> None:
+    """What concerns the whole process: where it logs to, and that what is there from the start stays for long."""
+    logging.basicConfig(level=logging.WARNING, format="podium: %(levelname)s: %(name)s: %(message)s")
+    gc.freeze()
+    gc.set_threshold(_COLLECTED_EACH)
 
 
 def settings_of(wanted: Wanted) -> PlaneSettings:
