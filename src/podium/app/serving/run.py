@@ -20,7 +20,7 @@ from podium.api.errors import InputError, escape
 from podium.api.input.codec import Document, Input
 from podium.api.input.documents import refuse_empty_pods
 from podium.api.present import newest_time
-from podium.api.snapshot import API_VERSION, is_snapshot
+from podium.api.snapshot import is_snapshot
 from podium.api.warnings import Validation
 from podium.app.console.reading import read_shown
 from podium.app.console.source import Source
@@ -41,6 +41,7 @@ from podium.plane.nodes import DEFAULT_TEMPLATE
 from podium.requests.answering.rules import Rules
 from podium.server.http.security import is_loopback
 from podium.server.http.settings import TLS
+from podium.sim.recording.tape import is_recording
 from podium.store.journal.durable import DurableJournal
 
 _KUBECONFIG = "podium.kubeconfig"
@@ -55,7 +56,7 @@ _COLLECTED_EACH = 50_000
 class Wanted:
     """The options of the command, as they are given."""
 
-    source: Source = field(default_factory=Source)
+    source: Source = Source()  # noqa: RUF009 - an immutable value
     validation: Validation | None = None
     nodes: int = 0
     node_template: str | None = None
@@ -184,15 +185,20 @@ def _journal(directory: Path) -> DurableJournal:
 
 
 def _served(documents: list[Document]) -> list[Document]:
-    """The objects of a cluster, without what is said about them, and without scenarios, which people are told of."""
-    served: list[Document] = []
-    for document in documents:
-        raw = document.raw if document.object is None else {}
-        if raw.get("apiVersion") == API_VERSION and raw.get("kind") == "Scenario":
-            _warn(f"{document.source}: the Scenario is left out; `podium simulate` plays it")
-        elif not is_snapshot(raw):
-            served.append(document)
-    return served
+    """The objects of a cluster; of what is none, people are told."""
+    documents = [document for document in documents if not _tells_of_others(document)]
+    scenarios = [document for document in documents if _is_scenario(document)]
+    for document in scenarios:
+        _warn(f"{document.source}: the Scenario is left out; `podium simulate` plays it")
+    return [document for document in documents if not _is_scenario(document)]
+
+
+def _tells_of_others(document: Document) -> bool:
+    return document.object is None and (is_snapshot(document.raw) or is_recording(document.raw))
+
+
+def _is_scenario(document: Document) -> bool:
+    return document.object is None and document.raw.get("kind") == "Scenario"
 
 
 @contextmanager
