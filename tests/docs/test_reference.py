@@ -17,6 +17,7 @@ import podium
 from podium.api.input.codec import load_files
 from podium.app.explaining.command import explain as explain_command
 from podium.app.explaining.explainer import Explainer
+from podium.app.live.command import scheduler as scheduler_command
 from podium.app.simulating.command import simulate as simulate_command
 from podium.app.snapshots.command import snapshot as snapshot_command
 from podium.app.sweeping.command import sweep as sweep_command
@@ -94,6 +95,7 @@ def arguments_of_plugins() -> Iterator[tuple[str, set[str]]]:
         (simulate_command, "docs/scenarios.md"),
         (sweep_command, "docs/sweep.md"),
         (snapshot_command, "docs/snapshots.md"),
+        (scheduler_command, "docs/scheduler.md"),
     ],
 )
 def test_every_option_is_told(command: click.Command, document: str) -> None:

@@ -57,9 +57,7 @@ def test_a_preemption_is_shown_with_its_victims(tmp_path: Path) -> None:
     text = shown(path)
 
     assert "fits after preemption: n1" in text
-    assert "n1  1 victim  default/low" in " ".join(text.split()).replace(
-        "n1 1 victim default/low", "n1  1 victim  default/low"
-    )
+    assert "n1 1 victim default/low" in " ".join(text.split())
     assert "mark default/low for=default/web" in text
 
 
@@ -82,9 +80,7 @@ def test_of_several_decisions_the_last_counts_and_a_line_that_is_not_whole_does_
     assert (decision.attempt, decision.outcome) == (2, "unschedulable")
 
 
-@pytest.mark.parametrize(
-    "text", ["nonsense\n", "[]\n", '{"pod": "default/web"}\n', '{"version":1,"pod":"default/web"}\n']
-)
+@pytest.mark.parametrize("text", ["nonsense", "[]", '{"pod": "default/web"}', '{"version": 1, "pod": "default/web"}'])
 def test_a_file_that_holds_something_else_is_told(tmp_path: Path, text: str) -> None:
     path = tmp_path / "other"
     path.write_text(f"{text}\n")
