@@ -88,7 +88,7 @@ def test_aggregated_discovery_is_for_those_who_ask_for_it_first(accept: str, ver
 
 
 @pytest.mark.parametrize(
-    "path", ["/", "/nothing", "/api/v2", "/apis/nothing", "/apis/apps/v2", "/openapi/v2", "/openapi/v3/apis/apps/v2"]
+    "path", ["/", "/nothing", "/api/v2", "/apis/nothing", "/apis/apps/v2", "/openapi/v3/apis/apps/v2"]
 )
 def test_elsewhere_there_is_nothing(path: str) -> None:
     assert Documents().documents.document(Inquiry(method="GET", path=path)) is None
@@ -115,6 +115,13 @@ def test_the_index_of_schemas_leads_to_documents() -> None:
         assert path == f"/openapi/v3/{place}"
         assert documents.found(path).etag == f'"{hash_}"'
         assert documents.read(path)["openapi"] == "3.0.0"
+
+
+def test_version_2_of_the_schemas_says_nothing() -> None:
+    documents = Documents()
+    assert documents.read("/openapi/v2")["definitions"] == {}
+    found = documents.found("/openapi/v2", "application/com.github.proto-openapi.spec.v2@v1.0+protobuf")
+    assert found.body == b"\n\x032.0\x12\x11\n\nKubernetes\x12\x032.0"
 
 
 def test_what_is_read_cannot_be_written() -> None:

@@ -16,7 +16,7 @@ from podium.cluster.pods import PodRecord
 from podium.cluster.view import View
 from podium.cluster.worlds import Worlds
 from podium.framework.cycle_state import CycleState
-from podium.framework.errors import Calling, PluginError
+from podium.framework.errors import Calling, PluginError, failure, is_failure
 from podium.framework.kept.class_cache import ClassCache, as_many_as
 from podium.framework.kept.filters import KEPT_CLASSES, KEPT_ENTRIES, KeptFilters
 from podium.framework.kept.rankings import Rankings
@@ -91,14 +91,15 @@ class Runner:
 
         One that raises holds the pod back too.
         """
-        calling = Calling("", "PreEnqueue", pod)
         for plugin in self.profile.pre_enqueue:
-            calling.plugin = plugin.name
+            # As `Calling` does it, which would cost as much as most plugins take to answer.
             try:
-                with calling:
-                    status = plugin.pre_enqueue(pod)
-            except PluginError as error:
-                status = unresolvable(str(error))
+                status = plugin.pre_enqueue(pod)
+            except BaseException as error:
+                if not is_failure(error):
+                    raise
+                told = error if isinstance(error, PluginError) else failure(error, plugin.name, "PreEnqueue", pod)
+                status = unresolvable(str(told))
             if status is not SUCCESS and not status.is_success:
                 return status.by(plugin.name)
         return SUCCESS

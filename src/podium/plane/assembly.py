@@ -9,10 +9,10 @@ from podium.api.input.codec import Document
 from podium.api.meta import Kubernetes, Raw
 from podium.driver.clock import Clock
 from podium.plane.control_plane import ControlPlane, PlaneSettings
-from podium.plane.default_objects import create_default_objects
 from podium.plane.initial import Population, has_absent_owners, populate
 from podium.plane.keeper import Keeper
 from podium.plane.nodes import DEFAULT_TEMPLATE, create_nodes
+from podium.store.initial_objects import create_initial_objects
 from podium.store.journal.durable import DurableJournal
 from podium.store.store import Store
 
@@ -24,6 +24,8 @@ _ORIGIN: Raw = {
     "data": {"ownersMayBeElsewhere": "true"},
 }
 _ORIGIN_KEY = "kube-system/podium-origin"
+# How much of what happened is known to whoever lists or watches from an earlier version on; it takes some 1 kB each.
+_LOG_CAPACITY = 50_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +48,7 @@ class Assembled:
 
 def open_store(seed: int, journal: DurableJournal | None = None) -> Store:
     """A store with what the journal keeps. Raises JournalError for one that is damaged."""
-    return Store(seed=seed, journal=journal, require_namespaces=True)
+    return Store(seed=seed, journal=journal, require_namespaces=True, log_capacity=_LOG_CAPACITY)
 
 
 def all_objects(store: Store) -> Iterator[Kubernetes]:
@@ -65,8 +67,7 @@ def assemble(
     """
     keeper = None if journal is None else Keeper(journal, store.version)
     now = clock.now()
-    if not store.version:
-        create_default_objects(store, now)
+    create_initial_objects(store, now=now)
     population = populate(store, beginning.documents, now)
     if population.created and has_absent_owners(store) and store.find("ConfigMap", _ORIGIN_KEY) is None:
         store.create(_ORIGIN, now=now)

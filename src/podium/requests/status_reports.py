@@ -74,7 +74,8 @@ def _patch(
     change = strategic_diff(status, after, schema_of(kind).of("status"))
     if change:
         body: Raw = {"metadata": {"uid": uid}, "status": change}
-        merged = None if any(isinstance(value, dict | list) for value in fields.values()) else _merged(status, after)
+        is_plain = all(value is None or isinstance(value, str) for value in fields.values())
+        merged = _merged(status, after) if is_plain else None
         if merged is not None:
             body = MadePatch(body, before, merged)
         yield Request(verb="patch", kind=kind, key=key, subresource="status", body=body, patch_type="strategic")

@@ -17,6 +17,7 @@ from podium.store.store import Store
 
 _COLLECTOR = "garbage-collector"
 _NAMESPACES = "namespace-controller"
+_Telling = ReportStatus | PatchObject | DeleteObject
 
 
 class APIServer:
@@ -88,4 +89,4 @@ class APIServer:
 
 def _told(action: Action) -> str:
     """What history says about an action, "" for those that speak for themselves."""
-    return action.message if isinstance(action, ReportStatus | PatchObject | DeleteObject) else ""
+    return action.message if isinstance(action, _Telling) else ""

@@ -11,6 +11,8 @@ from podium.api.times import format_duration
 from podium.api.workloads import Deployment, Job, ReplicaSet, ReplicationController, StatefulSet
 from podium.driver.component import Component
 
+_Replicated = Deployment | ReplicaSet | ReplicationController | StatefulSet
+
 
 class LimitError(PodiumError):
     """A simulation has reached one of its limits."""
@@ -83,7 +85,7 @@ def pods_wanted(object_: Kubernetes) -> int:
     if isinstance(object_, Job):
         most = object_.spec.parallelism
         return most if object_.spec.completions is None else min(most, object_.spec.completions)
-    if isinstance(object_, Deployment | ReplicaSet | ReplicationController | StatefulSet):
+    if isinstance(object_, _Replicated):
         return object_.spec.replicas
     return 0
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 
 from podium.api.input.codec import Document
 from podium.api.node import Node
+from podium.api.pod import Pod
 from podium.api.times import MAX_TIME_NS
 from podium.driver.component import Component
 from podium.driver.driver import Driver
@@ -22,7 +23,7 @@ from podium.plane.initial import create_objects
 from podium.requests.observations import observation_of
 from podium.sim.api_server import APIServer
 from podium.sim.control_plane import ControlPlane
-from podium.sim.faulty.faults import CARRIED_OUT, Faults
+from podium.sim.faulty.faults import Faults
 from podium.sim.faulty.informers import Informers
 from podium.sim.history import History
 from podium.sim.initial import check_objects
@@ -112,7 +113,7 @@ class Simulation:
         create_objects(self.store, documents, self.now)
         nodes = {stored.uid: stored.object for stored in self.store.objects("Node") if isinstance(stored.object, Node)}
         self.control_plane = ControlPlane(scenario, _kubelets(scenario, settings), nodes, self.now)
-        self._player = Player(self.server, self.control_plane, self.history, self._add)
+        self._player = Player(self.server, self.control_plane, self.history, self._add, is_lenient=scenario.is_recorded)
         self._begin([*self.control_plane.components, *components])
 
     @property
@@ -281,8 +282,13 @@ class Simulation:
         self.bind_attempts += isinstance(action, Bind)
         # A scheduler goes by the name that its pods give it.
         by = "" if component.waits else component.name
-        fate = CARRIED_OUT if self._faults is None else self._faults.fate(component.name, action)
         version = self.store.version
+        if self._faults is None:
+            problem = self.server.carry_out(action, self.now, by)
+            self._standstill.write(component.name, self.store.version - version)
+            self.driver.answer(asked, problem)
+            return
+        fate = self._faults.fate(component.name, action)
         problems = [self.server.carry_out(action, self.now, by) for _ in range(fate.times)]
         self._standstill.write(component.name, self.store.version - version)
         problem = fate.problem or (problems[0] if problems else None)
@@ -305,7 +311,7 @@ class Simulation:
     def _measure(self, event: WatchEvent, by: str) -> None:
         """See to it that what is made, and what has happened before, stays within the limits."""
         stored = event.stored
-        if event.type != "DELETED":
+        if event.type != "DELETED" and stored.resource.type is not Pod:
             self._meter.wanted(stored.object, self.elapsed_ns)
         if event.type == "ADDED":
             self._meter.made(stored.uid, f"{stored.kind} {stored.key}", by, self.elapsed_ns)

@@ -51,7 +51,8 @@ class ControlPlane:
 
     `nodes` are made by `node_template`, a Node without a name; `objects` are there from the start, pods with a node
     running. `configuration` is a KubeSchedulerConfiguration or its file. `without` names components that are left out,
-    such as "scheduler" (`podium.plane.switches.SWITCHABLE`). A pod starts `start_delay` after it is bound.
+    such as "scheduler" (`podium.plane.switches.SWITCHABLE`). A pod starts `start_delay` after it is bound, and takes
+    `termination` to end when it is deleted, at most its grace period.
     """
 
     def __init__(  # noqa: PLR0913 - each is an option that people set on its own
@@ -66,6 +67,7 @@ class ControlPlane:
         feature_gates: str = "",
         without: Iterable[str] = (),
         start_delay: Duration = 0,
+        termination: Duration = "1s",
     ) -> None:
         """Begin. Raises PodiumError for what is wrong with the objects or the configuration."""
         self._clock = VirtualClock(DEFAULT_START_NS if start is None else parse_time(start))
@@ -75,7 +77,9 @@ class ControlPlane:
             seed=seed,
             configuration=configuration,
             feature_gates=read_feature_gates(feature_gates),
-            kubelets=KubeletSettings(start_delay_ns=parse_duration(start_delay)),
+            kubelets=KubeletSettings(
+                start_delay_ns=parse_duration(start_delay), termination_ns=parse_duration(termination)
+            ),
             without=_known(without),
         )
         template = DEFAULT_TEMPLATE if node_template is None else check_template(node_template, "node_template")

@@ -12,9 +12,10 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from podium.requests.wire.paths import path_of
-from podium.server.http.settings import Limits
+from podium.server.http.settings import Limits, Settings
+from podium.server.kubernetes_documents import KubernetesDocuments
 from podium.store.api_resources import APIResources
-from tests.server.serving import LONG_SECONDS, PODS, Client, served
+from tests.server.serving import LONG_SECONDS, PODS, Client, LocalBackend, served
 from tests.store.objects import node, pod, running
 
 
@@ -25,7 +26,7 @@ def words(*texts: str) -> st.SearchStrategy[str]:
 
 PARTS = words(
     "api apis v1 apps namespaces default pods a b status scale binding eviction watch nodes n1 deployments",
-    ".. . %2e %00 %ff %zz * version metrics livez",
+    ".. . %2e %00 %ff %zz \u00ff * version metrics livez openapi v3",
 )
 PATHS = st.lists(PARTS, max_size=9).map(lambda parts: "/" + "/".join(parts)) | st.sampled_from(
     (PODS, f"{PODS}/a", f"{PODS}/b/status", f"{PODS}/b/eviction", f"{PODS}/b/binding", "/api/v1/nodes/n1")
@@ -37,7 +38,7 @@ NAMES = words(
 )
 VALUES = words(
     "1 0 -1 true false All Exact NotOlderThan Strict Orphan a=b a+in+(b) !a %ff%fe %00 metadata.name=a 10s eyJ2IjoxfQ",
-    "999999999999999999999 Object %22%0d%0a",
+    "999999999999999999999 Object %22%0d%0a \u00ff",
 )
 QUERIES = st.lists(st.tuples(NAMES, VALUES), max_size=4).map(
     lambda pairs: "?" + "&".join(f"{name}={value}" for name, value in pairs) if pairs else ""
@@ -82,9 +83,10 @@ class Served:
     def __init__(self) -> None:
         self._runner = asyncio.Runner()
         self._stack = AsyncExitStack()
-        self.client: Client = self._runner.run(
-            self._stack.enter_async_context(served(node("n1"), running("b"), limits=Limits(watch_seconds=0.01)))
-        )
+        backend = LocalBackend(node("n1"), running("b"))
+        settings = Settings(limits=Limits(watch_seconds=0.01), audit=lambda line: None)
+        whole = served(backend=backend, documents=KubernetesDocuments(backend), settings=settings)
+        self.client: Client = self._runner.run(self._stack.enter_async_context(whole))
 
     def close(self) -> None:
         self._runner.run(self._stack.aclose())
@@ -131,7 +133,7 @@ def server() -> Iterator[Served]:
 
 def code_of(answer: bytes) -> int:
     line, _, rest = answer.partition(b"\r\n")
-    assert line.startswith(b"HTTP/1.1 "), answer[:200]
+    assert line.startswith(b"HTTP/1."), answer[:200]
     assert b"Traceback" not in rest
     return int(line.split()[1])
 

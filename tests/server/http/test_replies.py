@@ -232,6 +232,7 @@ def test_the_version_is_that_of_the_kubernetes_whose_api_it_is() -> None:
         code, version = await client.ask("GET", "/version")
         assert (code, version["major"], version["minor"]) == (200, "1", "36")
         assert version["gitVersion"].startswith("v1.36.2+podium")
+        assert await client.ask("GET", "/version/") == (200, version)
         assert (await client.ask("POST", "/version", {}))[0] == 405
 
     with_server(check)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import ssl
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -218,3 +219,28 @@ def test_a_port_that_is_taken_is_told() -> None:
             await other.start()
 
     with_server(check)
+
+
+def test_what_may_change_something_leaves_a_line() -> None:
+    lines: list[bytes] = []
+
+    async def check(client: Client) -> None:
+        response, _ = await client.reply("POST", f"{PODS}?fieldManager=me", pod("a"), headers={"User-Agent": "test/1"})
+        await client.ask("GET", PODS)
+        await client.ask("DELETE", f"{PODS}/none")
+        created, deleted = map(json.loads, lines)
+        assert created["auditID"] == response.headers["Audit-Id"]
+        assert (created["kind"], created["verb"], created["responseStatus"]) == ("Event", "create", {"code": 201})
+        assert created["user"] == {"username": "kubernetes-admin"}
+        assert created["requestURI"] == f"{PODS}?fieldManager=me"
+        assert created["objectRef"] == {"resource": "pods", "namespace": "default", "apiVersion": "v1"}
+        assert (deleted["objectRef"]["name"], deleted["responseStatus"]) == ("none", {"code": 404})
+
+    with_server(check, settings=Settings(audit=lines.append))
+
+
+def test_a_token_is_known_by_who_reviews_it() -> None:
+    server = Server(LocalBackend(), settings=Settings(tokens=(Token(text=TOKEN),)))
+    assert server.takes_token(TOKEN)
+    assert not server.takes_token(TOKEN + "x")
+    assert not Server(LocalBackend()).takes_token("")

@@ -65,6 +65,13 @@ def _switches(command: Decorated) -> Decorated:
 )
 @click.option("--seed", type=int, help="Chooses uids, and between equal nodes; by chance, unless given.")
 @click.option("--start-delay", type=Duration(), default=0, help="How long a bound pod takes to start.")
+@click.option(
+    "--termination",
+    type=Duration(),
+    default="1s",
+    show_default=True,
+    help="How long a deleted pod takes to end, at most its grace period, where it does not say so itself.",
+)
 @config_option
 @ignore_extenders_option
 @feature_gates_option
@@ -76,6 +83,12 @@ def _switches(command: Decorated) -> Decorated:
     type=int,
     metavar="N",
     help="Below it pods neither get nodes from the autoscaler nor keep them; without it what the file says, or 0.",
+)
+@click.option(
+    "--evict-on-delete",
+    is_flag=True,
+    help="Judge the deletion of a pod as an eviction, unless it is forced or the pod's annotation podium.dev/delete is "
+    "direct.",
 )
 @click.option("--bind", metavar="ADDRESS", default="127.0.0.1", show_default=True, help="Where to listen.")
 @click.option("--port", type=click.IntRange(0, 65_535), help="On which port; without it 7443, or any that is free.")
@@ -101,11 +114,13 @@ def up(
     speed: float,
     seed: int | None,
     start_delay: int,
+    termination: int,
     config: str | None,
     ignore_extenders: bool,
     feature_gates: FeatureGates,
     autoscaler: str | None,
     priority_cutoff: int | None,
+    evict_on_delete: bool,
     bind: str,
     port: int | None,
     tls_cert: str | None,
@@ -134,11 +149,13 @@ def up(
         speed=speed,
         seed=seed,
         start_delay_ns=start_delay,
+        termination_ns=termination,
         config=config,
         ignore_extenders=ignore_extenders,
         feature_gates=feature_gates,
         autoscaler=autoscaler,
         priority_cutoff=priority_cutoff,
+        evicts_on_delete=evict_on_delete,
         host=bind,
         port=port,
         tls_cert=tls_cert,

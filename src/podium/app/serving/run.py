@@ -36,6 +36,7 @@ from podium.plane.assembly import Assembled, Beginning, all_objects, assemble, o
 from podium.plane.control_plane import PlaneSettings
 from podium.plane.initial import Population
 from podium.plane.nodes import DEFAULT_TEMPLATE
+from podium.requests.answering.rules import Rules
 from podium.server.http.security import is_loopback
 from podium.server.http.settings import TLS
 from podium.store.journal.durable import DurableJournal
@@ -60,11 +61,13 @@ class Wanted:
     speed: float = 1.0
     seed: int | None = None
     start_delay_ns: int = 0
+    termination_ns: int | None = None
     config: str | None = None
     ignore_extenders: bool = False
     feature_gates: FeatureGates = field(default_factory=FeatureGates)
     autoscaler: str | None = None
     priority_cutoff: int | None = None
+    evicts_on_delete: bool = False
     host: str = "127.0.0.1"
     port: int | None = None
     tls_cert: str | None = None
@@ -93,7 +96,6 @@ def run(wanted: Wanted) -> int:
             assembled.plane,
             clock,
             place,
-            None,
             path,
             wanted.command,
             lambda server: None if wanted.command else _announce(server, path, assembled),
@@ -118,9 +120,10 @@ def _settings(wanted: Wanted) -> PlaneSettings:
         seed=secrets.randbits(32) if wanted.seed is None else wanted.seed,
         configuration=configuration,
         feature_gates=wanted.feature_gates,
-        kubelets=KubeletSettings(start_delay_ns=wanted.start_delay_ns),
+        kubelets=KubeletSettings(start_delay_ns=wanted.start_delay_ns, termination_ns=wanted.termination_ns),
         autoscaling=autoscaling,
         without=wanted.without,
+        rules=Rules(deletes_by_eviction=wanted.evicts_on_delete),
     )
 
 

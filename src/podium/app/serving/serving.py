@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import hmac
 import logging
 import os
 import signal
@@ -16,9 +17,9 @@ from podium.app.serving.kubeconfig import Access, write_kubeconfig
 from podium.driver.clock import SystemClock
 from podium.plane.control_plane import ControlPlane
 from podium.plane.runner import Runner
-from podium.server.documents import Documents
 from podium.server.http.server import Server
 from podium.server.http.settings import TLS, Settings, Token
+from podium.server.kubernetes_documents import KubernetesDocuments
 
 DEFAULT_PORT = 7443
 _LOG = logging.getLogger(__name__)
@@ -37,9 +38,13 @@ class Place:
     tls: TLS | None = None
     token: str = ""
 
-    def settings(self, plane: ControlPlane) -> Settings:
+    def takes_token(self, given: str) -> bool:
+        """Whether that is the token that lets clients in."""
+        return bool(self.token) and hmac.compare_digest(given.encode(), self.token.encode())
+
+    def settings(self, plane: ControlPlane, runner: Runner) -> Settings:
         """The settings of the server of a control plane."""
-        checks = tuple((name, _check(plane, name)) for name in plane.checks())
+        checks = (("control-plane", lambda: runner.problem), *((name, _check(plane, name)) for name in plane.checks()))
         tokens = (Token(text=self.token),) if self.token else ()
         port = DEFAULT_PORT if self.port is None else self.port
         return Settings(host=self.host, port=port, tls=self.tls, tokens=tokens, checks=checks)
@@ -57,7 +62,6 @@ class Serving:
         plane: ControlPlane,
         clock: SystemClock,
         place: Place,
-        documents: Documents | None,
         kubeconfig: Path,
         command: Sequence[str] = (),
         on_ready: Callable[[str], None] = lambda _: None,
@@ -65,10 +69,11 @@ class Serving:
         self._plane = plane
         self._clock = clock
         self._place = place
-        self._documents = documents
+        self._documents = KubernetesDocuments(plane, place.takes_token)
         self._kubeconfig = kubeconfig
         self._command = command
         self._on_ready = on_ready
+        self._runner = Runner(plane, clock)
         self._ended = asyncio.Event()
         self._child: asyncio.subprocess.Process | None = None
 
@@ -77,7 +82,7 @@ class Serving:
         loop = asyncio.get_running_loop()
         for number in _ENDING:
             loop.add_signal_handler(number, self._end, number)
-        running = asyncio.ensure_future(Runner(self._plane, self._clock).run())
+        running = asyncio.ensure_future(self._runner.run())
         try:
             server = await self._started()
             try:
@@ -97,7 +102,7 @@ class Serving:
 
     async def _started(self) -> Server:
         """A server that listens; where nobody says on which port, on any if the usual one is taken."""
-        settings = self._place.settings(self._plane)
+        settings = self._place.settings(self._plane, self._runner)
         server = Server(self._plane, self._documents, settings)
         try:
             await server.start()

@@ -62,7 +62,7 @@ def request_of(asked: Asked, body: Any = None, patch_type: PatchType = "merge", 
     Raises StoreError 400 for an object of another kind than the path's, 422 as `check_parameters` does.
     """
     verb, place, parameters = asked.verb, asked.place, asked.parameters
-    check_parameters(verb, parameters)
+    check_parameters(verb, parameters, applies=patch_type == "apply")
     if verb in ("create", "update"):
         body = _as_expected(place, body)
     elif verb in ("delete", "deletecollection"):

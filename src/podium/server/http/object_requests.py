@@ -9,8 +9,10 @@ from aiohttp import HttpVersion11
 from aiohttp.web import StreamResponse
 
 from podium.api.meta import Raw
+from podium.api.schemas.amounts import write_out_amounts
+from podium.api.schemas.schema import schema_of
 from podium.requests.request import FieldValidation, Request, Verb
-from podium.requests.wire.content_types import JSON, body_type, patch_type
+from podium.requests.wire.content_types import JSON, YAML, body_type, patch_type
 from podium.requests.wire.incoming import Asked, asked, request_of
 from podium.requests.wire.parameters import read_parameters
 from podium.requests.wire.paths import Place
@@ -87,12 +89,15 @@ class ObjectRequests:
             return request_of(what, asker=asker), []
         content_type = exchange.headers.get("Content-Type", "")
         type_ = patch_type(content_type) if what.verb == "patch" else "merge"
-        written_in = JSON if what.verb == "patch" else body_type(content_type)
+        written_in = body_type(content_type) if what.verb != "patch" else YAML if type_ == "apply" else JSON
         seconds = seconds_of(what.parameters.timeout, self._limits.request_seconds)
         data = await read_body(exchange.request, self._limits.body_bytes, seconds)
         body = await decoded(data, written_in, self._documents.decoded)
         if not data and what.verb in _VALIDATED:
             raise bad_request("the request has no body")
+        schema = schema_of(what.place.resource.group, what.place.resource.kind)
+        if schema is not None:
+            write_out_amounts(body.value, schema)
         request = request_of(what, body.value, type_, asker)
         return request, _repeated(request, body)
 

@@ -78,11 +78,15 @@ class WatchLog:
 
     def since(self, version: int, kind: str = "") -> list[WatchEvent]:
         """The events after `version`, of one kind or of all, oldest first. Raises as `check` does."""
+        if version == self.version - 1 and self._events:
+            event = self._events[-1]
+            if not kind:
+                return [event]
+            if kind in self._kinds and event.stored.resource.name != kind and version >= self._kinds[kind].begin:
+                return []
         self.check(version, kind)
         if kind:
             return self.of(kind).since(version)
-        if version == self.version - 1:
-            return [self._events[-1]]
         newest_first = list(islice(reversed(self._events), self.version - version))
         newest_first.reverse()
         return newest_first

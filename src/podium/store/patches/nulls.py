@@ -51,7 +51,7 @@ def _cleaned(value: Any) -> Any:
 
 def _may_have_nulls(value: Any) -> bool:
     """Whether there may be nulls in it; that there are none is told in C."""
-    if not isinstance(value, dict | list):
+    if not isinstance(value, (dict, list)):
         return False
     try:
         return b"null" in _ENCODER.encode(value)
