@@ -28,7 +28,7 @@ from podium.plane.components import ComponentSettings, autoscaler, controllers, 
 from podium.plane.event_expiry import EVENT, EventExpiry
 from podium.plane.keeper import Keeper
 from podium.plane.node_leases import NodeLeases
-from podium.plane.node_power import NodePower
+from podium.plane.node_power import News, NodePower
 from podium.plane.switches import GARBAGE_COLLECTOR, KUBELET, NAMESPACE_CONTROLLER, SCHEDULER
 from podium.requests.actions import carry_out
 from podium.requests.answering.rules import PLAIN, Rules
@@ -39,10 +39,12 @@ from podium.requests.request import Request, Response
 from podium.requests.router import Router
 from podium.store.api_resources import APIResources
 from podium.store.errors import StoreError
+from podium.store.log.watch_event import WatchEvent
 from podium.store.store import Store
 
 _LOG = logging.getLogger(__name__)
 _EXPIRED_AT_ONCE = 100
+_NODE = "Node"
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,7 +87,7 @@ class ControlPlane:
         self._router = Router(store, rules=settings.rules)
         self._recorder = EventRecorder()
         now = clock.now()
-        nodes = {stored.uid: stored.object for stored in store.objects("Node") if isinstance(stored.object, Node)}
+        nodes = {stored.uid: stored.object for stored in store.objects(_NODE) if isinstance(stored.object, Node)}
         self._power = NodePower(nodes.values(), now)
         self._expiry = EventExpiry(store, now)
         self._leases = None if KUBELET in settings.without else NodeLeases(store, self._power.is_down)
@@ -129,8 +131,9 @@ class ControlPlane:
             self._leases.answered(request, response, now)
         if self.store.version != self._shown or self._live.has_arrived:
             self._publish(now)
-            self._keep()
+            # Whoever runs the plane has to hear of it, though it may be that nothing can be kept any more.
             self.on_work()
+            self._keep()
         return response
 
     def checks(self) -> Mapping[str, str]:
@@ -182,11 +185,14 @@ class ControlPlane:
             self.on_work()
 
     def _change_power(self, name: str, *, is_up: bool) -> None:
-        self.store.get("Node", name)
-        for component, news in self._power.change(name, self._clock.now(), is_up=is_up):
-            if component in self._components:
-                self._live.tell(self._components[component], news)
+        self.store.get(_NODE, name)
+        self._tell(self._power.change(name, self._clock.now(), is_up=is_up))
         self.on_work()
+
+    def _tell(self, found: News) -> None:
+        for name, news in found:
+            if name in self._components:
+                self._live.tell(self._components[name], news)
 
     # What components ask for, and are shown
 
@@ -237,6 +243,15 @@ class ControlPlane:
             self._live.show(kind, observation_of(event))
             if kind == EVENT:
                 self._expiry.observe(event, now)
+            elif kind == _NODE:
+                self._observe_node(event, now)
+
+    def _observe_node(self, event: WatchEvent, now: int) -> None:
+        node = event.stored.object
+        if event.type == "DELETED":
+            self._tell(self._power.forget(node.metadata.name, now))
+        elif isinstance(node, Node):
+            self._tell(self._power.observe(node, now))
 
     def _keep(self) -> None:
         if self._keeper is not None:
