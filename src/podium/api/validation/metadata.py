@@ -16,9 +16,7 @@ _DELETION_COST = "controller.kubernetes.io/pod-deletion-cost"
 _MAX_INT32 = 2**31 - 1
 
 
-def check_metadata(
-    metadata: Place, namespaced: bool, rule: Callable[[str], str | None] = subdomain_problem
-) -> None:
+def check_metadata(metadata: Place, namespaced: bool, rule: Callable[[str], str | None] = subdomain_problem) -> None:
     """The name by its rule, the namespace, labels, annotations, owners and finalizers."""
     name = metadata.text("name")
     if name:

@@ -124,10 +124,16 @@ def compare(recording: Recording, objects: Iterable[Kubernetes], simulation: Sim
     applied = (step.change.object for step in simulation.scenario.steps if isinstance(step.change, Apply))
     there, recorded = _recorded(recording, [*applied, *objects])
     here, simulated = _simulated(simulation)
-    names = sorted(there.keys() | here.keys())
+    names = sorted(there.keys() | here.keys(), key=_in_order)
     pairs = [(name, there.get(name, _NOWHERE), here.get(name, _NOWHERE)) for name in names]
     differences = tuple(PodDifference(*pair) for pair in pairs if pair[1].node != pair[2].node)
     return Comparison(recorded, simulated, len(pairs) - len(differences), differences)
+
+
+def _in_order(name: str) -> tuple[str, int]:
+    """By name; those of a workload by their number."""
+    workload, _, number = name.partition(" #")
+    return workload, int(number or 0)
 
 
 def _recorded(recording: Recording, objects: Iterable[Kubernetes]) -> tuple[dict[str, PodPlace], Sums]:
