@@ -119,6 +119,24 @@ def test_a_dump_is_explained_by_the_command_and_asked_further_questions() -> Non
     assert (asked.placed, asked.pods, asked.counts) == (60, QUESTIONS - 1, {"schedulable": QUESTIONS - 1})
 
 
+def test_pods_are_created_updated_listed_and_watched_over_http() -> None:
+    created, updated, listed, watched = measure(Wanted("apiserver", None, 20), (), GATES)
+
+    assert (created.workload, created.pods, created.counts) == ("apiserver-create", 20, {"watchers": 1})
+    assert (updated.workload, updated.pods) == ("apiserver-update", 20)
+    assert (listed.workload, listed.pods, listed.counts) == ("apiserver-list", 200, {"lists": 10})
+    assert (watched.workload, watched.pods, watched.counts) == ("apiserver-watch", 2_000, {"watchers": 100})
+    assert all(row.seconds > 0 and row.attempt_us and row.peak_memory_mib > 10 for row in (created, watched))
+
+
+def test_pods_are_bound_over_http_by_a_scheduler_in_its_own_process() -> None:
+    (live,) = measure(Wanted("live", 3, 10), (), GATES)
+
+    assert (live.workload, live.nodes, live.pods) == ("live", 3, 10)
+    assert live.seconds > 0
+    assert live.counts.keys() == {"server_cpu_ms", "scheduler_cpu_ms"}
+
+
 def test_what_runs_unasked_is_known() -> None:
     assert {wanted.workload for wanted in FULL} == set(WORKLOADS)
     assert {wanted.workload for wanted in USUAL} == set(WORKLOADS) - {"scale"}

@@ -9,7 +9,7 @@ from pathlib import Path
 import click
 import pytest
 
-from podium.app.console.command import podium
+from podium.app.console.command import SUBCOMMANDS, podium
 from podium.app.console.page import WIDTH
 from podium.app.console.progress import ProgressBar
 from podium.app.console.reading import read_shown
@@ -39,14 +39,7 @@ def test_help_is_drawn_in_boxes_and_in_colour_where_that_is_wanted(
     assert "╭─" in text
     assert ("\x1b[1;36m" in text) is (no_color == "")
     plain = click.unstyle(text)
-    assert re.findall(r"^│ (\w+) ", plain, re.MULTILINE) == [
-        "explain",
-        "simulate",
-        "sweep",
-        "snapshot",
-        "trace",
-        "bench",
-    ]
+    assert re.findall(r"^│ (\w+) ", plain, re.MULTILINE) == list(SUBCOMMANDS)
     assert "\n   podium explain web -f cluster.json" in plain
 
 

@@ -6,7 +6,7 @@ import asyncio
 import json
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, cast
 
 from aiohttp import web
 
@@ -111,8 +111,7 @@ class APIServer:
         watch, woken = answer.watch, asyncio.Event()
         response = web.StreamResponse(headers={"Content-Type": "application/json"})
         await response.prepare(http)
-        assert isinstance(http.transport, asyncio.Transport)
-        transport = http.transport
+        transport = cast("asyncio.Transport", http.transport)
         self.watching.append(transport)
         ending = asyncio.ensure_future(self.ending.wait())
         watch.wake_by(woken.set)
@@ -140,8 +139,7 @@ class APIServer:
 
 def cut(http: web.Request) -> web.StreamResponse:
     """End the connection without a word."""
-    assert isinstance(http.transport, asyncio.Transport)
-    http.transport.abort()
+    cast("asyncio.Transport", http.transport).abort()
     return web.Response()
 
 

@@ -5,12 +5,14 @@ from __future__ import annotations
 import doctest
 import json
 import re
+import shlex
 import tomllib
 from pathlib import Path
 from typing import Any
 
 import click
 import pytest
+import yaml
 from tools import dev
 
 from podium.api.input.codec import Document, load_text
@@ -120,6 +122,13 @@ FILES = {
 }
 
 
+def given(values: Any, path: list[str]) -> Any:
+    """The chart's value at a path."""
+    for name in path:
+        values = values[name]
+    return values
+
+
 def parse(arguments: list[str]) -> None:
     """Raises an error for a command line that is not right."""
     context = click.Context(podium)
@@ -137,9 +146,33 @@ def follow(shell: Shell, line: str) -> None:
             assert kinds.split(",") == sorted(
                 kind.plural for kind in KINDS.values() if kind.group != OWN_GROUP and kind.is_served
             )
-        case ["podium", *arguments] if "--context" in arguments:
-            # There is no such cluster; the command line is right.
+        case ["podium", *arguments] if {"--context", "hour.podium"} & {*arguments}:
+            # There is no such cluster and no such recording; the command line is right.
             parse(arguments)
+        case ["kubectl" | "helm" | "podman" | "pipx" | "uv", *_]:
+            check_tool(line.split())
+        case ["uvx", *arguments]:
+            follow(shell, shlex.join(arguments))
         case _:
             printed = shell.run(line)
             assert shell.exit_code == 0, f"`{line}` prints\n{printed}"
+
+
+def check_tool(words: list[str]) -> None:
+    """Raises an error for a command of another tool that does not fit what is there."""
+    match words:
+        case ["kubectl", "podium", *arguments]:
+            parse(arguments)
+        case ["kubectl", "apply", "-k", folder]:
+            assert (ROOT / folder / "kustomization.yaml").is_file()
+        case ["kubectl", "create", "clusterrolebinding", _, role, _]:
+            assert f"name: {role.partition('=')[2]}\n" in (ROOT / "deploy/reader/cluster-role.yaml").read_text()
+        case ["kubectl", "krew", "install", manifest]:
+            assert (ROOT / manifest.partition("=")[2]).is_file()
+        case ["helm", "install", _, chart, *options]:
+            values = yaml.safe_load((ROOT / chart / "values.yaml").read_text())
+            assert given(values, options[options.index("--set") + 1].partition("=")[0].split("."))
+        case ["podman", "build", "-f", file, "-t", _, "."]:
+            assert (ROOT / file).is_file()
+        case _:
+            assert words in (["pipx", "install", "podium"], ["uv", "tool", "install", "podium"])

@@ -15,8 +15,10 @@ import pytest
 
 import podium
 from podium.api.input.codec import load_files
+from podium.app.deleting.command import delete as delete_command
 from podium.app.explaining.command import explain as explain_command
 from podium.app.explaining.explainer import Explainer
+from podium.app.recording.command import record as record_command
 from podium.app.simulating.command import simulate as simulate_command
 from podium.app.snapshots.command import snapshot as snapshot_command
 from podium.app.sweeping.command import sweep as sweep_command
@@ -94,6 +96,8 @@ def arguments_of_plugins() -> Iterator[tuple[str, set[str]]]:
         (simulate_command, "docs/scenarios.md"),
         (sweep_command, "docs/sweep.md"),
         (snapshot_command, "docs/snapshots.md"),
+        (record_command, "docs/recordings.md"),
+        (delete_command, "docs/kubectl-plugin.md"),
     ],
 )
 def test_every_option_is_told(command: click.Command, document: str) -> None:

@@ -123,6 +123,7 @@ def test_a_template_that_comes_back_gets_the_newest_number() -> None:
     rig.apply(web(note="a"))
 
     assert rig.get("ReplicaSet", first)["metadata"]["annotations"][REVISION] == "3"
+    assert rig.get("Deployment", "web")["metadata"]["annotations"][REVISION] == "3"
     assert rig.get("ReplicaSet", first)["spec"]["replicas"] == 4
 
 

@@ -9,9 +9,10 @@ from podium.driver.component import Component
 from podium.machines.kubelets.kubelet import Kubelet
 from podium.machines.machine import Machine
 from podium.machines.workloads.rolling.deployments import Deployments
-from podium.plane.components import CONTROLLERS, SCHEDULER, SWITCHABLE
 from podium.plane.control_plane import ControlPlane
+from podium.plane.switches import CONTROLLERS, KUBELET, SCHEDULER, SWITCHABLE
 from podium.requests.request import Request
+from podium.store.errors import StoreError
 from podium.testing import ControlPlane as Cluster
 from podium.testing import RefusedError
 from tests.store.objects import Raw as AnyRaw
@@ -140,7 +141,7 @@ def test_each_component_can_be_left_out(name: str) -> None:
 
 def test_every_machine_that_is_no_scheduler_is_a_component_of_its_own_name() -> None:
     with Cluster() as cluster:
-        assert list(cluster.plane.checks()) == [*CONTROLLERS, SCHEDULER]
+        assert list(cluster.plane.checks()) == [KUBELET, *CONTROLLERS, SCHEDULER]
 
 
 class Broken(Deployments):
@@ -274,3 +275,47 @@ def test_a_pod_that_ends_says_how() -> None:
     assert status["containerStatuses"][0]["state"]["terminated"]["exitCode"] == 0
     conditions = {condition["type"]: condition["status"] for condition in status["conditions"]}
     assert (conditions["Ready"], conditions["ContainersReady"]) == ("False", "False")
+
+
+def test_what_may_not_be_collected_is_tried_again_and_keeps_nothing_else(caplog: pytest.LogCaptureFixture) -> None:
+    with Cluster(nodes=1) as cluster:
+        cluster.apply([deployment("web"), deployment("other")])
+        store = cluster.plane.store
+        delete, refused = store.delete, {"default/web"}
+
+        def hold(kind: str, key: str, **options: object) -> object:
+            if kind == "ReplicaSet" and key.rpartition("-")[0] in refused:
+                raise StoreError(403, "Forbidden", "somebody holds on to it")
+            return delete(kind, key, **options)  # type: ignore[arg-type]
+
+        store.delete = hold  # type: ignore[assignment,method-assign]
+        cluster.delete("Deployment", "web")
+        cluster.delete("Deployment", "other")
+        cluster.advance("50s")
+        assert [raw["metadata"]["labels"]["app"] for raw in cluster.objects("ReplicaSet")] == ["web"]
+        assert "somebody holds on to it" in caplog.text
+
+        refused.clear()
+        cluster.advance("1m")
+        assert cluster.objects("ReplicaSet") == []
+
+
+def test_a_namespace_of_which_something_may_not_go_is_emptied_later() -> None:
+    with Cluster() as cluster:
+        cluster.apply({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "team"}})
+        cluster.apply({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "a", "namespace": "team"}})
+        store = cluster.plane.store
+        delete = store.delete
+
+        def hold(kind: str, key: str, **options: object) -> object:
+            if kind == "ConfigMap" and key.startswith("team/"):
+                raise StoreError(403, "Forbidden", "somebody holds on to it")
+            return delete(kind, key, **options)  # type: ignore[arg-type]
+
+        store.delete = hold  # type: ignore[assignment,method-assign]
+        cluster.delete("Namespace", "team")
+        assert cluster.get("Namespace", "team") is not None
+        store.delete = delete  # type: ignore[method-assign]
+        cluster.advance("2m")
+
+        assert cluster.get("Namespace", "team") is None

@@ -133,7 +133,6 @@ class Reflecting:
     def began(self) -> None:
         """The watch is open."""
         self.counts.watches += 1
-        self.problem = ""
 
     def page(self, body: Raw, now: int) -> list[Seen]:
         """A page of a list came; what is to be told, once it was the last."""
@@ -149,6 +148,7 @@ class Reflecting:
     def events(self, events: Sequence[Raw], now: int) -> tuple[list[Seen], bool]:
         """Events of the watch came: what is to be told, and whether the watch goes on."""
         told: list[Seen] = []
+        self.problem = ""
         for event in events:
             type_, raw = event["type"], event["object"]
             if type_ == "ERROR":
@@ -163,6 +163,7 @@ class Reflecting:
 
     def ended(self, now: int, began_ns: int) -> None:
         """The watch ended as watches do; one that ends at once, and again and again, is left alone for a while."""
+        self.problem = ""
         if now - began_ns < _SECOND or self._stage is Stage.WATCH_LIST:
             self._fail(now)
 

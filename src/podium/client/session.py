@@ -7,12 +7,14 @@ from __future__ import annotations
 
 import asyncio
 import socket
+import urllib.request
 from collections.abc import AsyncGenerator, Mapping
 from contextlib import aclosing, asynccontextmanager
 from typing import Any
 
 import aiohttp
 import msgspec
+from yarl import URL
 
 from podium.api.errors import InputError, PodiumError
 from podium.api.meta import Raw
@@ -63,6 +65,8 @@ class Session:
         self.access = access
         self._credentials = credentials
         self._timeout_s = timeout_s
+        self._base = URL(access.server)
+        self._proxy = access.proxy or (_usual_proxy(self._base) if trusts_environment else None)
         self._http = aiohttp.ClientSession(
             connector=aiohttp.TCPConnector(
                 limit=connections, keepalive_timeout=_KEEP_ALIVE_S, socket_factory=_socket, ttl_dns_cache=60
@@ -72,8 +76,8 @@ class Session:
             cookie_jar=aiohttp.DummyCookieJar(),
             max_line_size=_MOST_HEADER_BYTES,
             max_field_size=_MOST_HEADER_BYTES,
-            # HTTPS_PROXY and NO_PROXY, where the kubeconfig names no proxy of its own.
-            trust_env=trusts_environment and not access.proxy,
+            # What the environment says of proxies is looked up once, below; passwords of netrc files are not used.
+            trust_env=False,
         )
 
     async def close(self) -> None:
@@ -153,15 +157,21 @@ class Session:
             headers = {**headers, "Content-Type": sent.content_type}
         return await self._http.request(
             sent.method,
-            _url(self.access.server, sent),
+            self._url(sent),
             data=sent.body,
             headers=headers,
             ssl=True if tls is None else tls,
             server_hostname=self.access.server_name or None,
-            proxy=self.access.proxy or None,
+            proxy=self._proxy,
             # A redirect would take the credentials elsewhere.
             allow_redirects=False,
         )
+
+    def _url(self, sent: Outgoing) -> URL:
+        """The URL of a request; a server may stand behind a path of its own."""
+        path = self._base.path.rstrip("/") + sent.path
+        url = self._base.with_path(path)
+        return url.with_query(sent.query) if sent.query else url
 
     async def _renew(self) -> bool:
         try:
@@ -170,11 +180,11 @@ class Session:
             return False
 
 
-def _url(server: str, sent: Outgoing) -> Any:
-    from yarl import URL  # noqa: PLC0415
-
-    url = URL(server + sent.path, encoded=False) if "%" not in sent.path else URL(server) / sent.path.lstrip("/")
-    return url.with_query(sent.query) if sent.query else url
+def _usual_proxy(server: URL) -> str | None:
+    """The proxy that HTTPS_PROXY, HTTP_PROXY and NO_PROXY name for a server; None for none."""
+    if server.host is None or urllib.request.proxy_bypass(server.host):
+        return None
+    return urllib.request.getproxies().get(server.scheme)
 
 
 async def _events(response: aiohttp.ClientResponse, timeout_s: float) -> AsyncGenerator[list[Raw]]:

@@ -15,7 +15,6 @@ from collections.abc import Callable, Coroutine
 from dataclasses import dataclass
 from typing import Any
 
-from podium.client.event_correlation import EventCorrelation
 from podium.client.rate import RequestRate
 from podium.client.second_looks import Finding, finding, look, may_be_sent_again
 from podium.client.session import NoAnswerError, Session
@@ -23,7 +22,8 @@ from podium.driver.transport import Asked
 from podium.machines.actions import Action, CreateObject, Record, ReplaceStatus
 from podium.machines.observations import Problem
 from podium.requests.actions import conversation_of
-from podium.requests.conversation import problem_of
+from podium.requests.conversation import Conversation, problem_of
+from podium.requests.event_recorder import EventRecorder
 from podium.requests.request import Request, Response
 from podium.store.errors import StoreError
 
@@ -93,7 +93,7 @@ class HTTPTransport:
         self._lanes: dict[tuple[str, str], deque[Asked]] = {}
         self._tasks: set[asyncio.Task[None]] = set()
         self._events: deque[Asked] = deque()
-        self._correlation = EventCorrelation()
+        self._recorder = EventRecorder()
         self._tellers = 0
 
     def send(self, asked: Asked, now: int) -> None:
@@ -154,7 +154,7 @@ class HTTPTransport:
     async def _carry_out(self, asked: Asked) -> Problem | None:
         """Do what is asked for; after an answer that got lost, look and try again."""
         action = asked.action
-        problem = await self._hold(asked)
+        problem = await self._ask_for(asked)
         for number in range(_TRIES - 1):
             if not _is_unknown(problem):
                 return problem
@@ -166,7 +166,7 @@ class HTTPTransport:
             if found is None and not may_be_sent_again(action):
                 return problem
             # A request that was on its way all the time is refused the second time; then a look tells why.
-            again = await self._hold(asked)
+            again = await self._ask_for(asked)
             if again is not None and again.code == 409 and await self._look(action) is Finding.DONE:
                 return None
             problem = again
@@ -186,9 +186,12 @@ class HTTPTransport:
             return finding(action, response.object)
         return finding(action, None) if response.code == 404 else None
 
-    async def _hold(self, asked: Asked) -> Problem | None:
-        """Lead an action's conversation to its end."""
-        conversation = conversation_of(asked.action, asked.component.name, self._now())
+    async def _ask_for(self, asked: Asked) -> Problem | None:
+        """Carry an action out, whatever becomes of it."""
+        return await self._hold(conversation_of(asked.action, asked.component.name, self._now()))
+
+    async def _hold(self, conversation: Conversation) -> Problem | None:
+        """Lead a conversation to its end."""
         try:
             request = next(conversation)
             while True:
@@ -257,18 +260,9 @@ class HTTPTransport:
             self._tellers -= 1
 
     async def _write_event(self, action: Record, component: str) -> None:
-        request = self._correlation.request(action, component, self._now())
-        if request is None:
-            self.counts.dropped_events += 1
-            return
-        try:
-            response = await self._ask(request)
-        except (NoAnswerError, StoreError):
-            self.counts.dropped_events += 1
-            return
-        if response.code == 404 and request.verb == "patch":
-            self._correlation.is_gone(action)
-        if response.error is not None:
+        sent = self.counts.sent
+        problem = await self._hold(self._recorder.record(action, component, self._now()))
+        if problem is not None or self.counts.sent == sent:
             self.counts.dropped_events += 1
 
 

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
 from podium.api.input.codec import Document
-from podium.api.meta import Raw
+from podium.api.meta import Kubernetes, Raw
 from podium.driver.clock import Clock
 from podium.plane.control_plane import ControlPlane, PlaneSettings
-from podium.plane.default_objects import create_default_objects
 from podium.plane.initial import Population, has_absent_owners, populate
 from podium.plane.keeper import Keeper
 from podium.plane.nodes import DEFAULT_TEMPLATE, create_nodes
+from podium.store.initial_objects import create_initial_objects
 from podium.store.journal.durable import DurableJournal
 from podium.store.store import Store
 
@@ -24,6 +24,8 @@ _ORIGIN: Raw = {
     "data": {"ownersMayBeElsewhere": "true"},
 }
 _ORIGIN_KEY = "kube-system/podium-origin"
+# How much of what happened is known to whoever lists or watches from an earlier version on; it takes some 1 kB each.
+_LOG_CAPACITY = 50_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,19 +46,28 @@ class Assembled:
     nodes_made: int
 
 
+def open_store(seed: int, journal: DurableJournal | None = None) -> Store:
+    """A store with what the journal keeps. Raises JournalError for one that is damaged."""
+    return Store(seed=seed, journal=journal, require_namespaces=True, log_capacity=_LOG_CAPACITY)
+
+
+def all_objects(store: Store) -> Iterator[Kubernetes]:
+    """The objects of all kinds."""
+    for resource in store.resources.all():
+        yield from (stored.object for stored in store.objects(resource.name))
+
+
 def assemble(
-    clock: Clock, settings: PlaneSettings, beginning: Beginning, journal: DurableJournal | None = None
+    store: Store, clock: Clock, settings: PlaneSettings, beginning: Beginning, journal: DurableJournal | None = None
 ) -> Assembled:
-    """A control plane with these objects, and with those of the journal.
+    """A control plane with these objects, and with those of the store, which `open_store` has made.
 
     Where objects name owners that are not there, the cluster is known in part: what owns them is taken to be alive, and
     the cluster remembers that. Raises InputError for what the store refuses, JournalError for what cannot be kept.
     """
-    store = Store(seed=settings.seed, journal=journal, require_namespaces=True)
     keeper = None if journal is None else Keeper(journal, store.version)
     now = clock.now()
-    if not store.version:
-        create_default_objects(store, now)
+    create_initial_objects(store, now=now)
     population = populate(store, beginning.documents, now)
     if population.created and has_absent_owners(store) and store.find("ConfigMap", _ORIGIN_KEY) is None:
         store.create(_ORIGIN, now=now)

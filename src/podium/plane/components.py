@@ -1,4 +1,4 @@
-"""The components around the store, each with its name: the one list of them, for whoever plays or serves a cluster."""
+"""How the components around the store are made, for whoever plays or serves a cluster."""
 
 from __future__ import annotations
 
@@ -28,13 +28,7 @@ from podium.machines.workloads.resource_claims import ResourceClaims
 from podium.machines.workloads.rolling.deployments import Deployments
 from podium.machines.workloads.rolling.replica_sets import ReplicaSets
 from podium.machines.workloads.stateful.stateful_sets import StatefulSets
-
-SCHEDULER = "scheduler"
-AUTOSCALER = "autoscaler"
-KUBELET = "kubelet"
-NODE_LIFECYCLE = "node-lifecycle-controller"
-GARBAGE_COLLECTOR = "garbage-collector"
-NAMESPACE_CONTROLLER = "namespace-controller"
+from podium.plane.switches import AUTOSCALER, CONTROLLERS, KUBELET, NODE_LIFECYCLE
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +40,6 @@ class ComponentSettings:
     given: Mapping[str, Node] = field(default_factory=dict)
 
 
-# In the order in which they act that are due at one instant.
 _MACHINES: Mapping[str, Callable[[ComponentSettings], Machine]] = {
     KUBELET: lambda settings: Kubelet(settings.kubelets),
     NODE_LIFECYCLE: lambda settings: NodeLifecycle(settings.node_lifecycle, settings.given),
@@ -65,20 +58,11 @@ _MACHINES: Mapping[str, Callable[[ComponentSettings], Machine]] = {
     "avoid-list-controller": lambda _: AvoidLists(),
 }
 
-CONTROLLERS = tuple(_MACHINES)
-"""The names of the kubelets and of the controllers that are machines."""
-
-COLLECTORS = (GARBAGE_COLLECTOR, NAMESPACE_CONTROLLER)
-"""The names of those that stand in the store (`podium.store.controllers`)."""
-
-SWITCHABLE = (SCHEDULER, *CONTROLLERS, *COLLECTORS)
-"""Whoever can be left out, so that another does its work: `--no-NAME`."""
-
 
 def controllers(settings: ComponentSettings, without: Iterable[str] = ()) -> list[Component]:
     """The kubelets and controllers, each down, but for those ``without`` whom a cluster is to be."""
     left_out = frozenset(without)
-    return [Component(name, _maker(name, settings)) for name in CONTROLLERS if name not in left_out]
+    return [Component(name, _maker(name, settings)) for name in (KUBELET, *CONTROLLERS) if name not in left_out]
 
 
 def scheduler(name: str, configuration: Configuration | None, *, seed: int, feature_gates: FeatureGates) -> Component:

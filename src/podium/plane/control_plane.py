@@ -24,21 +24,14 @@ from podium.machines.nodes.node_lifecycle import NodeLifecycleSettings
 from podium.machines.observations import ContainersExited, Observation, Problem
 from podium.machines.parts.deadlines import earliest
 from podium.plane.collectors import Collectors
-from podium.plane.components import (
-    GARBAGE_COLLECTOR,
-    KUBELET,
-    NAMESPACE_CONTROLLER,
-    SCHEDULER,
-    ComponentSettings,
-    autoscaler,
-    controllers,
-    scheduler,
-)
+from podium.plane.components import ComponentSettings, autoscaler, controllers, scheduler
 from podium.plane.event_expiry import EVENT, EventExpiry
 from podium.plane.keeper import Keeper
 from podium.plane.node_leases import NodeLeases
 from podium.plane.node_power import NodePower
+from podium.plane.switches import GARBAGE_COLLECTOR, KUBELET, NAMESPACE_CONTROLLER, SCHEDULER
 from podium.requests.actions import carry_out
+from podium.requests.answering.rules import PLAIN, Rules
 from podium.requests.conversation import hold, problem_of
 from podium.requests.event_recorder import EventRecorder
 from podium.requests.observations import first_seen, observation_of
@@ -58,8 +51,9 @@ class PlaneSettings:
 
     ``configuration`` is the scheduler's, None for that of a default kube-scheduler; with ``autoscaling`` there is a
     cluster autoscaler, of these groups. ``without`` are names of components that are left out
-    (`podium.plane.components.SWITCHABLE`). ``absent_is_gone``: an owner that was never there is gone, as Kubernetes
-    has it; false where the objects come from a cluster that is known in part.
+    (`podium.plane.switches.SWITCHABLE`). ``rules`` are how requests are answered where that is a choice.
+    ``absent_is_gone``: an owner that was never there is gone, as Kubernetes has it; false where the objects come from a
+    cluster that is known in part.
     """
 
     seed: int = 0
@@ -70,6 +64,7 @@ class PlaneSettings:
     autoscaling: tuple[tuple[NodeGroup, ...], AutoscalerSettings] | None = None
     without: frozenset[str] = frozenset()
     absent_is_gone: bool = True
+    rules: Rules = PLAIN
 
 
 class ControlPlane:
@@ -87,7 +82,7 @@ class ControlPlane:
         self.on_work: Callable[[], None] = _nothing
         self._clock = clock
         self._keeper = keeper
-        self._router = Router(store)
+        self._router = Router(store, rules=settings.rules)
         self._recorder = EventRecorder()
         now = clock.now()
         nodes = {stored.uid: stored.object for stored in store.objects("Node") if isinstance(stored.object, Node)}
@@ -161,7 +156,7 @@ class ControlPlane:
         if self._live.has_arrived:
             return now
         leases_ns = None if self._leases is None else self._leases.next_time()
-        return earliest((next_ns, self._expiry.next_time(), leases_ns))
+        return earliest((next_ns, self._collectors.next_time(), self._expiry.next_time(), leases_ns))
 
     def close(self) -> None:
         """Nothing more is asked: let go of what is kept on disk. Raises JournalError."""

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from podium.api.node import Node
 from podium.api.node_health import READY, condition_status
 from podium.machines.observations import NodeHeard, NodeSilent, NodeStarted, NodeStopped, Observation
-from podium.plane.components import KUBELET, NODE_LIFECYCLE
+from podium.plane.switches import KUBELET, NODE_LIFECYCLE
 
 News = list[tuple[str, Observation]]
 """What components learn otherwise than from the API, each by the component's name."""

@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 from typing import Protocol
 
+from podium.api.errors import PodiumError
 from podium.plane.control_plane import ControlPlane
 
+_LOG = logging.getLogger(__name__)
+_PAUSE_NS = 1_000_000_000
 # How long the components act before the loop looks at its connections again.
 _SLICE_NS = 5_000_000
 
@@ -22,12 +26,13 @@ class Pace(Protocol):
 
 
 class Runner:
-    """Runs a control plane at a pace, for as long as `run` is awaited."""
+    """Runs a control plane at a pace, for as long as `run` is awaited. ``problem`` is what is wrong, "" for nothing."""
 
     def __init__(self, plane: ControlPlane, pace: Pace) -> None:
         self._plane = plane
         self._pace = pace
         self._work = asyncio.Event()
+        self.problem = ""
         plane.on_work = self._work.set
 
     async def run(self) -> None:
@@ -36,7 +41,7 @@ class Runner:
         budget_ns = int(_SLICE_NS * self._pace.speed)
         while True:
             self._work.clear()
-            next_ns = self._plane.turn(budget_ns)
+            next_ns = self._turn(budget_ns)
             seconds = None if next_ns is None else self._pace.seconds_until(next_ns)
             if seconds is None:
                 await self._work.wait()
@@ -46,3 +51,16 @@ class Runner:
                 timer.cancel()
             else:
                 await asyncio.sleep(0)
+
+    def _turn(self, budget_ns: int) -> int | None:
+        """A turn of the plane; after a mistake in it, of which nobody knows what it has left undone, another later."""
+        try:
+            next_ns = self._plane.turn(budget_ns)
+        except PodiumError:
+            raise
+        except Exception as error:
+            _LOG.exception("the control plane has stumbled, and goes on in %d s", _PAUSE_NS // 10**9)
+            self.problem = f"{type(error).__name__}: {error}"
+            return self._plane.now() + int(_PAUSE_NS * self._pace.speed)
+        self.problem = ""
+        return next_ns

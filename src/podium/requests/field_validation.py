@@ -5,6 +5,7 @@ from __future__ import annotations
 from podium.api.errors import shown
 from podium.api.meta import Raw
 from podium.api.schemas.structure import findings
+from podium.api.structural.shaping import shaped
 from podium.requests.request import Request
 from podium.store.api_resources import APIResources
 from podium.store.errors import bad_request
@@ -19,6 +20,9 @@ def check_fields(resources: APIResources, request: Request, raw: Raw) -> tuple[s
     mode = request.field_validation
     if mode not in ("Ignore", "Warn", "Strict"):
         raise bad_request(f"fieldValidation: {shown(mode)} is not one of Ignore, Warn, Strict")
+    structural = resources.structural(resources.of(raw), str(raw["apiVersion"]))
+    if structural is not None:
+        return _told(request, [] if mode == "Ignore" else shaped(raw, structural)[1])
     found = findings(raw)
     for finding in found:
         if not finding.is_unknown:
@@ -26,8 +30,13 @@ def check_fields(resources: APIResources, request: Request, raw: Raw) -> tuple[s
             raise bad_request(f"{raw['kind']} in version {_version(raw)} cannot be handled: {place}: {finding.message}")
     if mode == "Ignore":
         return ()
-    unknown = [f'unknown field "{finding.path.removeprefix(".")}"' for finding in found if finding.is_unknown]
-    if unknown and mode == "Strict":
+    return _told(request, [finding.path.removeprefix(".") for finding in found if finding.is_unknown])
+
+
+def _told(request: Request, paths: list[str]) -> tuple[str, ...]:
+    """What is said of fields that there are not. Raises StoreError 400 where that is strict."""
+    unknown = [f'unknown field "{path}"' for path in paths]
+    if unknown and request.field_validation == "Strict":
         raise bad_request(f"{request.kind}: strict decoding error: {', '.join(unknown)}")
     return tuple(unknown)
 

@@ -9,11 +9,12 @@ from collections.abc import Callable, Mapping
 
 import msgspec
 
-from podium.requests.answering import accounts, deletions, namespaces, objects, pods, scales
+from podium.requests.answering import accounts, applying, deletions, namespaces, objects, pods, scales
 from podium.requests.answering.context import Context
 from podium.requests.answering.rules import PLAIN, Rules
 from podium.requests.request import Request, Response
 from podium.store.api_resource import APIResource
+from podium.store.definitions.definition import KIND as DEFINITION
 from podium.store.errors import StoreError, unknown_kind
 from podium.store.store import Store
 
@@ -50,6 +51,9 @@ _OF_KINDS: Mapping[tuple[str, str], _Handle] = {("create", "Binding"): pods.crea
 SERVED = frozenset(_HANDLERS)
 """The verbs that are served, each with the subresource it is for; which kinds have these, their resources say."""
 
+# The verbs by which fields come to be somebody's.
+_OWNING = frozenset(("create", "update", "patch"))
+_OWNED = frozenset(("", "ephemeralcontainers", "resize", "scale", "status"))
 _SUBRESOURCES = frozenset(subresource for _, subresource in SERVED)
 
 
@@ -69,14 +73,26 @@ class Router:
         try:
             resource = self.store.resources.named(request.kind)
             handle = _handle_of(resource, request)
-            if not request.dry_run:
-                response = handle(self._context, request, now)
+            if resource.is_custom and not request.api_version and not request.key:
+                # The objects may be of another version: of the one that was stored when they were written.
+                request = msgspec.structs.replace(request, api_version=_version_of(resource, request))
+            if request.field_manager and request.verb in _OWNING and request.subresource in _OWNED:
+                with self._context.writing(resource, request, now):
+                    response = self._answer(handle, request, now)
             else:
-                with self.store.transaction(dry_run=True):
-                    response = handle(self._context, request, now)
+                response = self._answer(handle, request, now)
+            if request.kind == DEFINITION:
+                # What a dry run has defined is taken back.
+                self.store.follow_definitions()
             return _in_version(resource, request, response)
         except StoreError as error:
             return Response(code=error.code, error=error)
+
+    def _answer(self, handle: _Handle, request: Request, now: int) -> Response:
+        if not request.dry_run:
+            return handle(self._context, request, now)
+        with self.store.transaction(dry_run=True):
+            return handle(self._context, request, now)
 
 
 def _handle_of(resource: APIResource, request: Request) -> _Handle:
@@ -87,7 +103,16 @@ def _handle_of(resource: APIResource, request: Request) -> _Handle:
         raise _not_served(resource, request)
     if subresource and resource.subresource(subresource) is None:
         raise unknown_kind(f"{request.kind}/{subresource}")
+    if verb == "patch" and request.patch_type == "apply":
+        return applying.apply
     return _OF_KINDS.get((verb, request.kind), handle)
+
+
+def _version_of(resource: APIResource, request: Request) -> str:
+    """The version of a kind that a request is about that names none: that of its object, or the stored one."""
+    body = request.body if request.verb == "create" else None
+    given = body.get("apiVersion") if isinstance(body, dict) else None
+    return given if isinstance(given, str) and given else resource.api_version
 
 
 def _in_version(resource: APIResource, request: Request, response: Response) -> Response:

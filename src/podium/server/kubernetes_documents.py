@@ -21,6 +21,7 @@ from podium.server.discovery.served import ServedKind, served_kinds
 from podium.server.documents import Document, Inquiry
 from podium.server.metrics import METRICS_VERSION
 from podium.server.openapi.documents import definition_of, document, document_path, index
+from podium.server.openapi.version_2 import PROTOBUF_TYPE, empty_document, empty_protobuf
 from podium.server.protobuf.decoding import decode
 from podium.server.reviews import ADMINISTRATOR, REVIEWS, User, reviewed
 from podium.server.tables.table import table_of
@@ -31,6 +32,7 @@ from podium.store.errors import StoreError
 
 _JSON = "application/json"
 _OPENAPI = "/openapi/v3"
+_OPENAPI_2 = "/openapi/v2"
 _METRICS = f"/apis/{METRICS_VERSION}/"
 _AS_AGGREGATED = "APIGroupDiscoveryList"
 _SAFE = ("GET", "HEAD")
@@ -62,7 +64,7 @@ class KubernetesDocuments:
             _check_read(inquiry)
             found = self._usage.at(path.removeprefix(_METRICS).split("/"), inquiry.query)
             return None if found is None else Document(body=encoded(found))
-        made = self._kept(path, inquiry.accept)
+        made = _version_2(inquiry.accept) if path == _OPENAPI_2 else self._kept(path, inquiry.accept)
         if made is not None:
             _check_read(inquiry)
         return made
@@ -176,6 +178,12 @@ def _aggregated_version(accept: str) -> str:
         if parameters.get("as") == _AS_AGGREGATED and parameters.get("v") in AGGREGATED_VERSIONS:
             return parameters["v"]
     return ""
+
+
+def _version_2(accept: str) -> Document:
+    if "proto-openapi.spec.v2" in accept:
+        return Document(body=empty_protobuf(), content_type=PROTOBUF_TYPE)
+    return Document(body=encoded(empty_document()))
 
 
 def _check_read(inquiry: Inquiry) -> None:

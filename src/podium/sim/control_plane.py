@@ -10,8 +10,9 @@ from podium.driver.component import Component
 from podium.machines.disruption.drain import Drain, DrainReport
 from podium.machines.kubelets.kubelet import Kubelet, KubeletSettings
 from podium.machines.observations import Observation
-from podium.plane.components import KUBELET, ComponentSettings, controllers
+from podium.plane.components import ComponentSettings, controllers
 from podium.plane.node_power import NodePower
+from podium.plane.switches import KUBELET
 from podium.sim.scenario.scenario import Scenario
 
 News = list[tuple[Component, Observation]]

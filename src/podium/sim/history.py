@@ -67,7 +67,8 @@ class PodStory:
     """One pod from its creation to its end; times in nanoseconds, None for what has not happened.
 
     `phase` is the pod's, or Terminated for one that was deleted before it ended by itself. `disruption` is the reason
-    of its condition DisruptionTarget, such as PreemptionByScheduler, if it ended for that; "" otherwise.
+    of its condition DisruptionTarget, such as PreemptionByScheduler, if it ended for that; "" otherwise. `made_by` is
+    its controller, as in `ReplicaSet default/web`, "" for none.
     """
 
     pod: str
@@ -82,6 +83,7 @@ class PodStory:
     ended_ns: int | None = None
     bound_in_run: bool = False
     disruption: str = ""
+    made_by: str = ""
 
     @property
     def was_preempted(self) -> bool:
@@ -188,6 +190,7 @@ class History:
             pod.spec.node_name,
             "" if pod.spec.node_name else pod.nominated_node_name,
             created_ns,
+            made_by=_maker(pod),
         )
         if pod.spec.node_name and status.phase != "Pending":
             story.started_ns = parse_time(status.start_time) if status.start_time else now
@@ -233,6 +236,11 @@ class History:
         if not pod.is_terminal:
             story.phase, story.ended_ns = "Terminated", now
         self.add(now, "Terminated" if was_alive else "Deleted", pod.key, pod.spec.node_name, by, message)
+
+
+def _maker(pod: Pod) -> str:
+    controller = pod.metadata.controller
+    return "" if controller is None else f"{controller.kind} {pod.metadata.namespace}/{controller.name}"
 
 
 def subject_of(event: SimEvent) -> str | None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from podium.api.errors import InputError
 from podium.api.meta import Raw
 from podium.api.pod import Pod
 from podium.driver.component import Component
@@ -22,7 +23,9 @@ from podium.sim.control_plane import ControlPlane, News
 from podium.sim.history import History
 from podium.sim.scenario.steps import (
     SCENARIO,
+    WORKLOADS,
     Apply,
+    Change,
     Cordon,
     DrainNode,
     EvictPod,
@@ -40,19 +43,31 @@ from podium.store.store import Store
 from podium.store.stored import Stored
 
 _FORBIDDEN = 403
+# A CronJob has Jobs, a Deployment ReplicaSets, and these have pods.
+_MOST_OWNERS = 3
 _LIMITS = ("exceeded quota", TOO_STRICT)
 
 
 class Player:
-    """Does what the scenario's steps say, in its own name; ``add`` takes in a component that a step brings about."""
+    """Does what the scenario's steps say, in its own name; ``add`` takes in a component that a step brings about.
+
+    One that ``is_lenient`` skips what cannot be done.
+    """
 
     def __init__(
-        self, server: APIServer, control_plane: ControlPlane, history: History, add: Callable[[Component], None]
+        self,
+        server: APIServer,
+        control_plane: ControlPlane,
+        history: History,
+        add: Callable[[Component], None],
+        *,
+        is_lenient: bool = False,
     ) -> None:
         self._server = server
         self._control_plane = control_plane
         self._history = history
         self._add = add
+        self._is_lenient = is_lenient
 
     def play(self, step: Step, now: int) -> News:
         """Do one step. Raises InputError for what the API server refuses, and for a name that never existed.
@@ -60,6 +75,15 @@ class Player:
         A step that comes too late, its object being gone or its pod not running, does nothing but leave an event
         StepSkipped; and so does one that budgets or quotas forbid.
         """
+        try:
+            return self._play(step, now)
+        except InputError as error:
+            if not self._is_lenient:
+                raise
+            self._skip(_subject(step.change), error.problem, now)
+            return []
+
+    def _play(self, step: Step, now: int) -> News:
         match step.change:
             case Apply():
                 self._apply(step, step.change, now)
@@ -102,11 +126,11 @@ class Player:
             self._do(step, DeleteObject(remove.kind, remove.key, stored.uid, SCENARIO), remove.key, now)
 
     def _evict(self, step: Step, evict: EvictPod, now: int) -> None:
-        stored = self._find(step, "Pod", evict.pod, now)
+        stored = self._pod(step, evict.kind, evict.pod, now)
         if stored is None:
             return
         action = Evict(
-            evict.pod,
+            stored.key,
             stored.uid,
             SCENARIO,
             evict.component,
@@ -116,15 +140,15 @@ class Player:
         )
         problem = self._server.carry_out(action, now)
         if problem is not None:
-            self._skip(evict.pod, problem.message, now)
+            self._skip(stored.key, problem.message, now)
 
     def _finish(self, step: Step, finish: Finish, now: int) -> News:
-        stored = self._find(step, "Pod", finish.pod, now)
+        stored = self._pod(step, finish.kind, finish.pod, now)
         if stored is None or not isinstance(stored.object, Pod):
             return []
         pod = stored.object
         if not self._control_plane.is_running(pod):
-            self._skip(finish.pod, "it is not running", now)
+            self._skip(pod.key, "it is not running", now)
             return []
         return [(self._control_plane.kubelet, ContainersExited(pod.spec.node_name, stored.uid))]
 
@@ -151,6 +175,31 @@ class Player:
         if stored is not None:
             self._do(step, PatchObject(kind, key, stored.uid, patch, SCENARIO, message=message), key, now)
 
+    def _pod(self, step: Step, kind: str, key: str, now: int) -> Stored | None:
+        """The pod that a step is about: of a workload the oldest that runs, else the oldest; None where one is gone."""
+        stored = self._find(step, kind, key, now)
+        if stored is None or kind == "Pod":
+            return stored
+        namespace = stored.object.metadata.namespace
+        pods = [pod for pod in self._server.store.objects("Pod", namespace) if self._is_of(pod, stored.uid)]
+        if not pods:
+            self._skip(key, f"the {kind} has no pods", now)
+        return min(pods, key=self._order, default=None)
+
+    def _order(self, pod: Stored) -> tuple[bool, str, str]:
+        is_running = isinstance(pod.object, Pod) and self._control_plane.is_running(pod.object)
+        return not is_running, pod.object.metadata.creation_timestamp or "", pod.key
+
+    def _is_of(self, stored: Stored, uid: str) -> bool:
+        """Whether an object is controlled by that of the uid, or by one that is."""
+        namespace, controller = stored.object.metadata.namespace, stored.object.metadata.controller
+        for _ in range(_MOST_OWNERS):
+            if controller is None or controller.uid == uid or controller.kind not in WORKLOADS:
+                break
+            owner = self._server.store.find(controller.kind, f"{namespace}/{controller.name}")
+            controller = None if owner is None else owner.object.metadata.controller
+        return controller is not None and controller.uid == uid
+
     def _find(self, step: Step, kind: str, key: str, now: int) -> Stored | None:
         """The object that a step is about; None for one that is gone, and the step skipped."""
         stored = self._server.store.find(kind, key)
@@ -172,6 +221,18 @@ class Player:
 
     def _skip(self, pod: str, message: str, now: int) -> None:
         self._history.add(now, "StepSkipped", pod, "", SCENARIO, message)
+
+
+def _subject(change: Change) -> str:
+    """Whom a step is about, as events name it."""
+    match change:
+        case Apply():
+            return change.object.key
+        case Remove() | Scale():
+            return change.key
+        case EvictPod() | Finish() | UseMemory():
+            return change.pod
+    return change.node
 
 
 def _bring(store: Store, stored: Stored, raw: Raw) -> None:

@@ -21,8 +21,11 @@ from podium.framework.settings.configuration import Configuration, default_confi
 from podium.framework.settings.departures import departures
 from podium.framework.settings.extenders import without_extenders
 from podium.framework.settings.feature_gates import FeatureGates
-from podium.plane.components import SCHEDULER, autoscaler, scheduler
+from podium.plane.components import autoscaler, scheduler
+from podium.plane.switches import SCHEDULER
 from podium.sim.limits import Limits
+from podium.sim.recording.comparison import Comparison, compare
+from podium.sim.recording.tape import recordings_of
 from podium.sim.results.result import Result, result_of
 from podium.sim.scenario.scenario import Scenario, split_documents
 from podium.sim.scenario.steps import Apply
@@ -102,7 +105,7 @@ def play(found: Input, options: RunOptions, progress: Progress | None = None) ->
         while simulation.step():
             if progress is not None:
                 progress(share_done(simulation), simulation.elapsed_ns)
-        return result_of(simulation, rests_on(found, simulation.scenario, options))
+        return result_of(simulation, rests_on(found, simulation.scenario, options), compared(found, simulation))
 
 
 def simulation_of(documents: Sequence[Document], options: RunOptions) -> Simulation:
@@ -121,6 +124,14 @@ def simulation_of(documents: Sequence[Document], options: RunOptions) -> Simulat
     )
     components = [*schedulers_of(scenario, options), *autoscalers_of(scenario, options)]
     return Simulation(objects, scenario, settings=settings, components=components)
+
+
+def compared(found: Input, simulation: Simulation) -> Comparison | None:
+    """What was recorded held against what a simulation made of it; None where nothing was recorded."""
+    for recording, _ in recordings_of(found.documents):
+        objects = [document.object for document in found.documents if document.object is not None]
+        return compare(recording, objects, simulation)
+    return None
 
 
 def _start_ns(documents: Sequence[Document], objects: Sequence[Document]) -> int:

@@ -113,7 +113,7 @@ class Simulation:
         create_objects(self.store, documents, self.now)
         nodes = {stored.uid: stored.object for stored in self.store.objects("Node") if isinstance(stored.object, Node)}
         self.control_plane = ControlPlane(scenario, _kubelets(scenario, settings), nodes, self.now)
-        self._player = Player(self.server, self.control_plane, self.history, self._add)
+        self._player = Player(self.server, self.control_plane, self.history, self._add, is_lenient=scenario.is_recorded)
         self._begin([*self.control_plane.components, *components])
 
     @property

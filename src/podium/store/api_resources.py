@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 from podium.api.kinds import SERVED_KINDS, Kind, group_of
 from podium.api.meta import Raw
 from podium.api.schemas.schema_registry import SchemaRegistry
+from podium.api.structural.node import Structural
 from podium.store.api_resource import APIResource, Subresource
 from podium.store.errors import unknown_kind
 
@@ -85,6 +86,8 @@ class APIResources:
     def __init__(self, custom: Iterable[APIResource] = ()) -> None:
         self.schemas = SchemaRegistry()
         self.version = 0
+        # The schemas of custom kinds by name and `apiVersion`.
+        self._structurals: dict[str, Mapping[str, Structural]] = {}
         self._by_name = {resource.name: resource for resource in BUILT_IN.values()}
         self._index()
         for resource in custom:
@@ -97,19 +100,24 @@ class APIResources:
         """
         if (resource.group, resource.kind) in self._by_kind or resource.name in self._by_name:
             raise ValueError(f"there is a kind {resource.kind} in {resource.group or 'the core'} already")
-        self._set(resource, schema)
+        self._set(resource, schema, {})
 
-    def replace(self, resource: APIResource, schema: Raw | None = None) -> None:
-        """Serve a custom kind in another way than before. Raises ValueError for one that is not served."""
-        if not self._is_custom(resource.name):
-            raise ValueError(f"there is no custom kind {resource.name}")
-        self._set(resource, schema)
+    def define(self, resource: APIResource, schema: Raw, structurals: Mapping[str, Structural]) -> None:
+        """Serve a custom kind as its definition has it, which may be served in another way so far.
+
+        `schema` is that of the version that is stored, `structurals` are those of all versions by `apiVersion`. Raises
+        ValueError for one of Kubernetes' own.
+        """
+        if resource.name in self._by_name and not self._is_custom(resource.name):
+            raise ValueError(f"{resource.name} is a kind of Kubernetes'")
+        self._set(resource, schema, structurals)
 
     def remove(self, name: str) -> None:
         """Serve a custom kind no longer. Raises ValueError for one that is not served."""
         if not self._is_custom(name):
             raise ValueError(f"there is no custom kind {name}")
         resource = self._by_name.pop(name)
+        self._structurals.pop(name, None)
         self.schemas.remove(resource.group, resource.kind)
         self._index()
 
@@ -117,6 +125,11 @@ class APIResources:
         """An object of a custom kind with the defaults of its schema; those of other kinds are admission's."""
         type_ = self.schemas.of(resource.group, resource.kind) if resource.is_custom else None
         return raw if type_ is None else self.schemas.defaulted(raw, type_)
+
+    def structural(self, resource: APIResource, api_version: str = "") -> Structural | None:
+        """The schema of a custom kind in a version, "" is the one that is stored; None where there is none."""
+        versions = self._structurals.get(resource.name) if resource.is_custom else None
+        return versions.get(api_version or self._by_name[resource.name].api_version) if versions else None
 
     def all(self) -> list[APIResource]:
         """All kinds, by name."""
@@ -142,8 +155,9 @@ class APIResources:
         """The kind whose objects have that name in the paths of that version; None where there is none."""
         return self._by_path.get((api_version, plural))
 
-    def _set(self, resource: APIResource, schema: Raw | None) -> None:
+    def _set(self, resource: APIResource, schema: Raw | None, structurals: Mapping[str, Structural]) -> None:
         self._by_name[resource.name] = resource
+        self._structurals[resource.name] = structurals
         if schema is not None:
             self.schemas.add(resource.group, resource.kind, schema)
         elif resource.is_custom:

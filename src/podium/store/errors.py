@@ -33,7 +33,8 @@ class StoreError(PodiumError):
         self.message = escape(message, _MAX_MESSAGE)
         super().__init__(self.message)
         self.details = dict(details or {})
-        self.status_message = escape(status_message, _MAX_MESSAGE) or self.message
+        lines = (escape(line, _MAX_MESSAGE) for line in status_message.splitlines())
+        self.status_message = "\n".join(lines) or self.message
 
     def to_dict(self) -> dict[str, Any]:
         """The answer as the API gives it."""

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from contextlib import AbstractContextManager
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
 from typing import Any, Literal
 
 from podium.api.avoid_list import AvoidFor
 from podium.api.disruption_policy import DisruptionPolicy
 from podium.api.meta import Kubernetes, Raw
+from podium.api.ownership.shapes import Shape, shape_of_structural, shape_of_type
 from podium.api.pod import Pod
 from podium.api.quota import ResourceQuota
+from podium.api.schemas.schema import is_type
 from podium.api.times import parse_time
 from podium.store.admission.admission_control import Admission
 from podium.store.admission.priority_levels import missing_classes
@@ -18,8 +20,12 @@ from podium.store.admission.quota import Quotas
 from podium.store.api_resource import APIResource
 from podium.store.api_resources import APIResources
 from podium.store.conversion.conversion import as_stored, converted
+from podium.store.definitions.definition import FINALIZER, as_terminating
+from podium.store.definitions.definition import KIND as DEFINITION
+from podium.store.definitions.definitions import Definitions
 from podium.store.errors import already_exists, invalid, unknown_kind
 from podium.store.journal.journal import Journal, revisions_of
+from podium.store.ownership.writer import Writer
 from podium.store.patches.patching import PatchType, patched
 from podium.store.reads.listing import ListOptions, Page
 from podium.store.stored import Stored
@@ -70,6 +76,9 @@ class Store(StoredObjects):
         self._admission = Admission(self._revisions)
         self._quotas = Quotas(self._revisions)
         self._disruptions = Disruptions(self._revisions)
+        self._definitions = Definitions(self._revisions, self.resources)
+        self._definitions.follow()
+        self._writer: Writer | None = None
         self._require_namespaces = require_namespaces
 
     def transaction(self, *, dry_run: bool = False) -> AbstractContextManager[None]:
@@ -78,6 +87,22 @@ class Store(StoredObjects):
         A dry run makes them, so that they raise and return what they would, and leaves no trace of them.
         """
         return self._revisions.transaction(dry_run=dry_run)
+
+    @contextmanager
+    def written_by(self, writer: Writer) -> Iterator[None]:
+        """Keep account of who owns the fields of the object that is written within."""
+        self._writer = writer
+        try:
+            yield
+        finally:
+            self._writer = None
+
+    def shape_of(self, resource: APIResource) -> Shape:
+        """How the objects of a kind are put together for those who own parts of them."""
+        structural = self.resources.structural(resource)
+        if structural is not None:
+            return shape_of_structural(structural)
+        return shape_of_type(resource.kind if not resource.is_custom and is_type(resource.kind) else "PartialObject")
 
     def create(
         self,
@@ -98,15 +123,16 @@ class Store(StoredObjects):
         """
         resource = self.resources.of(raw)
         with self.transaction():
-            named = with_metadata(as_new(raw, resource) if is_new else raw, resource, now, self._free_name)
-            named = self.resources.defaulted(resource, named)
-            if is_new and resource.name == "Namespace":
-                named = as_new_namespace(named)
+            named = self._named(resource, raw, now, is_new=is_new)
             shared = shared_spec_of(resource, named)
             if reading is None or is_new:
                 object_ = decoded(resource, named, shared, is_new=is_new)
             else:
                 object_ = rereading(resource, reading, raw, named)
+            if resource.is_custom:
+                self._definitions.check(resource, named, None)
+            elif resource.name == DEFINITION:
+                named = self._definitions.judged(resource, named, None, now)
             key, uid = object_.key, object_.metadata.uid
             namespace, must_exist = object_.metadata.namespace, self._require_namespaces
             check_namespace(self._revisions, resource, namespace, key, must_exist=must_exist)
@@ -118,9 +144,7 @@ class Store(StoredObjects):
             if not uid:
                 raw, object_ = with_uid(raw, object_, self._revisions.identities.uid())
             stored = self._commit(resource, None, raw, object_)
-            self._complete_levels(stored)
-            if is_new and resource.name == "Namespace":
-                self.create(account_of(stored.key), now=now, is_new=True)
+            self._bring_along(stored, now, is_new=is_new)
             return stored
 
     def update(self, raw: Raw) -> Stored:
@@ -134,8 +158,15 @@ class Store(StoredObjects):
 
     def _replace(self, previous: Stored, raw: Raw) -> Stored:
         """Write `raw` but for its status and what the server alone writes."""
-        updated = replaced(previous, self.resources.defaulted(previous.resource, raw))
-        object_ = decoded(previous.resource, updated, shared_spec_of(previous.resource, updated), previous.raw)
+        resource = previous.resource
+        if self._writer is not None:
+            self._writer.given = raw["metadata"].get("managedFields")
+        updated = replaced(previous, self._definitions.shaped(resource, raw) if resource.is_custom else raw)
+        object_ = decoded(resource, updated, shared_spec_of(resource, updated), previous.raw)
+        if resource.is_custom:
+            self._definitions.check(resource, updated, previous.raw)
+        elif resource.name == DEFINITION:
+            return self._update_definition(previous, updated, object_)
         check_update(previous, updated, object_)
         self._admission.check_update(previous, object_)
         if isinstance(object_, DisruptionPolicy) and isinstance(previous.object, DisruptionPolicy):
@@ -157,6 +188,9 @@ class Store(StoredObjects):
         if "status" not in raw:
             return self._commit(resource, previous, previous.raw, previous.object)
         updated = {**previous.raw, "status": raw["status"]}
+        if resource.is_custom:
+            updated = self._definitions.shaped(resource, updated)
+            self._definitions.check(resource, updated, previous.raw)
         object_ = with_status(previous, updated)
         check_status(previous, object_)
         return self._commit(resource, previous, updated, object_)
@@ -217,6 +251,8 @@ class Store(StoredObjects):
         """
         previous = self._expect(kind, key, uid, resource_version)
         check_mortal(previous)
+        if kind == DEFINITION:
+            return self._delete_definition(previous, now)
         raw = {**previous.raw, "metadata": with_propagation(previous.raw["metadata"], propagation)}
         if previous.kind == "Namespace":
             raw = terminating(raw, is_empty=self._is_empty(previous.key))
@@ -302,6 +338,51 @@ class Store(StoredObjects):
         committed = self._commit(previous.resource, previous, after, object_)
         return self.find(previous.kind, previous.key) and committed
 
+    def follow_definitions(self) -> None:
+        """Serve custom kinds as their definitions say by now: those that were not made after all go again."""
+        self._definitions.follow()
+
+    def _update_definition(self, previous: Stored, raw: Raw, object_: Kubernetes) -> Stored:
+        """Write a definition, and serve its kind in that way."""
+        created = parse_time(raw["metadata"]["creationTimestamp"])
+        raw = self._definitions.judged(previous.resource, raw, previous.raw, created)
+        stored = self._commit(previous.resource, previous, raw, object_)
+        self._definitions.follow()
+        return stored
+
+    def _delete_definition(self, previous: Stored, now: int) -> Stored | None:
+        """Delete a definition with all objects of its kind; it stays until those are gone."""
+        kind = self._definitions.kind_of(previous)
+        with self.transaction():
+            for stored in self.objects(kind) if kind else []:
+                if stored.object.metadata.deletion_timestamp is None:
+                    self.delete(kind, stored.key, now=now)
+            raw = as_terminating(previous.raw, now) if kind and self._revisions.of(kind) else previous.raw
+            left = self._terminate(previous, raw, None, now)
+        self._settle_definitions(previous.raw["spec"]["group"], now)
+        return left
+
+    def _let_definition_go(self, resource: APIResource) -> None:
+        """Remove a definition that waits for the objects of its kind, when the last of them has gone."""
+        definition = self._definitions.of_kind(resource)
+        if definition is None or self._revisions.of(resource.name):
+            return
+        finalizers = definition.object.metadata.finalizers
+        if FINALIZER in finalizers and definition.object.metadata.deletion_timestamp is not None:
+            left = [finalizer for finalizer in finalizers if finalizer != FINALIZER]
+            raw = {**definition.raw, "metadata": {**definition.raw["metadata"], "finalizers": left}}
+            object_ = rereading(definition.resource, definition.object, definition.raw, raw)
+            self._commit(definition.resource, definition, raw, object_)
+            self._definitions.follow()
+
+    def _settle_definitions(self, group: str, now: int) -> None:
+        """Serve the kinds of a group whose names have become free."""
+        self._definitions.follow()
+        for stored in self._definitions.waiting(group):
+            raw = self._definitions.judged(stored.resource, stored.raw, stored.raw, now)
+            self._commit(stored.resource, stored, raw, stored.object)
+        self._definitions.follow()
+
     def _is_empty(self, namespace: str) -> bool:
         kinds = (apiresource.name for apiresource in self.resources.all() if apiresource.namespaced)
         return not any(self.objects(kind, namespace) for kind in kinds)
@@ -315,6 +396,22 @@ class Store(StoredObjects):
             stored = self._commit(previous.resource, previous, raw, policy)
             self._complete_levels(stored)
             return stored
+
+    def _named(self, resource: APIResource, raw: Raw, now: int, *, is_new: bool) -> Raw:
+        """An object that is to be created, with its name and metadata, and what follows from its kind alone."""
+        named = with_metadata(as_new(raw, resource) if is_new else raw, resource, now, self._free_name)
+        if resource.is_custom:
+            self._definitions.check_creation(resource)
+            return self._definitions.shaped(resource, named)
+        return as_new_namespace(named) if is_new and resource.name == "Namespace" else named
+
+    def _bring_along(self, stored: Stored, now: int, *, is_new: bool) -> None:
+        """Create what an object that was created brings along, and serve the kind that it defines."""
+        self._complete_levels(stored)
+        if is_new and stored.kind == "Namespace":
+            self.create(account_of(stored.key), now=now, is_new=True)
+        if stored.kind == DEFINITION:
+            self._definitions.follow()
 
     def _complete_levels(self, stored: Stored) -> None:
         """Create the PriorityClasses that a DisruptionPolicy lacks."""
@@ -342,16 +439,21 @@ class Store(StoredObjects):
     def _commit(self, resource: APIResource, previous: Stored | None, raw: Raw, object_: Kubernetes) -> Stored:
         """Write `raw`, whose reading is `object_`, at the next version; the previous object when nothing changes."""
         is_gone = previous is not None and is_due(raw["metadata"]) and not is_held(resource, raw)
+        if self._writer is not None and self._writer.writes(resource):
+            raw = self._writer.recorded(None if previous is None else previous.raw, raw)
         if isinstance(object_, ResourceQuota) and not is_gone:
             counted = self._quotas.counted(Stored(raw, object_, 0, resource), object_)
             raw, object_ = counted, rereading(resource, object_, raw, counted)
         if previous is not None and not is_gone and raw == previous.raw:
             return previous
-        if not self._revisions.of("ResourceQuota"):
+        if not self._revisions.of("ResourceQuota") and not (is_gone and resource.is_custom):
             return self._revisions.write(resource, previous, raw, object_, is_gone=is_gone)
         with self.transaction():
             self._quotas.charge(previous, None if is_gone else Stored(raw, object_, 0, resource))
-            return self._revisions.write(resource, previous, raw, object_, is_gone=is_gone)
+            stored = self._revisions.write(resource, previous, raw, object_, is_gone=is_gone)
+            if is_gone and resource.is_custom:
+                self._let_definition_go(resource)
+            return stored
 
 
 def _pod(stored: Stored) -> Pod:

@@ -17,10 +17,10 @@ from podium.api.times import format_duration, parse_duration, parse_time
 from podium.framework.settings.configuration import Configuration, load_configuration
 from podium.framework.settings.feature_gates import read_feature_gates
 from podium.machines.kubelets.kubelet import KubeletSettings
-from podium.plane.assembly import Beginning, assemble
-from podium.plane.components import SWITCHABLE
+from podium.plane.assembly import Beginning, assemble, open_store
 from podium.plane.control_plane import PlaneSettings
 from podium.plane.nodes import DEFAULT_TEMPLATE, check_template
+from podium.plane.switches import SWITCHABLE
 from podium.plane.virtual_clock import VirtualClock
 from podium.requests.request import Request, Response
 from podium.store.reads.listing import ListOptions
@@ -51,7 +51,8 @@ class ControlPlane:
 
     `nodes` are made by `node_template`, a Node without a name; `objects` are there from the start, pods with a node
     running. `configuration` is a KubeSchedulerConfiguration or its file. `without` names components that are left out,
-    such as "scheduler" (`podium.plane.components.SWITCHABLE`). A pod starts `start_delay` after it is bound.
+    such as "scheduler" (`podium.plane.switches.SWITCHABLE`). A pod starts `start_delay` after it is bound, and takes
+    `termination` to end when it is deleted, at most its grace period.
     """
 
     def __init__(  # noqa: PLR0913 - each is an option that people set on its own
@@ -66,6 +67,7 @@ class ControlPlane:
         feature_gates: str = "",
         without: Iterable[str] = (),
         start_delay: Duration = 0,
+        termination: Duration = "1s",
     ) -> None:
         """Begin. Raises PodiumError for what is wrong with the objects or the configuration."""
         self._clock = VirtualClock(DEFAULT_START_NS if start is None else parse_time(start))
@@ -75,12 +77,14 @@ class ControlPlane:
             seed=seed,
             configuration=configuration,
             feature_gates=read_feature_gates(feature_gates),
-            kubelets=KubeletSettings(start_delay_ns=parse_duration(start_delay)),
+            kubelets=KubeletSettings(
+                start_delay_ns=parse_duration(start_delay), termination_ns=parse_duration(termination)
+            ),
             without=_known(without),
         )
         template = DEFAULT_TEMPLATE if node_template is None else check_template(node_template, "node_template")
         beginning = Beginning(_read(objects).documents, nodes, template)
-        self.plane = assemble(self._clock, settings, beginning).plane
+        self.plane = assemble(open_store(seed), self._clock, settings, beginning).plane
         self.settle()
 
     def __enter__(self) -> ControlPlane:

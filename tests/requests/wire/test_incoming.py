@@ -107,6 +107,8 @@ def test_an_object_leaves_open_what_the_path_says() -> None:
     [
         (PODS, {**pod("a"), "apiVersion": "v2"}, "does not match the expected API version"),
         (PODS, {**pod("a"), "kind": "Node"}, "cannot be handled as a Pod"),
+        (PODS, {**pod("a"), "apiVersion": [None]}, "does not match"),
+        (PODS, {**pod("a"), "kind": {}}, "cannot be handled as a Pod"),
         (PODS, [], "a list"),
         (PODS, None, "null"),
         (f"{POD}/eviction", {"apiVersion": "policy/v2", "kind": "Eviction"}, "does not match"),

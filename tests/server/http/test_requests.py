@@ -25,3 +25,15 @@ def test_objects_are_created_read_changed_and_deleted() -> None:
         assert (await client.ask("GET", f"{PODS}/a"))[0] == 404
 
     with_server(check, node("n1"))
+
+
+def test_amounts_are_text_whatever_they_were_written_as() -> None:
+    async def check(client: Client) -> None:
+        _, made = await client.ask("POST", PODS, pod("a", cpu=1))
+        assert made["spec"]["containers"][0]["resources"]["requests"] == {"cpu": "1"}
+        patch = {"status": {"capacity": {"cpu": 0.5}}}
+        headers = {"Content-Type": "application/strategic-merge-patch+json"}
+        _, patched = await client.ask("PATCH", "/api/v1/nodes/n1/status", patch, headers=headers)
+        assert patched["status"]["capacity"] == {"cpu": "500m"}
+
+    with_server(check, node("n1"))

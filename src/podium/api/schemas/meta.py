@@ -13,6 +13,8 @@ ObjectMeta
   name generateName namespace selfLink uid resourceVersion generation:long creationTimestamp:time deletionTimestamp:time
   deletionGracePeriodSeconds:long labels:{str} annotations:{str} ownerReferences:[OwnerReference]#uid finalizers:[str]#
   managedFields:[ManagedFieldsEntry]
+PartialObject
+  apiVersion kind metadata:ObjectMeta
 OwnerReference
   apiVersion kind name uid controller:bool blockOwnerDeletion:bool
 """

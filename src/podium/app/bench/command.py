@@ -1,4 +1,4 @@
-"""`podium bench`: what decisions, simulations and the loading of dumps cost on this machine."""
+"""`podium bench`: what decisions, simulations, the loading of dumps and the API over HTTP cost on this machine."""
 
 from __future__ import annotations
 
@@ -81,11 +81,12 @@ def bench(
     feature_gates: FeatureGates,
     form: str,
 ) -> None:
-    """Measure CPU seconds, operations and peak memory of decisions, simulations and loading.
+    """Measure CPU seconds, operations and peak memory of decisions, simulations, loading and the API over HTTP.
 
     Workloads: basic, preemption, affinity, antiaffinity, spread, unschedulable, mixed-churn, scale (decisions of a
     scheduler alone, without a cluster); explain; simulation; score, score-unscoped (a simulation with a plugin); load,
-    question (a dump). Without any named, most of them run, in about a minute. Each has a process of its own.
+    question (a dump); apiserver (pods over HTTP); live (pods bound over HTTP). Without any named, most of them run, in
+    about a minute. Each has a process of its own.
     """
     earlier = None if compare is None else read_run(compare)
     chosen = [_sized(wanted, nodes, pods) for wanted in workloads or (FULL if full else USUAL)]

@@ -22,11 +22,11 @@ class Measurement(msgspec.Struct, frozen=True, kw_only=True):
     """What one workload came to.
 
     ``pods`` are those that ``seconds`` were spent on, ``placed`` those that were there before, and ``counts`` what
-    became of them. Seconds are CPU seconds of the process, its system calls included: others that load the machine
-    hardly change them. ``attempt_us`` are percentiles of the wall time of single attempts or questions.
-    ``operations_per_pod`` does not depend on the machine (see `podium.app.bench.operations`); it is counted apart from
-    the seconds, with few pods. ``peak_memory_mib`` is the process's. ``times_without`` is for workloads that are also
-    run without what they are about: how many times the CPU seconds of that.
+    became of them. Seconds are CPU seconds of the process, its system calls included (of `live` those of the clock):
+    others that load the machine hardly change them. ``attempt_us`` are percentiles of the wall time of single attempts
+    or questions. ``operations_per_pod`` does not depend on the machine (see `podium.app.bench.operations`); it is
+    counted apart from the seconds, with few pods. ``peak_memory_mib`` is the process's. ``times_without`` is for
+    workloads that are also run without what they are about: how many times the CPU seconds of that.
     """
 
     workload: str

@@ -6,7 +6,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 
+from podium.app.bench.api_server import measure_api_server
 from podium.app.bench.dump import PODS_PER_NODE
+from podium.app.bench.live import measure_live
 from podium.app.bench.loading import measure_loading, measure_questions
 from podium.app.bench.measurement import Measurement
 from podium.app.bench.scheduling import measure_explaining, measure_scheduling
@@ -74,6 +76,14 @@ def _questions(given: Given) -> list[Measurement]:
     return [measure_questions(given.nodes, given.pods, given.feature_gates)]
 
 
+def _api_server(given: Given) -> list[Measurement]:
+    return measure_api_server(given.pods)
+
+
+def _live(given: Given) -> list[Measurement]:
+    return [measure_live(given.nodes, given.pods)]
+
+
 def _spec(name: str, description: str, nodes: int, pods: int) -> WorkloadSpec:
     return WorkloadSpec(description, nodes, pods, partial(_scheduling, name))
 
@@ -100,6 +110,8 @@ WORKLOADS: dict[str, WorkloadSpec] = {
     ),
     "load": WorkloadSpec("podium explain on a dump, to the first answer", 5000, None, _loading),
     "question": WorkloadSpec("one more question to a dump that is loaded", 5000, None, _questions),
+    "apiserver": WorkloadSpec("pods created, updated, listed and watched over HTTP", 0, 10_000, _api_server),
+    "live": WorkloadSpec("pods created and bound over HTTP, each party a process", 5000, 5000, _live),
     "scale": _spec("scale", "a large cluster with ten pods a node", 100_000, 1000),
 }
 
@@ -116,10 +128,15 @@ USUAL = (
     Wanted("simulation", 1500, 2000),
     *(Wanted(name, 1500, 500) for name in ("score", "score-unscoped")),
     *(Wanted(name, 500) for name in ("load", "question")),
+    Wanted("apiserver", 0, 2000),
+    Wanted("live", 5000, 2000),
 )
 """What runs when no workload is named: about a minute."""
 
-FULL = (*_SCHEDULING, *map(Wanted, ("simulation", "score", "score-unscoped", "load", "question", "scale")))
+FULL = (
+    *_SCHEDULING,
+    *map(Wanted, ("simulation", "score", "score-unscoped", "load", "question", "apiserver", "live", "scale")),
+)
 """All workloads at their own sizes: some minutes."""
 
 

@@ -17,15 +17,19 @@ import click
 from podium.api.errors import PodiumError, escape
 
 _LONGEST_ERROR = 2_000
-# Where each subcommand is, and what it does; help lists them without importing them.
-_SUBCOMMANDS = {
+SUBCOMMANDS = {
     "explain": ("podium.app.explaining.command:explain", "What would happen to a pod now, and why."),
     "simulate": ("podium.app.simulating.command:simulate", "Play what happens to a cluster, in virtual time."),
+    "up": ("podium.app.serving.command:up", "Run a control plane that kubectl and other clients reach."),
     "sweep": ("podium.app.sweeping.command:sweep", "Play a simulation many times, and compare what comes of it."),
     "snapshot": ("podium.app.snapshots.command:snapshot", "Keep in a file what there is to know of a cluster."),
+    "record": ("podium.app.recording.command:record", "Keep in a file what happens in a cluster."),
+    "delete": ("podium.app.deleting.command:delete", "Delete pods within their disruption budgets."),
     "trace": ("podium.app.simulating.trace_command:trace", "Turn recorded workloads into something to simulate."),
+    "scheduler": ("podium.app.live.command:scheduler", "Schedule the pods of a cluster, as kube-scheduler does."),
     "bench": ("podium.app.bench.command:bench", "Measure how fast decisions are made."),
 }
+"""Where each subcommand is, and what it does; help lists them without importing them."""
 
 
 class CommandFailure(click.ClickException):
@@ -71,11 +75,11 @@ class LazyGroup(Group):
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         """The names, in the order of their table."""
-        return list(_SUBCOMMANDS)
+        return list(SUBCOMMANDS)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         """What help shows of a subcommand; None for an unknown one."""
-        known = _SUBCOMMANDS.get(cmd_name)
+        known = SUBCOMMANDS.get(cmd_name)
         return None if known is None else click.Command(cmd_name, short_help=known[1])
 
     def resolve_command(
@@ -85,7 +89,7 @@ class LazyGroup(Group):
         name, command, rest = super().resolve_command(ctx, args)
         if name is None or command is None:
             return name, command, rest
-        module, _, attribute = _SUBCOMMANDS[name][0].partition(":")
+        module, _, attribute = SUBCOMMANDS[name][0].partition(":")
         return name, getattr(import_module(module), attribute), rest
 
 
@@ -122,14 +126,14 @@ def podium() -> None:
     """
 
 
-def main(args: Sequence[str] | None = None) -> None:
-    """Run the command line and exit."""
+def main(args: Sequence[str] | None = None, name: str = "podium") -> None:
+    """Run the command line and exit; ``name`` is what its help calls it."""
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             # Names and bars are shown as well as the terminal's encoding can.
             stream.reconfigure(errors="backslashreplace")
     try:
-        code = podium.main(args, prog_name="podium", standalone_mode=False) or 0
+        code = podium.main(args, prog_name=name, standalone_mode=False) or 0
     except click.ClickException as error:
         error.show()
         code = error.exit_code

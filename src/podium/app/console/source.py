@@ -11,6 +11,9 @@ import click
 
 Answer = TypeVar("Answer")
 
+KUBECTL_PLUGIN = "kubectl podium"
+"""What the command is called where kubectl runs it."""
+
 
 @dataclass(frozen=True, slots=True)
 class ClusterSource:
@@ -97,6 +100,9 @@ def _with_source(command: Callable[..., Answer], *, is_required: bool) -> Callab
         cluster = None
         if context is not None or kubeconfig is not None:
             cluster = ClusterSource(context or "", kubeconfig or "", allows_exec_plugins)
+        elif is_required and not files and click.get_current_context().find_root().info_name == KUBECTL_PLUGIN:
+            # Whoever asks kubectl means a cluster.
+            cluster = ClusterSource(allows_exec_plugins=allows_exec_plugins)
         elif is_required and not files:
             raise click.UsageError("Nothing to read: give files with -f, or a cluster with --context.")
         return command(source=Source(files, cluster), **others)

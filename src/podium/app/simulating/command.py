@@ -9,6 +9,7 @@ import click
 
 from podium.app.console.command import Command
 from podium.app.console.options import (
+    Duration,
     config_option,
     feature_gates_option,
     ignore_extenders_option,
@@ -37,6 +38,14 @@ _SECOND = 10**9
 @source_options
 @validate_option
 @time_options
+@click.option("--from", "from_ns", type=Duration(), default=0, help="Play a recording from this time on.")
+@click.option("--to", "to_ns", type=Duration(), help="Play a recording or a scenario up to this time of its own.")
+@click.option(
+    "--speed",
+    type=click.FloatRange(0.001, 1_000_000),
+    default=1.0,
+    help="Let the steps of a recording or a scenario follow so many times faster.",
+)
 @click.option("--seed", type=int, default=0, show_default=True, help="Chooses uids, and between equal nodes.")
 @click.option(
     "--expendable-pods-priority-cutoff",
@@ -57,6 +66,9 @@ def simulate(
     validation: Validation | None,
     until: int | None,
     start: int | None,
+    from_ns: int,
+    to_ns: int | None,
+    speed: float,
     seed: int,
     start_delay: int,
     bind_delay: int,
@@ -80,8 +92,9 @@ def simulate(
     from podium.app.simulating.text import write_simulation
     from podium.framework.settings.configuration import load_configuration
     from podium.sim.limits import Limits
+    from podium.sim.recording.excerpt import Excerpt, excerpt
     from podium.sim.results.result import result_of
-    from podium.sim.run import RunOptions, rests_on, simulation_of
+    from podium.sim.run import RunOptions, compared, rests_on, simulation_of
 
     # This process makes many objects, hardly any cycles, and then ends.
     gc.disable()
@@ -97,10 +110,10 @@ def simulate(
         ignore_extenders=ignore_extenders,
         priority_cutoff=priority_cutoff,
     )
-    found = read_shown(source, validation)
+    found = excerpt(read_shown(source, validation), Excerpt(from_ns, to_ns, speed))
     simulation = simulation_of(found.documents, options)
     _play(simulation)
-    result = result_of(simulation, rests_on(found, simulation.scenario, options))
+    result = result_of(simulation, rests_on(found, simulation.scenario, options), compared(found, simulation))
     if form != "text":
         show(result.to_dict(), form)
         return

@@ -9,6 +9,7 @@ from podium.app.console.basis_text import write_basis
 from podium.app.console.disruptions_text import write_disruptions
 from podium.app.console.page import Cell, Page, Part, counted, listed, shortened
 from podium.app.simulating.placement_text import write_placement
+from podium.app.simulating.recorded_text import write_comparison
 from podium.app.simulating.timeline import MOST_LINES, folded, since, whole_reason, write_digest, write_timeline
 from podium.sim.results.pod_states import NodeStates
 from podium.sim.results.result import Result
@@ -34,6 +35,8 @@ def write_simulation(page: Page, simulation: Simulation, result: Result, *, ever
     _write_short(page, summary["short"])
     _write_drains(page, summary["drains"])
     write_disruptions(page, result.disruptions)
+    if result.recorded is not None:
+        write_comparison(page, result.recorded)
     _write_summary(page, summary)
     write_basis(page, result.rests_on)
 

@@ -40,6 +40,9 @@ class SnapshotFile:
         self._part: Path | None = None
         self._separator = b""
         self.count = 0
+        """How many objects were written."""
+        self.size = 0
+        """How many bytes there are to read, unpacked."""
 
     def __enter__(self) -> Self:
         file = self._shown.enter_context(self._opened())
@@ -66,9 +69,18 @@ class SnapshotFile:
 
     def add_text(self, text: bytes) -> None:
         """Write an object that is JSON already."""
-        self._packed.write(self._separator + text)
-        self._separator = _BETWEEN
+        self.begin(text)
         self.count += 1
+
+    def begin(self, text: bytes) -> None:
+        """Write the beginning of an object, of which `go_on` writes the rest."""
+        self.go_on(self._separator + text)
+        self._separator = _BETWEEN
+
+    def go_on(self, text: bytes) -> None:
+        """Write a further part of an object."""
+        self._packed.write(text)
+        self.size += len(text)
 
     def end(self, snapshot: Snapshot) -> None:
         """Write what there is to know of the objects."""

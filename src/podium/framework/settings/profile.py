@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import cache
 from typing import Any
 
 from podium.framework import plugin as points
@@ -27,7 +28,14 @@ EXTENSION_POINTS: dict[str, tuple[type, ...]] = {
 
 def takes_part(plugin: points.Plugin, point: str) -> bool:
     """Whether a plugin has the methods of an extension point."""
-    return any(isinstance(plugin, protocol) for protocol in EXTENSION_POINTS[point])
+    return any(all(hasattr(plugin, name) for name in _members_of(protocol)) for protocol in EXTENSION_POINTS[point])
+
+
+@cache
+def _members_of(protocol: type) -> tuple[str, ...]:
+    """What a protocol asks for: isinstance finds that out anew each time."""
+    names = {name for class_ in protocol.__mro__ for name in (*vars(class_), *getattr(class_, "__annotations__", ()))}
+    return tuple(sorted(name for name in names if not name.startswith("_")))
 
 
 @dataclass(frozen=True, slots=True)

@@ -50,7 +50,8 @@ class KubeletSettings:
     ``waits_for_victims``, a pod that fits once others have ended that are terminating waits for them on the node.
     ``eviction_order`` says whom of equal priority a node short of memory evicts first. Without ``honors_policy``, pods
     that are not preemptible end for critical ones like others. With ``reports_all``, nodes and pods say everything that
-    people and programs look for, such as addresses and the state of each container.
+    people and programs look for, such as addresses and the state of each container. A pod that is deleted takes
+    ``termination_ns`` to end where it does not say how long, at most its grace period; None: all of that.
     """
 
     start_delay_ns: int = 0
@@ -60,6 +61,7 @@ class KubeletSettings:
     eviction_order: EvictionOrder = "BytesOverRequest"
     honors_policy: bool = True
     reports_all: bool = False
+    termination_ns: int | None = None
 
 
 class Kubelet:
@@ -201,6 +203,7 @@ class Kubelet:
                 waits_for_victims=settings.waits_for_victims,
                 eviction_order=settings.eviction_order,
                 honors_policy=settings.honors_policy,
+                termination_ns=settings.termination_ns,
                 hosts=self._hosts,
             )
         return self._nodes[name]

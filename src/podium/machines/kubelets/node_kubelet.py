@@ -55,8 +55,10 @@ class NodeKubelet:
         waits_for_victims: bool,
         eviction_order: EvictionOrder,
         honors_policy: bool,
+        termination_ns: int | None = None,
         hosts: Hosts | None = None,
     ) -> None:
+        self._termination_ns = termination_ns
         self._hosts = hosts
         self._waits_for_victims = waits_for_victims
         self._actions: list[Action] = []
@@ -116,7 +118,11 @@ class NodeKubelet:
     def written(self, action: Action) -> bool:
         """The API knows what it was told, or will not be told; whether that changes anything here."""
         run = self._there.runs.get(action.uid) if isinstance(action, ReportStatus | DeleteObject) else None
-        if run is None or not run.is_ended or run.wanted is not action:
+        if run is None or run.wanted is not action:
+            return False
+        if not run.is_ended:
+            # It is not needed any more, and there are many pods.
+            run.wanted = None
             return False
         self._workers.release(run)
         return True
@@ -270,7 +276,12 @@ class NodeKubelet:
     def _take_in(self, arrivals: list[_Arrival], now: int) -> None:
         for arrival in arrivals:
             run = PodRun(
-                arrival.pod, arrival.raw, deletion_ns(arrival.pod), arrival.restarts, is_admitted=arrival.has_run
+                arrival.pod,
+                arrival.raw,
+                deletion_ns(arrival.pod),
+                arrival.restarts,
+                is_admitted=arrival.has_run,
+                termination_ns=self._termination_ns,
             )
             if self._hosts is not None and self._there.node is not None:
                 run.addresses = self._hosts.addresses_of(run.pod, run.raw, self._there.node.metadata.uid)

@@ -54,9 +54,14 @@ def never_terminates(annotations: Mapping[str, str]) -> bool:
     return annotations.get(TERMINATION) == _NEVER
 
 
-def termination_ns(annotations: Mapping[str, str]) -> int | None:
-    """How long the pod takes to end; None where it is not said, or `never`. Raises ValueError for what is neither."""
-    return None if never_terminates(annotations) else duration_ns(annotations, TERMINATION)
+def termination_ns(annotations: Mapping[str, str], default_ns: int | None = None) -> int | None:
+    """How long the pod takes to end, ``default_ns`` where it is not said. Raises ValueError for what is no duration.
+
+    None stands for as long as it may take, and for one that is said to take for ever.
+    """
+    if never_terminates(annotations):
+        return None
+    return default_ns if TERMINATION not in annotations else duration_ns(annotations, TERMINATION)
 
 
 def memory_usage(annotations: Mapping[str, str]) -> int:

@@ -36,7 +36,8 @@ class PodRun:
     become ready, and exit by themselves with success or with failure. ``stopped_ns`` is when they are gone; then
     ``outcome`` is to be reported, None for the end of the pod's deletion. ``wanted`` is what the API was told last.
     ``restarts`` counts how often containers were started again; ``last_exit`` is the state in which they ended last,
-    None if they never did. ``addresses`` are those of the pod where all is reported that a kubelet knows, else None.
+    None if they never did. ``termination_ns`` is how long they take to end where the pod does not say; None: all of its
+    grace period. ``addresses`` are those of the pod where all is reported that a kubelet knows, else None.
     """
 
     pod: Pod
@@ -58,6 +59,7 @@ class PodRun:
     wanted: ReportStatus | DeleteObject | None = None
     last_exit: Raw | None = None
     backoff: CrashBackOff = field(default_factory=CrashBackOff)
+    termination_ns: int | None = None
     addresses: PodAddresses | None = None
     holding: Holding = field(init=False)
     memory_used: int = field(init=False)
@@ -122,7 +124,7 @@ class PodRun:
         if self.started_ns is not None:
             if never_terminates(annotations) and not is_forced:
                 return
-            grace, termination = grace_seconds * _SECOND, termination_ns(annotations)
+            grace, termination = grace_seconds * _SECOND, termination_ns(annotations, self.termination_ns)
             end += grace if termination is None else min(grace, termination)
         self.stopped_ns = end if self.stopped_ns is None else min(end, self.stopped_ns)
 

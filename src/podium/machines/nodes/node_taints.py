@@ -31,7 +31,8 @@ _OF_CONDITIONS: Mapping[tuple[str, str], str] = {
 EVICTING: frozenset[TaintName] = frozenset((key, "NoExecute") for key in (NOT_READY, UNREACHABLE))
 """The taints that drive pods off a node that is not ready."""
 
-_MANAGED = EVICTING | {(key, "NoSchedule") for key in (*_OF_CONDITIONS.values(), _UNSCHEDULABLE)}
+MANAGED = EVICTING | {(key, "NoSchedule") for key in (*_OF_CONDITIONS.values(), _UNSCHEDULABLE)}
+"""All taints that follow from a node's state."""
 
 
 def wanted_taints(node: Node) -> set[TaintName]:
@@ -46,7 +47,7 @@ def wanted_taints(node: Node) -> set[TaintName]:
 def present_taints(node: Node) -> set[TaintName]:
     """The taints that the node has, of those that follow from a node's state."""
     names: set[TaintName] = {(taint.key, taint.effect) for taint in node.spec.taints}
-    return names & _MANAGED
+    return names & MANAGED
 
 
 def changed_taints(taints: Sequence[Raw], changes: Collection[TaintName], now: int) -> tuple[list[Raw], str]:

@@ -5,7 +5,7 @@ Source: pkg/scheduler (scheduler.go, schedule_one.go, eventhandlers.go); pod-pre
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 
 from podium.api.meta import Kubernetes
@@ -78,6 +78,8 @@ class Scheduler:
         self._pods = PodsShown(parts)
         self._objects = ObjectsShown(parts.feed, self.queue, self.cap, self._room)
         self.seed = seed
+        # Is shown each pod right before its attempt, for those who write down how decisions were made.
+        self.on_attempt: Callable[[QueuedPod, Runner], None] | None = None
         # Where the next sample of nodes to score starts, where profiles ask for samples; all profiles share it.
         self._cursor = 0
 
@@ -204,6 +206,8 @@ class Scheduler:
         pod = queued.record
         runner = self.runners[pod.scheduler_name]
         self.cluster.pass_time(now)
+        if self.on_attempt is not None:
+            self.on_attempt(queued, runner)
         try:
             placement = place(runner, pod, self.seed, cursor=self._cursor, detailed=False)
             self._cursor = placement.cursor

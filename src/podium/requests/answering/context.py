@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 
 from podium.api.errors import shown
@@ -14,11 +15,14 @@ from podium.store.admission.services import with_addresses
 from podium.store.api_resource import APIResource
 from podium.store.conversion.conversion import as_stored
 from podium.store.errors import bad_request
+from podium.store.ownership.entries import Manager, Operation
+from podium.store.ownership.writer import Writer
 from podium.store.patches.nulls import without_nulls
 from podium.store.store import Store
 from podium.store.stored import Stored
 from podium.store.verbs.replacement import key_of
 
+_NOBODY: AbstractContextManager[None] = nullcontext()
 CREATED: Raw = {"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success", "code": 201}
 
 
@@ -33,10 +37,11 @@ class Context:
     rules: Rules
     creates_new: bool
 
-    def object_of(self, request: Request) -> Raw:
+    def object_of(self, request: Request, *, completes: bool = True) -> Raw:
         """The object in the body as it is stored, if it is of the request's kind, name and namespace.
 
-        Nulls in objects of Kubernetes' own kinds stand for nothing. Raises StoreError 400 and 404.
+        With what it leaves open, if that `completes` it. Nulls in objects of Kubernetes' own kinds stand for nothing.
+        Raises StoreError 400 and 404.
         """
         raw = request.body
         if not isinstance(raw, dict):
@@ -45,7 +50,10 @@ class Context:
         if resource.name != request.kind:
             raise bad_request(f"the object is a {resource.name}, and the request is about a {request.kind}")
         raw = _in_place(raw, request)
-        return self._as_stored(resource, raw, request.api_version) if self.creates_new else raw
+        if not self.creates_new:
+            return raw
+        raw = self._as_stored(resource, raw, request.api_version)
+        return self.completed(resource, raw) if completes else raw
 
     def _as_stored(self, resource: APIResource, raw: Raw, api_version: str) -> Raw:
         """The object in the version that is stored, without what stands for nothing. Raises StoreError 400."""
@@ -57,8 +65,24 @@ class Context:
             raise bad_request(f"{problem} ({version})")
         if not resource.is_custom:
             raw = without_nulls(raw, raw)
-        raw = as_stored(resource, raw, version)
+        return as_stored(resource, raw, version)
+
+    def completed(self, resource: APIResource, raw: Raw) -> Raw:
+        """An object of Kubernetes' own kinds with what it leaves open."""
         return with_defaults(resource.name, self._with_addresses(raw) if resource.name == "Service" else raw)
+
+    def writing(self, resource: APIResource, request: Request, now: int) -> AbstractContextManager[None]:
+        """Keep account of who writes, where the request says who that is."""
+        if not request.field_manager or not self.creates_new:
+            return _NOBODY
+        return self.store.written_by(self.writer(resource, request, "Update", now))
+
+    def writer(self, resource: APIResource, request: Request, operation: Operation, now: int) -> Writer:
+        """Who writes an object by a request."""
+        api_version = request.api_version or resource.api_version
+        version = api_version if operation == "Update" else ""
+        manager = Manager(request.field_manager, operation, version, request.subresource)
+        return Writer(manager, resource, self.store.shape_of(resource), api_version, now)
 
     def _with_addresses(self, service: Raw) -> Raw:
         """A Service with what it has or gets of the cluster's addresses."""

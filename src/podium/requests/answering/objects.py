@@ -7,9 +7,13 @@ import dataclasses
 from podium.requests.answering.context import Context, done
 from podium.requests.field_validation import check_fields
 from podium.requests.request import Request, Response
-from podium.store.conversion.conversion import stored_selector
+from podium.store.conversion.conversion import as_stored, stored_selector
+from podium.store.definitions.definition import KIND as DEFINITION
+from podium.store.definitions.definition import unheeded
+from podium.store.patches.patching import patched
 from podium.store.reads.listing import ListOptions
 from podium.store.store import Subresource
+from podium.store.stored import Stored
 
 
 def get(context: Context, request: Request, now: int) -> Response:
@@ -34,14 +38,14 @@ def create(context: Context, request: Request, now: int) -> Response:
     """A new object."""
     raw = context.object_of(request)
     warnings = check_fields(context.store.resources, request, raw) if request.field_validation else ()
-    return done(context.store.create(raw, now=now, is_new=context.creates_new), 201, warnings)
+    return written(context.store.create(raw, now=now, is_new=context.creates_new), 201, warnings)
 
 
 def update(context: Context, request: Request, now: int) -> Response:
     """The object in the place of what was there, but for its status."""
     raw = context.object_of(request)
     warnings = check_fields(context.store.resources, request, raw) if request.field_validation else ()
-    return done(context.store.update(raw), 200, warnings)
+    return written(context.store.update(raw), 200, warnings)
 
 
 def update_status(context: Context, request: Request, now: int) -> Response:
@@ -56,8 +60,27 @@ def patch(context: Context, request: Request, now: int) -> Response:
     if not request.field_validation:
         return done(store.patch(request.kind, request.key, request.body, request.patch_type, part, request.api_version))
     with store.transaction():
+        # What the schema of a custom kind does not know is not written, so that it is looked for before.
+        warnings = _unknown_to_schema(context, request)
         stored = store.patch(request.kind, request.key, request.body, request.patch_type, part, request.api_version)
-        return done(stored, 200, check_fields(store.resources, request, stored.raw))
+        return written(stored, 200, (*warnings, *check_fields(store.resources, request, stored.raw)))
+
+
+def _unknown_to_schema(context: Context, request: Request) -> tuple[str, ...]:
+    """The warnings about what a patch brings into a custom object. Raises StoreError 400 if it is strict."""
+    store = context.store
+    stored = store.get(request.kind, request.key)
+    if not stored.resource.is_custom:
+        return ()
+    result = patched(stored.resource, stored.served_as(request.api_version).raw, request.body, request.patch_type)
+    return check_fields(store.resources, request, as_stored(stored.resource, result, request.api_version))
+
+
+def written(stored: Stored, code: int, warnings: tuple[str, ...]) -> Response:
+    """The answer to a write, with what is to be known about a definition that was written."""
+    if stored.kind == DEFINITION:
+        warnings = (*warnings, *unheeded(stored.raw))
+    return done(stored, code, warnings)
 
 
 def options_of(request: Request) -> ListOptions:

@@ -15,6 +15,7 @@ BODY_TYPES = (JSON, YAML, PROTOBUF)
 """What an object in a request may be written in, the usual one first."""
 
 PATCH_TYPES: Mapping[str, PatchType] = {
+    "application/apply-patch+yaml": "apply",
     "application/json-patch+json": "json",
     "application/merge-patch+json": "merge",
     "application/strategic-merge-patch+json": "strategic",

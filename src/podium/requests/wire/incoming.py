@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -14,21 +13,14 @@ from podium.requests.request import FieldValidation, Request, Verb
 from podium.requests.wire.parameters import ALL, Parameters, check_deletion, check_parameters
 from podium.requests.wire.paths import Place, name_problem
 from podium.requests.wire.verbs import verb_of
-from podium.store.errors import bad_request
+from podium.store.errors import StoreError, bad_request
 from podium.store.patches.patching import PatchType
 from podium.store.reads.listing import ListOptions
 
-BODIES: Mapping[str, tuple[str, str]] = {
-    "binding": ("v1", "Binding"),
-    "eviction": ("policy/v1", "Eviction"),
-    "scale": ("autoscaling/v1", "Scale"),
-    "token": ("authentication.k8s.io/v1", "TokenRequest"),
-}
-"""What is written to subresources that have objects of their own, version and kind; others take the object itself."""
-
 # An older version that is taken too (pkg/registry/core/pod/storage, EvictionREST.AcceptsGroupVersion).
-_OLDER = {("policy/v1beta1", "Eviction")}
+_OLDER = [["policy/v1beta1", "Eviction"]]
 _DELETE_OPTIONS = "DeleteOptions"
+_ABSENT = (None, "")
 
 
 class Asker(msgspec.Struct, frozen=True, kw_only=True):
@@ -51,7 +43,11 @@ class Asked(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def asked(method: str, place: Place, parameters: Parameters) -> Asked:
-    """What a method asks for at a place. Raises StoreError 400 and 405."""
+    """What a method asks for at a place. Raises StoreError 400, 404 for a subresource that there is not, and 405."""
+    part = place.subresource
+    found = place.resource.subresource(part) if part else None
+    if part and found is None:
+        raise StoreError(404, "NotFound", "the server could not find the requested resource")
     verb = verb_of(method, place, watches=parameters.watches)
     for what, name in (("Name", place.name), ("Namespace", place.namespace)):
         problem = name_problem(name)
@@ -66,7 +62,7 @@ def request_of(asked: Asked, body: Any = None, patch_type: PatchType = "merge", 
     Raises StoreError 400 for an object of another kind than the path's, 422 as `check_parameters` does.
     """
     verb, place, parameters = asked.verb, asked.place, asked.parameters
-    check_parameters(verb, parameters)
+    check_parameters(verb, parameters, applies=patch_type == "apply")
     if verb in ("create", "update"):
         body = _as_expected(place, body)
     elif verb in ("delete", "deletecollection"):
@@ -94,17 +90,19 @@ def request_of(asked: Asked, body: Any = None, patch_type: PatchType = "merge", 
 
 def _as_expected(place: Place, body: Any) -> Raw:
     """The object of the body, if it is one of those that go there; what it leaves open about that is filled in."""
-    version, kind = BODIES.get(place.subresource, (place.resource.api_version, place.resource.kind))
+    resource = place.resource
+    part = resource.subresource(place.subresource) if place.subresource else None
+    version, kind = (part and part.api_version) or resource.api_version, (part and part.kind) or resource.kind
     if not isinstance(body, dict):
         raise bad_request(f"the body of the request is {shown(body)}, and a {kind} is an object")
     given_version, given_kind = body.get("apiVersion"), body.get("kind")
     if given_version == version and given_kind == kind:
         return body
-    if (not given_version or not given_kind) and place.resource.is_custom:
+    if (given_version in _ABSENT or given_kind in _ABSENT) and place.resource.is_custom:
         raise bad_request(f"Object '{'apiVersion' if given_kind else 'Kind'}' is missing; it is {version} {kind}")
-    if given_kind and given_kind != kind:
+    if given_kind not in (*_ABSENT, kind):
         raise bad_request(f"{shown(given_kind)} in version {shown(given_version)} cannot be handled as a {kind}")
-    if given_version and given_version != version and (given_version, kind) not in _OLDER:
+    if given_version not in (*_ABSENT, version) and [given_version, kind] not in _OLDER:
         problem = f"the API version in the data ({shown(given_version)}) does not match the expected API version"
         raise bad_request(f"{problem} ({version})")
     return {**body, "apiVersion": version, "kind": kind}

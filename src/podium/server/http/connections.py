@@ -70,7 +70,8 @@ class LimitedConnection(RequestHandler):
             error = StoreError(status, "InternalError", "Internal error occurred")
         else:
             error = StoreError(status, "BadRequest", f"this is no request in HTTP/1.1: {message or exc}")
-        response = Response(body=encoded(error.to_dict()), status=status, content_type="application/json")
+        response = Response(body=encoded(error.to_dict()), status=status, headers={"Server": "podium"})
+        response.content_type = "application/json"
         response.force_close()
         return response
 

@@ -10,6 +10,7 @@ from podium.api.times import parse_duration
 from podium.requests.request import FieldValidation
 from podium.requests.wire.incoming import Asker
 from podium.requests.wire.parameters import Query
+from podium.requests.wire.paths import Place
 from podium.server.http.metrics import Subject, subject_of_method
 from podium.server.http.security import Caller
 from podium.store.errors import bad_request
@@ -19,9 +20,12 @@ _SECOND = 10**9
 
 
 class Exchange:
-    """A request: its decoded path and query, who asks, what it is about, and the headers of its reply."""
+    """A request: its decoded path and query, who asks, what it is about, and the headers of its reply.
 
-    __slots__ = ("caller", "headers", "method", "path", "query", "reply_headers", "request", "subject")
+    `place` is where it goes among objects, None where it goes elsewhere.
+    """
+
+    __slots__ = ("caller", "headers", "method", "path", "place", "query", "reply_headers", "request", "subject")
 
     def __init__(
         self,
@@ -38,6 +42,7 @@ class Exchange:
         self.query = query
         self.caller = caller
         self.reply_headers = reply_headers
+        self.place: Place | None = None
         self.subject: Subject = subject_of_method(request.method)
 
     def asker(self, field_validation: FieldValidation) -> Asker:

@@ -63,7 +63,7 @@ def head_of(page: Page) -> dict[str, Any]:
         metadata["continue"] = page.continue_token
     if page.remaining is not None:
         metadata["remainingItemCount"] = page.remaining
-    return {"kind": f"{resource.kind}List", "apiVersion": resource.api_version, "metadata": metadata}
+    return {"kind": resource.list_kind, "apiVersion": resource.api_version, "metadata": metadata}
 
 
 def metadata_of(raw: Raw) -> Raw:

@@ -14,6 +14,7 @@ from podium.requests.wire.paths import Paths
 from podium.requests.wire.verbs import not_allowed
 from podium.server.backend import Backend
 from podium.server.documents import Document, Documents, Inquiry
+from podium.server.http.audit import audit_line
 from podium.server.http.audit_ids import AuditIDs
 from podium.server.http.bodies import decoded, read_body
 from podium.server.http.exchange import Exchange
@@ -40,12 +41,13 @@ _METRICS_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 class Handler:
     """Answers requests over HTTP."""
 
-    def __init__(self, backend: Backend, documents: Documents, settings: Settings) -> None:
+    def __init__(self, backend: Backend, documents: Documents, settings: Settings, guard: Guard) -> None:
         limits = settings.limits
         self._settings = settings
+        self._backend = backend
         self._documents = documents
         self._paths = Paths(backend.resources)
-        self._guard = Guard(settings)
+        self._guard = guard
         self._audit_ids = AuditIDs(secrets.token_bytes(10))
         self._flights = Flights(
             {READING: limits.reads_in_flight, WRITING: limits.writes_in_flight, WATCHING: limits.watches}
@@ -59,30 +61,24 @@ class Handler:
     async def __call__(self, request: BaseRequest) -> StreamResponse:
         """Answer a request. Whatever goes wrong is an answer too, but for a client that is gone."""
         began = perf_counter()
+        received_ns = self._backend.now()
         head = {**_HEAD, "Audit-Id": self._audit_ids.audit_id(request.headers)}
-        subject, response = subject_of_method(request.method), None
+        exchange = None
         try:
             self._guard.check_origin(request.headers)
             exchange = self._exchange(request, head)
-            try:
-                response = await self._answer(exchange)
-            finally:
-                subject = exchange.subject
+            response = await self._answer(exchange)
         except StoreError as error:
             response = await self._send(request, of_error(error), head)
-        except RequestPayloadError as error:
-            refused = bad_request(f"the body of the request cannot be read: {error}")
-            reply = of_error(refused)
-            reply.closes = True
-            response = await self._send(request, reply, head)
         except ConnectionError:
             raise
-        except Exception:
-            _LOG.exception("a request could not be answered: Audit-Id %s", head["Audit-Id"])
-            if request.writer.output_size > 0:
-                raise ConnectionResetError("a part of the reply is sent already") from None
-            response = await self._send(request, of_error(_internal(head["Audit-Id"])), head)
+        except Exception as error:
+            response = await self._send(request, _mishap(request, error, head["Audit-Id"]), head)
+        subject = subject_of_method(request.method) if exchange is None else exchange.subject
         self._metrics.count(subject, response.status, perf_counter() - began)
+        audit = self._settings.audit
+        if audit is not None and exchange is not None and request.method not in _SAFE:
+            audit(audit_line(exchange, response.status, received_ns, self._backend.now()))
         return response
 
     def _exchange(self, request: BaseRequest, head: dict[str, str]) -> Exchange:
@@ -96,7 +92,7 @@ class Handler:
         return Exchange(request, path, query, caller, head)
 
     async def _answer(self, exchange: Exchange) -> StreamResponse:
-        place = self._paths.place(exchange.path)
+        place = exchange.place = self._paths.place(exchange.path)
         if place is not None:
             return await self._objects.answer(exchange, place)
         with self._flights.flight(READING if exchange.method in _SAFE else WRITING):
@@ -105,7 +101,7 @@ class Handler:
 
     def _own(self, exchange: Exchange) -> Reply | None:
         """What the server tells of itself."""
-        path = exchange.path
+        path = exchange.path.rstrip("/")
         if path == "/version":
             reply: Reply | None = of_object(version_info())
         elif path == "/metrics":
@@ -166,6 +162,14 @@ def _of_document(document: Document, known: str) -> Reply:
     )
 
 
-def _internal(audit_id: str) -> StoreError:
+def _mishap(request: BaseRequest, error: Exception, audit_id: str) -> Reply:
+    """What is answered to what nobody has thought of; what it was, the log tells, and nobody else."""
+    if isinstance(error, RequestPayloadError):
+        reply = of_error(bad_request(f"the body of the request cannot be read: {error}"))
+        reply.closes = True
+        return reply
+    _LOG.error("a request could not be answered: Audit-Id %s", audit_id, exc_info=error)
+    if request.writer.output_size > 0:
+        raise ConnectionResetError("a part of the reply is sent already") from error
     problem = f"Internal error occurred: the server's log has more, under Audit-Id {audit_id}"
-    return StoreError(500, "InternalError", problem)
+    return of_error(StoreError(500, "InternalError", problem))

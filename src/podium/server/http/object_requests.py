@@ -9,9 +9,10 @@ from aiohttp import HttpVersion11
 from aiohttp.web import StreamResponse
 
 from podium.api.meta import Raw
+from podium.api.schemas.amounts import write_out_amounts
+from podium.api.schemas.schema import schema_of
 from podium.requests.request import FieldValidation, Request, Verb
-from podium.requests.router import SERVED
-from podium.requests.wire.content_types import JSON, body_type, patch_type
+from podium.requests.wire.content_types import JSON, YAML, body_type, patch_type
 from podium.requests.wire.incoming import Asked, asked, request_of
 from podium.requests.wire.parameters import read_parameters
 from podium.requests.wire.paths import Place
@@ -37,7 +38,6 @@ _WITHOUT_BODY = frozenset(("get", "list", "watch"))
 _VALIDATED = frozenset(("create", "update", "patch"))
 # With these a watch that could be asked for does not begin; they are told in the stream (storage/cacher).
 _TOLD_IN_THE_STREAM = (410, 504)
-_KNOWN_SUBRESOURCES = frozenset(subresource for _, subresource in SERVED)
 _DICE = SystemRandom()
 
 
@@ -89,12 +89,15 @@ class ObjectRequests:
             return request_of(what, asker=asker), []
         content_type = exchange.headers.get("Content-Type", "")
         type_ = patch_type(content_type) if what.verb == "patch" else "merge"
-        written_in = JSON if what.verb == "patch" else body_type(content_type)
+        written_in = body_type(content_type) if what.verb != "patch" else YAML if type_ == "apply" else JSON
         seconds = seconds_of(what.parameters.timeout, self._limits.request_seconds)
         data = await read_body(exchange.request, self._limits.body_bytes, seconds)
         body = await decoded(data, written_in, self._documents.decoded)
         if not data and what.verb in _VALIDATED:
             raise bad_request("the request has no body")
+        schema = schema_of(what.place.resource.group, what.place.resource.kind)
+        if schema is not None:
+            write_out_amounts(body.value, schema)
         request = request_of(what, body.value, type_, asker)
         return request, _repeated(request, body)
 
@@ -150,9 +153,8 @@ def _repeated(request: Request, body: Body) -> list[str]:
 
 @lru_cache(maxsize=1_024)
 def _subject(verb: Verb, resource: APIResource, subresource: str, scope: str) -> Subject:
-    """What a request is counted as; a subresource that there is not has no name there."""
-    known = subresource if subresource in _KNOWN_SUBRESOURCES else ""
-    return Subject(verb.upper(), resource.group, resource.version, resource.plural, known, scope)
+    """What a request is counted as."""
+    return Subject(verb.upper(), resource.group, resource.version, resource.plural, subresource, scope)
 
 
 def _scope(place: Place) -> str:

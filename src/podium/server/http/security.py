@@ -115,7 +115,8 @@ class Guard:
         authorization = headers.get("Authorization")
         found: Caller | None = self._anonymous
         if authorization is not None and self._tokens:
-            found = self._bearer(authorization)
+            is_bearer = authorization[: len(_BEARER)].lower() == _BEARER
+            found = self.holder(authorization[len(_BEARER) :].strip()) if is_bearer else None
         elif certificate:
             found = Caller(_common_name(certificate))
         if found is None and is_public:
@@ -129,10 +130,9 @@ class Guard:
             raise forbidden(f"{shown(found.user)} cannot impersonate {shown(other)}")
         return Caller(other)
 
-    def _bearer(self, authorization: str) -> Caller | None:
-        if authorization[: len(_BEARER)].lower() != _BEARER:
-            return None
-        given = authorization[len(_BEARER) :].strip().encode("utf-8", "surrogateescape")
+    def holder(self, token: str) -> Caller | None:
+        """Whom a token makes whoever shows it; None for one that is not taken."""
+        given = token.encode("utf-8", "surrogateescape")
         found = None
         # All are looked at, so that how long it takes tells nothing.
         for text, caller in self._tokens:

@@ -10,7 +10,7 @@ from podium.server.backend import Backend
 from podium.server.documents import Documents, NoDocuments
 from podium.server.http.connections import LimitedConnections
 from podium.server.http.handler import Handler
-from podium.server.http.security import check_settings, ssl_context
+from podium.server.http.security import Guard, check_settings, ssl_context
 from podium.server.http.settings import Settings
 
 _DEFAULT = Settings()
@@ -24,7 +24,8 @@ class Server:
         """Raises InputError for settings that leave the server open to others."""
         check_settings(settings)
         self._settings = settings
-        self._handler = Handler(backend, documents or NoDocuments(), settings)
+        self._guard = Guard(settings)
+        self._handler = Handler(backend, documents or NoDocuments(), settings, self._guard)
         self._listener: asyncio.Server | None = None
         self._connections: LimitedConnections | None = None
         self._port = settings.port
@@ -59,6 +60,10 @@ class Server:
         host = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(host, host)  # noqa: S104 - it is asked for
         host = f"[{host}]" if ":" in host else host
         return f"{'http' if self._settings.tls is None else 'https'}://{host}:{self._port}"
+
+    def takes_token(self, token: str) -> bool:
+        """Whether the server lets somebody in who shows this token."""
+        return self._guard.holder(token) is not None
 
     async def stop(self) -> None:
         """End: take no more connections, end all watches, and let what is under way be answered, for a while."""

@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-READS_ONLY = frozenset(("get", "list", "watch"))
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Limits:
@@ -56,7 +54,8 @@ class Settings:
 
     Who comes without a token or a certificate is `anonymous_user`, where the server may do without. `checks` are by
     name what has to be well for the server to be ready: each answers with what is wrong, "" for nothing.
-    `further_metrics` gives metrics of others as text, to be shown with the server's own.
+    `further_metrics` gives metrics of others as text, to be shown with the server's own. `audit` takes a line of JSON
+    about each request that may change something.
     """
 
     host: str = "127.0.0.1"
@@ -67,3 +66,4 @@ class Settings:
     limits: Limits = Limits()
     checks: tuple[tuple[str, Callable[[], str]], ...] = ()
     further_metrics: Callable[[], bytes] | None = None
+    audit: Callable[[bytes], None] | None = None

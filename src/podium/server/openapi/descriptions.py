@@ -133,12 +133,13 @@ VolumeAttachment = A volume that is attached to a node.
 
 
 @cache
-def _descriptions() -> Mapping[str, str]:
+def descriptions() -> Mapping[str, str]:
+    """All that is told: of types, and of fields of types."""
     lines = (line.partition(" = ") for line in _TEXT.strip().splitlines())
     return {of: text for of, _, text in lines}
 
 
 def described(of: str) -> str:
     """What a type is, or a field of a type (`PodSpec.nodeName`); "" where nothing is told."""
-    found = _descriptions()
+    found = descriptions()
     return found.get(of) or found.get(f"*.{of.rpartition('.')[2]}" if "." in of else "", "")

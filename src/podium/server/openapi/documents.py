@@ -12,6 +12,7 @@ from podium.api.meta import Raw
 from podium.api.schemas.schema import Object, schema_of
 from podium.server.discovery.served import ServedKind
 from podium.server.openapi.components import REFERENCE, group_name, name_of, schemas_of
+from podium.server.openapi.descriptions import described
 from podium.server.openapi.operations import paths_of
 from podium.server.openapi.structs import schema_of_struct
 from podium.server.tables.cells import value
@@ -88,11 +89,11 @@ def _is_kubernetes(resource: APIResource) -> bool:
 
 def _with_metadata(definition: Raw, kind: ServedKind) -> Raw:
     """The schema of a kind with what every object has."""
-    metadata = {"allOf": [{"$ref": f"{REFERENCE}{name_of(_OBJECT_META.name, kind.api_version)}"}]}
+    metadata = f"{REFERENCE}{name_of(_OBJECT_META.name, kind.api_version)}"
     properties: dict[str, Any] = {
-        "apiVersion": {"type": "string"},
-        "kind": {"type": "string"},
+        "apiVersion": {"description": described("*.apiVersion"), "type": "string"},
+        "kind": {"description": described("*.kind"), "type": "string"},
         **definition.get("properties", {}),
-        "metadata": metadata,
+        "metadata": {"description": described("*.metadata"), "allOf": [{"$ref": metadata}]},
     }
     return {**definition, "type": "object", "properties": properties}

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from podium.api.basis import Caveat
 from podium.api.meta import Kubernetes
@@ -15,7 +15,11 @@ from podium.sim.history import PodStory, SimEvent, seconds
 from podium.sim.results.disruption_state import DISRUPTION_KINDS, DisruptionState, disruption_state
 from podium.sim.results.pod_states import POD_STATES, NodeStates, PodState
 from podium.sim.results.shortfalls import shortfalls
+from podium.sim.results.waits import spread
 from podium.sim.simulation import Simulation
+
+if TYPE_CHECKING:
+    from podium.sim.recording.comparison import Comparison
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,6 +31,7 @@ class Result:
     `pods` entries have `pod, uid, priority, phase, state, node, nominatedNode, createdAt, scheduledAt, startedAt,
     endedAt`: the times in seconds from the start (negative before it), null where it has not happened or is not known.
     `disruptions` tells of budgets, caps, quotas and avoid lists at the end; JSON leaves it out where there are none.
+    `recorded` holds a run of what was recorded against what happened there; None, and left out, for all others.
     """
 
     events: list[SimEvent]
@@ -34,6 +39,7 @@ class Result:
     summary: dict[str, Any]
     rests_on: tuple[Caveat, ...] = ()
     disruptions: DisruptionState = field(default_factory=DisruptionState)
+    recorded: Comparison | None = None
 
     def to_dict(self) -> dict[str, Any]:
         """The result as JSON shows it."""
@@ -44,11 +50,13 @@ class Result:
         }
         if self.disruptions:
             found["disruptions"] = self.disruptions.to_dict()
+        if self.recorded is not None:
+            found["recorded"] = self.recorded.to_dict()
         return found | {"restsOn": [caveat.to_dict() for caveat in self.rests_on]}
 
 
-def result_of(simulation: Simulation, rests_on: tuple[Caveat, ...] = ()) -> Result:
-    """The result of a simulation as far as it has come, and what it rests on."""
+def result_of(simulation: Simulation, rests_on: tuple[Caveat, ...] = (), recorded: Comparison | None = None) -> Result:
+    """The result of a simulation as far as it has come, what it rests on, and what it is held against."""
     start_ns = simulation.settings.start_ns
     stories = list(simulation.history.stories.values())
     in_order = sorted(enumerate(stories), key=lambda item: (item[1].pod, item[0]))
@@ -59,6 +67,7 @@ def result_of(simulation: Simulation, rests_on: tuple[Caveat, ...] = ()) -> Resu
         summary=_summary(simulation, stories, Counter(states.values())),
         rests_on=rests_on,
         disruptions=disruption_state(_objects(simulation), simulation.now, simulation.disruptions),
+        recorded=recorded,
     )
 
 
@@ -134,20 +143,4 @@ def _waiting(stories: list[PodStory], start_ns: int) -> list[dict[str, Any]]:
     for story in stories:
         if story.bound_in_run and story.scheduled_ns is not None:
             times.setdefault(story.priority, []).append(story.scheduled_ns - max(story.created_ns, start_ns))
-    return [{"priority": priority, **_spread(sorted(times[priority]))} for priority in sorted(times, reverse=True)]
-
-
-def _spread(times: list[int]) -> dict[str, Any]:
-    """Count, mean, and percentiles by nearest rank, in seconds; `times` are sorted."""
-    count = len(times)
-    return {
-        "count": count,
-        "mean": seconds(round(sum(times) / count)),
-        "p50": seconds(_percentile(times, 50)),
-        "p95": seconds(_percentile(times, 95)),
-        "max": seconds(times[-1]),
-    }
-
-
-def _percentile(times: list[int], percent: int) -> int:
-    return times[-(-len(times) * percent // 100) - 1]
+    return [{"priority": priority, **spread(sorted(times[priority]))} for priority in sorted(times, reverse=True)]

@@ -21,11 +21,13 @@ from dataclasses import dataclass, field
 
 from podium.api.errors import InputError, shown
 from podium.api.input.codec import Document
+from podium.api.meta import Raw
 from podium.api.quantity import whole_value
 from podium.api.snapshot import is_snapshot
 from podium.decide.pressure import EVICTION_ORDERS
 from podium.machines.kubelets.kubelet import KubeletSettings
 from podium.machines.nodes.node_lifecycle import NodeLifecycleSettings
+from podium.sim.recording.tape import is_recording
 from podium.sim.scenario.autoscaling import Autoscaling, read_autoscaling
 from podium.sim.scenario.fields import Fields
 from podium.sim.scenario.steps import Step, label_of, located, read_steps
@@ -46,6 +48,7 @@ class SchedulerSettings:
 class Scenario:
     """The steps by time, then as written; `until_ns` after the start the story ends, None for when all is quiet.
 
+    Of one that `is_recorded` steps that cannot be played are skipped: what they are about may have gone otherwise here.
     Without `schedulers` there is one, with the profiles of its configuration; without `autoscaling` no autoscaler.
     """
 
@@ -56,10 +59,11 @@ class Scenario:
     node_lifecycle: NodeLifecycleSettings = field(default_factory=NodeLifecycleSettings)
     schedulers: tuple[SchedulerSettings, ...] = ()
     autoscaling: Autoscaling | None = None
+    is_recorded: bool = False
 
 
 def split_documents(documents: Iterable[Document]) -> tuple[list[Document], Scenario]:
-    """The cluster's objects and the scenario; Snapshots, and kinds that Podium does not read, are left out.
+    """The cluster's objects and the scenario; Snapshots, Recordings, and kinds that Podium does not read, are left out.
 
     Raises InputError for a second scenario and for anything wrong in one.
     """
@@ -68,7 +72,7 @@ def split_documents(documents: Iterable[Document]) -> tuple[list[Document], Scen
     for document in documents:
         if document.object is not None:
             objects.append(document)
-        elif str(document.raw.get("apiVersion", "")).partition("/")[0] == _GROUP and not is_snapshot(document.raw):
+        elif str(document.raw.get("apiVersion", "")).partition("/")[0] == _GROUP and not _is_about(document.raw):
             scenarios.append(document)
     if len(scenarios) > 1:
         first = scenarios[0]
@@ -77,6 +81,11 @@ def split_documents(documents: Iterable[Document]) -> tuple[list[Document], Scen
         )
         raise located(scenarios[1], "", problem)
     return objects, read_scenario(scenarios[0]) if scenarios else Scenario()
+
+
+def _is_about(raw: Raw) -> bool:
+    """Whether a document only tells of the others."""
+    return is_snapshot(raw) or is_recording(raw)
 
 
 def read_scenario(document: Document) -> Scenario:
@@ -101,13 +110,14 @@ def _scenario(document: Document) -> Scenario:
     lifecycle = _node_lifecycle(spec.fields("nodeLifecycle")) if spec.has("nodeLifecycle") else NodeLifecycleSettings()
     schedulers = _schedulers(spec.list_of_fields("schedulers"))
     autoscaling = read_autoscaling(spec.fields("autoscaler")) if spec.has("autoscaler") else None
+    is_recorded = spec.boolean("recorded", default=False)
     steps: list[Step] = []
     for step in spec.list_of_fields("steps"):
         steps.extend(read_steps(step, document))
     spec.refuse_others()
     root.refuse_others()
     in_order = tuple(sorted(steps, key=lambda step: step.at_ns))
-    return Scenario(name, until_ns, in_order, kubelets, lifecycle, schedulers, autoscaling)
+    return Scenario(name, until_ns, in_order, kubelets, lifecycle, schedulers, autoscaling, is_recorded)
 
 
 def _kubelets(given: Fields) -> KubeletSettings:

@@ -22,6 +22,9 @@ SCENARIO = "scenario"
 
 _NAMESPACED = {kind.name: kind.namespaced for kind in KINDS.values()}
 _APPLY = "apply"
+WORKLOADS = ("CronJob", "DaemonSet", "Deployment", "Job", "ReplicaSet", "ReplicationController", "StatefulSet")
+"""The kinds whose pods a step can mean without naming one."""
+
 _SCALABLE = sorted(kind.name for kind in KINDS.values() if kind.has_scale)
 
 
@@ -47,8 +50,9 @@ class Remove:
 class EvictPod:
     """Evict a pod, as the API's subresource takes it.
 
-    `grace_seconds` None leaves it its own period. `component` is whose cap counts. With `avoid_node`, its controller
-    goes on its node's avoid list, `avoid_for` as long as that says.
+    Where ``kind`` is a workload's, ``pod`` is its key, and the first of its pods is meant. `grace_seconds` None leaves
+    it its own period. `component` is whose cap counts. With `avoid_node`, its controller goes on its node's avoid list,
+    `avoid_for` as long as that says.
     """
 
     pod: str
@@ -56,6 +60,7 @@ class EvictPod:
     component: str = SCENARIO
     avoid_node: bool = False
     avoid_for: AvoidFor = AvoidFor()  # noqa: RUF009 - an immutable value
+    kind: str = "Pod"
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,9 +74,13 @@ class Scale:
 
 @dataclass(frozen=True, slots=True)
 class Finish:
-    """Let a pod's containers exit by themselves, with success."""
+    """Let a pod's containers exit by themselves, with success.
+
+    Where ``kind`` is a workload's, ``pod`` is its key, and the first of its pods that run is meant.
+    """
 
     pod: str
+    kind: str = "Pod"
 
 
 @dataclass(frozen=True, slots=True)
@@ -236,7 +245,16 @@ def _evict(target: Fields) -> EvictPod:
         target.text("component", SCENARIO),
         avoid_node,
         avoid_for,
+        _pod_or_workload(target),
     )
+
+
+def _pod_or_workload(target: Fields) -> str:
+    kind = target.text("kind", "Pod")
+    if kind != "Pod" and kind not in WORKLOADS:
+        problem = f"the kind {shown(kind)} has no pods; one of Pod, {', '.join(WORKLOADS)} is expected"
+        raise InputError(problem, path=f"{target.path}.kind")
+    return kind
 
 
 def _avoiding(target: Fields) -> tuple[bool, AvoidFor]:
@@ -258,7 +276,7 @@ _STEPS: Mapping[str, Callable[[Fields, str], Changes]] = {
     "delete": _single(_remove),
     "evict": _single(_evict),
     "scale": _single(_scale),
-    "finish": _single(lambda target: Finish(target.key())),
+    "finish": _single(lambda target: Finish(target.key(), _pod_or_workload(target))),
     "usage": _single(lambda target: UseMemory(target.key(), target.memory("memory"))),
     "cordon": _single(lambda target: Cordon(target.text("name"), unschedulable=True)),
     "uncordon": _single(lambda target: Cordon(target.text("name"), unschedulable=False)),

@@ -5,6 +5,7 @@ The rules of pkg/controller/garbagecollector (attemptToDeleteItem, processDeleti
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from podium.api.kinds import group_of
@@ -32,6 +33,8 @@ class Rewrite:
 
 
 Step = Collect | Rewrite
+OnRefusal = Callable[[Stored, StoreError], None]
+"""Is told of an object about which something was to be done that was refused."""
 
 REMEMBERED_NS = 600 * 10**9
 """How long it is known of an object that it was there; whoever acts in its name has been answered by then."""
@@ -62,8 +65,11 @@ class GarbageCollector:
         self._dirty: dict[str, None] = {}
         self._begin(0)
 
-    def collect(self, now: int) -> int:
-        """Do what is to be done, and what follows from it; returns the number of steps."""
+    def collect(self, now: int, on_refusal: OnRefusal | None = None) -> int:
+        """Do what is to be done, and what follows from it; returns the number of steps.
+
+        What is refused, and why, is told; without somebody to be told, the StoreError is raised.
+        """
         count = 0
         while steps := self.due(now):
             count += len(steps)
@@ -71,9 +77,16 @@ class GarbageCollector:
                 try:
                     self._carry_out(step, now)
                 except StoreError as error:
-                    if error.reason not in _PASSING:
+                    if error.reason in _PASSING:
+                        continue
+                    if on_refusal is None:
                         raise
+                    on_refusal(step.stored, error)
         return count
+
+    def look_again(self, uid: str) -> None:
+        """Judge an object once more, though nothing has happened to it."""
+        self._dirty[uid] = None
 
     def due(self, now: int) -> list[Step]:
         """What is to be done by what was written since the last call, in order; each step is told once."""

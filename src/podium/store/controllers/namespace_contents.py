@@ -5,6 +5,7 @@ The rules of pkg/controller/namespace/deletion (namespaced_resources_deleter.go)
 
 from __future__ import annotations
 
+from podium.store.controllers.garbage import OnRefusal
 from podium.store.errors import StoreError
 from podium.store.store import Store
 from podium.store.stored import Stored
@@ -27,12 +28,20 @@ class NamespaceCleaner:
         # By namespace that is going, whether something has happened to it or in it.
         self._going: dict[str, bool] = {}
 
-    def clean(self, now: int) -> int:
-        """Do what is to be done, and what follows from it; returns the number of steps."""
+    def clean(self, now: int, on_refusal: OnRefusal | None = None) -> int:
+        """Do what is to be done, and what follows from it; returns the number of steps.
+
+        What is refused, and why, is told; without somebody to be told, the StoreError is raised.
+        """
         count = 0
         while name := self._next():
-            count += self._work_on(name, now)
+            count += self._work_on(name, now, on_refusal)
         return count
+
+    def look_again(self, name: str) -> None:
+        """Look at a namespace once more, though nothing has happened there."""
+        if name in self._going:
+            self._going[name] = True
 
     def _next(self) -> str:
         """A namespace to look at, by name; "" for none."""
@@ -63,7 +72,7 @@ class NamespaceCleaner:
                 self._going[stored.key] = True
         self._version = self._store.version
 
-    def _work_on(self, name: str, now: int) -> int:
+    def _work_on(self, name: str, now: int, on_refusal: OnRefusal | None) -> int:
         self._going[name] = False
         namespace = self._store.find("Namespace", name)
         if namespace is None:
@@ -76,8 +85,11 @@ class NamespaceCleaner:
             try:
                 self._store.delete(stored.kind, stored.key, now=now, uid=stored.uid)
             except StoreError as error:
-                if error.reason not in _PASSING:
+                if error.reason in _PASSING:
+                    continue
+                if on_refusal is None:
                     raise
+                on_refusal(stored, error)
         return len(deletable)
 
     def _contents(self, name: str) -> tuple[list[Stored], list[Stored]]:

@@ -9,6 +9,8 @@ from typing import Literal, Protocol
 from podium.api.meta import Raw
 from podium.api.reading import read
 from podium.store.api_resources import APIResources
+from podium.store.definitions.definition import KIND
+from podium.store.definitions.definitions import register
 from podium.store.identity import Identities
 from podium.store.log.watch_event import WatchEvent
 from podium.store.log.watch_log import WatchLog
@@ -53,11 +55,18 @@ def revisions_of(journal: Journal | None, resources: APIResources, seed: int, lo
         identities.give(uid)
     identities.count = saved.identities
     revisions = Revisions(WatchLog(log_capacity, saved.version), identities, journal)
+    # Custom kinds are read once what defines them is.
+    made = {register(resources, raw) for name, raw in saved.objects if name == KIND}
     for name, raw in saved.objects:
         revisions.put(_stored(name, raw, resources))
     for type_, name, raw in saved.events:
+        if name == KIND:
+            made.add(register(resources, raw))
         stored = _stored(name, raw, resources)
         revisions.replay(WatchEvent(type_, stored, revisions.of(name).get(stored.key)))
+    defined = {register(resources, stored.raw) for stored in revisions.of(KIND).values()}
+    for name in sorted(made - defined - {""}):
+        resources.remove(name)
     return revisions
 
 

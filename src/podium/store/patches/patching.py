@@ -1,4 +1,4 @@
-"""The three ways to patch an object, and what the result must be like."""
+"""The ways to patch an object, and what the result must be like."""
 
 from __future__ import annotations
 
@@ -16,8 +16,9 @@ from podium.store.patches.merge_patch import merge_patch
 from podium.store.patches.nulls import check_depth, without_nulls
 from podium.store.patches.strategic_patch import strategic_patch
 
-PatchType = Literal["json", "merge", "strategic"]
-"""`application/json-patch+json`, `application/merge-patch+json` and `application/strategic-merge-patch+json`."""
+PatchType = Literal["json", "merge", "strategic", "apply"]
+"""`application/json-patch+json`, `application/merge-patch+json`, `application/strategic-merge-patch+json` and
+`application/apply-patch+yaml`; what is applied is no change, but a part of the object (`podium.store.ownership`)."""
 
 
 def patched(resource: APIResource, raw: Raw, patch: Any, type_: PatchType, section: str = "") -> Raw:
@@ -30,6 +31,8 @@ def patched(resource: APIResource, raw: Raw, patch: Any, type_: PatchType, secti
     """
     if isinstance(patch, MadePatch) and patch.before is raw and section == "status":
         return {**raw, section: patch.after}
+    if type_ == "apply":
+        raise StoreError(415, "UnsupportedMediaType", "this is changed by patches, and not applied")
     if type_ == "strategic" and resource.is_custom:
         problem = f"{resource.kind} takes JSON patches and merge patches, no strategic merge patches"
         raise StoreError(415, "UnsupportedMediaType", problem)

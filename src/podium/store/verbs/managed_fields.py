@@ -1,8 +1,8 @@
 """Who manages which fields of an object (`metadata.managedFields`).
 
 That is the API server's own business: whoever writes an object leaves it alone, whether it sends the list back or not,
-so that it is no change of the object. Nobody keeps these books here: an object keeps those that it was created with.
-Server-side apply would write them in this place, knowing the manager and the fields of each write.
+so that it is no change of the object. Who keeps the books is the writer of a request that names a manager
+(`podium.store.ownership`); without one, an object keeps those that it was created with.
 """
 
 from __future__ import annotations

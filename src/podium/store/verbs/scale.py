@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from podium.api.meta import Raw
 from podium.api.selectors import compile_label_selector, selector_from_labels
 from podium.api.workloads import Deployment, ReplicaSet, ReplicationController, StatefulSet
@@ -17,20 +19,45 @@ _KEPT = ("name", "namespace", "uid", "resourceVersion", "creationTimestamp")
 def scale_of(stored: Stored) -> Raw:
     """The scale of a workload. Raises StoreError 404 for a kind that has none."""
     workload = stored.object
+    paths = stored.resource.scale_paths
+    if paths is not None:
+        told = _at(stored.raw, paths.label_selector) if paths.label_selector else ""
+        replicas, current = _at(stored.raw, paths.spec_replicas), _at(stored.raw, paths.status_replicas)
+        return _scale(stored, replicas or 0, current, told)
     if not isinstance(workload, Deployment | ReplicaSet | ReplicationController | StatefulSet):
         raise unknown_kind(f"{stored.kind}/scale")
     if isinstance(workload, ReplicationController):
         selector = selector_from_labels(workload.spec.selector)
     else:
         selector = compile_label_selector(workload.spec.selector)
+    return _scale(stored, workload.spec.replicas, stored.raw.get("status", {}).get("replicas", 0), selector)
+
+
+def _scale(stored: Stored, replicas: Any, current: Any, selector: object) -> Raw:
     metadata = stored.raw["metadata"]
+    status = {"replicas": current or 0, **({"selector": str(selector)} if selector else {})}
     return {
         "kind": "Scale",
         "apiVersion": "autoscaling/v1",
         "metadata": {name: metadata[name] for name in _KEPT if name in metadata},
-        "spec": {"replicas": workload.spec.replicas},
-        "status": {"replicas": stored.raw.get("status", {}).get("replicas", 0), "selector": str(selector)},
+        "spec": {"replicas": replicas},
+        "status": status,
     }
+
+
+def _at(raw: Raw, path: tuple[str, ...]) -> Any:
+    """What stands at a path of fields; None where nothing does."""
+    value: Any = raw
+    for name in path:
+        value = value.get(name) if isinstance(value, dict) else None
+    return value
+
+
+def _with(raw: Raw, path: tuple[str, ...], value: Any) -> Raw:
+    """The object with a value at a path of fields."""
+    name, *rest = path
+    inner = raw.get(name)
+    return {**raw, name: _with(inner if isinstance(inner, dict) else {}, tuple(rest), value) if rest else value}
 
 
 def scaled(stored: Stored, scale: Raw) -> Raw:
@@ -50,11 +77,9 @@ def scaled(stored: Stored, scale: Raw) -> Raw:
     if replicas < 0:
         raise invalid(stored.resource, stored.key, "must be greater than or equal to 0", "spec.replicas")
     identity = {name: metadata[name] for name in ("uid", "resourceVersion") if metadata.get(name)}
-    return {
-        **stored.raw,
-        "metadata": {**_unconditional(stored.raw["metadata"]), **identity},
-        "spec": {**stored.raw.get("spec", {}), "replicas": replicas},
-    }
+    raw = {**stored.raw, "metadata": {**_unconditional(stored.raw["metadata"]), **identity}}
+    paths = stored.resource.scale_paths
+    return _with(raw, ("spec", "replicas") if paths is None else paths.spec_replicas, replicas)
 
 
 def _unconditional(metadata: Raw) -> Raw:

@@ -23,7 +23,7 @@ HASH_LABEL = "pod-template-hash"
 """Label of a ReplicaSet and its pods: which of a Deployment's templates they have."""
 
 REVISION = "deployment.kubernetes.io/revision"
-"""Annotation of a ReplicaSet: the number of its template, the highest for the newest."""
+"""Annotation of a ReplicaSet, and of its Deployment: the number of the template, the highest for the newest."""
 
 _Set = Workload[ReplicaSet]
 
@@ -82,7 +82,10 @@ class Deployments(WorkloadController[Deployment]):
         status = _status(workload, new, old, now)
         if collides:
             status["collisionCount"] = workload.object.status.collision_count + 1
-        return actions + self._statuses.write(workload, status)
+        actions += self._statuses.write(workload, status)
+        if not actions and new is not None and not workload.is_deleted:
+            return _number(workload, new)
+        return actions
 
     def _is_taken(self, workload: Workload[Deployment]) -> bool:
         """Whether the next ReplicaSet's name is that of one that is not this template's."""
@@ -192,6 +195,15 @@ def _without_hash(template: Raw) -> Raw:
 def _patch(workload: Workload[Deployment], set_: _Set, patch: Raw) -> PatchObject:
     metadata = {**patch.get("metadata", {}), "resourceVersion": set_.version}
     return PatchObject("ReplicaSet", set_.object.key, set_.uid, {**patch, "metadata": metadata}, workload.label)
+
+
+def _number(workload: Workload[Deployment], new: _Set) -> list[Action]:
+    """Let the Deployment say the number of its template, as `kubectl rollout undo` counts on."""
+    meta, revision = workload.object.metadata, new.object.metadata.annotations.get(REVISION, "")
+    if not revision or meta.annotations.get(REVISION) == revision:
+        return []
+    metadata = {"annotations": {REVISION: revision}, "resourceVersion": workload.version}
+    return [PatchObject("Deployment", workload.object.key, workload.uid, {"metadata": metadata}, workload.label)]
 
 
 def _age(set_: _Set) -> tuple[str, str]:

@@ -1,0 +1,127 @@
+"""Which fields a value has, and in which of them two values differ.
+
+Source: structured-merge-diff (typed: tofieldset.go, compare.go).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from podium.api.ownership.elements import elements_of
+from podium.api.ownership.field_sets import EMPTY, SELF, FieldSet
+from podium.api.ownership.shapes import ANYTHING, ONE, Shape
+
+_LEAF: FieldSet = {}
+
+
+def fields_of_value(value: Any, shape: Shape, *, with_maps: bool = False) -> FieldSet:
+    """The fields that an object has. Raises KeyMissingError for a list in which items cannot be told apart.
+
+    `with_maps`: objects with whatever keys are fields themselves, beside what is in them, as they are to whoever brings
+    them in by an update.
+    """
+    found = _parts(value, shape, with_maps)
+    return EMPTY if found is None else found
+
+
+def _parts(value: Any, shape: Shape, with_maps: bool) -> FieldSet | None:
+    """The parts of a value; None where it has none and is a field as a whole."""
+    if shape.form == "map" and isinstance(value, dict):
+        return _parts_of_map(value, shape, with_maps)
+    if shape.form in ("list", "set") and isinstance(value, list) and shape.item is not None:
+        found: FieldSet = {}
+        for element, item in zip(elements_of(value, shape), value, strict=True):
+            parts = None if element in found else _parts(item, shape.item, with_maps)
+            found[element] = {SELF: _LEAF, **parts} if parts else _LEAF
+        return found
+    return None
+
+
+def _parts_of_map(value: dict[str, Any], shape: Shape, with_maps: bool) -> FieldSet:
+    found: FieldSet = {}
+    fields = shape.fields
+    for key, inner in value.items():
+        named = fields.get(key)
+        of = named or shape.value or ANYTHING
+        if of is ONE or not isinstance(inner, dict | list):
+            found["f:" + key] = _LEAF
+            continue
+        parts = _parts(inner, of, with_maps)
+        if parts is None or (not inner and isinstance(inner, dict)):
+            found["f:" + key] = _LEAF
+        elif parts:
+            is_itself = named is None or (with_maps and (isinstance(inner, list) or not of.fields))
+            found["f:" + key] = {SELF: _LEAF, **parts} if is_itself else parts
+        elif with_maps:
+            found["f:" + key] = _LEAF
+    return found
+
+
+@dataclass(slots=True)
+class Comparison:
+    """In what a value differs from what it was: the fields that came, that changed, and that went."""
+
+    added: FieldSet
+    modified: FieldSet
+    removed: FieldSet
+
+
+def compared(old: Any, new: Any, shape: Shape) -> Comparison:
+    """In what two objects differ. Raises KeyMissingError as `fields_of_value` does."""
+    found = Comparison({}, {}, {})
+    _compare_maps(old, new, shape, found)
+    return found
+
+
+def _compare_maps(old: dict[str, Any], new: dict[str, Any], shape: Shape, found: Comparison) -> None:
+    for key in {**old, **new}:
+        of = shape.fields.get(key) or shape.value or ANYTHING
+        if key not in new:
+            found.removed["f:" + key] = _whole(old[key], of)
+        elif key not in old:
+            found.added["f:" + key] = _whole(new[key], of)
+        elif old[key] is not new[key] and old[key] != new[key]:
+            _compare(old[key], new[key], of, "f:" + key, found)
+
+
+def _compare(old: Any, new: Any, shape: Shape, name: str, found: Comparison) -> None:
+    """Two values that are not the same, under a name."""
+    inner = Comparison({}, {}, {})
+    if shape.form == "map" and isinstance(old, dict) and isinstance(new, dict) and (old or new):
+        _compare_maps(old, new, shape, inner)
+    elif shape.form in ("list", "set") and isinstance(old, list) and isinstance(new, list) and shape.item is not None:
+        _compare_lists(old, new, shape, inner)
+    else:
+        found.modified[name] = _LEAF
+        return
+    for mine, theirs in ((found.added, inner.added), (found.modified, inner.modified), (found.removed, inner.removed)):
+        if theirs:
+            mine[name] = theirs
+
+
+def _compare_lists(old: list[Any], new: list[Any], shape: Shape, found: Comparison) -> None:
+    item = shape.item or ONE
+    before = dict(zip(elements_of(old, shape), old, strict=True))
+    after = dict(zip(elements_of(new, shape), new, strict=True))
+    for element in {**before, **after}:
+        if element not in after:
+            found.removed[element] = _item(before[element], item)
+        elif element not in before:
+            found.added[element] = _item(after[element], item)
+        elif before[element] != after[element]:
+            _compare(before[element], after[element], item, element, found)
+
+
+def _item(value: Any, shape: Shape) -> FieldSet:
+    parts = _parts(value, shape, True)
+    return {SELF: _LEAF, **parts} if parts else _LEAF
+
+
+def _whole(value: Any, shape: Shape) -> FieldSet:
+    """What is under the name of a value that only one of two has."""
+    parts = _parts(value, shape, True)
+    if not parts:
+        return _LEAF
+    is_itself = shape.form == "map" and not shape.fields
+    return {SELF: _LEAF, **parts} if is_itself or isinstance(value, list) else parts

@@ -1,0 +1,134 @@
+"""The rules of a schema that are expressions (x-kubernetes-validations).
+
+`self` is the value at the place of the rule, `oldSelf` what it was before an update. What this evaluator does not know
+(`podium.api.cel.functions` lists that) is not judged: such a rule has a `problem`, of which people are warned.
+
+Source: apiextensions-apiserver (pkg/apiserver/schema/cel), apiserver (pkg/cel/escaping.go).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
+
+from podium.api.cel.compiler import Compiled, Compiler, CostExceededError, Declaration, Variables
+from podium.api.cel.overloads import DYN
+from podium.api.cel.syntax import parse
+from podium.api.cel.values import CompileError, EvaluationError, Value
+from podium.api.meta import Raw
+
+COST_LIMIT = 1_000_000
+"""What the rules of one object may cost together. Upstream's limit for one rule, and a tenth of that for an object."""
+
+_KEPT_PROGRAMS = 1_024
+_VARIABLES = {"self": Declaration(DYN), "oldSelf": Declaration(DYN)}
+_USES_OLD = re.compile(r"\boldSelf\b")
+_RESERVED = frozenset(
+    (
+        *("as", "break", "const", "continue", "else", "false", "for", "function", "if", "import", "in", "let"),
+        *("loop", "namespace", "null", "package", "return", "true", "var", "void", "while"),
+    )
+)
+
+_ESCAPED = (("__", "__underscores__"), (".", "__dot__"), ("-", "__dash__"), ("/", "__slash__"))
+_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+_MAX_TEXT = 5 * 1024
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Rule:
+    """An expression that must be true, and what is said where it is not.
+
+    `place` is the field that is at fault, as a path from the place of the rule. A rule about a change is judged only
+    where there was something before.
+    """
+
+    text: str
+    program: Compiled | None
+    problem: str
+    message: str
+    message_program: Compiled | None
+    reason: str
+    place: str
+    is_about_change: bool
+
+    def broken(self, value: Value, old: Value | None, spent: Variables) -> str:
+        """What is said of a value that breaks the rule; "" for one that does not. `spent` counts the cost."""
+        if self.program is None or (self.is_about_change and old is None):
+            return ""
+        scope = Variables({"self": value, **({} if old is None else {"oldSelf": old})}, spent.limit - spent.cost)
+        try:
+            holds = self.program.evaluate(scope)
+        except CostExceededError:
+            return f"rule evaluation error: {self.text}: the rules of this object cost too much to evaluate"
+        except EvaluationError as error:
+            return f"rule evaluation error: {error} evaluating rule: {self.text}"
+        finally:
+            spent.cost += scope.cost
+        return "" if holds is True else self._said(scope)
+
+    def _said(self, scope: Variables) -> str:
+        if self.message_program is not None:
+            try:
+                said = self.message_program.evaluate(scope)
+            except EvaluationError:
+                said = ""
+            if isinstance(said, str) and said.strip() and len(said) <= _MAX_TEXT:
+                return said.strip()
+        return self.message or f"failed rule: {self.text}"
+
+
+def read_rules(said: Iterable[Raw]) -> tuple[Rule, ...]:
+    """The rules of one place of a schema."""
+    return tuple(map(_rule, said))
+
+
+def _rule(said: Raw) -> Rule:
+    text = str(said.get("rule", "")).strip()
+    program, problem = _compiled(text)
+    if program is not None and program.type not in ("bool", DYN):
+        problem = f"must evaluate to a bool, not {program.type}"
+        program = None
+    if said.get("optionalOldSelf"):
+        program, problem = None, "optionalOldSelf is not known here"
+    message = str(said.get("messageExpression", "")).strip()
+    return Rule(
+        text=text,
+        program=program,
+        problem=problem,
+        message=str(said.get("message", "")).strip(),
+        message_program=_compiled(message)[0] if message else None,
+        reason=said.get("reason") or "FieldValueInvalid",
+        place=str(said.get("fieldPath", "")),
+        is_about_change=_USES_OLD.search(text) is not None,
+    )
+
+
+@lru_cache(maxsize=_KEPT_PROGRAMS)
+def _compiled(text: str) -> tuple[Compiled | None, str]:
+    """The program of an expression, or why there is none."""
+    try:
+        return Compiler(text, _VARIABLES).compile(parse(text)), ""
+    except (CompileError, RecursionError) as error:
+        return None, str(error)
+
+
+def seen(value: Any, names: bool = True) -> Value:
+    """A value as expressions see it; `names` says whether the keys of an object are names of fields."""
+    if isinstance(value, Mapping):
+        return {(escaped(key) if names else key): seen(inner) for key, inner in value.items()}
+    return tuple([seen(item) for item in value]) if isinstance(value, list) else value
+
+
+@lru_cache(maxsize=4_096)
+def escaped(name: str) -> str:
+    """The name of a field as expressions write it."""
+    if name in _RESERVED:
+        return f"__{name}__"
+    written = name
+    for letters, word in _ESCAPED:
+        written = written.replace(letters, word)
+    return written if _NAME.fullmatch(written) else name

@@ -1,0 +1,245 @@
+"""Whether a schema is structural, and says what can be said.
+
+Source: apiextensions-apiserver (pkg/apiserver/schema/validation.go, pkg/apis/apiextensions/validation).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from itertools import islice
+from typing import Any
+
+from podium.api.errors import shown
+from podium.api.meta import Raw
+from podium.api.structural.node import read_structural
+from podium.api.structural.shaping import shaped
+from podium.api.structural.validation import find_problems, is_pattern
+from podium.api.validation.finding import MAX_FINDINGS, Finding, forbidden, invalid, required, unsupported
+
+_TYPES = ("array", "boolean", "integer", "number", "object", "string")
+_JUNCTORS = ("allOf", "anyOf", "oneOf")
+_UNTYPED = ("x-kubernetes-int-or-string", "x-kubernetes-preserve-unknown-fields")
+_FORBIDDEN = ("$ref", "$schema", "additionalItems", "definitions", "dependencies", "id", "patternProperties")
+_NOT_IN_JUNCTORS = (
+    "additionalProperties",
+    "default",
+    "description",
+    "nullable",
+    "title",
+    "type",
+    "x-kubernetes-embedded-resource",
+    "x-kubernetes-int-or-string",
+    "x-kubernetes-list-map-keys",
+    "x-kubernetes-list-type",
+    "x-kubernetes-map-type",
+    "x-kubernetes-preserve-unknown-fields",
+    "x-kubernetes-validations",
+)
+_NUMBERS = ("maximum", "minimum", "multipleOf")
+_COUNTS = ("maxItems", "maxLength", "maxProperties", "minItems", "minLength", "minProperties")
+_LIST_TYPES = ("atomic", "map", "set")
+_MAP_TYPES = ("atomic", "granular")
+_DEEPEST = 64
+_SHAPES: tuple[tuple[tuple[str, ...], Callable[[Any], bool], str], ...] = (
+    (("properties", "not", "items"), lambda value: isinstance(value, dict), "must be an object"),
+    (
+        (*_JUNCTORS, "required", "enum", "x-kubernetes-list-map-keys", "x-kubernetes-validations"),
+        lambda value: isinstance(value, list),
+        "must be a list",
+    ),
+    (_NUMBERS, lambda value: isinstance(value, int | float) and not isinstance(value, bool), "must be a number"),
+    (_COUNTS, lambda value: type(value) is int, "must be a whole number"),
+    (("pattern", "format"), lambda value: isinstance(value, str), "must be text"),
+    (("additionalProperties",), lambda value: isinstance(value, dict | bool), "must be a schema, true or false"),
+)
+
+
+def find_schema_problems(said: Any, path: str) -> list[Finding]:
+    """What is wrong with the schema of a kind."""
+    if not isinstance(said, dict):
+        return [required(path, "schemas are required")]
+    return list(islice(_of_root(said, path), MAX_FINDINGS))
+
+
+def _of_root(said: Raw, path: str) -> Iterator[Finding]:
+    if said.get("type") != "object":
+        if said.get("type"):
+            yield invalid(f"{path}.type", said["type"], "must be object at the root")
+        else:
+            yield required(f"{path}.type", "must not be empty at the root")
+    metadata = said.get("properties", {}).get("metadata") if isinstance(said.get("properties"), dict) else None
+    inner = metadata.get("properties", {}) if isinstance(metadata, dict) else {}
+    if isinstance(inner, dict) and set(inner) - {"name", "generateName"}:
+        detail = "must not specify anything other than name and generateName, but metadata is implicitly specified"
+        yield forbidden(f"{path}.properties[metadata]", detail)
+    yield from _of_node(said, path, 0)
+    yield from _of_default(said, path)
+
+
+def _of_node(said: Any, path: str, depth: int) -> Iterator[Finding]:
+    if not isinstance(said, dict):
+        yield invalid(path, said, "must be a schema")
+        return
+    if depth > _DEEPEST:
+        yield forbidden(path, f"schemas are at most {_DEEPEST} levels deep")
+        return
+    problem = _shape_problem(said)
+    if problem is not None:
+        yield invalid(f"{path}.{problem[0]}", said[problem[0]], problem[1])
+        return
+    yield from _of_type(said, path, depth)
+    yield from _of_keywords(said, path)
+    yield from _of_lists(said, path)
+    for name, inner in said.get("properties", {}).items():
+        yield from _of_node(inner, f"{path}.properties[{name}]", depth + 1)
+    if isinstance(said.get("additionalProperties"), dict):
+        yield from _of_node(said["additionalProperties"], f"{path}.additionalProperties", depth + 1)
+    if "items" in said:
+        yield from _of_node(said["items"], f"{path}.items", depth + 1)
+    for place, part in _parts(said, path):
+        yield from _of_part(part, said, place, depth)
+
+
+def _shape_problem(said: Raw) -> tuple[str, str] | None:
+    """The first keyword of a schema that holds what cannot be looked into."""
+    for fields, is_right, words in _SHAPES:
+        for field in fields:
+            if field in said and not is_right(said[field]):
+                return field, words
+    return None
+
+
+def _of_type(said: Raw, path: str, depth: int) -> Iterator[Finding]:
+    type_ = said.get("type")
+    if type_ is None or type_ == "":
+        if depth and not any(said.get(field) for field in _UNTYPED):
+            what = "specified array items" if path.endswith(".items") else "specified object fields"
+            yield required(f"{path}.type", f"must not be empty for {what}")
+    elif type_ not in _TYPES:
+        yield unsupported(f"{path}.type", type_, _TYPES)
+    elif said.get("x-kubernetes-int-or-string"):
+        yield forbidden(f"{path}.type", "must be empty if x-kubernetes-int-or-string is true")
+    if said.get("x-kubernetes-embedded-resource") and type_ != "object":
+        yield invalid(f"{path}.type", type_ or "", "must be object if x-kubernetes-embedded-resource is true")
+    if type_ == "array" and "items" not in said:
+        yield required(f"{path}.items", "must be specified")
+
+
+def _of_keywords(said: Raw, path: str) -> Iterator[Finding]:
+    for field in _FORBIDDEN:
+        if said.get(field):
+            yield forbidden(f"{path}.{field}", f"{field} is not supported")
+    if said.get("uniqueItems"):
+        yield forbidden(
+            f"{path}.uniqueItems", "uniqueItems cannot be set to true since the runtime complexity becomes quadratic"
+        )
+    values = said.get("additionalProperties")
+    if values is False:
+        yield forbidden(f"{path}.additionalProperties", "additionalProperties cannot be set to false")
+    if values is not None and said.get("properties"):
+        yield forbidden(f"{path}.additionalProperties", "additionalProperties and properties are mutual exclusive")
+    pattern = said.get("pattern")
+    if pattern and not is_pattern(pattern):
+        yield invalid(f"{path}.pattern", pattern, "must be a valid regular expression, but isn't: it cannot be read")
+    for index, rule in enumerate(said.get("x-kubernetes-validations", ())):
+        if not isinstance(rule, dict) or not str(rule.get("rule", "")).strip():
+            yield required(f"{path}.x-kubernetes-validations[{index}].rule", "rule is not specified")
+
+
+def _object(value: Any) -> Raw:
+    """The value, {} where it is no object."""
+    return value if isinstance(value, dict) else {}
+
+
+def _of_lists(said: Raw, path: str) -> Iterator[Finding]:
+    kind, keys = said.get("x-kubernetes-list-type"), said.get("x-kubernetes-list-map-keys")
+    if kind is not None and kind not in _LIST_TYPES:
+        yield unsupported(f"{path}.x-kubernetes-list-type", kind, _LIST_TYPES)
+    if kind is not None and said.get("type") != "array":
+        yield invalid(f"{path}.type", said.get("type", ""), "must be array if x-kubernetes-list-type is specified")
+    if said.get("x-kubernetes-map-type") not in (None, *_MAP_TYPES):
+        yield unsupported(f"{path}.x-kubernetes-map-type", said["x-kubernetes-map-type"], _MAP_TYPES)
+    if keys and kind != "map":
+        detail = "must be map if x-kubernetes-list-map-keys is non-empty"
+        yield invalid(f"{path}.x-kubernetes-list-type", kind or "", detail)
+    if kind != "map":
+        return
+    if not keys:
+        detail = "must not be empty if x-kubernetes-list-type is map"
+        yield required(f"{path}.x-kubernetes-list-map-keys", detail)
+        return
+    items = _object(said.get("items"))
+    inner = items.get("properties", {})
+    for index, key in enumerate(keys):
+        place = f"{path}.x-kubernetes-list-map-keys[{index}]"
+        if not isinstance(key, str) or not isinstance(inner, dict) or key not in inner:
+            yield invalid(place, key, "entries must all be names of item properties")
+        elif "default" not in inner[key] and key not in items.get("required", ()):
+            detail = "this property is in x-kubernetes-list-map-keys, so it must have a default or be required"
+            yield required(f"{path}.items.properties[{key}].default", detail)
+
+
+def _parts(said: Raw, path: str) -> Iterator[tuple[str, Any]]:
+    """The schemas that a schema combines, each with its path."""
+    for field in _JUNCTORS:
+        yield from ((f"{path}.{field}[{index}]", part) for index, part in enumerate(said.get(field, ())))
+    if "not" in said:
+        yield f"{path}.not", said["not"]
+
+
+def _of_part(part: Any, whole: Any, path: str, depth: int) -> Iterator[Finding]:
+    """A part of a combination: it narrows down what stands beside it, and brings nothing in."""
+    if not isinstance(part, dict) or depth > _DEEPEST:
+        yield invalid(path, part, f"must be a schema, at most {_DEEPEST} levels deep")
+        return
+    problem = _shape_problem(part)
+    if problem is not None:
+        yield invalid(f"{path}.{problem[0]}", part[problem[0]], problem[1])
+        return
+    is_choice = bool(whole.get("x-kubernetes-int-or-string")) if isinstance(whole, dict) else False
+    for field in _NOT_IN_JUNCTORS:
+        if part.get(field) and not (field == "type" and is_choice):
+            yield forbidden(f"{path}.{field}", "must be empty to be structural")
+    known = whole.get("properties", {}) if isinstance(whole, dict) else {}
+    for name, inner in part.get("properties", {}).items():
+        place = f"{path}.properties[{name}]"
+        if name not in known:
+            yield required(f"{place.replace(path, _base(path), 1)}", f"because it is defined in {place}")
+        else:
+            yield from _of_part(inner, known[name], place, depth + 1)
+    for place, inner in _parts(part, path):
+        yield from _of_part(inner, whole, place, depth + 1)
+
+
+def _base(path: str) -> str:
+    """The path of the schema that a combination stands in."""
+    head, _, last = path.rpartition(".")
+    return head if last == "not" or last.partition("[")[0] in _JUNCTORS else path
+
+
+def _of_default(said: Raw, path: str) -> Iterator[Finding]:
+    """Defaults that the schema itself would not take."""
+    waiting: list[tuple[Any, str, int]] = [(said, path, 0)]
+    while waiting:
+        node, place, depth = waiting.pop()
+        if not isinstance(node, dict) or depth > _DEEPEST or _shape_problem(node) is not None:
+            continue
+        if "default" in node and depth == 0:
+            yield forbidden(f"{place}.default", "must not be set at the root")
+        elif "default" in node and node.get("type") in _TYPES and not _has_problems(node, place):
+            value = {"value": node["default"]}
+            without_rules = {**node, "x-kubernetes-validations": []}
+            reading = read_structural({"type": "object", "properties": {"value": without_rules}})
+            filled, gone = shaped(value, reading)
+            if gone:
+                yield invalid(f"{place}.default", node["default"], f"must not have unknown fields: {shown(gone[0])}")
+            for finding in find_problems(filled, reading):
+                yield invalid(f"{place}.default", node["default"], finding.message)
+        properties = node.get("properties", {})
+        waiting += [(inner, f"{place}.properties[{name}]", depth + 1) for name, inner in properties.items()]
+        below = [name for name in ("items", "additionalProperties") if name in node]
+        waiting += [(node[name], f"{place}.{name}", depth + 1) for name in below]
+
+
+def _has_problems(node: Raw, path: str) -> bool:
+    return next(_of_node(node, path, 1), None) is not None

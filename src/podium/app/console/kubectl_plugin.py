@@ -1,0 +1,38 @@
+"""`kubectl podium`: kubectl runs what is called kubectl-podium, and asks kubectl_complete-podium what could come next.
+
+Source: k8s.io/kubectl (pkg/cmd/plugin), and cobra for what a completion says.
+"""
+
+from __future__ import annotations
+
+import sys
+
+from podium.app.console import command
+from podium.app.console.source import KUBECTL_PLUGIN
+
+# Cobra's ShellCompDirectiveNoFileComp, and its ShellCompDirectiveDefault.
+_NO_FILES, _FILES = 4, 0
+
+
+def main() -> None:
+    """Run the command line under kubectl's name; without files it reads the cluster of the current context."""
+    command.main(name=KUBECTL_PLUGIN)
+
+
+def complete() -> None:
+    """Say what could stand in place of the last argument, a line each, and whether files could."""
+    import click
+    from click.shell_completion import ShellComplete
+
+    *before, incomplete = sys.argv[1:] or [""]
+    found = ShellComplete(command.podium, {}, KUBECTL_PLUGIN, "").get_completions(before, incomplete)
+    takes_files = any(item.type in ("file", "dir") for item in found)
+    for item in found:
+        if item.type == "plain":
+            click.echo(f"{item.value}\t{item.help}" if item.help else item.value)
+    click.echo(f":{_FILES if takes_files or _takes_value(before) else _NO_FILES}")
+
+
+def _takes_value(before: list[str]) -> bool:
+    """Whether the last option wants a value, which may be a file's name."""
+    return bool(before) and before[-1].startswith("-")

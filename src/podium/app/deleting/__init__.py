@@ -1,0 +1,1 @@
+"""`podium delete`: pods go through eviction, unless somebody says otherwise."""

@@ -1,0 +1,185 @@
+"""Deletes one pod at an API server: evicts it within its budgets, and says which of them keep it.
+
+Source: kubectl pkg/drain/drain.go (evictPods), for what is tried again and when.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Literal
+
+from podium.api.errors import InputError
+from podium.api.pod import Pod
+from podium.api.policy import PodDisruptionBudget
+from podium.api.reading import read
+from podium.api.selectors import compile_label_selector
+from podium.client.session import Session
+from podium.requests.options import delete_options_body, eviction_body
+from podium.requests.request import Request, Response
+from podium.store.errors import StoreError
+
+_NOT_FOUND, _CONFLICT, _TOO_MANY = 404, 409, 429
+_RETRY_S = 5.0
+_LOOK_S = 1.0
+
+Outcome = Literal["evicted", "deleted", "gone", "would be evicted", "would be deleted", "blocked", "refused", "going"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Wish:
+    """How pods are to go.
+
+    ``grace_seconds`` None leaves each its own period. ``timeout_s`` is for how long a pod that its budgets keep is
+    asked for again, and its end is waited for. ``component`` is whose cap counts at servers that know of caps.
+    """
+
+    is_direct: bool = False
+    is_dry_run: bool = False
+    waits: bool = True
+    grace_seconds: int | None = None
+    timeout_s: float = 60.0
+    component: str = "kubectl"
+
+
+@dataclass(frozen=True, slots=True)
+class Deletion:
+    """What came of it: in a word, and the words that explain it."""
+
+    pod: str
+    outcome: Outcome
+    reasons: tuple[str, ...] = ()
+
+    @property
+    def is_done(self) -> bool:
+        """Whether it is as it was wished."""
+        return self.outcome not in ("blocked", "refused", "going")
+
+
+async def delete_pod(session: Session, key: str, wish: Wish) -> Deletion:
+    """Have a pod go. Raises NoAnswerError where no answer comes."""
+    found = await session.answer(Request(verb="get", kind="Pod", key=key))
+    if found.error is not None:
+        return Deletion(key, "refused", (found.error.message,))
+    try:
+        pod = read(found.object or {}, Pod)
+    except InputError as error:
+        return Deletion(key, "refused", (str(error),))
+    until_s = time.monotonic() + wish.timeout_s
+    deletion = await _ask(session, pod, wish, until_s)
+    if deletion.outcome in ("evicted", "deleted") and wish.waits:
+        return await _wait(session, pod, deletion, until_s)
+    return deletion
+
+
+async def _ask(session: Session, pod: Pod, wish: Wish, until_s: float) -> Deletion:
+    """Ask until it is granted, refused for good, or it is too late."""
+    while True:
+        response = await session.answer(_request(pod, wish))
+        error = response.error
+        if error is None:
+            return Deletion(pod.key, _granted(wish))
+        if error.code == _NOT_FOUND or (error.code == _CONFLICT and await _is_gone(session, pod)):
+            return Deletion(pod.key, "gone")
+        if error.code != _TOO_MANY:
+            return Deletion(pod.key, "refused", (error.message,))
+        wait_s = _wait_s(error)
+        if wish.is_dry_run or time.monotonic() + wait_s > until_s:
+            return Deletion(pod.key, "blocked", await _why(session, pod, error))
+        await asyncio.sleep(wait_s)
+
+
+def _request(pod: Pod, wish: Wish) -> Request:
+    options = delete_options_body(pod.metadata.uid, wish.grace_seconds)
+    if wish.is_dry_run:
+        options = {**options, "dryRun": ["All"]}
+    if wish.is_direct:
+        return Request(verb="delete", kind="Pod", key=pod.key, body=options, dry_run=wish.is_dry_run)
+    body = eviction_body(pod.key, options, wish.component)
+    return Request(verb="create", kind="Pod", key=pod.key, subresource="eviction", body=body, dry_run=wish.is_dry_run)
+
+
+def _granted(wish: Wish) -> Outcome:
+    if wish.is_dry_run:
+        return "would be deleted" if wish.is_direct else "would be evicted"
+    return "deleted" if wish.is_direct else "evicted"
+
+
+async def _wait(session: Session, pod: Pod, deletion: Deletion, until_s: float) -> Deletion:
+    """Wait until the pod is no more."""
+    while not await _is_gone(session, pod):
+        left_s = until_s - time.monotonic()
+        if left_s <= 0:
+            return Deletion(pod.key, "going", ("it was let go, and has not ended yet",))
+        await asyncio.sleep(min(_LOOK_S, left_s))
+    return deletion
+
+
+async def _is_gone(session: Session, pod: Pod) -> bool:
+    """Whether there is no such pod any more; a namesake is another one."""
+    response = await session.answer(Request(verb="get", kind="Pod", key=pod.key))
+    if response.error is not None:
+        return response.error.code == _NOT_FOUND
+    metadata = (response.object or {}).get("metadata", {})
+    return bool(metadata.get("uid") != pod.metadata.uid)
+
+
+def _wait_s(error: StoreError) -> float:
+    asked = error.details.get("retryAfterSeconds")
+    return max(float(asked), 0.1) if isinstance(asked, int) and asked > 0 else _RETRY_S
+
+
+async def _why(session: Session, pod: Pod, error: StoreError) -> tuple[str, ...]:
+    """Why a pod is kept: what the server said, and each budget that covers it."""
+    listed = await session.answer(Request(verb="list", kind="PodDisruptionBudget", namespace=pod.metadata.namespace))
+    return (error.message, *_causes(error), *_budgets(listed, pod))
+
+
+def _causes(error: StoreError) -> Iterator[str]:
+    causes = error.details.get("causes")
+    for cause in causes if isinstance(causes, list) else ():
+        if isinstance(cause, dict) and isinstance(cause.get("message"), str) and cause["message"] != error.message:
+            yield cause["message"]
+
+
+def _budgets(listed: Response, pod: Pod) -> Iterator[str]:
+    if listed.error is not None:
+        yield f"its budgets cannot be listed: {listed.error.message}"
+        return
+    for raw in listed.objects():
+        try:
+            budget = read(raw, PodDisruptionBudget)
+        except InputError:
+            continue
+        if compile_label_selector(budget.spec.selector).matches(pod.metadata.labels):
+            yield _in_words(budget)
+
+
+def _in_words(budget: PodDisruptionBudget) -> str:
+    """What a budget allows, and what it goes by."""
+    status, spec = budget.status, budget.spec
+    asks = f"maxUnavailable {spec.max_unavailable}"
+    if spec.min_available is not None:
+        asks = f"minAvailable {spec.min_available}"
+    counts = (
+        f"{status.current_healthy} of {status.expected_pods} pods are healthy, and it needs {status.desired_healthy}"
+    )
+    rate = status.disruption_rate
+    limit = "" if rate is None else f"; its rate {rate.max} leaves {rate.available}"
+    key = budget.key
+    return f"budget {key} ({asks}) allows {status.disruptions_allowed} disruptions: {counts}{limit}"
+
+
+def kind_and_names(words: tuple[str, ...]) -> tuple[str, list[str]]:
+    """The kind and the names that arguments mean: `pod a b`, or `pod/a pod/b`. Raises InputError."""
+    if not words:
+        raise InputError("names no pod; write `pod NAME` or `pod/NAME`")
+    kinds = {word.partition("/")[0] for word in words if "/" in word}
+    names = [word.partition("/")[2] for word in words if "/" in word]
+    if kinds and len(names) != len(words):
+        raise InputError("either all arguments are KIND/NAME, or the first is the kind")
+    if not kinds:
+        kinds, names = {words[0]}, list(words[1:])
+    return kinds.pop() if len(kinds) == 1 else ", ".join(sorted(kinds)), names

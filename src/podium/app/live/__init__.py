@@ -1,0 +1,1 @@
+"""`podium scheduler`: the scheduler of a cluster."""

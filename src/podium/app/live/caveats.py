@@ -1,0 +1,83 @@
+"""What of Podium's rules does not hold on a cluster, said once when a scheduler begins to run there."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator
+
+from podium.api.basis import Caveat
+from podium.client.access.cluster_access import ClusterAccess
+from podium.framework.settings.configuration import Configuration
+from podium.framework.settings.departures import departures
+
+_POLICY = "DisruptionPolicy"
+
+
+def caveats(
+    access: ClusterAccess, configuration: Configuration, absent: Collection[str], *, knows_ours: bool
+) -> list[Caveat]:
+    """What is not known or does not hold.
+
+    ``knows_ours``: the API server is Podium's own; ``absent`` are the kinds that it does not have.
+    """
+    found = [*departures(configuration), *_of_access(access), *_of_kinds(absent)]
+    return found if knows_ours else found + list(_of_foreign_server(absent))
+
+
+def _of_access(access: ClusterAccess) -> Iterator[Caveat]:
+    if access.is_insecure:
+        yield Caveat(
+            "insecure",
+            "the API server's certificate is not checked (insecure-skip-tls-verify): whoever is in between can read "
+            "the credentials and answer in its place",
+            1,
+            (access.name,),
+        )
+    elif access.server.startswith("http://"):
+        yield Caveat("plain-http", "what is said to the API server is not encrypted", 1, (access.server,))
+
+
+def _of_kinds(absent: Collection[str]) -> Iterator[Caveat]:
+    others = tuple(sorted(kind for kind in absent if kind != _POLICY))
+    if others:
+        yield Caveat(
+            "absent-kinds",
+            "the API server does not have these kinds, or does not show them; it is taken that there are none",
+            len(others),
+            others,
+        )
+
+
+def _of_foreign_server(absent: Collection[str]) -> Iterator[Caveat]:
+    """What Podium's own API server does, and others do not."""
+    yield Caveat(
+        "preemption-policies",
+        "preemption policies beyond Never and PreemptLowerPriority are refused by this API server; they hold where a "
+        "pod's annotation podium.dev/preemption-policy names them",
+        0,
+    )
+    yield Caveat(
+        "budgets",
+        "budgets are counted by the cluster's own disruption controller, which does not know of a preemption before "
+        "the victim is gone; a pod with several budgets cannot be evicted",
+        0,
+    )
+    yield Caveat(
+        "rates",
+        "rates of budgets are kept in the budgets' annotation podium.dev/disruption-rate by whoever leads here; the "
+        "API server does not ask them when it judges an eviction",
+        0,
+    )
+    if _POLICY in absent:
+        yield Caveat(
+            "no-policy",
+            "there is no DisruptionPolicy here (its definition is not installed): no caps, bounds or default budgets",
+            1,
+            (_POLICY,),
+        )
+    else:
+        yield Caveat(
+            "caps",
+            "caps of the DisruptionPolicy hold for preemptions by this scheduler alone; its levels make no classes, "
+            "and its default budgets and bounds need Podium's controllers",
+            0,
+        )

@@ -1,0 +1,74 @@
+"""What a long-running program says of itself: lines on standard error, as text or JSON.
+
+Names and messages of a cluster's objects are others' text: what a terminal would act on is escaped, and so is a line's
+end. Tokens, keys and headers are never part of a line.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Callable
+from typing import IO, Literal
+
+from podium.api.errors import escape
+from podium.api.times import format_exact_time
+
+Level = Literal["info", "warning", "error"]
+Format = Literal["text", "json"]
+_MOST = 2_000
+
+
+class Log:
+    """Writes lines; ``verbosity`` is the highest one of those that are written, as with Kubernetes' `-v`.
+
+    One that is ``quiet`` tells errors alone.
+    """
+
+    def __init__(
+        self,
+        now: Callable[[], int],
+        form: Format = "text",
+        verbosity: int = 0,
+        stream: IO[str] | None = None,
+        *,
+        quiet: bool = False,
+    ) -> None:
+        self._quiet = quiet
+        self._now = now
+        self._form = form
+        self._verbosity = verbosity
+        self._stream = stream
+
+    def info(self, message: str, verbosity: int = 0, **values: object) -> None:
+        """Something that is as it should be."""
+        if verbosity <= self._verbosity and not self._quiet:
+            self._write("info", message, values)
+
+    def warning(self, message: str, **values: object) -> None:
+        """Something that may not be as somebody thinks."""
+        if not self._quiet:
+            self._write("warning", message, values)
+
+    def error(self, message: str, **values: object) -> None:
+        """Something that is not as it should be."""
+        self._write("error", message, values)
+
+    def _write(self, level: Level, message: str, values: dict[str, object]) -> None:
+        time = format_exact_time(self._now() // 1_000 * 1_000)
+        if self._form == "json":
+            told = {
+                "ts": time,
+                "level": level,
+                "msg": message,
+                **{name: _plain(value) for name, value in values.items()},
+            }
+            line = json.dumps(told)
+        else:
+            rest = "".join(f" {name}={json.dumps(_plain(value))}" for name, value in values.items())
+            line = f"{time} {level} {escape(message, _MOST)}{rest}"
+        print(line, file=self._stream or sys.stderr, flush=True)
+
+
+def _plain(value: object) -> object:
+    return value if isinstance(value, int | float | bool) or value is None else escape(str(value), _MOST)

@@ -1,0 +1,147 @@
+"""A scheduler that is looked at while it works: how long attempts take, what comes of them, and why."""
+
+from __future__ import annotations
+
+import time
+from collections import OrderedDict
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from podium.app.live.metrics import Metrics
+from podium.framework.runner import Runner
+from podium.machines.actions import Action, Bind, DeleteObject, Record, ReportStatus, ReportUnschedulable
+from podium.machines.observations import Answered, Observation, Tick
+from podium.machines.parts.deadlines import Deadline
+from podium.machines.scheduling.queue.queue import ATTEMPT_FAILURE, POD_ADD
+from podium.machines.scheduling.queue.queued_pod import QueuedPod
+from podium.machines.scheduling.scheduler import Scheduler
+
+_SECOND = 10**9
+# A pod that goes on its way to a node is never bound.
+_MOST_BINDING = 10_000
+
+
+@dataclass(slots=True)
+class Attempt:
+    """An attempt to schedule a pod, and when it began by a clock of its own."""
+
+    uid: str
+    key: str
+    profile: str
+    began_s: float
+    since_ns: int
+    number: int
+
+
+class ObservedScheduler:
+    """The scheduler as a machine, and beside it what is counted and written down of its attempts.
+
+    ``on_attempt`` is shown each pod before its attempt, ``on_actions`` the attempt with all that came of it.
+    """
+
+    def __init__(
+        self,
+        scheduler: Scheduler,
+        metrics: Metrics,
+        on_attempt: Callable[[QueuedPod, Runner, int], None] | None = None,
+        on_actions: Callable[[Attempt, list[Action]], None] | None = None,
+    ) -> None:
+        self.scheduler = scheduler
+        self._metrics = metrics
+        self._on_attempt = on_attempt
+        self._on_actions = on_actions
+        self._attempt: Attempt | None = None
+        # By uid, the attempts whose binding is awaited.
+        self._binding: OrderedDict[str, Attempt] = OrderedDict()
+        self._now = 0
+        scheduler.on_attempt = self._begin
+
+    @property
+    def watches(self) -> frozenset[str]:
+        """See `Machine`."""
+        return self.scheduler.watches
+
+    def deadline(self) -> Deadline:
+        """See `Machine`."""
+        return self.scheduler.deadline()
+
+    def handle(self, observation: Observation, now: int) -> list[Action]:
+        """See `Machine`."""
+        self._now, self._attempt = now, None
+        actions = self.scheduler.handle(observation, now)
+        if isinstance(observation, Answered):
+            self._answered(observation, now)
+        elif isinstance(observation, Tick):
+            self._attempted(actions)
+        return actions
+
+    def _begin(self, queued: QueuedPod, runner: Runner) -> None:
+        pod = queued.record
+        since_ns = self._now if queued.first_attempt_ns is None else queued.first_attempt_ns
+        self._metrics.incoming.labels("active", queued.woken_by or POD_ADD).inc()
+        if self._on_attempt is not None:
+            self._on_attempt(queued, runner, self._now)
+        self._attempt = Attempt(pod.uid, pod.key, pod.scheduler_name, time.perf_counter(), since_ns, queued.attempts)
+
+    def _attempted(self, actions: list[Action]) -> None:
+        attempt = self._attempt
+        if attempt is not None:
+            self._metrics.algorithm_seconds.observe(time.perf_counter() - attempt.began_s)
+            if self._on_actions is not None:
+                self._on_actions(attempt, actions)
+        failed = {
+            action.uid for action in actions if isinstance(action, Record) and action.reason == "FailedScheduling"
+        }
+        errors = {
+            action.uid
+            for action in actions
+            if isinstance(action, ReportUnschedulable) and action.reason == "SchedulerError"
+        }
+        for uid in failed:
+            self._count(uid, "error" if uid in errors else "unschedulable")
+            self._binding.pop(uid, None)
+            self._metrics.incoming.labels("backoff" if uid in errors else "unschedulable", ATTEMPT_FAILURE).inc()
+        if attempt is not None and attempt.uid not in failed:
+            self._binding[attempt.uid] = attempt
+            if len(self._binding) > _MOST_BINDING:
+                self._binding.popitem(last=False)
+        self._preemption(actions, attempts=len(failed - errors))
+
+    def _count(self, uid: str, result: str) -> None:
+        attempt = self._attempt
+        if attempt is None or attempt.uid != uid:
+            # It is known to end as another one has, and was not made.
+            profile = next(iter(self.scheduler.runners)) if attempt is None else attempt.profile
+            self._metrics.attempts.labels(result, profile).inc()
+            return
+        self._metrics.attempts.labels(result, attempt.profile).inc()
+        self._metrics.attempt_seconds.labels(result, attempt.profile).observe(time.perf_counter() - attempt.began_s)
+
+    def _preemption(self, actions: list[Action], attempts: int) -> None:
+        if attempts:
+            self._metrics.preemption_attempts.inc(attempts)
+        victims = {
+            action.uid
+            for action in actions
+            if (
+                isinstance(action, ReportStatus)
+                and action.conditions
+                and action.conditions[0].type == "DisruptionTarget"
+            )
+            or isinstance(action, DeleteObject)
+        }
+        if victims:
+            self._metrics.preemption_victims.observe(len(victims))
+
+    def _answered(self, answered: Answered, now: int) -> None:
+        action = answered.action
+        if not isinstance(action, Bind):
+            return
+        attempt = self._binding.pop(action.uid, None)
+        if attempt is None:
+            return
+        result = "scheduled" if answered.problem is None else "error"
+        self._metrics.attempts.labels(result, attempt.profile).inc()
+        self._metrics.attempt_seconds.labels(result, attempt.profile).observe(time.perf_counter() - attempt.began_s)
+        if answered.problem is None:
+            self._metrics.scheduled(max(0, now - attempt.since_ns) / _SECOND, attempt.number)

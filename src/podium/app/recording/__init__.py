@@ -1,0 +1,1 @@
+"""`podium record`: what happens in a cluster, in a file that `podium simulate` plays."""

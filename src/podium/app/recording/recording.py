@@ -1,0 +1,182 @@
+"""Watches a cluster and writes what happens there, with rights to list and watch alone."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from podium.api.errors import InputError
+from podium.api.kinds import KINDS
+from podium.api.meta import ObjectMeta
+from podium.api.snapshot import HiddenKind, Snapshot
+from podium.api.times import format_duration, format_time
+from podium.app.console.source import ClusterSource
+from podium.app.recording.file import RecordingFile
+from podium.app.snapshots.slimming import Slimmer, left_out_beside
+from podium.client.access.credentials import Credentials
+from podium.client.access.in_cluster import find_access
+from podium.client.reflecting import Reflecting
+from podium.client.reflector import Reflector
+from podium.client.session import Session
+from podium.requests.observations import Seen
+from podium.sim.recording.recorder import Recorder
+from podium.store.api_resources import APIResources
+
+# Without them there is no cluster to speak of.
+_NEEDED = ("Node", "Pod")
+_REFUSED = ("401", "403")
+_TIMEOUT_S = 60.0
+
+Say = Callable[[str], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """When a recording ends by itself: after so long, None for never; and before the file has more bytes, unpacked."""
+
+    length_ns: int | None
+    size_bytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class Recorded:
+    """How much was recorded."""
+
+    objects: int
+    steps: int
+    events: int
+    length_ns: int
+    is_full: bool
+
+
+def record(source: ClusterSource, target: str, limits: Limits, say: Say) -> Recorded:
+    """Record until somebody interrupts it, or a limit is reached; the file is whole then. Raises PodiumError."""
+    return asyncio.run(_record(source, target, limits, say))
+
+
+async def _record(source: ClusterSource, target: str, limits: Limits, say: Say) -> Recorded:
+    access = find_access(os.environ, source.kubeconfig, source.context)
+    credentials = Credentials(access, time.time_ns, allows_exec=source.allows_exec_plugins)
+    session = Session(access, credentials, APIResources(), user_agent="podium-record", timeout_s=_TIMEOUT_S)
+    try:
+        version = await session.read("/version")
+        with RecordingFile(target, access.name) as file:
+            recording = _Recording(session, file, limits, say)
+            return await recording.run(str((version.object or {}).get("gitVersion", "")))
+    finally:
+        await session.close()
+
+
+class _Recording:
+    """One recording: a reflector for each kind shows a recorder what comes, and the file gets what comes of that."""
+
+    def __init__(self, session: Session, file: RecordingFile, limits: Limits, say: Say) -> None:
+        self._session = session
+        self._file = file
+        self._limits = limits
+        self._say = say
+        self._recorder = Recorder(Slimmer().slim)
+        self._began_ns: int | None = None
+        self._over = asyncio.Event()
+        self._is_full = False
+        self._reflectors = [
+            Reflector(
+                Reflecting(session.resources.named(kind.name), is_optional=kind.name not in _NEEDED),
+                session,
+                time.time_ns,
+                self._see,
+                self._problem,
+            )
+            for kind in KINDS.values()
+        ]
+
+    async def run(self, version: str) -> Recorded:
+        loop = asyncio.get_running_loop()
+        for number in (signal.SIGINT, signal.SIGTERM):
+            loop.add_signal_handler(number, self._over.set)
+        tasks = [loop.create_task(reflector.run()) for reflector in self._reflectors]
+        try:
+            await self._sync()
+            self._begin(version)
+            await self._wait()
+        finally:
+            for task in tasks:
+                task.cancel()
+            await asyncio.gather(*tasks, return_exceptions=True)
+            for number in (signal.SIGINT, signal.SIGTERM):
+                loop.remove_signal_handler(number)
+        length_ns = self._elapsed_ns()
+        self._file.end(format_duration(length_ns))
+        return Recorded(self._file.count, self._file.steps, self._file.events, length_ns, self._is_full)
+
+    async def _sync(self) -> None:
+        """Wait until all objects are known. Raises InputError where it is over before that."""
+        over = asyncio.ensure_future(self._over.wait())
+        for reflector in self._reflectors:
+            synced = asyncio.ensure_future(reflector.synced())
+            await asyncio.wait((synced, over), return_when=asyncio.FIRST_COMPLETED)
+            if not synced.done():
+                synced.cancel()
+                await asyncio.gather(synced, return_exceptions=True)
+                why = reflector.machine.problem or "not all were there yet"
+                raise InputError(f"nothing was recorded: {reflector.kind} cannot be listed: {why}")
+        over.cancel()
+
+    def _begin(self, version: str) -> None:
+        name = self._session.access.name
+        self._began_ns = time.time_ns()
+        for raw in self._recorder.begin():
+            self._file.add(raw)
+        absent = [reflector.machine for reflector in self._reflectors if reflector.machine.is_absent]
+        hidden = tuple(
+            HiddenKind(api_version=one.resource.api_version, kind=one.resource.kind, message=one.problem)
+            for one in absent
+            if one.problem.startswith("403")
+        )
+        told = {kind.kind for kind in hidden}
+        self._file.begin(
+            Snapshot(
+                metadata=ObjectMeta(name=name),
+                context=name,
+                server_version=version,
+                taken_at=format_time(self._began_ns),
+                hidden=hidden,
+                not_served=tuple(
+                    f"{one.resource.kind} ({one.resource.api_version})"
+                    for one in absent
+                    if one.resource.kind not in told
+                ),
+                left_out=left_out_beside(()),
+            )
+        )
+        self._say(f"recording {name}: {self._file.count:,} objects at the start; interrupt to end")
+
+    async def _wait(self) -> None:
+        limit_ns = self._limits.length_ns
+        try:
+            async with asyncio.timeout(None if limit_ns is None else limit_ns / 10**9):
+                await self._over.wait()
+        except TimeoutError:
+            return
+
+    def _see(self, _kind: str, seen: Seen) -> None:
+        entry = self._recorder.see(seen, self._elapsed_ns())
+        if self._began_ns is not None and not self._is_full:
+            self._file.write(entry)
+            self._is_full = self._file.size >= self._limits.size_bytes
+            if self._is_full:
+                self._over.set()
+
+    def _problem(self, kind: str, problem: str) -> None:
+        if problem:
+            self._say(f"{kind}: {problem}")
+        if kind in _NEEDED and self._began_ns is None and problem.startswith(_REFUSED):
+            # Waiting changes nothing about rights.
+            self._over.set()
+
+    def _elapsed_ns(self) -> int:
+        return 0 if self._began_ns is None else max(time.time_ns() - self._began_ns, 0)

@@ -1,0 +1,1 @@
+"""`podium up`: a control plane that people and programs reach over HTTP."""

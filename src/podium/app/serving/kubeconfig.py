@@ -1,0 +1,68 @@
+"""The kubeconfig of a control plane: where it is, and how one is let in.
+
+Source: k8s.io/client-go/tools/clientcmd/api/v1/types.go.
+"""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from pathlib import Path
+
+import yaml
+
+from podium.api.errors import InputError
+from podium.api.meta import Raw
+
+_NAME = "podium"
+_FIRST_LINE = "# Written by `podium up`, which writes it anew.\n"
+
+
+@dataclass(frozen=True, slots=True)
+class Access:
+    """How clients reach a server: its URL, the file with the certificate that it shows, and their token, if any."""
+
+    server: str
+    authority_file: str = ""
+    token: str = ""
+
+
+def kubeconfig(access: Access) -> Raw:
+    """A kubeconfig with one context."""
+    cluster = {"server": access.server}
+    if access.authority_file:
+        cluster["certificate-authority"] = str(Path(access.authority_file).absolute())
+    user = {"token": access.token} if access.token else {}
+    return {
+        "apiVersion": "v1",
+        "kind": "Config",
+        "clusters": [{"name": _NAME, "cluster": cluster}],
+        "users": [{"name": _NAME, "user": user}],
+        "contexts": [{"name": _NAME, "context": {"cluster": _NAME, "user": _NAME}}],
+        "current-context": _NAME,
+    }
+
+
+def check_place(path: Path) -> None:
+    """Raise InputError for a file that somebody else has written, which would be lost."""
+    if not path.exists():
+        return
+    with path.open(encoding="utf-8", errors="replace") as file:
+        if file.readline() != _FIRST_LINE:
+            problem = "is not a kubeconfig of `podium up`, and is not written over; name another file"
+            raise InputError(problem, source=str(path))
+
+
+def write_kubeconfig(path: Path, access: Access) -> None:
+    """Write the file, for its owner alone, all of it or nothing. Raises InputError as `check_place` does."""
+    check_place(path)
+    text = _FIRST_LINE + yaml.safe_dump(kubeconfig(access), sort_keys=False)
+    draft = path.with_name(f"{path.name}.{os.getpid()}")
+    descriptor = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+    try:
+        with os.fdopen(descriptor, "w", encoding="utf-8") as file:
+            file.write(text)
+        draft.replace(path)
+    except BaseException:
+        draft.unlink(missing_ok=True)
+        raise

@@ -1,0 +1,224 @@
+"""From the options of `podium up` to a control plane that serves, and its end."""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+import logging
+import secrets
+import shlex
+import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import click
+
+from podium.api.collector import collector_paused
+from podium.api.errors import InputError, escape
+from podium.api.input.codec import Document, Input
+from podium.api.input.documents import refuse_empty_pods
+from podium.api.present import newest_time
+from podium.api.warnings import Validation
+from podium.app.console.reading import read_shown
+from podium.app.serving.kubeconfig import check_place
+from podium.app.serving.node_template import read_template
+from podium.app.serving.secrets import new_token, read_token
+from podium.app.serving.serving import Place, Serving
+from podium.driver.clock import SystemClock
+from podium.framework.settings.configuration import Configuration, default_configuration, load_configuration
+from podium.framework.settings.extenders import without_extenders
+from podium.framework.settings.feature_gates import FeatureGates
+from podium.machines.kubelets.host import KUBERNETES_VERSION
+from podium.machines.kubelets.kubelet import KubeletSettings
+from podium.plane.assembly import Assembled, Beginning, all_objects, assemble, open_store
+from podium.plane.control_plane import PlaneSettings
+from podium.plane.initial import Population
+from podium.plane.nodes import DEFAULT_TEMPLATE
+from podium.requests.answering.rules import Rules
+from podium.server.http.security import is_loopback
+from podium.server.http.settings import TLS
+from podium.store.journal.durable import DurableJournal
+
+_KUBECONFIG = "podium.kubeconfig"
+_JOURNAL = "journal"
+# Longer lines say nothing more to people.
+_LONGEST = 2_000
+# Much is made and little of it in cycles: the collector looks at what is new less often than it would.
+_COLLECTED_EACH = 50_000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Wanted:
+    """The options of the command, as they are given."""
+
+    files: tuple[str, ...] = ()
+    validation: Validation | None = None
+    nodes: int = 0
+    node_template: str | None = None
+    data_dir: str | None = None
+    speed: float = 1.0
+    seed: int | None = None
+    start_delay_ns: int = 0
+    termination_ns: int | None = None
+    config: str | None = None
+    ignore_extenders: bool = False
+    feature_gates: FeatureGates = field(default_factory=FeatureGates)
+    autoscaler: str | None = None
+    priority_cutoff: int | None = None
+    evicts_on_delete: bool = False
+    host: str = "127.0.0.1"
+    port: int | None = None
+    tls_cert: str | None = None
+    tls_key: str | None = None
+    client_ca: str | None = None
+    token_file: str | None = None
+    kubeconfig: str | None = None
+    without: frozenset[str] = frozenset()
+    command: tuple[str, ...] = ()
+
+
+def run(wanted: Wanted) -> int:
+    """Serve a control plane until somebody ends it; the exit code. Raises PodiumError for what is wrong."""
+    place = _place(wanted)
+    settings = _settings(wanted)
+    with _kubeconfig_path(wanted) as path:
+        check_place(path)
+        with collector_paused():
+            clock, assembled = _assembled(wanted, settings)
+        logging.basicConfig(level=logging.WARNING, format="podium: %(levelname)s: %(name)s: %(message)s")
+        # What is there from the start stays for long.
+        gc.freeze()
+        gc.set_threshold(_COLLECTED_EACH)
+        _tell_of(assembled.population)
+        serving = Serving(
+            assembled.plane,
+            clock,
+            place,
+            path,
+            wanted.command,
+            lambda server: None if wanted.command else _announce(server, path, assembled),
+        )
+        with asyncio.Runner(loop_factory=_loop_factory()) as runner:
+            return runner.run(serving.run())
+
+
+def _settings(wanted: Wanted) -> PlaneSettings:
+    configuration = load_configuration(wanted.config) if wanted.config else None
+    _check_extenders(configuration, ignore=wanted.ignore_extenders)
+    if wanted.autoscaler is None and wanted.priority_cutoff is not None:
+        raise InputError("a priority cut-off is given, and no autoscaler (--autoscaler FILE)")
+    autoscaling = None
+    if wanted.autoscaler is not None:
+        # Few want one, and it brings along all that scenarios are read with.
+        from podium.app.serving.autoscaler import read_autoscaler
+
+        found = read_autoscaler(wanted.autoscaler, wanted.priority_cutoff)
+        autoscaling = found.groups, found.settings
+    return PlaneSettings(
+        seed=secrets.randbits(32) if wanted.seed is None else wanted.seed,
+        configuration=configuration,
+        feature_gates=wanted.feature_gates,
+        kubelets=KubeletSettings(start_delay_ns=wanted.start_delay_ns, termination_ns=wanted.termination_ns),
+        autoscaling=autoscaling,
+        without=wanted.without,
+        rules=Rules(deletes_by_eviction=wanted.evicts_on_delete),
+    )
+
+
+def _check_extenders(configuration: Configuration | None, *, ignore: bool) -> None:
+    found = configuration or default_configuration()
+    for caveat in without_extenders(found.extenders, found.source, ignore=ignore):
+        _warn(caveat.message)
+
+
+def _place(wanted: Wanted) -> Place:
+    """Where to listen; whoever listens for others without having said what lets them in gets a token made."""
+    if (wanted.tls_cert is None) is not (wanted.tls_key is None):
+        raise InputError("a certificate needs its key: give --tls-cert and --tls-key, or neither")
+    tls = None
+    if wanted.tls_cert is not None and wanted.tls_key is not None:
+        tls = TLS(
+            certificate_file=wanted.tls_cert, key_file=wanted.tls_key, client_authority_file=wanted.client_ca or ""
+        )
+    elif wanted.client_ca is not None:
+        raise InputError("clients' certificates need TLS: give --tls-cert and --tls-key")
+    token = "" if wanted.token_file is None else read_token(wanted.token_file)
+    if not token and tls is not None and not is_loopback(wanted.host):
+        token = new_token()
+    return Place(host=wanted.host, port=wanted.port, tls=tls, token=token)
+
+
+def _assembled(wanted: Wanted, settings: PlaneSettings) -> tuple[SystemClock, Assembled]:
+    found = read_shown(wanted.files, wanted.validation) if wanted.files else Input([])
+    refuse_empty_pods(found.documents)
+    for warning in found.warnings:
+        _warn(str(warning))
+    template = DEFAULT_TEMPLATE if wanted.node_template is None else read_template(wanted.node_template)
+    journal = None if wanted.data_dir is None else _journal(Path(wanted.data_dir))
+    try:
+        store = open_store(settings.seed, journal)
+        # What a cluster has seen does not lie in the future, though it may have had a faster clock.
+        clock = SystemClock(wanted.speed, newest_time(all_objects(store)) if store.version else 0)
+        beginning = Beginning(_served(found.documents), wanted.nodes, template)
+        return clock, assemble(store, clock, settings, beginning, journal)
+    except BaseException:
+        if journal is not None:
+            journal.close()
+        raise
+
+
+def _journal(directory: Path) -> DurableJournal:
+    directory.mkdir(mode=0o700, parents=True, exist_ok=True)
+    return DurableJournal(str(directory / _JOURNAL))
+
+
+def _served(documents: list[Document]) -> list[Document]:
+    """The objects of a cluster; of what is none, people are told."""
+    scenarios = [document for document in documents if _is_scenario(document)]
+    for document in scenarios:
+        _warn(f"{document.source}: the Scenario is left out; `podium simulate` plays it")
+    return [document for document in documents if not _is_scenario(document)]
+
+
+def _is_scenario(document: Document) -> bool:
+    return document.object is None and document.raw.get("kind") == "Scenario"
+
+
+@contextmanager
+def _kubeconfig_path(wanted: Wanted) -> Iterator[Path]:
+    """Where the kubeconfig goes; that of a command goes with it, unless it was to be written somewhere."""
+    if wanted.kubeconfig is not None:
+        yield Path(wanted.kubeconfig)
+    elif wanted.command:
+        with tempfile.TemporaryDirectory(prefix="podium-") as directory:
+            yield Path(directory) / _KUBECONFIG
+    else:
+        yield Path(wanted.data_dir or ".") / _KUBECONFIG
+
+
+def _tell_of(population: Population) -> None:
+    for kind, count in population.left_out.items():
+        _warn(f"{count} of {kind} {'is' if count == 1 else 'are'} left out: the kind is not served")
+
+
+def _announce(server: str, path: Path, assembled: Assembled) -> None:
+    nodes = len(assembled.plane.store.objects("Node"))
+    what = f"{nodes} node{'' if nodes == 1 else 's'}"
+    click.echo(f"Kubernetes {KUBERNETES_VERSION}, simulated by Podium, with {what}: {server}")
+    click.echo(f"  export KUBECONFIG={shlex.quote(str(path.absolute()))}")
+    click.echo("Ctrl-C ends it.")
+
+
+def _warn(message: str) -> None:
+    click.echo(f"podium: warning: {escape(message, _LONGEST)}", err=True)
+
+
+def _loop_factory() -> Callable[[], asyncio.AbstractEventLoop]:
+    """Uvloop's loop, which is faster; Python's where there is none."""
+    try:
+        import uvloop
+    except ImportError:
+        return asyncio.new_event_loop
+    return uvloop.new_event_loop

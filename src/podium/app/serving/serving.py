@@ -1,0 +1,160 @@
+"""Serves a control plane until somebody ends it, or a command that was started with it ends."""
+
+from __future__ import annotations
+
+import asyncio
+import hmac
+import logging
+import os
+import signal
+import sys
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from podium.api.errors import InputError
+from podium.app.serving.kubeconfig import Access, write_kubeconfig
+from podium.driver.clock import SystemClock
+from podium.plane.control_plane import ControlPlane
+from podium.plane.runner import Runner
+from podium.server.http.server import Server
+from podium.server.http.settings import TLS, Settings, Token
+from podium.server.kubernetes_documents import KubernetesDocuments
+
+DEFAULT_PORT = 7443
+_LOG = logging.getLogger(__name__)
+_ENDING = (signal.SIGINT, signal.SIGTERM)
+_BY_SIGNAL = 128
+_NOT_FOUND = 127
+_NOT_RUN = 126
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Place:
+    """Where a server listens, and how clients get in; port None is the usual one, or any that is free."""
+
+    host: str = "127.0.0.1"
+    port: int | None = None
+    tls: TLS | None = None
+    token: str = ""
+
+    def takes_token(self, given: str) -> bool:
+        """Whether that is the token that lets clients in."""
+        return bool(self.token) and hmac.compare_digest(given.encode(), self.token.encode())
+
+    def settings(self, plane: ControlPlane, runner: Runner) -> Settings:
+        """The settings of the server of a control plane."""
+        checks = (("control-plane", lambda: runner.problem), *((name, _check(plane, name)) for name in plane.checks()))
+        tokens = (Token(text=self.token),) if self.token else ()
+        port = DEFAULT_PORT if self.port is None else self.port
+        return Settings(host=self.host, port=port, tls=self.tls, tokens=tokens, checks=checks)
+
+
+class Serving:
+    """A control plane, its server, and who is to be told where it is.
+
+    ``kubeconfig`` is the file that is written once clients can come; then ``on_ready`` is called with the server's URL.
+    Without a ``command`` it goes on until a signal ends it.
+    """
+
+    def __init__(
+        self,
+        plane: ControlPlane,
+        clock: SystemClock,
+        place: Place,
+        kubeconfig: Path,
+        command: Sequence[str] = (),
+        on_ready: Callable[[str], None] = lambda _: None,
+    ) -> None:
+        self._plane = plane
+        self._clock = clock
+        self._place = place
+        self._documents = KubernetesDocuments(plane, place.takes_token)
+        self._kubeconfig = kubeconfig
+        self._command = command
+        self._on_ready = on_ready
+        self._runner = Runner(plane, clock)
+        self._ended = asyncio.Event()
+        self._child: asyncio.subprocess.Process | None = None
+
+    async def run(self) -> int:
+        """Serve; the exit code. Raises PodiumError where that cannot be, or not any longer."""
+        loop = asyncio.get_running_loop()
+        for number in _ENDING:
+            loop.add_signal_handler(number, self._end, number)
+        running = asyncio.ensure_future(self._runner.run())
+        try:
+            server = await self._started()
+            try:
+                token, tls = self._place.token, self._place.tls
+                authority = "" if tls is None else tls.certificate_file
+                write_kubeconfig(self._kubeconfig, Access(server.address, authority, token))
+                self._on_ready(server.address)
+                return await self._until_over(running)
+            finally:
+                await server.stop()
+        finally:
+            running.cancel()
+            await asyncio.gather(running, return_exceptions=True)
+            for number in _ENDING:
+                loop.remove_signal_handler(number)
+            self._plane.close()
+
+    async def _started(self) -> Server:
+        """A server that listens; where nobody says on which port, on any if the usual one is taken."""
+        settings = self._place.settings(self._plane, self._runner)
+        server = Server(self._plane, self._documents, settings)
+        try:
+            await server.start()
+        except InputError:
+            if self._place.port is not None:
+                raise
+            server = Server(self._plane, self._documents, replace(settings, port=0))
+            await server.start()
+        return server
+
+    async def _until_over(self, running: asyncio.Future[None]) -> int:
+        """Wait for what ends it all; the exit code."""
+        waiting = asyncio.ensure_future(self._commanded() if self._command else self._signalled())
+        try:
+            await asyncio.wait((running, waiting), return_when=asyncio.FIRST_COMPLETED)
+            if running.done():
+                # It ends by itself in no other way than by an error.
+                await running
+            return await waiting
+        finally:
+            waiting.cancel()
+            await asyncio.gather(waiting, return_exceptions=True)
+            await self._end_child()
+
+    async def _signalled(self) -> int:
+        await self._ended.wait()
+        return 0
+
+    async def _commanded(self) -> int:
+        """Run the command, with this cluster as its own; its exit code, as a shell gives it."""
+        environment = {**os.environ, "KUBECONFIG": str(self._kubeconfig.absolute())}
+        try:
+            self._child = await asyncio.create_subprocess_exec(*self._command, env=environment)
+        except OSError as error:
+            print(f"podium: error: {self._command[0]}: {error.strerror}", file=sys.stderr)
+            return _NOT_FOUND if isinstance(error, FileNotFoundError) else _NOT_RUN
+        code = await self._child.wait()
+        return code if code >= 0 else _BY_SIGNAL - code
+
+    def _end(self, number: signal.Signals) -> None:
+        """A signal has come. The command has to end first; a terminal has sent it the same interrupt."""
+        self._ended.set()
+        has_it = number == signal.SIGINT and sys.stdin is not None and sys.stdin.isatty()
+        if self._child is not None and self._child.returncode is None and not has_it:
+            self._child.send_signal(number)
+
+    async def _end_child(self) -> None:
+        """Nothing that was started here goes on without the cluster that it was started for."""
+        if self._child is not None and self._child.returncode is None:
+            self._child.kill()
+            await self._child.wait()
+
+
+def _check(plane: ControlPlane, name: str) -> Callable[[], str]:
+    return lambda: plane.checks().get(name, "")

@@ -1,0 +1,208 @@
+"""A part of a recording, and a recording in shorter time.
+
+A recording can be played from a time on: the cluster is then as it was at that time, with all that schedulers and
+controllers had made of it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+import msgspec
+
+from podium.api.errors import InputError
+from podium.api.input.codec import Document, Input, Reader
+from podium.api.input.documents import snapshots_of
+from podium.api.meta import Raw
+from podium.api.objects import metadata_of
+from podium.api.times import format_duration, format_exact_time, parse_duration
+from podium.sim.recording.tape import RecordedEvent, Recording, recordings_of
+from podium.sim.scenario.scenario import API_VERSION, split_documents
+
+_SECOND = 10**9
+_NOT_READY = {"type": "Ready", "status": "Unknown"}
+
+
+@dataclass(frozen=True, slots=True)
+class Excerpt:
+    """From when to when something recorded is played, after its start; how much faster than it was."""
+
+    from_ns: int = 0
+    to_ns: int | None = None
+    speed: float = 1.0
+
+    @property
+    def is_all(self) -> bool:
+        """Whether it is played as it is."""
+        return self == Excerpt()
+
+
+def excerpt(found: Input, wanted: Excerpt) -> Input:
+    """The part of a scenario that is wanted. Raises InputError where there is none, or no telling what was before."""
+    if wanted.is_all:
+        return found
+    scenarios = [document for document in found.documents if document.object is None and _is_scenario(document.raw)]
+    recordings = list(recordings_of(found.documents))
+    if not scenarios:
+        raise InputError("--from, --to and --speed are for a scenario, and there is none in the input")
+    if wanted.from_ns and not recordings:
+        raise InputError("--from is for what `podium record` has written: of no other scenario it is known how it was")
+    if wanted.to_ns is not None and wanted.to_ns <= wanted.from_ns:
+        raise InputError("--to is not after --from")
+    # What is wrong with it is told by its own times.
+    split_documents(found.documents)
+    scenario = scenarios[0]
+    steps = [(_ns(step["at"]), step) for step in scenario.raw["spec"].get("steps", ())]
+    events = [event for recording, _ in recordings for event in recording.events]
+    kept = [document for document in found.documents if document is not scenario]
+    with Reader(scenario.validation) as reader:
+        _put_objects(reader, kept, steps, events, wanted)
+        _put(reader, _scenario(scenario.raw, steps, recordings, wanted), scenario)
+        return Input(reader.input().documents, found.left_out)
+
+
+def _is_scenario(raw: Raw) -> bool:
+    return raw.get("kind") == "Scenario" and raw.get("apiVersion") == API_VERSION
+
+
+def _put_objects(
+    reader: Reader,
+    documents: Sequence[Document],
+    steps: Sequence[tuple[int, Raw]],
+    events: Sequence[RecordedEvent],
+    wanted: Excerpt,
+) -> None:
+    """The objects as they were when the excerpt begins, and what is told beside them."""
+    if wanted.from_ns:
+        for raw in _as_they_were(documents, steps, events, wanted.from_ns):
+            reader.read_text(msgspec.json.encode(raw), f"{_source(documents)} at {format_duration(wanted.from_ns)}")
+    snapshots = {id(document): snapshot for snapshot, document in snapshots_of(documents)}
+    recordings = {id(document): recording for recording, document in recordings_of(documents)}
+    for document in documents:
+        if id(document) in snapshots:
+            snapshot = snapshots[id(document)]
+            taken_ns = snapshot.taken_ns
+            at = {} if taken_ns is None else {"takenAt": format_exact_time(taken_ns + wanted.from_ns)}
+            _put(reader, {**document.raw, **at}, document)
+        elif id(document) in recordings:
+            _put(reader, _recording(document.raw, recordings[id(document)], wanted), document)
+        elif not wanted.from_ns or document.object is None:
+            reader.add(document)
+
+
+def _put(reader: Reader, raw: Raw, like: Document) -> None:
+    reader.read_text(msgspec.json.encode(raw), like.source)
+
+
+def _source(documents: Sequence[Document]) -> str:
+    return documents[0].source if documents else "objects"
+
+
+def _as_they_were(
+    documents: Iterable[Document], steps: Sequence[tuple[int, Raw]], events: Sequence[RecordedEvent], at_ns: int
+) -> Iterable[Raw]:
+    """All objects at a time before which these steps were asked for, and these events happened."""
+    objects = _Objects(document.raw for document in documents if document.object is not None)
+    # Of one time, what was asked for comes before what was made of it.
+    told: list[tuple[int, int, Raw | RecordedEvent]] = [(ns, 0, step) for ns, step in steps if ns < at_ns]
+    told += [(event.at_ns, 1, event) for event in events if event.at_ns < at_ns]
+    for _, _, happened in sorted(told, key=lambda entry: entry[:2]):
+        if isinstance(happened, RecordedEvent):
+            objects.happen(happened)
+        else:
+            objects.ask(happened)
+    return objects.all()
+
+
+class _Objects:
+    """All objects of a cluster by kind and key, as a recording tells of them."""
+
+    def __init__(self, raws: Iterable[Raw]) -> None:
+        self._by_place = {_place(raw): raw for raw in raws}
+
+    def all(self) -> Iterable[Raw]:
+        return self._by_place.values()
+
+    def ask(self, step: Raw) -> None:
+        """Take in what was asked for; what is deleted goes when an event says so."""
+        for raw in step.get("apply", ()):
+            before = self._by_place.get(_place(raw), {})
+            metadata = {**metadata_of(before), **metadata_of(raw)}
+            self._by_place[_place(raw)] = {**before, **raw, "metadata": metadata}
+        if "scale" in step:
+            self._set(step["scale"], step["scale"]["kind"], "spec", replicas=step["scale"]["replicas"])
+        for name in ("cordon", "uncordon"):
+            if name in step:
+                self._set(step[name], "Node", "spec", unschedulable=name == "cordon")
+        for name, conditions in (("nodeDown", [_NOT_READY]), ("nodeUp", [{**_NOT_READY, "status": "True"}])):
+            if name in step:
+                self._set(step[name], "Node", "status", conditions=conditions)
+
+    def happen(self, event: RecordedEvent) -> None:
+        place = (event.kind, event.key)
+        if event.what == "gone":
+            self._by_place.pop(place, None)
+        elif event.object is not None:
+            self._by_place[place] = event.object
+        elif place in self._by_place:
+            self._note(place, event)
+
+    def _note(self, place: tuple[str, str], event: RecordedEvent) -> None:
+        raw = self._by_place[place]
+        if event.what == "created":
+            raw = {**raw, "metadata": {**raw["metadata"], "uid": event.uid}}
+        elif event.what == "bound":
+            raw = {**raw, "spec": {**raw["spec"], "nodeName": event.node}}
+        elif event.what in ("finished", "failed"):
+            phase = "Succeeded" if event.what == "finished" else "Failed"
+            raw = {**raw, "status": {**raw.get("status", {}), "phase": phase}}
+        self._by_place[place] = raw
+
+    def _set(self, target: Raw, kind: str, part: str, **values: object) -> None:
+        namespace, name = target.get("namespace"), target["name"]
+        place = (kind, f"{namespace}/{name}" if namespace else name)
+        raw = self._by_place.get(place)
+        if raw is not None:
+            self._by_place[place] = {**raw, part: {**raw.get(part, {}), **values}}
+
+
+def _place(raw: Raw) -> tuple[str, str]:
+    metadata = metadata_of(raw)
+    namespace = metadata.get("namespace")
+    return str(raw.get("kind")), f"{namespace}/{metadata.get('name')}" if namespace else str(metadata.get("name"))
+
+
+def _scenario(
+    raw: Raw, steps: Sequence[tuple[int, Raw]], recordings: Sequence[tuple[Recording, Document]], wanted: Excerpt
+) -> Raw:
+    end_ns = wanted.to_ns
+    if end_ns is None and "until" in raw["spec"]:
+        end_ns = _ns(raw["spec"]["until"])
+    played = [
+        {**step, "at": _scaled(at_ns - wanted.from_ns, wanted.speed)}
+        for at_ns, step in steps
+        if wanted.from_ns <= at_ns and (wanted.to_ns is None or at_ns <= wanted.to_ns)
+    ]
+    spec = {**raw["spec"], "steps": played}
+    if end_ns is not None:
+        spec["until"] = _scaled(max(end_ns - wanted.from_ns, 0), wanted.speed)
+    return {**raw, "spec": spec}
+
+
+def _recording(raw: Raw, recording: Recording, wanted: Excerpt) -> Raw:
+    end_ns = recording.length_ns if wanted.to_ns is None else min(wanted.to_ns, recording.length_ns)
+    events = [
+        {**written, "at": _scaled(event.at_ns - wanted.from_ns, wanted.speed)}
+        for event, written in zip(recording.events, raw.get("events", ()), strict=True)
+        if wanted.from_ns <= event.at_ns <= end_ns
+    ]
+    return {**raw, "length": _scaled(max(end_ns - wanted.from_ns, 0), wanted.speed), "events": events}
+
+
+def _ns(text: str | int | float) -> int:
+    return parse_duration(text)
+
+
+def _scaled(ns: int, speed: float) -> str:
+    return format_duration(round(ns / speed))

@@ -1,0 +1,1 @@
+"""Who owns which fields of an object (`metadata.managedFields`), and objects that are applied."""

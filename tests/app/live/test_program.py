@@ -1,0 +1,246 @@
+"""The program `podium scheduler`, against an API server over HTTP."""
+
+import asyncio
+import io
+import json
+import urllib.request
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+
+from podium.api.errors import InputError
+from podium.app.live.health import HealthSettings
+from podium.app.live.logs import Log
+from podium.app.live.program import LiveScheduler, check_settings
+from podium.app.live.settings import LiveSettings
+from podium.client.access.cluster_access import ClusterAccess
+from podium.client.leading.leader_election import LeaseSettings
+from podium.framework.settings.configuration import API_VERSION, KIND, default_configuration, read_configuration
+from tests.client.api_server import NOW, APIServer
+from tests.store.objects import SECOND, node, pod, priority_class, running
+
+LEASE = LeaseSettings(identity="me", duration_ns=3 * SECOND, renew_deadline_ns=2 * SECOND, retry_period_ns=SECOND // 10)
+ACCESS = ClusterAccess(name="test", server="https://10.0.0.1")
+SETTINGS = LiveSettings(configuration=default_configuration(), identity="me", health=HealthSettings(port=0))
+
+
+async def until(condition: Callable[[], Any], seconds: float = 30.0) -> None:
+    async with asyncio.timeout(seconds):
+        while not condition():
+            await asyncio.sleep(0.005)
+
+
+class Running:
+    """The program while it runs; `log` is what it has said."""
+
+    def __init__(self, server: APIServer, settings: LiveSettings = SETTINGS) -> None:
+        self.text = io.StringIO()
+        access = ClusterAccess(name="test", server=server.url)
+        self.program = LiveScheduler(access, settings, Log(lambda: NOW, "json", stream=self.text))
+
+    async def __aenter__(self) -> "Running":
+        self.task = asyncio.ensure_future(self.program.run())
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        self.program.stop()
+        async with asyncio.timeout(20):
+            self.code = await self.task
+
+    @property
+    def log(self) -> list[dict[str, Any]]:
+        return [json.loads(line) for line in self.text.getvalue().splitlines()]
+
+    def said(self, message: str) -> bool:
+        return any(message in line["msg"] for line in self.log)
+
+    async def read(self, path: str) -> tuple[int, str]:
+        return await asyncio.to_thread(_read, f"{self.program.url}{path}")
+
+
+def _read(url: str) -> tuple[int, str]:
+    try:
+        with urllib.request.urlopen(url, timeout=10) as response:
+            return response.status, response.read().decode()
+    except urllib.error.HTTPError as error:
+        with error:
+            return error.code, error.read().decode()
+
+
+def node_of(server: APIServer, name: str) -> str:
+    stored = server.store.find("Pod", f"default/{name}")
+    return "" if stored is None else str(stored.raw["spec"].get("nodeName", ""))
+
+
+def is_going(server: APIServer, name: str) -> bool:
+    stored = server.store.find("Pod", f"default/{name}")
+    return stored is None or "deletionTimestamp" in stored.raw["metadata"]
+
+
+def play(story: Callable[[APIServer], Any]) -> None:
+    async def run() -> None:
+        async with APIServer() as server:
+            server.add(node("n1"))
+            await story(server)
+
+    asyncio.run(run())
+
+
+def test_pods_are_bound_and_the_program_ends_with_0_when_it_is_told_to() -> None:
+    async def story(server: APIServer) -> None:
+        server.add(pod("a"))
+        async with Running(server) as running_program:
+            await until(lambda: node_of(server, "a") == "n1")
+        assert running_program.code == 0
+        assert running_program.said("stopped")
+
+    play(story)
+
+
+def test_who_elects_a_leader_holds_the_lease_and_gives_it_back() -> None:
+    async def story(server: APIServer) -> None:
+        server.add(pod("a"))
+        settings = msgspec.structs.replace(SETTINGS, lease=LEASE)
+        async with Running(server, settings) as running_program:
+            await until(lambda: node_of(server, "a") == "n1")
+            assert server.store.get("Lease", LEASE.key).raw["spec"]["holderIdentity"] == "me"
+        assert running_program.code == 0
+        assert server.store.get("Lease", LEASE.key).raw["spec"]["holderIdentity"] == ""
+
+    play(story)
+
+
+def test_who_loses_the_lease_ends_with_1_and_writes_nothing_more() -> None:
+    async def story(server: APIServer) -> None:
+        settings = msgspec.structs.replace(SETTINGS, lease=LEASE)
+        async with Running(server, settings) as running_program:
+            await until(running_program.program.leads.is_set)
+            lease = server.store.get("Lease", LEASE.key).raw
+            server.store.update({**lease, "spec": {**lease["spec"], "holderIdentity": "other"}})
+            await until(running_program.task.done)
+            server.sent.clear()
+            server.add(pod("late"))
+        assert running_program.code == 1
+        assert running_program.said("the lease is lost: other has it")
+        assert [request for request in server.sent if request.verb not in ("get", "list")] == []
+        assert server.store.get("Lease", LEASE.key).raw["spec"]["holderIdentity"] == "other"
+
+    play(story)
+
+
+def test_who_waits_to_lead_says_who_does_and_is_not_ready() -> None:
+    async def story(server: APIServer) -> None:
+        spec = {"holderIdentity": "other", "leaseDurationSeconds": 3_600}
+        metadata = {"namespace": LEASE.namespace, "name": LEASE.name}
+        server.add(
+            {"apiVersion": "coordination.k8s.io/v1", "kind": "Lease", "metadata": metadata, "spec": spec}, pod("a")
+        )
+        settings = msgspec.structs.replace(SETTINGS, lease=LEASE)
+        async with Running(server, settings) as running_program:
+            await until(lambda: running_program.said("waiting to lead"))
+            code, text = await running_program.read("/readyz")
+            assert (code, "somebody else leads" in text) == (500, True)
+            assert (await running_program.read("/livez"))[0] == 200
+        assert running_program.code == 0
+        assert node_of(server, "a") == ""
+
+    play(story)
+
+
+def test_health_and_metrics_are_told_by_the_names_of_kube_scheduler() -> None:
+    async def story(server: APIServer) -> None:
+        server.add(pod("a"), pod("huge", cpu=1_000))
+        async with Running(server) as running_program:
+            await until(
+                lambda: node_of(server, "a") == "n1" and "status" in server.store.get("Pod", "default/huge").raw
+            )
+            await until(
+                lambda: running_program.program.metrics.registry.get_sample_value(
+                    "scheduler_schedule_attempts_total", {"result": "scheduled", "profile": "default-scheduler"}
+                )
+            )
+            assert (await running_program.read("/readyz")) == (200, "ok")
+            code, text = await running_program.read("/metrics")
+        assert code == 200
+        for line in (
+            'scheduler_schedule_attempts_total{profile="default-scheduler",result="scheduled"} 1.0',
+            'scheduler_schedule_attempts_total{profile="default-scheduler",result="unschedulable"} 1.0',
+            'scheduler_pending_pods{queue="unschedulable"} 1.0',
+            'scheduler_pod_scheduling_sli_duration_seconds_count{attempts="1"} 1.0',
+            'scheduler_queue_incoming_pods_total{event="PodAdd",queue="active"} 2.0',
+        ):
+            assert line in text
+        assert "default/huge" not in text
+
+    play(story)
+
+
+def test_a_dry_run_says_what_it_would_do_and_writes_nothing() -> None:
+    async def story(server: APIServer) -> None:
+        server.add(pod("a"))
+        settings = msgspec.structs.replace(SETTINGS, dry_run=True)
+        async with Running(server, settings) as running_program:
+            await until(lambda: running_program.said("would do"))
+        assert {request.verb for request in (*server.sent, *server.watches)} <= {"get", "list", "watch"}
+        assert node_of(server, "a") == ""
+
+    play(story)
+
+
+def test_each_decision_is_a_line_with_what_it_was_made_from(tmp_path: Path) -> None:
+    async def story(server: APIServer) -> None:
+        server.add(
+            priority_class("high", 1_000),
+            node("n2"),
+            running("victim", node="n1", cpu=9),
+            running("other", node="n2", cpu=9, priority=5_000),
+            pod("wants", cpu=8, priority=1_000, spec={"priorityClassName": "high"}),
+        )
+        settings = msgspec.structs.replace(SETTINGS, decisions=str(tmp_path / "decisions.jsonl"))
+        async with Running(server, settings):
+            await until(
+                lambda: (
+                    server.store.find("Pod", "default/victim") is None
+                    or "deletionTimestamp" in server.store.get("Pod", "default/victim").raw["metadata"]
+                )
+            )
+        [line, *_] = [json.loads(text) for text in (tmp_path / "decisions.jsonl").read_text().splitlines()]
+        assert (line["pod"], line["outcome"], line["node"], line["instance"]) == (
+            "default/wants",
+            "preempts",
+            "n1",
+            "me",
+        )
+        assert line["preemption"]["candidates"]["n1"]["victims"] == ["default/victim"]
+        assert line["nodes"][0]["names"] == ["n1", "n2"]
+        assert {"action": "mark", "pod": "default/victim"}.items() <= line["done"][1].items()
+
+    play(story)
+
+
+@pytest.mark.parametrize("server", ["http://10.0.0.1:6443", "https://10.0.0.1:6443"])
+def test_nobody_preempts_where_the_server_may_be_anybody(server: str) -> None:
+    access = ClusterAccess(name="test", server=server, is_insecure=server.startswith("https"))
+
+    with pytest.raises(InputError, match="certificate is not checked"):
+        check_settings(access, SETTINGS)
+
+    without = {"postFilter": {"disabled": [{"name": "DefaultPreemption"}]}}
+    raw = {"apiVersion": API_VERSION, "kind": KIND, "profiles": [{"plugins": without}]}
+    check_settings(access, msgspec.structs.replace(SETTINGS, configuration=read_configuration(raw, "")))
+    check_settings(access, msgspec.structs.replace(SETTINGS, dry_run=True))
+    check_settings(access, msgspec.structs.replace(SETTINGS, allows_insecure_preemption=True))
+
+
+def test_extenders_are_refused_by_their_names() -> None:
+    raw = {"apiVersion": API_VERSION, "kind": KIND, "extenders": [{"urlPrefix": "http://extender.example"}]}
+    configuration = read_configuration(raw, "scheduler.yaml")
+
+    with pytest.raises(InputError, match=r"scheduler\.yaml, \.extenders: .* http://extender\.example"):
+        check_settings(
+            ClusterAccess(name="test", server="https://a"),
+            msgspec.structs.replace(SETTINGS, configuration=configuration),
+        )

@@ -1,0 +1,174 @@
+"""`podium record` against an API server: the file is whole, and plays."""
+
+from __future__ import annotations
+
+import asyncio
+import gzip
+import os
+import signal
+import stat
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+from click.testing import CliRunner
+
+from podium.app.console.command import podium as command
+from podium.app.console.source import ClusterSource
+from podium.app.recording import recording
+from podium.app.recording.file import RecordingFile
+from podium.app.recording.recording import Limits, Recorded
+from podium.requests.request import Request, Response
+from podium.sim.recording.tape import Entry
+from podium.store.errors import StoreError
+from tests.app.snapshots.fake_api_server import kubeconfig
+from tests.client.api_server import NOW, APIServer, said
+from tests.store.objects import node, pod
+
+Raw = dict[str, Any]
+PLENTY = 1 << 30
+
+
+class Written:
+    """Waits until so many entries with something in them were written."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.count = 0
+        self.more = asyncio.Condition()
+        write = RecordingFile.write
+
+        def counted(file: RecordingFile, entry: Entry) -> None:
+            write(file, entry)
+            if entry.steps or entry.events:
+                self.count += 1
+
+        monkeypatch.setattr(RecordingFile, "write", counted)
+
+    async def reach(self, count: int) -> None:
+        async with asyncio.timeout(30):
+            while self.count < count:
+                await asyncio.sleep(0.005)
+
+
+def items_of(file: Path) -> list[Raw]:
+    found: list[Raw] = msgspec.json.decode(gzip.decompress(file.read_bytes()))["items"]
+    return found
+
+
+async def recorded(
+    server: APIServer, folder: Path, act: Callable[[], Awaitable[None]], limits: Limits, say: list[str]
+) -> Recorded:
+    """What comes of a recording during which something is done, which begins when the recording does."""
+    source = ClusterSource("test", str(kubeconfig(folder, server.url)))
+    began = asyncio.Event()
+
+    def told(line: str) -> None:
+        say.append(line)
+        if "objects at the start" in line:
+            began.set()
+
+    task = asyncio.ensure_future(recording._record(source, str(folder / "a.podium"), limits, told))
+    async with asyncio.timeout(30):
+        await asyncio.wait((task, asyncio.ensure_future(began.wait())), return_when=asyncio.FIRST_COMPLETED)
+        if not task.done():
+            await act()
+        return await task
+
+
+def test_what_happens_is_in_the_file_when_it_is_interrupted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    written = Written(monkeypatch)
+
+    async def story() -> Recorded:
+        async with APIServer() as server:
+            server.add(node("n1"), pod("there"))
+
+            async def act() -> None:
+                server.add(pod("late"))
+                await written.reach(1)
+                server.store.bind("default/late", "n1", now=NOW)
+                await written.reach(2)
+                server.store.delete("Pod", "default/there", now=NOW)
+                await written.reach(3)
+                os.kill(os.getpid(), signal.SIGINT)
+
+            return await recorded(server, tmp_path, act, Limits(None, PLENTY), said_lines)
+
+    said_lines: list[str] = []
+    made = asyncio.run(story())
+    items = items_of(tmp_path / "a.podium")
+
+    assert [item["kind"] for item in items] == ["Node", "Pod", "Snapshot", "Scenario", "Recording"]
+    (came, ended) = items[3]["spec"]["steps"]
+    assert came["apply"][0]["metadata"]["name"] == "late"
+    assert ended["delete"] == {"kind": "Pod", "namespace": "default", "name": "there", "outright": True}
+    assert [event["what"] for event in items[4]["events"]] == ["created", "bound", "gone"]
+    assert items[3]["spec"]["until"] == items[4]["length"]
+    assert (made.objects, made.steps, made.events, made.is_full) == (2, 2, 3, False)
+    assert stat.S_IMODE((tmp_path / "a.podium").stat().st_mode) == 0o600
+    assert [path.name for path in tmp_path.iterdir() if path.name.startswith(".")] == []
+
+    result = CliRunner().invoke(command, ["simulate", "-f", str(tmp_path / "a.podium")])
+    assert result.exit_code == 0, result.output
+    assert "Recorded and simulated" in result.output
+
+
+def test_it_ends_by_itself_after_the_time_and_before_it_is_too_large(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    written = Written(monkeypatch)
+
+    async def story(limits: Limits) -> Recorded:
+        async with APIServer() as server:
+            server.add(node("n1"))
+
+            async def act() -> None:
+                if limits.length_ns is None:
+                    server.add(pod("a"), pod("b"), pod("c"))
+                    await written.reach(1)
+
+            return await recorded(server, tmp_path, act, limits, [])
+
+    short = asyncio.run(story(Limits(1, PLENTY)))
+    assert not short.is_full
+    assert items_of(tmp_path / "a.podium")[-1]["events"] == []
+    small = asyncio.run(story(Limits(None, 500)))
+    assert small.is_full
+    assert len(items_of(tmp_path / "a.podium")) == 4
+
+
+def test_a_kind_that_nobody_may_see_is_named_and_without_pods_nothing_is_recorded(tmp_path: Path) -> None:
+    async def story(hidden: str) -> None:
+        async def refuse(request: Request) -> Any:
+            if request.kind != hidden:
+                return None
+            error = StoreError(403, "Forbidden", f"{hidden} is forbidden")
+            return said(Response(code=403, error=error))
+
+        async with APIServer(before=refuse) as server:
+            server.add(node("n1"))
+
+            async def act() -> None:
+                os.kill(os.getpid(), signal.SIGINT)
+
+            await recorded(server, tmp_path, act, Limits(None, PLENTY), said_lines)
+
+    said_lines: list[str] = []
+    asyncio.run(story("ResourceQuota"))
+    (snapshot,) = (item for item in items_of(tmp_path / "a.podium") if item["kind"] == "Snapshot")
+    assert [hidden["kind"] for hidden in snapshot["hidden"]] == ["ResourceQuota"]
+    (tmp_path / "a.podium").unlink()
+    with pytest.raises(Exception, match="nothing was recorded: Pod cannot be listed: 403"):
+        asyncio.run(story("Pod"))
+    assert not (tmp_path / "a.podium").exists()
+
+
+def test_the_command_says_what_is_wrong_with_its_cluster(tmp_path: Path) -> None:
+    file = str(kubeconfig(tmp_path, "http://127.0.0.1:1"))
+
+    result = CliRunner().invoke(command, ["record", "--kubeconfig", file, "-o", str(tmp_path / "a.podium")])
+
+    assert result.exit_code == 1
+    assert "127.0.0.1:1" in result.output
+    assert not (tmp_path / "a.podium").exists()

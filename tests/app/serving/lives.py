@@ -1,0 +1,98 @@
+"""`podium up` in a process of its own, and what is asked of it over HTTP."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import threading
+import urllib.error
+import urllib.request
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from tests.app.processes import START
+
+# Generous, since other tests may keep the machine busy; what goes well takes a second.
+SECONDS = 60
+
+
+@dataclass
+class Life:
+    """A server that is up. ``told`` is what it has printed."""
+
+    process: subprocess.Popen[str]
+    kubeconfig: Path
+    told: list[str]
+
+    @property
+    def server(self) -> str:
+        config = yaml.safe_load(self.kubeconfig.read_text())
+        return str(config["clusters"][0]["cluster"]["server"])
+
+    def ask(self, method: str, path: str, body: Any = None) -> tuple[int, Any]:
+        """The code and the body of an answer."""
+        data = None if body is None else json.dumps(body).encode()
+        request = urllib.request.Request(self.server + path, data, {"Content-Type": "application/json"}, method=method)
+        try:
+            with urllib.request.urlopen(request, timeout=SECONDS) as answer:
+                return answer.status, json.load(answer)
+        except urllib.error.HTTPError as error:
+            with error:
+                return error.code, json.load(error)
+
+    def items(self, path: str) -> list[Any]:
+        return list(self.ask("GET", path)[1]["items"])
+
+    def wait_for(self, path: str, condition: Callable[[Any], bool]) -> Any:
+        """The first object of a watch that fulfils a condition."""
+        with urllib.request.urlopen(f"{self.server}{path}?watch=true", timeout=SECONDS) as stream:
+            for line in stream:
+                found = json.loads(line)["object"]
+                if condition(found):
+                    return found
+        raise AssertionError(f"{path} has ended")
+
+    def end(self, number: signal.Signals = signal.SIGTERM) -> int:
+        """The exit code after a signal."""
+        self.process.send_signal(number)
+        return self.process.wait(SECONDS)
+
+
+@contextmanager
+def up(folder: Path, *args: str) -> Iterator[Life]:
+    """A server that has said that it is up. It runs in the folder, and ends with the block."""
+    process = subprocess.Popen(
+        [sys.executable, "-c", START, "up", *args],
+        cwd=folder,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        env=dict(os.environ),
+    )
+    timer = threading.Timer(SECONDS, process.kill)
+    timer.start()
+    try:
+        assert process.stdout is not None
+        told: list[str] = []
+        for line in process.stdout:
+            told.append(line)
+            if line.startswith("Ctrl-C"):
+                break
+        else:
+            assert process.stderr is not None
+            raise AssertionError(process.stderr.read())
+        path = next(line.partition("=")[2].strip() for line in told if "KUBECONFIG=" in line)
+        yield Life(process, Path(path), told)
+    finally:
+        timer.cancel()
+        if process.poll() is None:
+            process.kill()
+        process.communicate()

@@ -1,0 +1,213 @@
+"""`podium up` as a process: it starts, is reached, keeps what it was given, and ends."""
+
+import json
+import os
+import signal
+import stat
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from click.testing import CliRunner
+
+from podium.app.console.command import podium
+from tests.app.processes import run
+from tests.app.serving.lives import up
+from tests.store.objects import node, pod
+
+PODS = "/api/v1/namespaces/default/pods"
+READ = "import json, os, sys, urllib.request as r; c = open(os.environ['KUBECONFIG']).read(); "
+READ += (
+    "s = c.split('server: ')[1].split()[0]; print(len(json.load(r.urlopen(s + '/api/v1/nodes'))['items'])); sys.exit(7)"
+)
+
+
+def test_a_server_comes_up_runs_pods_and_ends(tmp_path: Path) -> None:
+    with up(tmp_path, "--nodes", "2", "--port", "0") as life:
+        assert life.told[0] == f"Kubernetes v1.36.2, simulated by Podium, with 2 nodes: {life.server}\n"
+        assert life.kubeconfig == tmp_path / "podium.kubeconfig"
+        assert stat.S_IMODE(life.kubeconfig.stat().st_mode) == 0o600
+
+        code, created = life.ask("POST", PODS, pod("a"))
+        assert (code, created["metadata"]["name"]) == (201, "a")
+        running = life.wait_for(PODS, lambda raw: raw["status"].get("phase") == "Running")
+        assert running["spec"]["nodeName"] in {"node-1", "node-2"}
+
+        assert life.ask("DELETE", f"{PODS}/b")[0] == 404
+        assert life.end() == 0
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_ends_it_though_somebody_watches(tmp_path: Path, number: signal.Signals) -> None:
+    with up(tmp_path, "--port", "0") as life:
+        life.wait_for("/api/v1/namespaces", lambda raw: True)
+
+        assert life.end(number) == 0
+
+
+def test_what_was_written_is_there_after_a_restart(tmp_path: Path) -> None:
+    with up(tmp_path, "--port", "0", "--data-dir", "data", "--nodes", "1") as life:
+        life.ask("POST", PODS, pod("a"))
+        before = life.wait_for(PODS, lambda raw: raw["status"].get("phase") == "Running")
+        assert life.end() == 0
+    with up(tmp_path, "--port", "0", "--data-dir", "data") as life:
+        assert life.kubeconfig == tmp_path / "data" / "podium.kubeconfig"
+        [after] = life.items(PODS)
+        assert after == before
+        assert [raw["metadata"]["name"] for raw in life.items("/api/v1/nodes")] == ["node-1"]
+        assert life.ask("POST", PODS, pod("b"))[0] == 201
+
+
+def test_what_was_acknowledged_outlasts_a_kill(tmp_path: Path) -> None:
+    with up(tmp_path, "--port", "0", "--data-dir", "data", "--nodes", "1") as life:
+        names = [f"a{number}" for number in range(20)]
+        written = [life.ask("POST", PODS, pod(name, cpu="10m"))[1]["metadata"]["uid"] for name in names]
+        life.process.kill()
+        life.process.wait()
+    with up(tmp_path, "--port", "0", "--data-dir", "data") as life:
+        assert [raw["metadata"]["uid"] for raw in life.items(PODS)] == [
+            uid for _, uid in sorted(zip(names, written, strict=True))
+        ]
+        life.wait_for(PODS, lambda raw: raw["metadata"]["name"] == "a19" and raw["status"]["phase"] == "Running")
+
+
+def test_two_do_not_share_a_data_directory(tmp_path: Path) -> None:
+    with up(tmp_path, "--port", "0", "--data-dir", "data"):
+        second = run("up", "--port", "0", "--data-dir", str(tmp_path / "data"))
+
+    assert second.returncode == 1
+    assert second.stderr.startswith(f"podium: error: {tmp_path}/data/journal: ")
+    assert "Traceback" not in second.stderr
+
+
+def test_a_command_has_the_cluster_as_its_own_and_its_exit_code_is_passed_on(tmp_path: Path) -> None:
+    ended = run("up", "--port", "0", "--nodes", "4", "--", "python3", "-c", READ, TMPDIR=str(tmp_path))
+
+    assert (ended.returncode, ended.stdout) == (7, "4\n")
+    assert ended.stderr == ""
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_command_that_a_signal_ends_answers_as_in_a_shell() -> None:
+    killed = "import os, signal; os.kill(os.getpid(), signal.SIGKILL)"
+
+    assert run("up", "--port", "0", "--", "python3", "-c", killed).returncode == 128 + 9
+
+
+def test_a_command_that_there_is_not_is_told() -> None:
+    ended = run("up", "--port", "0", "--", "no-such-command")
+
+    assert ended.returncode == 127
+    assert ended.stderr == "podium: error: no-such-command: No such file or directory\n"
+
+
+def test_objects_of_files_are_there_and_pods_with_a_node_run(tmp_path: Path) -> None:
+    owner = {"apiVersion": "apps/v1", "kind": "ReplicaSet", "name": "elsewhere", "uid": "elsewhere"}
+    config_map = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "settings"}, "data": {"a": "b"}}
+    unknown = {"apiVersion": "example.com/v1", "kind": "Widget", "metadata": {"name": "w"}}
+    owned = pod("a", node="n1", namespace="team", metadata={"ownerReferences": [owner]})
+    items = [node("n1"), owned, config_map, unknown]
+    (tmp_path / "dump.json").write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": items}))
+    with up(tmp_path, "--port", "0", "-f", "dump.json") as life:
+        life.ask("POST", PODS, pod("b"))
+        life.wait_for(PODS, lambda raw: raw["status"].get("phase") == "Running")
+
+        [a] = life.items("/api/v1/namespaces/team/pods")
+        assert a["status"]["phase"] == "Running"
+        assert life.ask("GET", "/api/v1/namespaces/default/configmaps/settings")[1]["data"] == {"a": "b"}
+        life.end()
+        assert life.process.stderr is not None
+        assert "1 of example.com/v1 Widget is left out" in life.process.stderr.read()
+
+
+def test_nodes_are_made_after_a_template(tmp_path: Path) -> None:
+    template = {"metadata": {"labels": {"pool": "big"}}, "status": {"allocatable": {"cpu": "64", "pods": "10"}}}
+    (tmp_path / "node.yaml").write_text(yaml.safe_dump(template))
+    with up(tmp_path, "--port", "0", "--nodes", "1", "--node-template", "node.yaml") as life:
+        path = "/api/v1/nodes"
+        ready = life.wait_for(path, lambda raw: bool(raw["status"].get("conditions")))
+
+        assert ready["metadata"]["labels"]["pool"] == "big"
+        assert ready["status"]["capacity"] == {"cpu": "64", "pods": "10"}
+
+
+def test_another_scheduler_can_do_the_work(tmp_path: Path) -> None:
+    with up(tmp_path, "--port", "0", "--nodes", "1", "--no-scheduler") as life:
+        life.ask("POST", PODS, pod("a"))
+        target = {"apiVersion": "v1", "kind": "Node", "name": "node-1"}
+        binding = {"apiVersion": "v1", "kind": "Binding", "metadata": {"name": "a"}, "target": target}
+        assert life.ask("POST", f"{PODS}/a/binding", binding)[0] == 201
+
+        life.wait_for(PODS, lambda raw: raw["status"].get("phase") == "Running")
+
+
+def test_time_passes_faster_where_it_is_asked_for(tmp_path: Path) -> None:
+    annotations = {"podium.dev/duration": "10m"}
+    with up(tmp_path, "--port", "0", "--nodes", "1", "--speed", "10000") as life:
+        life.ask("POST", PODS, pod("a", annotations=annotations, spec={"restartPolicy": "Never"}))
+
+        life.wait_for(PODS, lambda raw: raw["status"].get("phase") == "Succeeded")
+
+
+def test_an_autoscaler_adds_nodes_for_pods_that_fit_nowhere(tmp_path: Path) -> None:
+    group = {"name": "pool", "max": 2, "template": {"status": {"allocatable": {"cpu": "4", "pods": "10"}}}}
+    raw: dict[str, Any] = {"apiVersion": "podium.dev/v1alpha1", "kind": "Autoscaler", "spec": {"nodeGroups": [group]}}
+    (tmp_path / "autoscaler.yaml").write_text(yaml.safe_dump(raw))
+    with up(tmp_path, "--port", "0", "--speed", "100", "--autoscaler", "autoscaler.yaml") as life:
+        life.ask("POST", PODS, pod("a"))
+
+        running = life.wait_for(PODS, lambda raw: raw["status"].get("phase") == "Running")
+        assert running["spec"]["nodeName"] == "pool-0"
+
+
+def test_a_token_lets_in_and_nothing_else_does(tmp_path: Path) -> None:
+    (tmp_path / "token").write_text("a-token-of-some-length\n")
+    (tmp_path / "token").chmod(0o600)
+    with up(tmp_path, "--port", "0", "--token-file", "token") as life:
+        assert life.ask("GET", PODS)[0] == 401
+        user = yaml.safe_load(life.kubeconfig.read_text())["users"][0]["user"]
+
+        assert user == {"token": "a-token-of-some-length"}
+        assert "a-token" not in "".join(life.told)
+
+
+def test_the_usual_port_is_left_to_whoever_has_it(tmp_path: Path) -> None:
+    (tmp_path / "one").mkdir()
+    (tmp_path / "other").mkdir()
+    with up(tmp_path / "one") as first, up(tmp_path / "other") as second:
+        assert first.server != second.server
+        assert second.ask("GET", PODS)[0] == 200
+
+
+WRONG = [
+    (["--bind", "0.0.0.0"], "without TLS"),
+    (["--tls-cert", "cert.pem"], "a certificate needs its key"),
+    (["--client-ca", "ca.pem"], "need TLS"),
+    (["--token-file", "token"], "token: others than its owner can read or write it"),
+    (["--kubeconfig", "theirs"], "theirs: is not a kubeconfig of `podium up`"),
+    (["--node-template", "pod.yaml"], 'pod.yaml, .kind: "Pod" is not Node'),
+    (["--autoscaler", "pod.yaml"], 'pod.yaml, .apiVersion: "v1" is not podium.dev/v1alpha1'),
+    (["--priority-cutoff", "5"], "no autoscaler"),
+    (["-f", "missing.yaml"], "missing.yaml"),
+    (["--config", "pod.yaml"], "pod.yaml"),
+]
+
+
+@pytest.mark.parametrize(("args", "problem"), WRONG, ids=[" ".join(args) for args, _ in WRONG])
+def test_what_is_wrong_is_told_and_nothing_is_started(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, args: list[str], problem: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("pod.yaml").write_text(yaml.safe_dump(pod("a")))
+    Path("token").write_text("a-token-of-some-length")
+    os.chmod("token", 0o644)
+    Path("theirs").write_text("apiVersion: v1\nkind: Config\n")
+
+    ended = CliRunner().invoke(podium, ["up", "--port", "0", *args], prog_name="podium")
+
+    assert ended.exit_code == 1
+    assert ended.stderr.startswith("podium: error: ")
+    assert problem in ended.stderr
+    assert ended.stderr.count("\n") == 1
+    assert Path("theirs").read_text() == "apiVersion: v1\nkind: Config\n"

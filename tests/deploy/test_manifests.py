@@ -1,0 +1,163 @@
+"""What is deployed: as restricted as pod security asks, right as objects, and run with options that there are."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+from typing import Any
+
+import click
+import msgspec
+import pytest
+import yaml
+
+from podium.api.disruption_policy import DisruptionPolicySpec, DisruptionPolicyStatus
+from podium.api.input.codec import load_text
+from podium.api.kinds import KINDS
+from podium.app.console.command import podium
+from podium.framework.settings.configuration import read_configuration
+from tests.deploy.manifests import DEPLOY, Raw, base, chart, documents, of_kind
+
+KUBECTL = shutil.which("kubectl")
+ALLOWED_VOLUMES = {
+    "configMap",
+    "csi",
+    "downwardAPI",
+    "emptyDir",
+    "ephemeral",
+    "persistentVolumeClaim",
+    "projected",
+    "secret",
+}
+each = pytest.mark.parametrize(
+    "objects", [base(), chart(), chart(preemption=False)], ids=["kustomize", "helm", "no-preemption"]
+)
+
+
+def pod_spec(objects: list[Raw]) -> Raw:
+    (deployment,) = of_kind(objects, "Deployment")
+    found: Raw = deployment["spec"]["template"]["spec"]
+    return found
+
+
+@each
+def test_pods_are_what_the_restricted_level_of_pod_security_asks_for(objects: list[Raw]) -> None:
+    spec = pod_spec(objects)
+    (container,) = spec["containers"]
+    security = container["securityContext"]
+
+    assert spec["securityContext"]["runAsNonRoot"] is True
+    assert spec["securityContext"]["runAsUser"] > 0
+    assert spec["securityContext"]["seccompProfile"] == {"type": "RuntimeDefault"}
+    assert security["allowPrivilegeEscalation"] is False
+    assert security["privileged"] is False
+    assert security["capabilities"] == {"drop": ["ALL"]}
+    assert not {"hostNetwork", "hostPID", "hostIPC", "hostUsers"} & set(spec)
+    assert not any("hostPort" in port for port in container.get("ports", ()))
+    assert {name for volume in spec["volumes"] for name in volume if name != "name"} <= ALLOWED_VOLUMES
+
+
+@each
+def test_nothing_is_written_but_into_memory_and_resources_are_bounded(objects: list[Raw]) -> None:
+    spec = pod_spec(objects)
+    (container,) = spec["containers"]
+
+    assert container["securityContext"]["readOnlyRootFilesystem"] is True
+    assert [volume["emptyDir"]["medium"] for volume in spec["volumes"] if "emptyDir" in volume] == ["Memory"]
+    assert set(container["resources"]) == {"requests", "limits"}
+    assert "memory" in container["resources"]["limits"]
+
+
+@each
+def test_objects_are_right_in_every_field(objects: list[Raw]) -> None:
+    (configuration,) = of_kind(objects, "ConfigMap")
+    text = configuration["data"]["scheduler.yaml"]
+    known = {name for _, name in KINDS}
+
+    load_text(yaml.safe_dump_all([raw for raw in objects if raw["kind"] in known]), "deploy", "strict")
+    (document,) = load_text(text, "scheduler.yaml")
+    profiles = read_configuration(document.raw, "scheduler.yaml").profiles
+    assert [profile.scheduler_name for profile in profiles] == ["podium"]
+
+
+@each
+def test_the_program_knows_its_options(objects: list[Raw]) -> None:
+    (container,) = pod_spec(objects)["containers"]
+    context = click.Context(podium)
+
+    name, command, rest = podium.resolve_command(context, list(container["args"]))
+
+    assert command is not None
+    command.make_context(name, rest, parent=context)
+    assert not any(argument.startswith("--bind-address") for argument in rest)
+
+
+def test_the_image_runs_as_nobody_what_is_locked() -> None:
+    text = (DEPLOY / "Containerfile").read_text()
+    lines = text.splitlines()
+
+    assert "USER 65532:65532" in lines
+    assert "--require-hashes --only-binary :all: -r requirements/run.txt" in text
+    assert lines[-2:] == ['ENTRYPOINT ["podium"]', 'CMD ["scheduler"]']
+    assert not any(line.startswith(("ADD ", "VOLUME ", "EXPOSE ")) for line in lines)
+
+
+def test_the_definition_of_disruption_policies_has_the_fields_that_are_read() -> None:
+    (definition,) = documents((DEPLOY / "crds" / "disruptionpolicies.yaml").read_text())
+    (version,) = definition["spec"]["versions"]
+    schema = version["schema"]["openAPIV3Schema"]["properties"]
+    kind = KINDS["podium.dev", "DisruptionPolicy"]
+
+    assert (definition["spec"]["names"]["plural"], version["name"]) == (kind.plural, kind.version)
+    assert definition["metadata"]["name"] == f"{kind.plural}.{kind.group}"
+    assert fields_of(schema["spec"]) == struct_fields(DisruptionPolicySpec)
+    assert fields_of(schema["status"]) == struct_fields(DisruptionPolicyStatus)
+
+
+def fields_of(schema: Raw) -> Any:
+    """The names of an object's fields, each with those within it."""
+    within = schema.get("items", schema)
+    return {name: fields_of(part) for name, part in within.get("properties", {}).items()}
+
+
+def struct_fields(type_: Any) -> Any:
+    """The same of what Podium reads."""
+    found = {}
+    for field in msgspec.inspect.type_info(type_).fields:  # type: ignore[attr-defined]
+        inner = getattr(field.type, "item_type", field.type)
+        is_struct = isinstance(inner, msgspec.inspect.StructType)
+        found[field.encode_name] = struct_fields(inner.cls) if is_struct else {}
+    return found
+
+
+@pytest.mark.skipif(KUBECTL is None, reason="needs kubectl")
+@pytest.mark.parametrize(
+    ("folder", "namespace", "lease", "profile"),
+    [
+        ("base", "podium", "podium-scheduler", "podium"),
+        ("replacement", "kube-system", "kube-scheduler", "default-scheduler"),
+    ],
+)
+def test_kustomize_makes_a_scheduler_of_it(folder: str, namespace: str, lease: str, profile: str) -> None:
+    objects = kustomized(folder)
+    bindings = of_kind(objects, "ClusterRoleBinding") + of_kind(objects, "RoleBinding")
+    (role,), (configuration,) = of_kind(objects, "Role"), of_kind(objects, "ConfigMap")
+
+    assert {subject["namespace"] for binding in bindings for subject in binding["subjects"]} == {namespace}
+    assert {raw["metadata"].get("namespace", namespace) for raw in objects} == {namespace}
+    assert role["rules"][1]["resourceNames"] == [lease]
+    assert f"--leader-elect-resource-name={lease}" in pod_spec(objects)["containers"][0]["args"]
+    assert configuration["data"]["scheduler.yaml"].rstrip().endswith(f"schedulerName: {profile}")
+    assert [raw["metadata"]["name"] for raw in of_kind(objects, "Namespace")] == ["podium"] * (folder == "base")
+
+
+@pytest.mark.skipif(KUBECTL is None, reason="needs kubectl")
+def test_the_others_are_kustomizations_too() -> None:
+    assert [raw["kind"] for raw in kustomized("reader")] == ["ClusterRole"]
+    assert [raw["kind"] for raw in kustomized("crds")] == ["CustomResourceDefinition"]
+
+
+def kustomized(folder: str) -> list[Raw]:
+    assert KUBECTL is not None
+    made = subprocess.run([KUBECTL, "kustomize", str(DEPLOY / folder)], capture_output=True, text=True, check=True)
+    return documents(made.stdout)

@@ -1,0 +1,110 @@
+"""The wheel and the kubectl plugin: what is in them, and that they run."""
+
+from __future__ import annotations
+
+import hashlib
+import importlib
+import io
+import shutil
+import subprocess
+import tarfile
+import tomllib
+import zipfile
+from pathlib import Path
+
+import pytest
+import yaml
+from hatchling.builders.wheel import WheelBuilder
+from tools import krew
+
+from tests.app.processes import run
+
+ROOT = Path(__file__).parents[2]
+PLUGIN = "import sys; from podium.app.console import kubectl_plugin; kubectl_plugin.{}()"
+
+
+def test_the_wheel_holds_the_program_and_its_commands(tmp_path: Path) -> None:
+    (made,) = WheelBuilder(str(ROOT)).build(directory=str(tmp_path))
+
+    with zipfile.ZipFile(made) as wheel:
+        names = wheel.namelist()
+        commands = wheel.read(next(name for name in names if name.endswith("entry_points.txt"))).decode()
+    assert "podium/app/console/command.py" in names
+    assert {name.split("/")[0].split("-")[0] for name in names} == {"podium"}
+    assert not any(name.endswith((".pyc", ".so")) for name in names)
+    assert "kubectl-podium = " in commands
+    assert Path(made).name.endswith("-py3-none-any.whl")
+
+
+def test_the_same_sources_give_the_same_wheel(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SOURCE_DATE_EPOCH", "1767225600")
+    wheels = []
+    for folder in ("a", "b"):
+        (made,) = WheelBuilder(str(ROOT)).build(directory=str(tmp_path / folder))
+        wheels.append(hashlib.sha256(Path(made).read_bytes()).hexdigest())
+
+    assert wheels[0] == wheels[1]
+
+
+def test_every_command_of_the_package_is_there() -> None:
+    with (ROOT / "pyproject.toml").open("rb") as stream:
+        scripts = tomllib.load(stream)["project"]["scripts"]
+
+    assert set(scripts) == {"podium", "kubectl-podium", "kubectl_complete-podium"}
+    for place in scripts.values():
+        module, _, name = place.partition(":")
+        assert callable(getattr(importlib.import_module(module), name))
+
+
+def test_as_a_plugin_it_calls_itself_what_kubectl_calls_it_and_reads_the_current_cluster(tmp_path: Path) -> None:
+    helped = run("explain", "--help", code=PLUGIN.format("main"))
+    asked = run("explain", "web", code=PLUGIN.format("main"), KUBECONFIG=str(tmp_path / "none"), HOME=str(tmp_path))
+
+    assert helped.stdout.startswith("Usage: kubectl podium explain ")
+    assert asked.returncode == 1
+    assert "podium: error: no cluster is known" in asked.stderr or str(tmp_path / "none") in asked.stderr
+
+
+@pytest.mark.parametrize(
+    ("words", "offered", "directive"),
+    [
+        (["ex"], {"explain"}, ":4"),
+        (["simulate", "--sp"], {"--speed"}, ":4"),
+        (["explain", "web", "-f", ""], set(), ":0"),
+    ],
+)
+def test_kubectl_is_told_what_could_come_next(words: list[str], offered: set[str], directive: str) -> None:
+    *lines, last = run(*words, code=PLUGIN.format("complete")).stdout.splitlines()
+
+    assert {line.partition("\t")[0] for line in lines} == offered
+    assert last == directive
+
+
+def test_the_manifest_for_krew_names_the_archive_as_it_is() -> None:
+    content = krew.archive()
+    manifest = yaml.safe_load(krew.MANIFEST.read_text())
+
+    assert krew.MANIFEST.read_text() == krew.manifest(hashlib.sha256(content).hexdigest())
+    assert krew.archive() == content
+    assert f"version={krew.version()}\n" in (ROOT / "deploy" / "krew" / "kubectl-podium").read_text()
+    with tarfile.open(fileobj=io.BytesIO(content)) as tar:
+        assert {entry.name: entry.mode for entry in tar} == {"kubectl-podium": 0o755, "LICENSE": 0o644}
+    for platform in manifest["spec"]["platforms"]:
+        assert {file["from"] for file in platform["files"]} >= {platform["bin"]}
+
+
+@pytest.mark.skipif(shutil.which("sh") is None, reason="needs a shell")
+def test_the_plugin_of_the_archive_says_what_it_needs(tmp_path: Path) -> None:
+    script = str(ROOT / "deploy" / "krew" / "kubectl-podium")
+    shell = shutil.which("sh")
+    assert shell is not None
+
+    bare = subprocess.run([shell, script], capture_output=True, text=True, env={"PATH": str(tmp_path)}, check=False)
+    (tmp_path / "uvx").write_text(f'#!{shell}\necho "$@"\n')
+    (tmp_path / "uvx").chmod(0o755)
+    found = subprocess.run(
+        [shell, script, "explain", "a b"], capture_output=True, text=True, env={"PATH": str(tmp_path)}, check=False
+    )
+
+    assert (bare.returncode, bare.stderr[:23]) == (1, "kubectl podium: needs u")
+    assert found.stdout == f"--quiet --from podium=={krew.version()} kubectl-podium explain a b\n"

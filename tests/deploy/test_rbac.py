@@ -1,0 +1,101 @@
+"""Rights are those that are needed: made from what is watched and asked for, and no others."""
+
+from __future__ import annotations
+
+import pytest
+from tools import rbac
+
+from podium.api.kinds import KINDS
+from podium.machines.scheduling.scheduler import Scheduler
+from tests.deploy.manifests import Raw, base, chart, of_kind
+
+# What no scheduler gets, whatever it asks for.
+NEVER = {
+    ("", "secrets"),
+    ("", "configmaps"),
+    ("", "serviceaccounts"),
+    ("rbac.authorization.k8s.io", "clusterroles"),
+    ("", "pods/exec"),
+}
+
+
+def granted(objects: list[Raw], *suffixes: str) -> set[rbac.Right]:
+    """The rights of the ClusterRoles whose names end so."""
+    roles = [role for role in of_kind(objects, "ClusterRole") if role["metadata"]["name"].endswith(suffixes)]
+    return {
+        rbac.Right(group, resource, verb)
+        for role in roles
+        for rule in role["rules"]
+        for group in rule["apiGroups"]
+        for resource in rule["resources"]
+        for verb in rule["verbs"]
+    }
+
+
+def test_the_files_are_what_the_tool_makes() -> None:
+    assert rbac.main(["--check"]) == 0
+
+
+@pytest.mark.parametrize("objects", [base(), chart()], ids=["kustomize", "helm"])
+def test_what_is_granted_is_what_is_watched_and_asked_for(objects: list[Raw]) -> None:
+    assert granted(objects, "-scheduler") == rbac.scheduler_rights()
+    assert granted(objects, "-preemption") == rbac.preemption_rights() == {rbac.Right("", "pods", "delete")}
+
+
+def test_every_action_that_a_scheduler_may_ask_for_has_been_tried() -> None:
+    assert rbac.emitted() == rbac.EXAMPLES
+
+
+def test_every_kind_that_a_scheduler_watches_may_be_seen() -> None:
+    rights = rbac.scheduler_rights()
+
+    for kind in KINDS.values():
+        seen = {rbac.Right(kind.group, kind.plural, verb) for verb in ("list", "watch")} <= rights
+        assert seen == (kind.name in Scheduler.watches), kind.name
+
+
+@pytest.mark.parametrize("objects", [base(), chart()], ids=["kustomize", "helm"])
+def test_nobody_gets_secrets_wildcards_or_more_rights(objects: list[Raw]) -> None:
+    rights = granted(objects, "-scheduler", "-preemption") | rbac.reader_rights()
+
+    assert not {(right.group, right.resource) for right in rights} & NEVER
+    assert not {part for right in rights for part in (right.group, right.resource, right.verb)} & {"*"}
+    assert not {right.verb for right in rights} & {"impersonate", "escalate", "bind", "deletecollection"}
+    assert not {right for right in rights if right.resource == "nodes" and right.verb not in rbac.SEE}
+
+
+def test_who_reads_changes_nothing() -> None:
+    assert {right.verb for right in rbac.reader_rights()} == {"list", "watch"}
+    assert {right.resource for right in rbac.reader_rights()} == {kind.plural for kind in KINDS.values()}
+
+
+@pytest.mark.parametrize("objects", [base(), chart()], ids=["kustomize", "helm"])
+def test_a_lease_may_be_changed_by_its_name_alone(objects: list[Raw]) -> None:
+    (role,) = of_kind(objects, "Role")
+    (deployment,) = of_kind(objects, "Deployment")
+    arguments = deployment["spec"]["template"]["spec"]["containers"][0]["args"]
+    (lease,) = (argument.partition("=")[2] for argument in arguments if "resource-name=" in argument)
+
+    assert [rule["verbs"] for rule in role["rules"]] == [["create"], ["get", "update"]]
+    assert role["rules"][1]["resourceNames"] == [lease]
+    assert {resource for rule in role["rules"] for resource in rule["resources"]} == {"leases"}
+
+
+@pytest.mark.parametrize("objects", [base(), chart()], ids=["kustomize", "helm"])
+def test_every_binding_gives_a_role_that_is_there_to_the_account_of_the_pods(objects: list[Raw]) -> None:
+    (account,) = of_kind(objects, "ServiceAccount")
+    roles = {
+        (role["kind"], role["metadata"]["name"]) for kind in ("Role", "ClusterRole") for role in of_kind(objects, kind)
+    }
+    bindings = of_kind(objects, "ClusterRoleBinding") + of_kind(objects, "RoleBinding")
+
+    assert {(binding["roleRef"]["kind"], binding["roleRef"]["name"]) for binding in bindings} == roles
+    assert {subject["name"] for binding in bindings for subject in binding["subjects"]} == {account["metadata"]["name"]}
+    assert account["automountServiceAccountToken"] is False
+
+
+def test_without_preemption_the_chart_grants_no_deletion() -> None:
+    objects = chart(preemption=False)
+
+    assert granted(objects, "-preemption") == set()
+    assert {binding["roleRef"]["name"] for binding in of_kind(objects, "ClusterRoleBinding")} == {"test-scheduler"}

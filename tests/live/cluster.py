@@ -1,0 +1,171 @@
+"""A control plane of Podium's over HTTP, with nobody who schedules, and faults between it and whoever does."""
+
+from __future__ import annotations
+
+import asyncio
+import io
+import json
+from collections.abc import Callable
+from typing import Any
+
+import msgspec
+
+from podium.api.pod import Pod
+from podium.app.live.logs import Log
+from podium.app.live.program import LiveScheduler
+from podium.app.live.settings import LiveSettings
+from podium.client.access.cluster_access import ClusterAccess
+from podium.client.leading.leader_election import LeaseSettings
+from podium.driver.clock import SystemClock
+from podium.framework.settings.configuration import default_configuration
+from podium.plane.assembly import Beginning, assemble, open_store
+from podium.plane.control_plane import PlaneSettings
+from podium.plane.runner import Runner
+from podium.plane.switches import SCHEDULER
+from podium.requests.request import Request
+from podium.server.http.server import Server
+from podium.store.log.watch_event import WatchEvent
+from tests.live.faulty_wire import FaultyBackend, FaultyWire
+from tests.sim.room import check_room
+from tests.sim.writes import Writes
+from tests.store.objects import SECOND, Raw
+
+NAMES = frozenset(("default-scheduler",))
+
+
+async def until(condition: Callable[[], Any], seconds: float = 60.0) -> None:
+    """Wait until something is so; TimeoutError where it does not come about."""
+    async with asyncio.timeout(seconds):
+        while not condition():
+            await asyncio.sleep(0.01)
+
+
+def lease(identity: str) -> LeaseSettings:
+    """A lease that is over soon."""
+    return LeaseSettings(
+        identity=identity, duration_ns=3 * SECOND, renew_deadline_ns=2 * SECOND, retry_period_ns=SECOND // 5
+    )
+
+
+class LiveWrites(Writes):
+    """As in simulations, where no Events and Leases are: those have no spec by which generations are counted."""
+
+    def _check_write(self, event: WatchEvent) -> None:
+        if event.stored.kind not in ("Event", "Lease"):
+            super()._check_write(event)
+
+
+class Cluster:
+    """The cluster; what its store was told is looked at all the time, as a history that has to keep to the rules."""
+
+    def __init__(self, seed: int = 0) -> None:
+        self.clock = SystemClock()
+        settings = PlaneSettings(seed=seed, without=frozenset((SCHEDULER,)))
+        self.plane = assemble(open_store(seed), self.clock, settings, Beginning()).plane
+        self.backend = FaultyBackend(self.plane, seed)
+        self.server = Server(self.backend)
+        self.writes = LiveWrites(self.plane.store, NAMES)
+        self.broken: list[BaseException] = []
+
+    async def __aenter__(self) -> Cluster:
+        await self.server.start()
+        self.wire = FaultyWire(self.server.port, 1)
+        await self.wire.__aenter__()
+        self._tasks = [
+            asyncio.ensure_future(Runner(self.plane, self.clock).run()),
+            asyncio.ensure_future(self._judge()),
+        ]
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        for task in self._tasks:
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+        await self.wire.__aexit__()
+        await self.server.stop()
+        self.plane.close()
+        self.check()
+
+    def set_faults(self, rate: float) -> None:
+        """So often something goes wrong from now on, in the server and on the wire."""
+        self.backend.rate = rate
+        self.wire.rate = rate / 4
+
+    def check(self) -> None:
+        """What holds of all that was ever written, and of the pods that are there."""
+        self.writes.check()
+        check_room(self.plane.store, self.pods())
+        if self.broken:
+            raise self.broken[0]
+
+    async def _judge(self) -> None:
+        while True:
+            try:
+                self.check()
+            except AssertionError as error:
+                self.broken.append(error)
+                return
+            await asyncio.sleep(0.02)
+
+    # Objects
+
+    def add(self, *objects: Raw) -> None:
+        for raw in objects:
+            response = self.plane.answer(Request(verb="create", kind=raw["kind"], body=raw))
+            assert response.error is None, response.error
+
+    def delete(self, kind: str, key: str) -> None:
+        self.plane.answer(Request(verb="delete", kind=kind, key=key))
+
+    def pods(self) -> list[Pod]:
+        """The pods that have not ended."""
+        found = [stored.object for stored in self.plane.store.objects("Pod") if isinstance(stored.object, Pod)]
+        return [pod for pod in found if not pod.is_terminal]
+
+    def pod(self, name: str) -> Raw | None:
+        stored = self.plane.store.find("Pod", f"default/{name}")
+        return None if stored is None else stored.raw
+
+    def node_of(self, name: str) -> str:
+        raw = self.pod(name)
+        return "" if raw is None else str(raw["spec"].get("nodeName", ""))
+
+    def waiting(self) -> list[str]:
+        """The names of the pods without a node."""
+        return sorted(pod.metadata.name for pod in self.pods() if not pod.spec.node_name)
+
+
+class Instance:
+    """One program that schedules; `kill` ends it as a crash does: it gives nothing back."""
+
+    def __init__(self, cluster: Cluster, identity: str = "", **settings: Any) -> None:
+        self.text = io.StringIO()
+        access = ClusterAccess(name="test", server=f"http://127.0.0.1:{cluster.wire.port}")
+        usual = LiveSettings(
+            configuration=default_configuration(),
+            identity=identity,
+            lease=lease(identity) if identity else None,
+            request_timeout_s=1.0,
+            drain_s=2.0,
+        )
+        self.settings = msgspec.structs.replace(usual, **settings)
+        self.program = LiveScheduler(access, self.settings, Log(cluster.clock.now, "json", stream=self.text))
+        self.task = asyncio.ensure_future(self.program.run())
+
+    async def stop(self) -> int:
+        """End it in order; its exit code."""
+        self.program.stop()
+        async with asyncio.timeout(20):
+            return await self.task
+
+    async def kill(self) -> None:
+        """End it without a word."""
+        self.task.cancel()
+        await asyncio.gather(self.task, return_exceptions=True)
+
+    @property
+    def log(self) -> list[dict[str, Any]]:
+        return [json.loads(line) for line in self.text.getvalue().splitlines()]
+
+    def said(self, message: str) -> bool:
+        return any(message in line["msg"] for line in self.log)

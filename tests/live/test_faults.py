@@ -1,0 +1,110 @@
+"""The live scheduler, while the wire and the API server fail it: what is written keeps to the rules all the time."""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from random import Random
+
+import pytest
+
+from tests.live.cluster import Cluster, Instance, until
+from tests.store.objects import node, pod, priority_class
+
+QUICK = {"terminationGracePeriodSeconds": 1}
+
+
+def play(story: Callable[[Cluster], Awaitable[None]], seed: int = 0) -> None:
+    async def run() -> None:
+        async with Cluster(seed) as cluster:
+            cluster.add(priority_class("high", 1_000), priority_class("low", 10))
+            cluster.add(*(node(f"n{number}", cpu=4) for number in range(4)))
+            await story(cluster)
+
+    asyncio.run(run())
+
+
+@pytest.mark.parametrize("seed", [1, 2])
+def test_whatever_goes_wrong_on_the_wire_every_pod_gets_its_node_once_and_none_too_many(seed: int) -> None:
+    """Connections are cut in the middle of watches and answers; writes are refused, or done without an answer."""
+
+    async def story(cluster: Cluster) -> None:
+        random = Random(seed)
+        instance = Instance(cluster)
+        await until(instance.program.leads.is_set)
+        cluster.set_faults(0.15)
+        for number in range(40):
+            cluster.add(pod(f"p{number}", cpu=1 if number % 4 else 2, spec=QUICK))
+            if number % 5 == 4:
+                cluster.delete("Pod", f"default/p{random.randrange(number)}")
+            if number % 10 == 9:
+                cluster.wire.cut_all()
+            await asyncio.sleep(0.05)
+        cluster.set_faults(0.0)
+        # What fits is placed; what waits does so because nothing fits.
+        await until(lambda: all("status" in (cluster.pod(name) or {}) for name in cluster.waiting()))
+        await until(lambda: not cluster.waiting() or is_full(cluster))
+        assert cluster.wire.cuts > 0
+        assert len(cluster.backend.refused) >= 4
+        assert await instance.stop() == 0
+
+    play(story, seed)
+
+
+def is_full(cluster: Cluster) -> bool:
+    """Whether less than the smallest pod is left on every node."""
+    used = {f"n{number}": 0.0 for number in range(4)}
+    for each in cluster.pods():
+        if each.spec.node_name:
+            used[each.spec.node_name] += float(each.spec.containers[0].resources.requests["cpu"])
+    return all(amount > 3 for amount in used.values()) or all(
+        float(each.spec.containers[0].resources.requests["cpu"]) + min(used.values()) > 4
+        for each in cluster.pods()
+        if not each.spec.node_name
+    )
+
+
+def test_a_preemption_is_carried_through_whatever_goes_wrong_on_the_wire() -> None:
+    async def story(cluster: Cluster) -> None:
+        instance = Instance(cluster)
+        cluster.add(*(pod(f"low{number}", cpu=4, spec={**QUICK, "priorityClassName": "low"}) for number in range(4)))
+        await until(lambda: not cluster.waiting())
+        cluster.set_faults(0.2)
+        cluster.add(*(pod(f"high{number}", cpu=3, spec={**QUICK, "priorityClassName": "high"}) for number in range(3)))
+        await until(lambda: all(cluster.node_of(f"high{number}") for number in range(3)))
+        cluster.set_faults(0.0)
+        # No more victims than there had to be.
+        await until(lambda: len(cluster.pods()) == 4)
+        assert await instance.stop() == 0
+
+    play(story)
+
+
+def test_when_the_leader_is_killed_another_takes_over_and_nothing_is_done_twice() -> None:
+    async def story(cluster: Cluster) -> None:
+        first = Instance(cluster, "first")
+        await until(first.program.leads.is_set)
+        second = Instance(cluster, "second")
+        await until(lambda: second.said("waiting to lead"))
+        cluster.add(*(pod(f"p{number}", cpu="100m") for number in range(30)))
+        await until(lambda: len(cluster.waiting()) < 20)
+        await first.kill()
+        await until(second.program.leads.is_set)
+        await until(lambda: not cluster.waiting())
+        assert await second.stop() == 0
+
+    play(story)
+
+
+def test_a_leader_that_is_cut_off_ends_before_another_begins() -> None:
+    async def story(cluster: Cluster) -> None:
+        first = Instance(cluster, "first")
+        await until(first.program.leads.is_set)
+        cluster.backend.rate = 1.0
+        async with asyncio.timeout(20):
+            assert await first.task == 1
+        assert first.said("the lease is lost")
+        cluster.backend.rate = 0.0
+        second = Instance(cluster, "second")
+        await until(second.program.leads.is_set)
+        assert await second.stop() == 0
+
+    play(story)

@@ -1,0 +1,79 @@
+"""`podium scheduler` as a process: how it begins, and how it ends."""
+
+import asyncio
+import json
+import signal
+import sys
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+
+from tests.live.cluster import Cluster, until
+from tests.store.objects import node, pod
+
+LEASE = ("--leader-elect-lease-duration=3s", "--leader-elect-renew-deadline=2s", "--leader-elect-retry-period=200ms")
+
+
+async def start(cluster: Cluster, folder: Path, *options: str) -> asyncio.subprocess.Process:
+    kubeconfig = folder / "kubeconfig"
+    config = {
+        "apiVersion": "v1",
+        "kind": "Config",
+        "current-context": "test",
+        "clusters": [{"name": "test", "cluster": {"server": f"http://127.0.0.1:{cluster.wire.port}"}}],
+        "contexts": [{"name": "test", "context": {"cluster": "test"}}],
+    }
+    kubeconfig.write_text(json.dumps(config))
+    arguments = ("-m", "podium", "scheduler", "--kubeconfig", str(kubeconfig), "--log-format=json", *LEASE, *options)
+    return await asyncio.create_subprocess_exec(
+        sys.executable, *arguments, stdout=asyncio.subprocess.DEVNULL, stderr=asyncio.subprocess.PIPE
+    )
+
+
+def play(story: Callable[[Cluster], Awaitable[None]]) -> None:
+    async def run() -> None:
+        async with Cluster() as cluster:
+            cluster.add(node("n1"), pod("a"))
+            await story(cluster)
+
+    asyncio.run(run())
+
+
+def holder(cluster: Cluster) -> str:
+    stored = cluster.plane.store.find("Lease", "kube-system/kube-scheduler")
+    return "" if stored is None else str(stored.raw["spec"]["holderIdentity"])
+
+
+def test_a_process_that_is_killed_is_followed_by_another_which_goes_on_and_ends_with_0(tmp_path: Path) -> None:
+    async def story(cluster: Cluster) -> None:
+        first = await start(cluster, tmp_path)
+        await until(lambda: cluster.node_of("a"))
+        was = holder(cluster)
+        first.kill()
+        await first.communicate()
+        assert first.returncode == -signal.SIGKILL
+        assert holder(cluster) == was
+
+        cluster.add(pod("b"))
+        second = await start(cluster, tmp_path)
+        await until(lambda: cluster.node_of("b"))
+        second.send_signal(signal.SIGTERM)
+        _, said = await second.communicate()
+
+        assert second.returncode == 0
+        assert holder(cluster) == ""
+        messages = [json.loads(line)["msg"] for line in said.splitlines()]
+        assert messages[-2:] == ["the lease is given back", "stopped"]
+
+    play(story)
+
+
+def test_a_process_that_loses_its_lease_ends_with_1(tmp_path: Path) -> None:
+    async def story(cluster: Cluster) -> None:
+        process = await start(cluster, tmp_path)
+        await until(lambda: cluster.node_of("a"))
+        cluster.backend.rate = 1.0
+        _, said = await process.communicate()
+        assert process.returncode == 1
+        assert b"the lease is lost" in said
+
+    play(story)

@@ -1,0 +1,91 @@
+"""Objects of custom kinds, as clients ask for them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from podium.requests.request import Request
+from tests.requests.asking import API
+from tests.store.objects import Raw
+from tests.store.test_definitions import definition, version, widget
+
+KIND = "Widget.example.com"
+OLD = "example.com/v1beta1"
+
+
+def api(*versions: Raw) -> API:
+    found = API()
+    body = definition(*(versions or (version(subresources={"status": {}}),)))
+    response = found.ask("create", "CustomResourceDefinition", body=body, field_validation="Strict")
+    assert (response.code, response.warnings) == (201, ())
+    return found
+
+
+def test_unknown_fields_are_told_and_left_out() -> None:
+    response = api().ask("create", KIND, namespace="default", body=widget(weight=1), field_validation="Warn")
+
+    assert (response.code, response.warnings) == (201, ('unknown field "spec.weight"',))
+    assert "weight" not in response.to_dict()["spec"]
+
+
+@pytest.mark.parametrize("verb", ["create", "update", "patch"])
+def test_unknown_fields_are_refused_where_that_is_asked(verb: Any) -> None:
+    asked = api()
+    asked.ask("create", KIND, namespace="default", body=widget())
+    name = {"create": "b"}.get(verb, "a")
+    body = {"spec": {"weight": 1}} if verb == "patch" else widget(name, weight=1)
+    key = "" if verb == "create" else "default/a"
+
+    response = asked.ask(verb, KIND, key, namespace="default", body=body, field_validation="Strict")
+
+    assert response.code == 400
+    assert 'unknown field "spec.weight"' in response.to_dict()["message"]
+
+
+def test_objects_are_given_in_each_version_and_old_ones_are_warned_of() -> None:
+    asked = api(version("v1"), version("v1beta1", storage=False, deprecated=True, deprecationWarning="use v1"))
+    created = asked.ask("create", KIND, namespace="default", body=widget(api_version=OLD), api_version=OLD)
+
+    assert (created.code, created.warnings, created.to_dict()["apiVersion"]) == (201, ("use v1",), OLD)
+    assert asked.ask("get", KIND, "default/a").to_dict()["apiVersion"] == "example.com/v1"
+    assert asked.ask("list", KIND, api_version=OLD).to_dict()["items"][0]["apiVersion"] == OLD
+    assert asked.ask("list", KIND, api_version=OLD).to_dict()["kind"] == "WidgetList"
+
+
+def test_what_was_stored_in_an_older_version_is_given_in_that_of_the_path() -> None:
+    asked = api(version("v1beta1"), version("v1", storage=False))
+    asked.ask("create", KIND, namespace="default", body=widget(api_version=OLD))
+    change = [{"op": "replace", "path": "/spec/versions", "value": [version("v1"), version("v1beta1", storage=False)]}]
+    name = "widgets.example.com"
+    assert asked.ask("patch", "CustomResourceDefinition", name, body=change, patch_type="json").code == 200
+
+    assert asked.ask("get", KIND, "default/a").to_dict()["apiVersion"] == "example.com/v1"
+    assert [raw["apiVersion"] for raw in asked.ask("list", KIND).to_dict()["items"]] == ["example.com/v1"]
+
+
+def test_a_strategic_merge_patch_is_not_for_custom_kinds() -> None:
+    asked = api()
+    asked.ask("create", KIND, namespace="default", body=widget())
+
+    assert asked.ask("patch", KIND, "default/a", patch_type="strategic", body={}).code == 415
+
+
+def test_rules_that_are_not_known_here_are_told_of() -> None:
+    rule = {"rule": "duration(self.wait) > duration('1s')"}
+    body = definition(version(spec={"x-kubernetes-validations": [rule]}))
+
+    response = API().ask("create", "CustomResourceDefinition", body=body)
+
+    assert response.code == 201
+    assert "x-kubernetes-validations[0].rule is not enforced" in response.warnings[0]
+
+
+def test_a_definition_of_a_dry_run_is_not_served() -> None:
+    asked = API()
+
+    response = asked.answer(Request(verb="create", kind="CustomResourceDefinition", body=definition(), dry_run=True))
+
+    assert response.code == 201
+    assert asked.ask("list", KIND).code == 404

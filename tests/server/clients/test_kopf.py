@@ -1,0 +1,62 @@
+"""An operator made with kopf does its work against the server."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+import kopf
+
+from podium.server.kubernetes_documents import KubernetesDocuments
+from tests.server.serving import Client, LocalBackend, with_server
+from tests.store.objects import Raw
+
+CONFIG: Raw = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "c", "namespace": "default"}}
+NAMESPACE: Raw = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "default"}}
+
+
+def test_an_operator_hears_of_objects_and_writes_to_them() -> None:
+    backend = LocalBackend(NAMESPACE, CONFIG)
+
+    async def check(client: Client) -> None:
+        registry = kopf.OperatorRegistry()
+        heard: asyncio.Queue[str] = asyncio.Queue()
+
+        @kopf.on.login(registry=registry)
+        def login(**_: Any) -> kopf.ConnectionInfo:
+            return kopf.ConnectionInfo(server=client.server.address)
+
+        @kopf.on.create("v1", "configmaps", registry=registry)
+        async def created(name: str, patch: kopf.Patch, **_: Any) -> None:
+            patch.metadata.labels["seen"] = "yes"
+            await heard.put(f"created {name}")
+
+        @kopf.on.update("v1", "configmaps", field="data", registry=registry)
+        async def updated(name: str, **_: Any) -> None:
+            await heard.put(f"updated {name}")
+
+        settings = kopf.OperatorSettings()
+        settings.posting.enabled = True
+        stop, ready = asyncio.Event(), asyncio.Event()
+        operator = asyncio.create_task(
+            kopf.operator(
+                registry=registry,
+                settings=settings,
+                standalone=True,
+                namespaces=["default"],
+                stop_flag=stop,
+                ready_flag=ready,
+            )
+        )
+        assert await heard.get() == "created c"
+        async with client.watch("/api/v1/namespaces/default/configmaps?watch=1") as watcher:
+            while (await watcher.next())["object"]["metadata"].get("labels") != {"seen": "yes"}:
+                pass
+            headers = {"Content-Type": "application/merge-patch+json"}
+            path = "/api/v1/namespaces/default/configmaps/c"
+            await client.ask("PATCH", path, {"data": {"k": "v"}}, headers=headers)
+            assert await heard.get() == "updated c"
+        stop.set()
+        await operator
+
+    with_server(check, backend=backend, documents=KubernetesDocuments(backend))

@@ -1,0 +1,295 @@
+"""The forms that replies have, and what comes with them."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from collections.abc import Sequence
+
+import pytest
+import yaml
+
+from podium.server.documents import Document, Inquiry, NoDocuments
+from podium.server.http.settings import Settings
+from podium.store.api_resource import APIResource
+from tests.server.serving import PODS, Client, LocalBackend, with_server
+from tests.store.objects import Raw, node, pod
+
+TABLE = {"Accept": "application/json;as=Table;v=v1;g=meta.k8s.io,application/json"}
+METADATA = {"Accept": "application/json;as=PartialObjectMetadata;v=v1;g=meta.k8s.io"}
+METADATA_LIST = {"Accept": "application/json;as=PartialObjectMetadataList;v=v1;g=meta.k8s.io,application/json"}
+
+
+class Documents(NoDocuments):
+    """Tables of names, one document, and one place where something may be posted."""
+
+    def document(self, inquiry: Inquiry) -> Document | None:
+        if inquiry.path == "/apis/review":
+            return Document(body=json.dumps([inquiry.body, inquiry.user]).encode(), code=201)
+        return Document(body=b'{"kind":"APIVersions"}', etag='"1"') if inquiry.path == "/api" else None
+
+    def takes_body(self, path: str) -> bool:
+        return path == "/apis/review"
+
+    def table(self, resource: APIResource, objects: Sequence[Raw], now: int, include_object: str) -> Raw:
+        rows = [{"cells": [raw["metadata"]["name"]], "include": include_object} for raw in objects]
+        return {"kind": "Table", "apiVersion": "meta.k8s.io/v1", "columnDefinitions": [{"name": "Name"}], "rows": rows}
+
+    def decoded(self, body: bytes) -> Raw:
+        if body != b"k8s\0":
+            raise ValueError("protobuf: no envelope")
+        return pod("from-protobuf")
+
+
+def test_a_table_is_given_to_who_asks_for_one() -> None:
+    async def check(client: Client) -> None:
+        response, data = await client.reply("GET", f"{PODS}?limit=1&includeObject=Object", headers=TABLE)
+        table = json.loads(data)
+        assert response.headers["Content-Type"] == "application/json;as=Table;v=v1;g=meta.k8s.io"
+        assert table["rows"] == [{"cells": ["a"], "include": "Object"}]
+        assert table["metadata"]["continue"]
+        assert table["metadata"]["remainingItemCount"] == 1
+        _, of_one = await client.ask("GET", f"{PODS}/b", headers=TABLE)
+        assert (of_one["kind"], of_one["rows"][0]["cells"]) == ("Table", ["b"])
+        code, refusal = await client.ask("GET", f"{PODS}/c", headers=TABLE)
+        assert (code, refusal["kind"]) == (404, "Status")
+
+    with_server(check, pod("a"), pod("b"), documents=Documents())
+
+
+def test_a_watch_tells_in_tables_and_says_once_what_the_columns_are() -> None:
+    async def check(client: Client) -> None:
+        async with client.watch(f"{PODS}?watch=1", **TABLE) as watcher:
+            first, second = await watcher.next(), await watcher.next()
+        assert first["object"]["columnDefinitions"] == [{"name": "Name"}]
+        assert first["object"]["rows"][0]["cells"] == ["a"]
+        assert first["object"]["metadata"] == {"resourceVersion": "1"}
+        assert "columnDefinitions" not in second["object"]
+        assert second["object"]["rows"][0]["cells"] == ["b"]
+
+    with_server(check, pod("a"), pod("b"), documents=Documents())
+
+
+def test_who_wants_a_table_or_else_json_gets_json_where_there_are_no_tables() -> None:
+    async def check(client: Client) -> None:
+        assert (await client.ask("GET", PODS, headers=TABLE))[0] == 406
+
+    with_server(check, pod("a"))
+
+
+def test_metadata_alone_is_given_to_who_asks_for_it() -> None:
+    async def check(client: Client) -> None:
+        _, listed = await client.ask("GET", PODS, headers=METADATA_LIST)
+        assert (listed["kind"], listed["apiVersion"]) == ("PartialObjectMetadataList", "meta.k8s.io/v1")
+        assert set(listed["items"][0]) == {"kind", "apiVersion", "metadata"}
+        _, of_one = await client.ask("GET", f"{PODS}/a", headers=METADATA)
+        assert (of_one["kind"], of_one["metadata"]["name"]) == ("PartialObjectMetadata", "a")
+        async with client.watch(f"{PODS}?watch=1", **METADATA) as watcher:
+            assert (await watcher.next())["object"] == of_one
+
+    with_server(check, pod("a"))
+
+
+def test_yaml_is_written_and_read() -> None:
+    async def check(client: Client) -> None:
+        headers = {"Content-Type": "application/yaml", "Accept": "application/yaml"}
+        response, data = await client.reply("POST", PODS, yaml.safe_dump(pod("no")).encode(), headers=headers)
+        assert (response.status, response.content_type) == (201, "application/yaml")
+        assert yaml.safe_load(data)["metadata"]["name"] == "no"
+        _, listed = await client.reply("GET", PODS, headers=headers)
+        assert [item["metadata"]["name"] for item in yaml.safe_load(listed)["items"]] == ["no"]
+        assert (await client.ask("GET", f"{PODS}?watch=1", headers=headers))[0] == 406
+
+    with_server(check)
+
+
+def test_protobuf_is_read_where_there_is_a_reader() -> None:
+    headers = {"Content-Type": "application/vnd.kubernetes.protobuf"}
+
+    async def check(client: Client) -> None:
+        code, made = await client.ask("POST", PODS, b"k8s\0", headers=headers)
+        assert (code, made["metadata"]["name"]) == (201, "from-protobuf")
+        code, refusal = await client.ask("POST", PODS, b"x", headers=headers)
+        assert (code, refusal["message"]) == (400, "protobuf: no envelope")
+
+    with_server(check, documents=Documents())
+
+
+def test_long_replies_are_packed_for_those_who_take_that() -> None:
+    async def check(client: Client) -> None:
+        headers = {"Accept-Encoding": "gzip"}
+        async with client.session.get(client.server.address + PODS, headers=headers) as response:
+            assert response.headers["Content-Encoding"] == "gzip"
+            packed = await response.json()
+        plain, data = await client.reply("GET", PODS, headers={"Accept-Encoding": "identity"})
+        assert "Content-Encoding" not in plain.headers
+        assert json.loads(data) == packed
+        short, _ = await client.reply("GET", f"{PODS}/p1", headers=headers)
+        assert "Content-Encoding" not in short.headers
+
+    with_server(check, *(pod(f"p{number}", annotations={"a": "x" * 50_000}) for number in range(12)))
+
+
+def test_a_body_may_be_packed() -> None:
+    async def check(client: Client) -> None:
+        body = gzip.compress(json.dumps(pod("a")).encode())
+        assert (await client.ask("POST", PODS, body, headers={"Content-Encoding": "gzip"}))[0] == 201
+        assert (await client.ask("POST", PODS, body, headers={"Content-Encoding": "br"}))[0] == 415
+
+    with_server(check)
+
+
+@pytest.mark.parametrize(
+    ("path", "agent", "is_pretty"),
+    [(f"{PODS}/a?pretty=true", "", True), (f"{PODS}/a", "curl/8", True), (f"{PODS}/a?pretty=0", "curl/8", False)],
+)
+def test_json_is_in_lines_for_the_eyes(path: str, agent: str, is_pretty: bool) -> None:
+    async def check(client: Client) -> None:
+        _, data = await client.reply("GET", path, headers={"User-Agent": agent})
+        assert (b"\n" in data) is is_pretty
+
+    with_server(check, pod("a"))
+
+
+def test_warnings_are_headers_that_nobody_can_break_out_of() -> None:
+    async def check(client: Client) -> None:
+        body = {**pod("a"), 'x"\r\nSet-Cookie: \u20ac': 1, "spec": {**pod("a")["spec"], "nodeNmae": "n"}}
+        response, _ = await client.reply("POST", PODS, body)
+        warnings = response.headers.getall("Warning")
+        assert all(warning.startswith('299 - "') and warning.endswith('"') for warning in warnings)
+        assert any('unknown field \\"spec.nodeNmae\\"' in warning for warning in warnings)
+        assert "Set-Cookie" not in response.headers
+
+    with_server(check)
+
+
+@pytest.mark.parametrize(
+    ("mode", "code", "warns"), [("Strict", 400, False), ("Warn", 201, True), ("Ignore", 201, False)]
+)
+def test_of_a_field_that_is_given_twice_the_last_counts(mode: str, code: int, warns: bool) -> None:
+    body = b'{"kind":"ConfigMap","metadata":{"name":"a","name":"b"},"data":{"k":"\\u00e9"}}'
+
+    async def check(client: Client) -> None:
+        path = f"/api/v1/namespaces/default/configmaps?fieldValidation={mode}"
+        response, data = await client.reply("POST", path, body)
+        assert response.status == code
+        assert ("Warning" in response.headers) is warns
+        if code == 201:
+            assert json.loads(data)["metadata"]["name"] == "b"
+            assert json.loads(data)["data"] == {"k": "\u00e9"}
+
+    with_server(check)
+
+
+def test_a_merge_patch_takes_away_what_is_null() -> None:
+    async def check(client: Client) -> None:
+        headers = {"Content-Type": "application/merge-patch+json"}
+        # Not as msgspec would write it, so that it is read closely.
+        patch = b'{"metadata":{"labels":{"a":null,"b":"\\u0078"}}}'
+        _, patched = await client.ask("PATCH", f"{PODS}/a", patch, headers=headers)
+        assert patched["metadata"]["labels"] == {"b": "x"}
+
+    with_server(check, pod("a", labels={"a": "1"}))
+
+
+def test_documents_are_given_once_to_who_knows_them() -> None:
+    async def check(client: Client) -> None:
+        response, data = await client.reply("GET", "/api")
+        assert (response.status, data) == (200, b'{"kind":"APIVersions"}')
+        again, nothing = await client.reply("GET", "/api", headers={"If-None-Match": response.headers["ETag"]})
+        assert (again.status, nothing) == (304, b"")
+        code, posted = await client.ask("POST", "/apis/review", {"kind": "Review"})
+        assert (code, posted) == (201, [{"kind": "Review"}, "kubernetes-admin"])
+
+    with_server(check, documents=Documents())
+
+
+def test_where_there_is_nothing_that_is_said_as_clients_expect_it() -> None:
+    async def check(client: Client) -> None:
+        assert await client.ask("GET", "/apis/unknown.example.com/v1/things") == (404, "404 page not found\n")
+        assert await client.ask("GET", "/nothing") == (404, "404 page not found\n")
+        code, status = await client.ask("GET", "/apis/apps/v1/things")
+        assert (code, status["reason"]) == (404, "NotFound")
+
+    with_server(check)
+
+
+def test_every_reply_says_what_it_is_called() -> None:
+    async def check(client: Client) -> None:
+        first, _ = await client.reply("GET", PODS)
+        second, _ = await client.reply("GET", f"{PODS}/none")
+        told, _ = await client.reply("GET", PODS, headers={"Audit-ID": "mine"})
+        assert first.headers["Audit-Id"] != second.headers["Audit-Id"]
+        assert told.headers["Audit-Id"] == "mine"
+        assert first.headers["Cache-Control"] == "no-cache, private"
+        assert "aiohttp" not in first.headers["Server"]
+
+    with_server(check)
+
+
+def test_the_version_is_that_of_the_kubernetes_whose_api_it_is() -> None:
+    async def check(client: Client) -> None:
+        code, version = await client.ask("GET", "/version")
+        assert (code, version["major"], version["minor"]) == (200, "1", "36")
+        assert version["gitVersion"].startswith("v1.36.2+podium")
+        assert await client.ask("GET", "/version/") == (200, version)
+        assert (await client.ask("POST", "/version", {}))[0] == 405
+
+    with_server(check)
+
+
+def test_health_is_told_and_what_is_wrong_by_name_alone() -> None:
+    problems = {"scheduler": ""}
+    settings = Settings(checks=(("scheduler", lambda: problems["scheduler"]),))
+
+    async def check(client: Client) -> None:
+        for place in ("healthz", "livez", "readyz"):
+            assert await client.ask("GET", f"/{place}") == (200, "ok")
+            assert (await client.ask("HEAD", f"/{place}"))[0] == 200
+        problems["scheduler"] = "a secret"
+        code, text = await client.ask("GET", "/readyz?verbose")
+        assert code == 500
+        assert text.splitlines() == [
+            "[+]ping ok",
+            "[-]scheduler failed: reason withheld",
+            "[+]shutdown ok",
+            "readyz check failed",
+        ]
+        assert (await client.ask("GET", "/livez"))[0] == 200
+        assert (await client.ask("GET", "/readyz?exclude=scheduler"))[0] == 200
+        assert (await client.ask("GET", "/readyz/scheduler"))[0] == 500
+        assert (await client.ask("GET", "/readyz/ping"))[0] == 200
+        assert (await client.ask("GET", "/readyz/unknown"))[0] == 404
+
+    with_server(check, settings=settings)
+
+
+def test_requests_are_counted_under_upstreams_names() -> None:
+    async def check(client: Client) -> None:
+        await client.ask("POST", PODS, pod("a"))
+        await client.ask("GET", f"{PODS}/none")
+        await client.ask("GET", f"{PODS}/none/made-up-by-a-client")
+        _, text = await client.ask("GET", "/metrics")
+        labels = 'group="",resource="pods",scope="namespace",subresource="",verb="CREATE",version="v1"'
+        assert f'apiserver_request_total{{code="201",component="apiserver",{labels}}} 1.0' in text
+        assert 'code="404",component="apiserver",group="",resource="pods",scope="resource"' in text
+        assert "apiserver_request_duration_seconds_bucket" in text
+        assert "made-up" not in text
+        assert "further 1" in text
+
+    with_server(check, settings=Settings(further_metrics=lambda: b"further 1\n"))
+
+
+def test_what_goes_wrong_here_is_told_without_its_reasons(caplog: pytest.LogCaptureFixture) -> None:
+    class Broken(LocalBackend):
+        def answer(self, request: object) -> object:  # type: ignore[override]
+            raise RuntimeError("a secret")
+
+    async def check(client: Client) -> None:
+        code, status = await client.ask("GET", PODS)
+        assert (code, status["reason"]) == (500, "InternalError")
+        assert "a secret" not in json.dumps(status)
+        assert (await client.ask("GET", "/healthz"))[0] == 200
+
+    with_server(check, node("n1"), backend=Broken())
+    assert "a secret" in caplog.text

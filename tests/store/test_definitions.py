@@ -1,0 +1,467 @@
+"""Custom kinds, as their definitions make them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from podium.store.errors import StoreError
+from podium.store.journal.durable import DurableJournal
+from podium.store.reads.listing import ListOptions
+from podium.store.store import Store
+from tests.store.objects import Raw
+from tests.store.refusals import answer, refusal
+
+SPEC: Raw = {
+    "type": "object",
+    "required": ["size"],
+    "properties": {
+        "size": {"type": "integer", "minimum": 1, "maximum": 9},
+        "color": {"type": "string", "default": "blue", "enum": ["blue", "red"]},
+        "port": {"x-kubernetes-int-or-string": True},
+        "anything": {"type": "object", "x-kubernetes-preserve-unknown-fields": True},
+        "labels": {"type": "object", "additionalProperties": {"type": "string", "maxLength": 3}},
+        "note": {"type": "string", "nullable": True, "pattern": "^[a-z]+$"},
+        "parts": {
+            "type": "array",
+            "maxItems": 3,
+            "x-kubernetes-list-type": "map",
+            "x-kubernetes-list-map-keys": ["name"],
+            "items": {
+                "type": "object",
+                "required": ["name"],
+                "properties": {"name": {"type": "string"}, "count": {"type": "integer", "default": 1}},
+            },
+        },
+        "tags": {"type": "array", "x-kubernetes-list-type": "set", "items": {"type": "string"}},
+    },
+}
+STATUS: Raw = {"type": "object", "properties": {"replicas": {"type": "integer"}, "selector": {"type": "string"}}}
+
+
+def version(name: str = "v1", *, storage: bool = True, served: bool = True, **more: Any) -> Raw:
+    schema = {"type": "object", "properties": {"spec": {**SPEC, **more.pop("spec", {})}, "status": STATUS}}
+    return {"name": name, "served": served, "storage": storage, "schema": {"openAPIV3Schema": schema}, **more}
+
+
+def definition(*versions: Raw, kind: str = "Widget", plural: str = "widgets", **spec: Any) -> Raw:
+    names = {"kind": kind, "plural": plural, **spec.pop("names", {})}
+    return {
+        "apiVersion": "apiextensions.k8s.io/v1",
+        "kind": "CustomResourceDefinition",
+        "metadata": {"name": f"{plural}.example.com"},
+        "spec": {
+            "group": "example.com",
+            "scope": "Namespaced",
+            "names": names,
+            "versions": list(versions) or [version(subresources={"status": {}})],
+            **spec,
+        },
+    }
+
+
+def widget(name: str = "a", api_version: str = "example.com/v1", **spec: Any) -> Raw:
+    spec = {"size": 1, **spec}
+    return {"apiVersion": api_version, "kind": "Widget", "metadata": {"name": name}, "spec": spec}
+
+
+def defining(*raws: Raw) -> Store:
+    store = Store()
+    for raw in raws or (definition(),):
+        store.create(raw, now=0, is_new=True)
+    return store
+
+
+def conditions(store: Store, name: str = "widgets.example.com") -> dict[str, tuple[str, str]]:
+    listed = store.get("CustomResourceDefinition", name).raw["status"]["conditions"]
+    return {condition["type"]: (condition["status"], condition["reason"]) for condition in listed}
+
+
+class TestServing:
+    def test_a_definition_makes_its_kind_served(self) -> None:
+        store = Store()
+        before = store.resources.version
+
+        raw = store.create(definition(names={"shortNames": ["wd"]}), now=0, is_new=True).raw
+
+        assert conditions(store)["Established"] == ("True", "InitialNamesAccepted")
+        assert raw["status"]["storedVersions"] == ["v1"]
+        assert raw["spec"]["names"]["listKind"] == "WidgetList"
+        resource = store.resources.served_at("example.com/v1", "widgets")
+        assert resource is not None
+        assert (resource.name, resource.short_names, resource.singular) == ("Widget.example.com", ("wd",), "widget")
+        assert store.resources.version > before
+
+    def test_all_versions_are_served_that_say_so_the_most_mature_first(self) -> None:
+        versions = [version("v1beta1", storage=False), version("v2"), version("v3", storage=False, served=False)]
+        store = defining(definition(*versions, version("v1", storage=False, deprecated=True)))
+
+        resource = store.resources.named("Widget.example.com")
+
+        assert resource.served_versions == ("example.com/v2", "example.com/v1", "example.com/v1beta1")
+        assert resource.version == "v2"
+        assert resource.deprecations == {"example.com/v1": "example.com/v1 Widget is deprecated"}
+
+    def test_a_changed_definition_changes_what_is_served(self) -> None:
+        store = defining()
+        raw = store.get("CustomResourceDefinition", "widgets.example.com").raw
+        loose = version(spec={"properties": {**SPEC["properties"], "size": {"type": "integer"}}})
+
+        store.update({**raw, "spec": {**raw["spec"], "versions": [loose]}})
+
+        assert store.create(widget(size=100), now=0, is_new=True).raw["spec"]["size"] == 100
+
+    def test_a_dry_run_serves_nothing_for_long(self) -> None:
+        store = Store()
+
+        with store.transaction(dry_run=True):
+            store.create(definition(), now=0, is_new=True)
+        store.follow_definitions()
+
+        assert answer(refusal(store, lambda: store.objects("Widget.example.com"))) == (404, "NotFound")
+
+    def test_the_columns_of_tables_are_known_by_version(self) -> None:
+        column = {"name": "Size", "type": "integer", "jsonPath": ".spec.size"}
+        store = defining(definition(version(additionalPrinterColumns=[column])))
+
+        assert store.resources.named("Widget.example.com").columns == {"example.com/v1": (column,)}
+
+    def test_objects_are_selected_by_the_fields_that_the_definition_names(self) -> None:
+        store = defining(definition(version(selectableFields=[{"jsonPath": ".spec.color"}])))
+        for name, color in (("a", "red"), ("b", "blue")):
+            store.create(widget(name, color=color), now=0, is_new=True)
+
+        page = store.page("Widget.example.com", options=ListOptions(field_selector="spec.color=red"))
+
+        assert [stored.key for stored in page.items] == ["default/a"]
+
+    def test_scale_is_where_the_definition_says(self) -> None:
+        scale = {
+            "specReplicasPath": ".spec.size",
+            "statusReplicasPath": ".status.replicas",
+            "labelSelectorPath": ".status.selector",
+        }
+        store = defining(definition(version(subresources={"status": {}, "scale": scale})))
+        store.create(widget(), now=0, is_new=True)
+        store.update_status({**widget(), "status": {"replicas": 3, "selector": "app=x"}})
+
+        told = store.scale("Widget.example.com", "default/a")
+        store.update_scale("Widget.example.com", "default/a", {**told, "spec": {"replicas": 5}})
+
+        assert (told["spec"], told["status"]) == ({"replicas": 1}, {"replicas": 3, "selector": "app=x"})
+        assert store.get("Widget.example.com", "default/a").raw["spec"]["size"] == 5
+
+
+class TestObjects:
+    def test_defaults_are_filled_in_and_unknown_fields_go(self) -> None:
+        store = defining()
+
+        raw = store.create(
+            widget(weight=7, anything={"goes": [1]}, parts=[{"name": "x", "y": 1}], color=None), now=0, is_new=True
+        ).raw
+
+        assert raw["spec"] == {
+            "size": 1,
+            "color": "blue",
+            "anything": {"goes": [1]},
+            "parts": [{"name": "x", "count": 1}],
+        }
+
+    @pytest.mark.parametrize(
+        ("spec", "field", "words"),
+        [
+            ({"size": 0}, "spec.size", "Invalid value: 0: spec.size in body should be greater than or equal to 1"),
+            ({"size": 10}, "spec.size", "Invalid value: 10: spec.size in body should be less than or equal to 9"),
+            ({"size": "1"}, "spec.size", 'spec.size in body must be of type integer: "string"'),
+            ({"size": None}, "spec.size", "Required value"),
+            ({"color": "green"}, "spec.color", 'Unsupported value: "green": supported values: "blue", "red"'),
+            ({"port": 1.5}, "spec.port", 'must be of type integer,string: "number"'),
+            ({"labels": {"a": "long"}}, "spec.labels.a", "Too long: may not be more than 3 bytes"),
+            ({"note": "A"}, "spec.note", "spec.note in body should match '^[a-z]+$'"),
+            ({"parts": [{"count": 1}]}, "spec.parts[0].name", "Required value"),
+            ({"parts": [{"name": "x"}, {"name": "x"}]}, "spec.parts[1]", "Duplicate value"),
+            ({"parts": [{"name": str(n)} for n in range(4)]}, "spec.parts", "Too many: 4: must have at most 3 items"),
+            ({"tags": ["x", "x"]}, "spec.tags[1]", 'Duplicate value: "x"'),
+        ],
+    )
+    def test_what_the_schema_forbids_is_refused(self, spec: Raw, field: str, words: str) -> None:
+        store = defining()
+
+        error = refusal(store, lambda: store.create(widget(**spec), now=0, is_new=True))
+
+        causes = error.details["causes"]
+        assert (error.code, [cause["field"] for cause in causes]) == (422, [field])
+        assert words in causes[0]["message"]
+
+    @pytest.mark.parametrize("spec", [{"note": None}, {"port": "http"}, {"port": 80}, {"anything": {}}, {"parts": []}])
+    def test_what_the_schema_allows_is_let_in(self, spec: Raw) -> None:
+        store = defining()
+
+        raw = store.create(widget(**spec), now=0, is_new=True).raw
+
+        assert raw["spec"] == {"size": 1, "color": "blue", **spec}
+
+    def test_what_was_wrong_before_may_stay_so(self) -> None:
+        store = defining(definition(version(spec={"properties": {**SPEC["properties"], "size": {"type": "integer"}}})))
+        store.create(widget(size=100), now=0, is_new=True)
+        raw = store.get("CustomResourceDefinition", "widgets.example.com").raw
+        store.update({**raw, "spec": {**raw["spec"], "versions": [version()]}})
+
+        assert store.update(widget(size=100, color="red")).raw["spec"]["color"] == "red"
+        assert refusal(store, lambda: store.update(widget(size=200))).code == 422
+
+    def test_a_status_is_written_by_itself(self) -> None:
+        store = defining()
+        store.create({**widget(), "status": {"replicas": 9}}, now=0, is_new=True)
+
+        assert "status" not in store.get("Widget.example.com", "default/a").raw
+        raw = store.update_status({**widget(size=5), "status": {"replicas": 2, "more": 1}}).raw
+        assert (raw["spec"]["size"], raw["status"]) == (1, {"replicas": 2})
+        assert refusal(store, lambda: store.update_status({**widget(), "status": {"replicas": "x"}})).code == 422
+
+    def test_without_that_subresource_it_is_a_field_like_any_other(self) -> None:
+        store = defining(definition(version()))
+
+        raw = store.create({**widget(), "status": {"replicas": 9}}, now=0, is_new=True).raw
+
+        assert raw["status"] == {"replicas": 9}
+
+
+class TestRules:
+    RULES = (
+        {"rule": "self.size <= 5 || self.color == 'red'", "message": "large ones are red"},
+        {"rule": "oldSelf.size <= self.size", "messageExpression": "'was ' + string(oldSelf.size)"},
+        {"rule": "!has(self.tags) || self.tags.all(t, t.size() < 3)", "fieldPath": ".tags"},
+    )
+
+    def store(self) -> Store:
+        return defining(definition(version(spec={"x-kubernetes-validations": list(self.RULES)})))
+
+    def test_a_rule_that_is_broken_is_told_in_its_words(self) -> None:
+        store = self.store()
+
+        error = refusal(store, lambda: store.create(widget(size=6), now=0, is_new=True))
+
+        assert error.details["causes"] == [
+            {"reason": "FieldValueInvalid", "message": 'Invalid value: "object": large ones are red', "field": "spec"}
+        ]
+
+    def test_the_field_at_fault_is_named(self) -> None:
+        store = self.store()
+
+        error = refusal(store, lambda: store.create(widget(tags=["long"]), now=0, is_new=True))
+
+        assert error.details["causes"][0]["field"] == "spec.tags"
+        assert "failed rule: !has(self.tags)" in error.details["causes"][0]["message"]
+
+    def test_a_rule_about_a_change_is_asked_of_changes(self) -> None:
+        store = self.store()
+        store.create(widget(size=3), now=0, is_new=True)
+
+        error = refusal(store, lambda: store.update(widget(size=2)))
+
+        assert "was 3" in error.message
+        assert store.update(widget(size=4)).raw["spec"]["size"] == 4
+
+    def test_rules_that_cost_too_much_are_given_up(self) -> None:
+        rule = {"rule": "self.tags.all(a, self.tags.all(b, self.tags.all(c, a + b + c != 'x')))"}
+        store = defining(definition(version(spec={"x-kubernetes-validations": [rule]})))
+
+        error = refusal(store, lambda: store.create(widget(tags=[f"{n}" for n in range(300)]), now=0, is_new=True))
+
+        assert "cost too much" in error.message
+
+
+class TestDefinitionsThatAreRefused:
+    @pytest.mark.parametrize(
+        ("change", "field", "words"),
+        [
+            ({"group": "nodots"}, "spec.group", "should be a domain with at least one dot"),
+            ({"scope": "Galaxy"}, "spec.scope", "supported values"),
+            ({"scope": None}, "spec.scope", "Required value"),
+            ({"names": {"plural": "widgets"}}, "spec.names.kind", "Required value"),
+            ({"names": {"kind": "Widget", "plural": "gadgets"}}, "metadata.name", 'spec.names.plural+"."+spec.group'),
+            ({"versions": []}, "spec.versions", "must have at least one version"),
+            ({"versions": [version(), version("v2")]}, "spec.versions", "exactly one version marked as storage"),
+            ({"versions": [version(), version(storage=False)]}, "spec.versions[1].name", "Duplicate value"),
+            ({"preserveUnknownFields": True}, "spec.preserveUnknownFields", "must be false"),
+            ({"group": "x.k8s.io"}, "metadata.annotations[api-approved.kubernetes.io]", "protected groups"),
+            (7, "spec", "Required value"),
+        ],
+    )
+    def test_a_definition_that_defines_nothing(self, change: Any, field: str, words: str) -> None:
+        raw = definition()
+        raw["spec"] = {**raw["spec"], **change} if isinstance(change, dict) else change
+        if field.startswith("metadata.annotations"):
+            raw["metadata"]["name"] = "widgets.x.k8s.io"
+        store = Store()
+
+        error = refusal(store, lambda: store.create(raw, now=0, is_new=True))
+
+        told = {cause["field"]: cause["message"] for cause in error.details["causes"]}
+        assert error.code == 422
+        assert words in told[field]
+
+    @pytest.mark.parametrize(
+        ("schema", "field", "words"),
+        [
+            ({"type": "string"}, "type", "must be object at the root"),
+            ({}, "type", "must not be empty at the root"),
+            ({"properties": {"a": {}}}, "properties[a].type", "must not be empty for specified object fields"),
+            ({"properties": {"a": {"type": "array"}}}, "properties[a].items", "must be specified"),
+            (
+                {"properties": {"a": {"type": "array", "items": {}}}},
+                "properties[a].items.type",
+                "must not be empty for specified array items",
+            ),
+            ({"properties": {"a": {"type": "text"}}}, "properties[a].type", "Unsupported value"),
+            ({"properties": {"a": {"$ref": "#/x", "type": "object"}}}, "properties[a].$ref", "Forbidden"),
+            (
+                {"properties": {"a": {"type": "array", "uniqueItems": True, "items": {"type": "string"}}}},
+                "properties[a].uniqueItems",
+                "quadratic",
+            ),
+            (
+                {"properties": {"a": {"type": "object"}}, "additionalProperties": {"type": "string"}},
+                "additionalProperties",
+                "mutual exclusive",
+            ),
+            ({"anyOf": [{"type": "object"}]}, "anyOf[0].type", "must be empty to be structural"),
+            ({"anyOf": [{"properties": {"b": {}}}]}, "properties[b]", "because it is defined in"),
+            (
+                {"properties": {"a": {"type": "integer", "default": "x"}}},
+                "properties[a].default",
+                "must be of type integer",
+            ),
+            ({"properties": {"a": {"type": "string", "pattern": "("}}}, "properties[a].pattern", "regular expression"),
+            (
+                {"properties": {"metadata": {"type": "object", "properties": {"labels": {"type": "object"}}}}},
+                "properties[metadata]",
+                "must not specify anything other than name and generateName",
+            ),
+            ({"properties": 7}, "properties", "must be an object"),
+            ({"properties": {"a": {"type": "string", "maxLength": "x"}}}, "properties[a].maxLength", "whole number"),
+        ],
+    )
+    def test_a_schema_that_is_not_structural(self, schema: Raw, field: str, words: str) -> None:
+        whole = schema if schema in ({}, {"type": "string"}) else {"type": "object", **schema}
+        store = Store()
+
+        error = refusal(
+            store,
+            lambda: store.create(definition({**version(), "schema": {"openAPIV3Schema": whole}}), now=0, is_new=True),
+        )
+
+        told = {cause["field"]: cause["message"] for cause in error.details["causes"]}
+        assert words in told[f"spec.versions[0].schema.openAPIV3Schema.{field}"]
+
+    @pytest.mark.parametrize("schema", [None, [], 7, {"openAPIV3Schema": None}, {"openAPIV3Schema": []}])
+    def test_a_version_without_a_schema(self, schema: Any) -> None:
+        store = Store()
+
+        error = refusal(store, lambda: store.create(definition({**version(), "schema": schema}), now=0, is_new=True))
+
+        assert error.code == 422
+
+    @pytest.mark.parametrize("change", [{"scope": "Cluster"}, {"names": {"kind": "Other", "plural": "widgets"}}])
+    def test_what_stays_as_it_is(self, change: Raw) -> None:
+        store = defining()
+        raw = store.get("CustomResourceDefinition", "widgets.example.com").raw
+
+        error = refusal(store, lambda: store.update({**raw, "spec": {**raw["spec"], **change}}))
+
+        assert "field is immutable" in error.message
+
+    def test_a_version_that_objects_are_stored_in_stays_listed(self) -> None:
+        store = defining()
+        raw = store.get("CustomResourceDefinition", "widgets.example.com").raw
+
+        error = refusal(store, lambda: store.update({**raw, "spec": {**raw["spec"], "versions": [version("v2")]}}))
+
+        assert error.details["causes"][0]["field"] == "status.storedVersions[0]"
+
+
+class TestNames:
+    @pytest.mark.parametrize(
+        ("other", "reason"),
+        [
+            ({"plural": "gadgets", "kind": "Widget"}, "ListKindConflict"),
+            ({"plural": "gadgets", "kind": "Gadget", "names": {"singular": "widget"}}, "SingularConflict"),
+            ({"plural": "gadgets", "kind": "Gadget", "names": {"shortNames": ["widgets"]}}, "ShortNamesConflict"),
+        ],
+    )
+    def test_names_that_another_kind_has_are_not_accepted_until_it_goes(self, other: Raw, reason: str) -> None:
+        store = defining(definition(), definition(**other))
+
+        assert conditions(store, "gadgets.example.com")["NamesAccepted"] == ("False", reason)
+        assert conditions(store, "gadgets.example.com")["Established"] == ("False", "NotAccepted")
+        assert store.resources.served_at("example.com/v1", "gadgets") is None
+
+        store.delete("CustomResourceDefinition", "widgets.example.com", now=1)
+
+        assert conditions(store, "gadgets.example.com")["Established"][0] == "True"
+        assert store.resources.served_at("example.com/v1", "gadgets") is not None
+
+    def test_the_definition_of_a_kind_that_is_built_in_changes_nothing(self) -> None:
+        raw = definition(version("v1alpha1"), kind="DisruptionPolicy", plural="disruptionpolicies", scope="Cluster")
+        raw["metadata"]["name"] = "disruptionpolicies.podium.dev"
+        raw["spec"]["group"] = "podium.dev"
+        store = defining(raw)
+        before = store.resources.named("DisruptionPolicy")
+
+        store.delete("CustomResourceDefinition", "disruptionpolicies.podium.dev", now=0)
+
+        assert store.resources.named("DisruptionPolicy") is before
+
+
+class TestDeleting:
+    def test_the_objects_go_with_the_definition_and_the_kind_with_both(self) -> None:
+        store = defining()
+        store.create(widget(), now=0, is_new=True)
+
+        assert store.delete("CustomResourceDefinition", "widgets.example.com", now=1) is None
+
+        assert refusal(store, lambda: store.objects("Widget.example.com")).code == 404
+        deleted = [event.stored.kind for event in store.events_since(0) if event.type == "DELETED"]
+        assert deleted == ["Widget.example.com", "CustomResourceDefinition"]
+
+    def test_a_definition_waits_for_objects_with_finalizers(self) -> None:
+        store = defining()
+        raw = widget()
+        raw["metadata"]["finalizers"] = ["example.com/wait"]
+        store.create(raw, now=0, is_new=True)
+
+        left = store.delete("CustomResourceDefinition", "widgets.example.com", now=1)
+
+        assert left is not None
+        assert conditions(store)["Terminating"][0] == "True"
+        refused = refusal(store, lambda: store.create(widget("b"), now=1, is_new=True))
+        assert answer(refused) == (405, "MethodNotAllowed")
+        held = store.get("Widget.example.com", "default/a").raw
+        store.update({**held, "metadata": {**held["metadata"], "finalizers": []}})
+        assert store.find("CustomResourceDefinition", "widgets.example.com") is None
+        assert refusal(store, lambda: store.objects("Widget.example.com")).code == 404
+
+
+@pytest.mark.parametrize("keep", [0, 100])
+def test_kinds_that_a_journal_keeps_are_served_again(tmp_path: Any, keep: int) -> None:
+    path = str(tmp_path / "journal")
+    journal = DurableJournal(path)
+    store = Store(journal=journal)
+    store.create(definition(), now=0, is_new=True)
+    store.create(definition(kind="Gadget", plural="gadgets"), now=0, is_new=True)
+    store.create(widget(), now=0, is_new=True)
+    store.create({**widget(), "kind": "Gadget"}, now=0, is_new=True)
+    store.delete("CustomResourceDefinition", "gadgets.example.com", now=0)
+    journal.compact(keep)
+    journal.close()
+
+    journal = DurableJournal(path)
+    again = Store(journal=journal)
+
+    assert again.get("Widget.example.com", "default/a").raw["spec"]["color"] == "blue"
+    assert refusal(again, lambda: again.objects("Gadget.example.com")).code == 404
+    with pytest.raises(StoreError):
+        again.create(widget("b", size=100), now=0, is_new=True)
+    journal.close()
