@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import wraps
 from typing import Any, TypeVar
 
@@ -30,10 +30,11 @@ class Source:
 
     files: tuple[str, ...] = ()
     cluster: ClusterSource | None = None
+    allows_exec_plugins: bool = False
 
     def with_file(self, file: str) -> Source:
         """The same and one more file."""
-        return Source((*self.files, file), self.cluster)
+        return replace(self, files=(*self.files, file))
 
 
 _CLUSTER_OPTIONS = (
@@ -77,6 +78,18 @@ def cluster_options(command: Callable[..., Answer]) -> Callable[..., Answer]:
     return _with(with_cluster, _CLUSTER_OPTIONS)
 
 
+def required(source: Source) -> Source:
+    """The source, which has to name something; whoever asks kubectl means the current cluster.
+
+    Raises click.UsageError.
+    """
+    if source.files or source.cluster is not None:
+        return source
+    if click.get_current_context().find_root().info_name != KUBECTL_PLUGIN:
+        raise click.UsageError("Nothing to read: give files with -f, or a cluster with --context.")
+    return replace(source, cluster=ClusterSource(allows_exec_plugins=source.allows_exec_plugins))
+
+
 def source_options(command: Callable[..., Answer]) -> Callable[..., Answer]:
     """The options that name files and a cluster, given to the command as `source`; one of them has to be there."""
     return _with_source(command, is_required=True)
@@ -100,12 +113,10 @@ def _with_source(command: Callable[..., Answer], *, is_required: bool) -> Callab
         cluster = None
         if context is not None or kubeconfig is not None:
             cluster = ClusterSource(context or "", kubeconfig or "", allows_exec_plugins)
-        elif is_required and not files and click.get_current_context().find_root().info_name == KUBECTL_PLUGIN:
-            # Whoever asks kubectl means a cluster.
-            cluster = ClusterSource(allows_exec_plugins=allows_exec_plugins)
-        elif is_required and not files:
-            raise click.UsageError("Nothing to read: give files with -f, or a cluster with --context.")
-        return command(source=Source(files, cluster), **others)
+        source = Source(files, cluster, allows_exec_plugins)
+        if is_required:
+            source = required(source)
+        return command(source=source, **others)
 
     return _with(with_source, (_FILES, *_CLUSTER_OPTIONS))
 

@@ -15,7 +15,7 @@ from podium.app.console.options import (
     output_option,
     validate_option,
 )
-from podium.app.console.source import Source, optional_source_options
+from podium.app.console.source import Source, optional_source_options, required
 
 if TYPE_CHECKING:
     from podium.api.warnings import Validation
@@ -75,11 +75,9 @@ def explain(
     if decision is not None:
         _show_decision(decision, wanted, form)
         return
-    if not source.files and source.cluster is None:
-        raise click.UsageError("Nothing to read: give files with -f, a cluster with --context, or --decision.")
     configuration = load_configuration(config) if config else None
     loaded = LoadedCluster(
-        read_shown(source, validation), configuration, feature_gates, ignore_extenders=ignore_extenders
+        read_shown(required(source), validation), configuration, feature_gates, ignore_extenders=ignore_extenders
     )
     explanation = loaded.explain(wanted, scheduler)
     if form != "text":
