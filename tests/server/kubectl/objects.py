@@ -43,6 +43,7 @@ _SELECTED: Raw = {"selector": {"matchLabels": {"a": "b"}}, "template": _PODS}
 _STORAGE: Raw = {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}}}
 _ROLE: Raw = {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": "view"}
 _TARGET: Raw = {"apiVersion": "apps/v1", "kind": "Deployment", "name": "web"}
+_TOKEN: list[Raw] = [{"serviceAccountToken": {"path": "token"}}]
 _BACKEND: Raw = {"service": {"name": "web", "port": {"number": 80}}}
 # Of each kind, what an object must say at least.
 LEAST: dict[str, Raw] = {
@@ -79,7 +80,7 @@ LEAST: dict[str, Raw] = {
         "spec": {"capacity": {"storage": "1Gi"}, "accessModes": ["ReadWriteOnce"], "hostPath": {"path": "/x"}}
     },
     "v1 PersistentVolumeClaim": {"spec": _STORAGE},
-    "v1 Pod": {"spec": _PODS["spec"]},
+    "v1 Pod": {"spec": {**_PODS["spec"], "volumes": [{"name": "t", "projected": {"sources": _TOKEN}}]}},
     "v1 PodTemplate": {"template": _PODS},
     "v1 ReplicationController": {"spec": {"replicas": 0, "selector": {"a": "b"}, "template": _PODS}},
     "v1 ResourceQuota": {"spec": {"hard": {"pods": "9"}}},

@@ -82,8 +82,6 @@ def test_a_watch_shows_what_changes(kubectl: Kubectl) -> None:
         assert watch.stdout.readline().split()[:3] == ["MODIFIED", "c", "2"]
         kubectl("delete", "configmap", "c")
         assert watch.stdout.readline().split()[:3] == ["DELETED", "c", "2"]
-        watch.terminate()
-        watch.communicate()
 
 
 def test_what_is_not_there_is_told(kubectl: Kubectl) -> None:

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping
 from functools import cache
 from typing import Any
 
-from podium.api.kinds import KINDS, group_of
+from podium.api.kinds import SERVED_KINDS, group_of
 from podium.api.meta import Raw
 from podium.api.schemas import meta
 from podium.api.schemas.schema import Field, Fields, Leaf, ListOf, MapOf, Object, Type, fields_of, schema_of
@@ -153,7 +153,7 @@ def _meta_types() -> frozenset[str]:
 @cache
 def _core_types() -> frozenset[str]:
     """The types of core/v1: those that its kinds are made of."""
-    kinds = (schema_of(group, kind) for group, kind in KINDS if not group)
+    kinds = (schema_of(group, kind) for group, kind in SERVED_KINDS if not group)
     return frozenset(type_ for kind in kinds if kind is not None for type_ in _within(kind))
 
 
