@@ -6,6 +6,8 @@ import logging
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
+import msgspec
+
 from podium.api.errors import PodiumError
 from podium.api.node import Node
 from podium.api.pod import Pod
@@ -19,6 +21,7 @@ from podium.framework.settings.feature_gates import FeatureGates
 from podium.machines.actions import Record
 from podium.machines.autoscaling.autoscaler import AutoscalerSettings
 from podium.machines.kubelets.kubelet import KubeletSettings
+from podium.machines.kubelets.pod_annotations import problems
 from podium.machines.machine import is_among
 from podium.machines.nodes.node_lifecycle import NodeLifecycleSettings
 from podium.machines.observations import ContainersExited, Observation, Problem
@@ -44,7 +47,8 @@ from podium.store.store import Store
 
 _LOG = logging.getLogger(__name__)
 _EXPIRED_AT_ONCE = 100
-_NODE = "Node"
+_NODE, _POD = "Node", "Pod"
+_WRITES = ("create", "update", "patch")
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,7 +138,7 @@ class ControlPlane:
             # Whoever runs the plane has to hear of it, though it may be that nothing can be kept any more.
             self.on_work()
             self._keep()
-        return response
+        return _with_warnings(request, response)
 
     def checks(self) -> Mapping[str, str]:
         """By name, the parts of the plane, and what is wrong with each: "" for nothing."""
@@ -178,7 +182,7 @@ class ControlPlane:
 
     def finish_pod(self, key: str) -> None:
         """The containers of the pod `namespace/name` exit by themselves, with success. Raises StoreError 404."""
-        pod = self.store.get("Pod", key).object
+        pod = self.store.get(_POD, key).object
         if isinstance(pod, Pod) and KUBELET in self._components:
             exited = ContainersExited(pod.spec.node_name, pod.metadata.uid)
             self._live.tell(self._components[KUBELET], exited)
@@ -220,7 +224,7 @@ class ControlPlane:
 
     def _name_of(self, asked: Asked) -> str:
         """Who records an Event; a scheduler goes by the name that its pod gives it."""
-        stored = self.store.find("Pod", asked.action.pod) if isinstance(asked.action, Record) else None
+        stored = self.store.find(_POD, asked.action.pod) if isinstance(asked.action, Record) else None
         if asked.component.waits and stored is not None and isinstance(stored.object, Pod):
             return stored.object.spec.scheduler_name
         return asked.component.name
@@ -287,3 +291,12 @@ def _components(settings: PlaneSettings, nodes: Mapping[str, Node]) -> list[Comp
 
 def _nothing() -> None:
     pass
+
+
+def _with_warnings(request: Request, response: Response) -> Response:
+    """The answer, with what simulated kubelets have to say about a pod that was written."""
+    if request.kind != _POD or request.subresource or request.verb not in _WRITES or response.object is None:
+        return response
+    annotations = response.object.get("metadata", {}).get("annotations")
+    found = problems(annotations) if annotations else []
+    return msgspec.structs.replace(response, warnings=(*response.warnings, *found)) if found else response
