@@ -284,7 +284,10 @@ class LiveScheduler:
             self._log.info("waiting to lead", holder=holder)
 
     def _kind_problem(self, kind: str, problem: str) -> None:
-        if problem:
+        cluster = self._cluster
+        if cluster is not None and kind in OPTIONAL and cluster.reflectors[kind].machine.is_absent:
+            self._log.info("the API server has no such kind", 1, kind=kind)
+        elif problem:
             self._log.warning("cannot keep up with a kind", kind=kind, problem=problem)
         else:
             self._log.info("keeping up with a kind again", kind=kind)
