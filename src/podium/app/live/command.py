@@ -42,6 +42,7 @@ It ends with 0 when it is told to stop (SIGINT, SIGTERM), and with 1 when it may
 @click.option("--leader-elect-lease-duration", "lease_duration", type=Duration(), default="15s", show_default=True)
 @click.option("--leader-elect-renew-deadline", "renew_deadline", type=Duration(), default="10s", show_default=True)
 @click.option("--leader-elect-retry-period", "retry_period", type=Duration(), default="2s", show_default=True)
+@click.option("--trim-avoid-lists", is_flag=True, help="Take off nodes' avoid lists what is over, as the leader.")
 @click.option("--bind-address", default="127.0.0.1", show_default=True, help="Where health and metrics are told.")
 @click.option(
     "--port", "--secure-port", type=click.IntRange(0, 65535), help="The port for that; 0 takes any. Without: none."
@@ -75,6 +76,7 @@ def scheduler(
     lease_duration: int,
     renew_deadline: int,
     retry_period: int,
+    trim_avoid_lists: bool,
     bind_address: str,
     port: int | None,
     tls_cert_file: str,
@@ -121,6 +123,7 @@ def scheduler(
         identity=identity,
         lease=lease if leader_elect and not dry_run else None,
         dry_run=dry_run,
+        trims_avoid_lists=trim_avoid_lists,
         allows_exec=allow_exec_plugins,
         allows_insecure_preemption=allow_insecure_preemption,
         health=HealthSettings(
