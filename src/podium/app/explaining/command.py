@@ -75,8 +75,7 @@ def explain(
     if decision is not None:
         _show_decision(decision, wanted, form)
         return
-    if not source.files and source.cluster is None:
-        raise click.UsageError("Nothing to read: give files with -f, a cluster with --context, or --decision.")
+    source = source.needed("a cluster with --context, or --decision")
     configuration = load_configuration(config) if config else None
     loaded = LoadedCluster(
         read_shown(source, validation), configuration, feature_gates, ignore_extenders=ignore_extenders
