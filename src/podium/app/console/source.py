@@ -36,6 +36,23 @@ class Source:
         """The same and one more file."""
         return replace(self, files=(*self.files, file))
 
+    def or_current_cluster(self) -> Source:
+        """The same, or the cluster of the current context where nothing is named."""
+        if self.files or self.cluster is not None:
+            return self
+        return replace(self, cluster=ClusterSource(allows_exec_plugins=self.allows_exec_plugins))
+
+    def needed(self, otherwise: str = "or a cluster with --context") -> Source:
+        """The same, which has to name something; whoever asks kubectl means the current cluster.
+
+        Raises UsageError, which says what could be given beside files.
+        """
+        if self.files or self.cluster is not None:
+            return self
+        if click.get_current_context().find_root().info_name == KUBECTL_PLUGIN:
+            return self.or_current_cluster()
+        raise click.UsageError(f"Nothing to read: give files with -f, {otherwise}.")
+
 
 _CLUSTER_OPTIONS = (
     click.option(
@@ -78,18 +95,6 @@ def cluster_options(command: Callable[..., Answer]) -> Callable[..., Answer]:
     return _with(with_cluster, _CLUSTER_OPTIONS)
 
 
-def required(source: Source) -> Source:
-    """The source, which has to name something; whoever asks kubectl means the current cluster.
-
-    Raises click.UsageError.
-    """
-    if source.files or source.cluster is not None:
-        return source
-    if click.get_current_context().find_root().info_name != KUBECTL_PLUGIN:
-        raise click.UsageError("Nothing to read: give files with -f, or a cluster with --context.")
-    return replace(source, cluster=ClusterSource(allows_exec_plugins=source.allows_exec_plugins))
-
-
 def source_options(command: Callable[..., Answer]) -> Callable[..., Answer]:
     """The options that name files and a cluster, given to the command as `source`; one of them has to be there."""
     return _with_source(command, is_required=True)
@@ -114,9 +119,7 @@ def _with_source(command: Callable[..., Answer], *, is_required: bool) -> Callab
         if context is not None or kubeconfig is not None:
             cluster = ClusterSource(context or "", kubeconfig or "", allows_exec_plugins)
         source = Source(files, cluster, allows_exec_plugins)
-        if is_required:
-            source = required(source)
-        return command(source=source, **others)
+        return command(source=source.needed() if is_required else source, **others)
 
     return _with(with_source, (_FILES, *_CLUSTER_OPTIONS))
 

@@ -15,7 +15,7 @@ from podium.app.console.options import (
     output_option,
     validate_option,
 )
-from podium.app.console.source import Source, optional_source_options, required
+from podium.app.console.source import Source, optional_source_options
 
 if TYPE_CHECKING:
     from podium.api.warnings import Validation
@@ -75,9 +75,10 @@ def explain(
     if decision is not None:
         _show_decision(decision, wanted, form)
         return
+    source = source.needed("a cluster with --context, or --decision")
     configuration = load_configuration(config) if config else None
     loaded = LoadedCluster(
-        read_shown(required(source), validation), configuration, feature_gates, ignore_extenders=ignore_extenders
+        read_shown(source, validation), configuration, feature_gates, ignore_extenders=ignore_extenders
     )
     explanation = loaded.explain(wanted, scheduler)
     if form != "text":

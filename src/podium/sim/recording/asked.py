@@ -7,6 +7,7 @@ identity, which is another one there.
 from __future__ import annotations
 
 from podium.api.avoid_list import PREFER_AVOID_PODS
+from podium.api.disruption_rate import DISRUPTION_RATE
 from podium.api.meta import Kubernetes, Raw
 from podium.api.pod import NOMINATED_NODE_ANNOTATION, Pod
 from podium.machines.nodes.node_taints import MANAGED
@@ -28,6 +29,7 @@ _OF_ITS_JOB = ("controller-uid", "batch.kubernetes.io/controller-uid", "batch.ku
 # The annotations in which controllers keep something in mind.
 _KEPT_IN_MIND = (
     "deployment.kubernetes.io/",
+    DISRUPTION_RATE,
     FUTILE_PREEMPTIONS,
     "pv.kubernetes.io/",
     PREFER_AVOID_PODS,
