@@ -25,6 +25,7 @@ from podium.machines.actions import (
     BindClaim,
     DeleteObject,
     Nominate,
+    PatchObject,
     Record,
     ReleaseClaim,
     ReportStatus,
@@ -44,6 +45,8 @@ _SCHEDULING = ROOT / "src" / "podium" / "machines" / "scheduling"
 _NOW = 1_767_225_600 * 10**9
 
 SEE = ("get", "list", "watch")
+# What is asked for only where pods are preempted.
+_PREEMPTING = (DeleteObject, PatchObject)
 _HEADER = "# Made by tools/rbac.py from what the scheduler watches and asks for; run it after a change.\n"
 
 
@@ -71,13 +74,13 @@ def reader_rights() -> set[Right]:
 
 
 def preemption_rights() -> set[Right]:
-    """What comes on top where the scheduler may have pods go."""
-    return requested_rights([DeleteObject("Pod", "default/pod", "", "")])
+    """What comes on top where the scheduler may have pods go, and notes in pods which of that was futile."""
+    return requested_rights(action for action in _examples() if isinstance(action, _PREEMPTING))
 
 
 def scheduler_rights() -> set[Right]:
     """What a scheduler needs that does not preempt."""
-    asked = requested_rights(action for action in _examples() if not isinstance(action, DeleteObject))
+    asked = requested_rights(action for action in _examples() if not isinstance(action, _PREEMPTING))
     # Who records the same again counts it in the Event that is there.
     counted = {Right("", "events", "patch")}
     return watch_rights(Scheduler.watches) | asked | counted
@@ -145,6 +148,9 @@ def _examples() -> list[Action]:
         ReleaseClaim("default/used", _UID, "default/pod", "somebody"),
         ReleaseClaim("", "", "default/pod", "owner"),
         DeleteObject("Pod", "default/pod", _UID, ""),
+        PatchObject(
+            "Pod", "default/pod", _UID, {"metadata": {"annotations": {"podium.dev/futile-preemptions": "{}"}}}, ""
+        ),
     ]
 
 
@@ -204,7 +210,7 @@ def _subject(action: Action) -> tuple[str, str]:
             return "PersistentVolumeClaim", key
         case ReserveClaim(claim=key) | ReleaseClaim(claim=key):
             return "ResourceClaim", key
-        case DeleteObject(kind=kind, key=key) | ReportStatus(kind=kind, key=key):
+        case DeleteObject(kind=kind, key=key) | PatchObject(kind=kind, key=key) | ReportStatus(kind=kind, key=key):
             return kind, key
     return "Pod", str(getattr(action, "pod", ""))
 

@@ -99,6 +99,33 @@ def test_a_lease_that_was_given_back_is_taken_at_once() -> None:
     assert first.writes_until_ns() == 0
 
 
+def test_a_lease_is_given_back_though_a_renewal_that_nobody_waited_for_came_first() -> None:
+    api, machine = API(), candidate("a")
+    steps(machine, api, NOW)
+    renewal = machine.ask(NOW + 2 * SECOND)
+    assert not isinstance(renewal, Wait)
+    api.answer(renewal.request, NOW + 2 * SECOND)
+
+    release = machine.release(NOW + 2 * SECOND)
+    assert release is not None
+    assert api.answer(release, NOW + 2 * SECOND).code == 409
+    again = machine.release(NOW + 2 * SECOND, api.answer(machine.reading(), NOW + 2 * SECOND).object)
+    assert again is not None
+
+    assert api.answer(again, NOW + 2 * SECOND).code == 200
+    assert api.raw("Lease", KEY)["spec"]["holderIdentity"] == ""
+
+
+def test_a_lease_that_another_holds_by_then_is_not_given_back() -> None:
+    api, machine = API(), candidate("a")
+    steps(machine, api, NOW)
+    lease = api.raw("Lease", KEY)
+    theirs = {**lease, "spec": {**lease["spec"], "holderIdentity": "b"}}
+
+    assert machine.release(NOW + SECOND) is not None
+    assert machine.release(NOW + SECOND, theirs) is None
+
+
 def test_who_cannot_renew_in_time_leads_no_longer_before_anybody_else_may() -> None:
     api, machine = API(), candidate("a")
     steps(machine, api, NOW)

@@ -39,7 +39,8 @@ def test_the_files_are_what_the_tool_makes() -> None:
 @pytest.mark.parametrize("objects", [base(), chart()], ids=["kustomize", "helm"])
 def test_what_is_granted_is_what_is_watched_and_asked_for(objects: list[Raw]) -> None:
     assert granted(objects, "-scheduler") == rbac.scheduler_rights()
-    assert granted(objects, "-preemption") == rbac.preemption_rights() == {rbac.Right("", "pods", "delete")}
+    preempting = {rbac.Right("", "pods", verb) for verb in ("delete", "patch")}
+    assert granted(objects, "-preemption") == rbac.preemption_rights() == preempting
 
 
 def test_every_action_that_a_scheduler_may_ask_for_has_been_tried() -> None:

@@ -6,6 +6,7 @@ import doctest
 import json
 import re
 import shlex
+import shutil
 import tomllib
 from pathlib import Path
 from typing import Any
@@ -18,6 +19,7 @@ from tools import dev
 from podium.api.input.codec import Document, load_text
 from podium.api.kinds import KINDS
 from podium.app.console.command import podium
+from podium.app.serving.command import up
 from podium.cluster.cluster import Cluster
 from podium.framework.settings.configuration import read_configuration
 from podium.framework.settings.profile_builder import build_profiles
@@ -142,6 +144,8 @@ def follow(shell: Shell, line: str) -> None:
     match line.split():
         case ["python3", "tools/dev.py", *arguments]:
             dev.parse(arguments)
+        case ["podium", "up", *arguments, "--", program, _, _, _, _] if shutil.which(program) is None:
+            up.make_context("up", list(arguments))
         case ["kubectl", "get", kinds, "-A", "-o", "json", ">", "cluster.json"]:
             assert kinds.split(",") == sorted(
                 kind.plural for kind in KINDS.values() if kind.group != OWN_GROUP and kind.is_served

@@ -19,6 +19,7 @@ from podium.app.deleting.command import delete as delete_command
 from podium.app.explaining.command import explain as explain_command
 from podium.app.explaining.explainer import Explainer
 from podium.app.recording.command import record as record_command
+from podium.app.serving.command import up as up_command
 from podium.app.simulating.command import simulate as simulate_command
 from podium.app.snapshots.command import snapshot as snapshot_command
 from podium.app.sweeping.command import sweep as sweep_command
@@ -98,6 +99,7 @@ def arguments_of_plugins() -> Iterator[tuple[str, set[str]]]:
         (snapshot_command, "docs/snapshots.md"),
         (record_command, "docs/recordings.md"),
         (delete_command, "docs/kubectl-plugin.md"),
+        (up_command, "docs/up.md"),
     ],
 )
 def test_every_option_is_told(command: click.Command, document: str) -> None:

@@ -23,7 +23,7 @@ _REASONS = {
 class FaultyWire:
     """Forwards a port to another one; every now and then a connection ends in the middle, or stands still for a while.
 
-    With ``rate`` 0 all goes well. ``cuts`` counts connections that were cut.
+    With ``rate`` 0 all goes well. ``latency_s`` is how long everything takes. ``cuts`` counts what was cut.
     """
 
     def __init__(self, port: int, seed: int) -> None:
@@ -32,6 +32,7 @@ class FaultyWire:
         self._tasks: set[asyncio.Task[None]] = set()
         self._open: set[asyncio.StreamWriter] = set()
         self.rate = 0.0
+        self.latency_s = 0.0
         self.cuts = 0
         self.delays = 0
         self.port = 0
@@ -75,6 +76,8 @@ class FaultyWire:
 
     async def _pump(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         while data := await reader.read(65536):
+            if self.latency_s:
+                await asyncio.sleep(self.latency_s)
             drawn = self._random.random()
             if drawn < self.rate:
                 # A part arrives, and then nobody is there.

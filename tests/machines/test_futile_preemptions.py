@@ -7,7 +7,8 @@ from msgspec.structs import replace
 
 from podium.api.pod import Pod
 from podium.framework.settings.configuration import API_VERSION, KIND, Configuration, read_configuration
-from podium.machines.actions import Action, Bind, Record
+from podium.machines.actions import Action, Bind, PatchObject, Record
+from podium.machines.scheduling.futile_notes import ANNOTATION
 from tests.builders import node, pod
 from tests.machines.driving import SECOND, Driver, all_of, deletions, events, nominated, on, terminating, the
 
@@ -293,3 +294,78 @@ def preempts_and_is_turned_away(driver: Driver) -> Pod:
     failed = replace(bound, status=replace(bound.status, phase="Failed"))
     driver.see(failed)
     return failed
+
+
+class TestAfterAFailOver:
+    """A scheduler that begins anew goes on with the counts that stand in the pods."""
+
+    def test_the_third_in_vain_is_the_third_though_another_scheduler_saw_the_first_two(self) -> None:
+        driver = losing(2)
+        annotated = noted(HIGH, preempts(driver, batch(2)))
+
+        successor = Driver(N1, batch(3), annotated, settings=bearing())
+
+        actions = successor.tick()
+        assert deletions(actions) == []
+        assert events(actions) == [("FailedScheduling", "default/high"), ("PreemptionBackoff", "default/high")]
+
+    def test_the_end_of_a_wait_is_kept(self) -> None:
+        driver = losing(3)
+        annotated = noted(HIGH, driver.tick())
+
+        successor = Driver(N1, batch(3), annotated, settings=bearing())
+        successor.now = driver.now + SECOND
+
+        assert next_wait_seconds(successor) == 59
+
+    def test_one_whose_last_preemption_is_under_way_is_not_judged_before_its_victims_are_gone(self) -> None:
+        driver = losing(2)
+        annotated = noted(HIGH, driver.tick())
+
+        successor = Driver(N1, terminating(batch(2)), annotated, settings=bearing())
+        successor.tick()
+        successor.miss(batch(2))
+        successor.see(batch(3))
+        successor.wait(301)
+
+        assert ("PreemptionBackoff", "default/high") in events(attempts(successor))
+
+    def test_a_pod_that_its_kubelet_turned_away_tells_its_replacement(self) -> None:
+        driver = losing(2)
+        annotated = noted(HIGH, preempts(driver, batch(2)))
+        replacement = pod("high-2", cpu=4, priority=100, owner="ReplicaSet/high")
+
+        successor = Driver(N1, batch(3), failed(bound(annotated)), replacement, settings=bearing())
+
+        assert ("PreemptionBackoff", "default/high-2") in events(successor.tick())
+
+    def test_when_the_pod_runs_what_was_noted_is_taken_off_and_counts_no_more(self) -> None:
+        driver = losing(2)
+        annotated = noted(HIGH, preempts(driver, batch(2)))
+        running = on(annotated, "n1")
+
+        cleared = the(PatchObject, driver.see(running))
+
+        assert cleared.patch == {"metadata": {"annotations": {ANNOTATION: None}}}
+        assert len(Driver(N1, running, settings=bearing()).scheduler.futile) == 0
+
+    @pytest.mark.parametrize("text", ["", "{", "[]", '{"futile": -1}', '{"futile": "3"}', '{"untilNs": 1e30}'])
+    def test_what_no_scheduler_has_written_is_nothing(self, text: str) -> None:
+        annotated = with_annotation(HIGH, text)
+
+        successor = Driver(N1, batch(0), annotated, settings=bearing(1))
+
+        assert deletions(successor.tick()) == ["mark default/batch-0"]
+
+    def test_nothing_is_noted_where_nobody_counts(self) -> None:
+        assert not all_of(PatchObject, losing(3, settings=0).tick())
+
+
+def noted(one: Pod, actions: Sequence[Action]) -> Pod:
+    """The pod with the note that the actions write."""
+    patch = the(PatchObject, actions).patch
+    return with_annotation(one, patch["metadata"]["annotations"][ANNOTATION])
+
+
+def with_annotation(one: Pod, text: str) -> Pod:
+    return replace(one, metadata=replace(one.metadata, annotations={ANNOTATION: text}))

@@ -106,6 +106,17 @@ def test_documents_follow_the_kinds() -> None:
     assert documents.found("/apis", AGGREGATED).etag == before.etag
 
 
+def test_the_schemas_of_kubernetes_own_kinds_are_made_once() -> None:
+    documents = Documents()
+    before = documents.read("/openapi/v3")["paths"]
+    core = documents.found("/openapi/v3/api/v1")
+    documents.backend.resources.add(WIDGET)
+    assert set(documents.read("/openapi/v3")["paths"]) - set(before) == {"apis/example.com/v1"}
+    assert documents.found("/openapi/v3/api/v1") is core
+    documents.backend.resources.remove(WIDGET.name)
+    assert documents.read("/openapi/v3")["paths"] == before
+
+
 def test_the_index_of_schemas_leads_to_documents() -> None:
     documents = Documents()
     paths = documents.read("/openapi/v3")["paths"]

@@ -22,24 +22,25 @@ def check_fields(resources: APIResources, request: Request, raw: Raw) -> tuple[s
         raise bad_request(f"fieldValidation: {shown(mode)} is not one of Ignore, Warn, Strict")
     structural = resources.structural(resources.of(raw), str(raw["apiVersion"]))
     if structural is not None:
-        return _told(request, [] if mode == "Ignore" else shaped(raw, structural)[1])
+        return _told(request, raw, [] if mode == "Ignore" else shaped(raw, structural)[1])
     found = findings(raw)
     for finding in found:
         if not finding.is_unknown:
             place = finding.path.removeprefix(".")
-            raise bad_request(f"{raw['kind']} in version {_version(raw)} cannot be handled: {place}: {finding.message}")
+            raise bad_request(f"{_unhandled(raw)}: {place}: {finding.message}")
     if mode == "Ignore":
         return ()
-    return _told(request, [finding.path.removeprefix(".") for finding in found if finding.is_unknown])
+    return _told(request, raw, [finding.path.removeprefix(".") for finding in found if finding.is_unknown])
 
 
-def _told(request: Request, paths: list[str]) -> tuple[str, ...]:
+def _told(request: Request, raw: Raw, paths: list[str]) -> tuple[str, ...]:
     """What is said of fields that there are not. Raises StoreError 400 where that is strict."""
     unknown = [f'unknown field "{path}"' for path in paths]
     if unknown and request.field_validation == "Strict":
-        raise bad_request(f"{request.kind}: strict decoding error: {', '.join(unknown)}")
+        raise bad_request(f"{_unhandled(raw)}: strict decoding error: {', '.join(unknown)}")
     return tuple(unknown)
 
 
-def _version(raw: Raw) -> str:
-    return shown(str(raw["apiVersion"]).rpartition("/")[2])
+def _unhandled(raw: Raw) -> str:
+    version = shown(str(raw["apiVersion"]).rpartition("/")[2])
+    return f"{raw['kind']} in version {version} cannot be handled as a {raw['kind']}"

@@ -27,6 +27,7 @@ from podium.server.reviews import ADMINISTRATOR, REVIEWS, User, reviewed
 from podium.server.tables.table import table_of
 from podium.server.usage import Usage
 from podium.store.api_resource import APIResource
+from podium.store.api_resources import APIResources
 from podium.store.encoding import encoded
 from podium.store.errors import StoreError
 
@@ -94,8 +95,7 @@ class KubernetesDocuments:
         """A document of discovery or OpenAPI, which is kept as long as the kinds are the same."""
         resources = self._backend.resources
         if self._version != resources.version:
-            self._version, self._kinds = resources.version, served_kinds(resources.all())
-            self._made.clear()
+            self._follow(resources)
         form = _aggregated_version(accept) if path in ("/api", "/apis") else ""
         made = self._made.get((path, form))
         if made is None:
@@ -106,6 +106,14 @@ class KubernetesDocuments:
             type_ = f"{_JSON};g={AGGREGATED};v={form};as={_AS_AGGREGATED}" if form else _JSON
             made = self._made[path, form] = Document(body=body, content_type=type_, etag=f'"{_hash(body)}"')
         return made
+
+    def _follow(self, resources: APIResources) -> None:
+        """Take in that kinds have come or changed; the schemas of Kubernetes' own stay as they are."""
+        self._version, self._kinds = resources.version, served_kinds(resources.all())
+        custom = {version for found in resources.all() if found.is_custom for version in found.served_versions}
+        built_in = {kind.api_version for kind in self._kinds} - custom
+        kept = {f"{_OPENAPI}/{document_path(version)}" for version in built_in}
+        self._made = {of: made for of, made in self._made.items() if of[0] in kept}
 
     def _discovery(self, path: str, form: str) -> Raw | None:
         if form:

@@ -9,10 +9,8 @@ from typing import Any, Literal
 from podium.api.avoid_list import AvoidFor
 from podium.api.disruption_policy import DisruptionPolicy
 from podium.api.meta import Kubernetes, Raw
-from podium.api.ownership.shapes import Shape, shape_of_structural, shape_of_type
 from podium.api.pod import Pod
 from podium.api.quota import ResourceQuota
-from podium.api.schemas.schema import is_type
 from podium.api.times import parse_time
 from podium.store.admission.admission_control import Admission
 from podium.store.admission.priority_levels import missing_classes
@@ -20,9 +18,9 @@ from podium.store.admission.quota import Quotas
 from podium.store.api_resource import APIResource
 from podium.store.api_resources import APIResources
 from podium.store.conversion.conversion import as_stored, converted
-from podium.store.definitions.definition import FINALIZER, as_terminating
 from podium.store.definitions.definition import KIND as DEFINITION
 from podium.store.definitions.definitions import Definitions
+from podium.store.definitions.lives import DefinitionLives
 from podium.store.errors import already_exists, invalid, unknown_kind
 from podium.store.journal.journal import Journal, revisions_of
 from podium.store.ownership.writer import Writer
@@ -78,6 +76,7 @@ class Store(StoredObjects):
         self._disruptions = Disruptions(self._revisions)
         self._definitions = Definitions(self._revisions, self.resources)
         self._definitions.follow()
+        self._definition_lives = DefinitionLives(self._definitions, self)
         self._writer: Writer | None = None
         self._require_namespaces = require_namespaces
 
@@ -96,13 +95,6 @@ class Store(StoredObjects):
             yield
         finally:
             self._writer = None
-
-    def shape_of(self, resource: APIResource) -> Shape:
-        """How the objects of a kind are put together for those who own parts of them."""
-        structural = self.resources.structural(resource)
-        if structural is not None:
-            return shape_of_structural(structural)
-        return shape_of_type(resource.kind if not resource.is_custom and is_type(resource.kind) else "PartialObject")
 
     def create(
         self,
@@ -143,7 +135,7 @@ class Store(StoredObjects):
                 raise invalid(resource, key, f"the uid {uid} was used before", "metadata.uid")
             if not uid:
                 raw, object_ = with_uid(raw, object_, self._revisions.identities.uid())
-            stored = self._commit(resource, None, raw, object_)
+            stored = self.commit(resource, None, raw, object_)
             self._bring_along(stored, now, is_new=is_new)
             return stored
 
@@ -166,12 +158,12 @@ class Store(StoredObjects):
         if resource.is_custom:
             self._definitions.check(resource, updated, previous.raw)
         elif resource.name == DEFINITION:
-            return self._update_definition(previous, updated, object_)
+            return self._definition_lives.update(previous, updated, object_)
         check_update(previous, updated, object_)
         self._admission.check_update(previous, object_)
         if isinstance(object_, DisruptionPolicy) and isinstance(previous.object, DisruptionPolicy):
             return self._update_policy(previous, previous.object, updated, object_)
-        return self._commit(previous.resource, previous, updated, object_)
+        return self.commit(previous.resource, previous, updated, object_)
 
     def update_status(self, raw: Raw) -> Stored:
         """Replace an object's status and nothing else; conditions and errors as of `update`.
@@ -186,14 +178,14 @@ class Store(StoredObjects):
         if not resource.has_status:
             raise unknown_kind(f"{resource.name}/status")
         if "status" not in raw:
-            return self._commit(resource, previous, previous.raw, previous.object)
+            return self.commit(resource, previous, previous.raw, previous.object)
         updated = {**previous.raw, "status": raw["status"]}
         if resource.is_custom:
             updated = self._definitions.shaped(resource, updated)
             self._definitions.check(resource, updated, previous.raw)
         object_ = with_status(previous, updated)
         check_status(previous, object_)
-        return self._commit(resource, previous, updated, object_)
+        return self.commit(resource, previous, updated, object_)
 
     def update_part(self, raw: Raw, part: Callable[[Stored, Raw], Raw]) -> Stored:
         """Replace a part of an object that no other update changes; `part` makes of `raw` what is to be written.
@@ -203,7 +195,7 @@ class Store(StoredObjects):
         previous = self._precondition(raw)
         updated = replaced(previous, part(previous, raw))
         object_ = decoded(previous.resource, updated, shared_spec_of(previous.resource, updated), previous.raw)
-        return self._commit(previous.resource, previous, updated, object_)
+        return self.commit(previous.resource, previous, updated, object_)
 
     def patch(
         self, kind: str, key: str, patch: Any, type_: PatchType, subresource: Subresource = "", api_version: str = ""
@@ -252,15 +244,15 @@ class Store(StoredObjects):
         previous = self._expect(kind, key, uid, resource_version)
         check_mortal(previous)
         if kind == DEFINITION:
-            return self._delete_definition(previous, now)
+            return self._definition_lives.delete(previous, now)
         raw = {**previous.raw, "metadata": with_propagation(previous.raw["metadata"], propagation)}
         if previous.kind == "Namespace":
             raw = terminating(raw, is_empty=self._is_empty(previous.key))
         if not isinstance(previous.object, Pod):
-            return self._terminate(previous, raw, grace_seconds, now)
+            return self.terminate(previous, raw, grace_seconds, now)
         with self.transaction():
             self._disruptions.count(previous.object, now)
-            return self._terminate(previous, raw, grace_seconds, now)
+            return self.terminate(previous, raw, grace_seconds, now)
 
     def evict(  # noqa: PLR0913 - one argument for each thing that a request can say
         self,
@@ -291,7 +283,7 @@ class Store(StoredObjects):
             self._disruptions.grant(pod, component, now)
             if avoid_node:
                 self._disruptions.avoid(pod, component, avoid_for, now)
-            return self._terminate(previous, marked(previous.raw, pod, now), grace_seconds, now)
+            return self.terminate(previous, marked(previous.raw, pod, now), grace_seconds, now)
 
     def delete_collection(
         self,
@@ -328,59 +320,18 @@ class Store(StoredObjects):
         previous = self._expect("Pod", key, uid, resource_version)
         pod = _pod(previous)
         check_binding(previous, pod, target_kind, node_name)
-        return self._commit(previous.resource, previous, *bound(pod, previous.raw, node_name, now))
+        return self.commit(previous.resource, previous, *bound(pod, previous.raw, node_name, now))
 
-    def _terminate(self, previous: Stored, raw: Raw, grace_seconds: int | None, now: int) -> Stored | None:
+    def terminate(self, previous: Stored, raw: Raw, grace_seconds: int | None, now: int) -> Stored | None:
         """Write `raw` as deleted; None where it is gone with that."""
         metadata = deletion_metadata(previous.object, raw["metadata"], grace_seconds, now)
         after = {**raw, "metadata": metadata}
         object_ = rereading(previous.resource, previous.object, previous.raw, after)
-        committed = self._commit(previous.resource, previous, after, object_)
+        committed = self.commit(previous.resource, previous, after, object_)
         return self.find(previous.kind, previous.key) and committed
 
     def follow_definitions(self) -> None:
         """Serve custom kinds as their definitions say by now: those that were not made after all go again."""
-        self._definitions.follow()
-
-    def _update_definition(self, previous: Stored, raw: Raw, object_: Kubernetes) -> Stored:
-        """Write a definition, and serve its kind in that way."""
-        created = parse_time(raw["metadata"]["creationTimestamp"])
-        raw = self._definitions.judged(previous.resource, raw, previous.raw, created)
-        stored = self._commit(previous.resource, previous, raw, object_)
-        self._definitions.follow()
-        return stored
-
-    def _delete_definition(self, previous: Stored, now: int) -> Stored | None:
-        """Delete a definition with all objects of its kind; it stays until those are gone."""
-        kind = self._definitions.kind_of(previous)
-        with self.transaction():
-            for stored in self.objects(kind) if kind else []:
-                if stored.object.metadata.deletion_timestamp is None:
-                    self.delete(kind, stored.key, now=now)
-            raw = as_terminating(previous.raw, now) if kind and self._revisions.of(kind) else previous.raw
-            left = self._terminate(previous, raw, None, now)
-        self._settle_definitions(previous.raw["spec"]["group"], now)
-        return left
-
-    def _let_definition_go(self, resource: APIResource) -> None:
-        """Remove a definition that waits for the objects of its kind, when the last of them has gone."""
-        definition = self._definitions.of_kind(resource)
-        if definition is None or self._revisions.of(resource.name):
-            return
-        finalizers = definition.object.metadata.finalizers
-        if FINALIZER in finalizers and definition.object.metadata.deletion_timestamp is not None:
-            left = [finalizer for finalizer in finalizers if finalizer != FINALIZER]
-            raw = {**definition.raw, "metadata": {**definition.raw["metadata"], "finalizers": left}}
-            object_ = rereading(definition.resource, definition.object, definition.raw, raw)
-            self._commit(definition.resource, definition, raw, object_)
-            self._definitions.follow()
-
-    def _settle_definitions(self, group: str, now: int) -> None:
-        """Serve the kinds of a group whose names have become free."""
-        self._definitions.follow()
-        for stored in self._definitions.waiting(group):
-            raw = self._definitions.judged(stored.resource, stored.raw, stored.raw, now)
-            self._commit(stored.resource, stored, raw, stored.object)
         self._definitions.follow()
 
     def _is_empty(self, namespace: str) -> bool:
@@ -393,7 +344,7 @@ class Store(StoredObjects):
             updated = {**raw, "status": policy.status_carried_over(before)}
             raw, policy = updated, rereading(previous.resource, policy, raw, updated)
         with self.transaction():
-            stored = self._commit(previous.resource, previous, raw, policy)
+            stored = self.commit(previous.resource, previous, raw, policy)
             self._complete_levels(stored)
             return stored
 
@@ -436,7 +387,7 @@ class Store(StoredObjects):
         resource = self.resources.of(raw)
         return self._expect(resource.name, *identity(resource, raw))
 
-    def _commit(self, resource: APIResource, previous: Stored | None, raw: Raw, object_: Kubernetes) -> Stored:
+    def commit(self, resource: APIResource, previous: Stored | None, raw: Raw, object_: Kubernetes) -> Stored:
         """Write `raw`, whose reading is `object_`, at the next version; the previous object when nothing changes."""
         is_gone = previous is not None and is_due(raw["metadata"]) and not is_held(resource, raw)
         if self._writer is not None and self._writer.writes(resource):
@@ -452,7 +403,7 @@ class Store(StoredObjects):
             self._quotas.charge(previous, None if is_gone else Stored(raw, object_, 0, resource))
             stored = self._revisions.write(resource, previous, raw, object_, is_gone=is_gone)
             if is_gone and resource.is_custom:
-                self._let_definition_go(resource)
+                self._definition_lives.let_go(resource)
             return stored
 
 

@@ -1,19 +1,20 @@
-"""A control plane for a test: fresh in a few milliseconds, in virtual time, without a network."""
+"""A control plane for a test: fresh in a few milliseconds, in virtual time or real, without a network or with one."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+import time
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from functools import partial, wraps
 from pathlib import Path
 from types import TracebackType
-from typing import Any
-
-import msgspec
+from typing import Concatenate, ParamSpec, TypeVar
 
 from podium.api.errors import PodiumError
-from podium.api.input.codec import Input, Reader
 from podium.api.meta import Raw
 from podium.api.present import DEFAULT_START_NS
 from podium.api.times import format_duration, parse_duration, parse_time
+from podium.driver.clock import SystemClock
 from podium.framework.settings.configuration import Configuration, load_configuration
 from podium.framework.settings.feature_gates import read_feature_gates
 from podium.machines.kubelets.kubelet import KubeletSettings
@@ -24,14 +25,34 @@ from podium.plane.switches import SWITCHABLE
 from podium.plane.virtual_clock import VirtualClock
 from podium.requests.request import Request, Response
 from podium.store.reads.listing import ListOptions
-
-Objects = str | Path | Raw | Iterable[Raw]
-"""Kubernetes objects: dictionaries, one or several; YAML or JSON as text; or the path of a file or a directory."""
+from podium.testing.objects import Objects, read_objects
+from podium.testing.served import Served
 
 Duration = str | int | float
 """Text such as "90s" or "1h30m", or seconds."""
 
 _SECOND = 10**9
+# How often a condition is looked at that comes about by itself.
+_LOOK_SECONDS = 0.005
+# So long nothing has to be written until clients are taken to have done all that they do at an instant.
+_QUIET_SECONDS = 0.05
+Given = ParamSpec("Given")
+Result = TypeVar("Result")
+
+
+def _there(
+    method: Callable[Concatenate[ControlPlane, Given], Result],
+) -> Callable[Concatenate[ControlPlane, Given], Result]:
+    """Let a method run on the thread to which the plane belongs."""
+
+    @wraps(method)
+    def run(self: ControlPlane, /, *args: Given.args, **kwargs: Given.kwargs) -> Result:
+        served = self._served
+        if served is None or served.is_here:
+            return method(self, *args, **kwargs)
+        return served.call(partial(method, self, *args, **kwargs))
+
+    return run
 
 
 class RefusedError(PodiumError):
@@ -47,7 +68,8 @@ class ControlPlane:
     """A Kubernetes control plane with simulated nodes, to test operators, plugins and configurations with.
 
     Time is virtual: it stands still but for `advance` and `run_until`, and what components have to do at one instant
-    they have done when a method returns. The same calls come to the same end.
+    they have done when a method returns. The same calls come to the same end. In `real_time` it passes by itself,
+    `speed` times as fast as the clock; then the control plane runs on a thread of its own, and is served over HTTP.
 
     `nodes` are made by `node_template`, a Node without a name; `objects` are there from the start, pods with a node
     running. `configuration` is a KubeSchedulerConfiguration or its file. `without` names components that are left out,
@@ -62,6 +84,8 @@ class ControlPlane:
         node_template: Raw | None = None,
         objects: Objects = (),
         start: str | None = None,
+        real_time: bool = False,
+        speed: float = 1.0,
         seed: int = 0,
         configuration: Configuration | str | Path | None = None,
         feature_gates: str = "",
@@ -70,7 +94,9 @@ class ControlPlane:
         termination: Duration = "1s",
     ) -> None:
         """Begin. Raises PodiumError for what is wrong with the objects or the configuration."""
-        self._clock = VirtualClock(DEFAULT_START_NS if start is None else parse_time(start))
+        start_ns = DEFAULT_START_NS if start is None else parse_time(start)
+        self._clock: VirtualClock | SystemClock = SystemClock(speed) if real_time else VirtualClock(start_ns)
+        self._served: Served | None = None
         if isinstance(configuration, str | Path):
             configuration = load_configuration(str(configuration))
         settings = PlaneSettings(
@@ -83,15 +109,35 @@ class ControlPlane:
             without=_known(without),
         )
         template = DEFAULT_TEMPLATE if node_template is None else check_template(node_template, "node_template")
-        beginning = Beginning(_read(objects).documents, nodes, template)
+        beginning = Beginning(read_objects(objects), nodes, template)
         self.plane = assemble(open_store(seed), self._clock, settings, beginning).plane
         self.settle()
 
     def __enter__(self) -> ControlPlane:
+        if isinstance(self._clock, SystemClock):
+            self._served = Served(self.plane, self._clock)
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
-        self.plane.close()
+        served, self._served = self._served, None
+        try:
+            if served is not None:
+                served.stop()
+        finally:
+            self.plane.close()
+
+    @contextmanager
+    def serve(self) -> Iterator[Served]:
+        """Serve it over HTTP meanwhile, for kubectl, operators and other clients; virtual time stands still as ever."""
+        if self._served is not None:
+            yield self._served
+            return
+        served = self._served = Served(self.plane, self._clock)
+        try:
+            yield served
+        finally:
+            self._served = None
+            served.stop()
 
     # Time
 
@@ -100,6 +146,7 @@ class ControlPlane:
         """The time, in nanoseconds since 1970."""
         return self._clock.now()
 
+    @_there
     def settle(self) -> None:
         """Let components do everything that is due by now."""
         while (next_ns := self.plane.turn()) is not None and next_ns <= self._clock.now():
@@ -110,44 +157,73 @@ class ControlPlane:
         end_ns = self._clock.now() + parse_duration(duration)
         while self._pass_time(end_ns):
             pass
-        self._clock.set(end_ns)
-        self.settle()
 
     def run_until(self, condition: Callable[[], object], within: Duration = "10m") -> float:
-        """Let time pass until a condition holds; the seconds that it took. Raises TimeoutError where it does not."""
+        """Let time pass until a condition holds; the seconds that it took. Raises TimeoutError where it does not.
+
+        While clients are served, virtual time waits for them until they have written nothing for 50 ms.
+        """
         begun_ns = self._clock.now()
         end_ns = begun_ns + parse_duration(within)
         self.settle()
         while not condition():
+            if self._served is not None and self._is_used(condition):
+                break
             if not self._pass_time(end_ns):
+                if condition():
+                    break
                 raise TimeoutError(f"it does not come about within {format_duration(end_ns - begun_ns)}")
         return (self._clock.now() - begun_ns) / _SECOND
 
     def _pass_time(self, end_ns: int) -> bool:
-        """Go on to the next time at which something is due, no later than the end; False where nothing is."""
-        next_ns = self.plane.turn()
-        if next_ns is None or next_ns > end_ns:
+        """Go on to the next time at which something is due, or to the end; False where that has come."""
+        clock = self._clock
+        if clock.now() >= end_ns:
             return False
-        self._clock.set(max(next_ns, self._clock.now()))
-        self.settle()
+        if isinstance(clock, SystemClock):
+            time.sleep(min(_LOOK_SECONDS, clock.seconds_until(end_ns)))
+        else:
+            self._jump(clock, end_ns)
         return True
+
+    @_there
+    def _jump(self, clock: VirtualClock, end_ns: int) -> None:
+        next_ns = self.plane.turn()
+        clock.set(end_ns if next_ns is None else min(max(next_ns, clock.now()), end_ns))
+        self.settle()
+
+    def _is_used(self, condition: Callable[[], object]) -> bool:
+        """Whether clients bring a condition about, while the virtual time stands still."""
+        if isinstance(self._clock, SystemClock):
+            return False
+        version, since = self.plane.store.version, time.monotonic()
+        while time.monotonic() < since + _QUIET_SECONDS:
+            time.sleep(_LOOK_SECONDS)
+            if condition():
+                return True
+            if self.plane.store.version != version:
+                version, since = self.plane.store.version, time.monotonic()
+        return False
 
     # Objects
 
+    @_there
     def apply(self, objects: Objects) -> list[Raw]:
         """Create objects, or bring those that are there to what is given; what they are then.
 
         Raises InputError for what cannot be read, and RefusedError.
         """
-        applied = [self._apply(document.raw) for document in _read(objects).documents]
+        applied = [self._apply(document.raw) for document in read_objects(objects)]
         self.settle()
         return applied
 
+    @_there
     def get(self, kind: str, name: str, namespace: str = "default") -> Raw | None:
         """An object as it is now; None where there is none."""
         stored = self.plane.store.find(kind, self._key(kind, name, namespace))
         return None if stored is None else stored.raw
 
+    @_there
     def objects(
         self, kind: str, namespace: str = "", *, label_selector: str = "", field_selector: str = ""
     ) -> list[Raw]:
@@ -169,6 +245,7 @@ class ControlPlane:
         found = [event for event in self.objects("Event") if reason in ("", event.get("reason"))]
         return sorted(found, key=lambda event: (event.get("lastTimestamp", ""), event["metadata"]["name"]))
 
+    @_there
     def patch(self, kind: str, name: str, patch: Raw, namespace: str = "default", subresource: str = "") -> Raw:
         """Change an object by a merge patch; what it is then. Raises RefusedError."""
         key = self._key(kind, name, namespace)
@@ -176,12 +253,14 @@ class ControlPlane:
         self.settle()
         return answer.object or {}
 
+    @_there
     def delete(self, kind: str, name: str, namespace: str = "default", *, grace_seconds: int | None = None) -> None:
         """Delete an object. Raises RefusedError."""
         body = {} if grace_seconds is None else {"gracePeriodSeconds": grace_seconds}
         self.request(Request(verb="delete", kind=kind, key=self._key(kind, name, namespace), body=body))
         self.settle()
 
+    @_there
     def evict(self, pod: str, namespace: str = "default") -> None:
         """Delete a pod if its disruption budgets allow it. Raises RefusedError, with code 429 where they do not."""
         key = f"{namespace}/{pod}"
@@ -190,6 +269,7 @@ class ControlPlane:
         self.request(Request(verb="create", kind="Pod", key=key, subresource="eviction", body=body))
         self.settle()
 
+    @_there
     def request(self, request: Request) -> Response:
         """Ask the API server for anything. What follows from it comes with `settle` or when time passes.
 
@@ -202,16 +282,19 @@ class ControlPlane:
 
     # What no request says
 
+    @_there
     def stop_node(self, name: str) -> None:
         """A node's machine stops, with all that runs there. Nobody is told but by the heartbeats that stay away."""
         self.plane.stop_node(name)
         self.settle()
 
+    @_there
     def start_node(self, name: str) -> None:
         """A node's machine that had stopped runs again."""
         self.plane.start_node(name)
         self.settle()
 
+    @_there
     def finish_pod(self, name: str, namespace: str = "default") -> None:
         """The containers of a pod exit by themselves, with success."""
         self.plane.finish_pod(f"{namespace}/{name}")
@@ -236,21 +319,3 @@ def _known(names: Iterable[str]) -> frozenset[str]:
     if unknown := sorted(found - frozenset(SWITCHABLE)):
         raise PodiumError(f"there is no component {unknown[0]}; there are {', '.join(SWITCHABLE)}")
     return found
-
-
-def _read(objects: Objects) -> Input:
-    with Reader() as reader:
-        if isinstance(objects, Path):
-            reader.read_files(objects)
-        elif isinstance(objects, str):
-            if "\n" in objects or objects.lstrip().startswith("{"):
-                reader.read_text(objects, "objects")
-            else:
-                reader.read_files(objects)
-        else:
-            listed: Sequence[Any] = [objects] if isinstance(objects, dict) else list(objects)
-            if listed:
-                # Read as a file would be, so that the same mistakes are found.
-                text = msgspec.json.encode({"apiVersion": "v1", "kind": "List", "items": listed})
-                reader.read_text(text, "objects")
-        return reader.input()

@@ -5,7 +5,6 @@ import os
 import signal
 import stat
 from pathlib import Path
-from typing import Any
 
 import pytest
 import yaml
@@ -16,6 +15,7 @@ from tests.app.processes import run
 from tests.app.serving.lives import up
 from tests.store.objects import node, pod
 
+AUTOSCALER = Path(__file__).parents[3] / "examples" / "up" / "autoscaler.yaml"
 PODS = "/api/v1/namespaces/default/pods"
 READ = "import json, os, sys, urllib.request as r; c = open(os.environ['KUBECONFIG']).read(); "
 READ += (
@@ -151,10 +151,7 @@ def test_time_passes_faster_where_it_is_asked_for(tmp_path: Path) -> None:
 
 
 def test_an_autoscaler_adds_nodes_for_pods_that_fit_nowhere(tmp_path: Path) -> None:
-    group = {"name": "pool", "max": 2, "template": {"status": {"allocatable": {"cpu": "4", "pods": "10"}}}}
-    raw: dict[str, Any] = {"apiVersion": "podium.dev/v1alpha1", "kind": "Autoscaler", "spec": {"nodeGroups": [group]}}
-    (tmp_path / "autoscaler.yaml").write_text(yaml.safe_dump(raw))
-    with up(tmp_path, "--port", "0", "--speed", "100", "--autoscaler", "autoscaler.yaml") as life:
+    with up(tmp_path, "--port", "0", "--speed", "100", "--autoscaler", str(AUTOSCALER)) as life:
         life.ask("POST", PODS, pod("a"))
 
         running = life.wait_for(PODS, lambda raw: raw["status"].get("phase") == "Running")
@@ -185,7 +182,7 @@ WRONG = [
     (["--tls-cert", "cert.pem"], "a certificate needs its key"),
     (["--client-ca", "ca.pem"], "need TLS"),
     (["--token-file", "token"], "token: others than its owner can read or write it"),
-    (["--kubeconfig", "theirs"], "theirs: is not a kubeconfig of `podium up`"),
+    (["--write-kubeconfig", "theirs"], "theirs: is not a kubeconfig of `podium up`"),
     (["--node-template", "pod.yaml"], 'pod.yaml, .kind: "Pod" is not Node'),
     (["--autoscaler", "pod.yaml"], 'pod.yaml, .apiVersion: "v1" is not podium.dev/v1alpha1'),
     (["--priority-cutoff", "5"], "no autoscaler"),

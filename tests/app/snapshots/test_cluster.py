@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,7 @@ from click.testing import CliRunner, Result
 from podium.api.kinds import KINDS
 from podium.app.console.command import podium as command
 from podium.client import lists
+from tests.app import processes
 from tests.app.manifests import manifests
 from tests.app.snapshots.fake_api_server import FakeAPIServer, kubeconfig, serving
 
@@ -170,3 +172,26 @@ def test_files_and_a_cluster_together_make_no_snapshot(tmp_path: Path) -> None:
     result = run("snapshot", "-f", "a.yaml", "--context", "test", "-o", str(tmp_path / "a.podium"))
 
     assert result.exit_code == 2
+
+
+def test_a_control_plane_begins_as_a_cluster_is(tmp_path: Path) -> None:
+    script = (
+        "import json, os, urllib.request as r, yaml; "
+        "server = yaml.safe_load(open(os.environ['KUBECONFIG']))['clusters'][0]['cluster']['server']; "
+        "print([one['metadata']['name'] for one in json.load(r.urlopen(server + '/api/v1/nodes'))['items']])"
+    )
+    with serving(FakeAPIServer([NODE]), tmp_path) as file:
+        ended = processes.run(
+            "up",
+            "--context",
+            "test",
+            "--no-node-lifecycle-controller",
+            "--",
+            sys.executable,
+            "-c",
+            script,
+            KUBECONFIG=file,
+        )
+
+    assert ended.returncode == 0, ended.stderr
+    assert ended.stdout.splitlines()[-1] == "['n']"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import threading
 from typing import Any
 
 import kopf
@@ -19,8 +20,11 @@ def test_an_operator_hears_of_objects_and_writes_to_them() -> None:
     backend = LocalBackend(NAMESPACE, CONFIG)
 
     async def check(client: Client) -> None:
-        registry = kopf.OperatorRegistry()
-        heard: asyncio.Queue[str] = asyncio.Queue()
+        loop, heard = asyncio.get_running_loop(), asyncio.Queue[str]()
+        registry, stop = kopf.OperatorRegistry(), threading.Event()
+
+        def hear(text: str) -> None:
+            loop.call_soon_threadsafe(heard.put_nowait, text)
 
         @kopf.on.login(registry=registry)
         def login(**_: Any) -> kopf.ConnectionInfo:
@@ -29,34 +33,30 @@ def test_an_operator_hears_of_objects_and_writes_to_them() -> None:
         @kopf.on.create("v1", "configmaps", registry=registry)
         async def created(name: str, patch: kopf.Patch, **_: Any) -> None:
             patch.metadata.labels["seen"] = "yes"
-            await heard.put(f"created {name}")
+            hear(f"created {name}")
 
         @kopf.on.update("v1", "configmaps", field="data", registry=registry)
         async def updated(name: str, **_: Any) -> None:
-            await heard.put(f"updated {name}")
+            hear(f"updated {name}")
 
-        settings = kopf.OperatorSettings()
-        settings.posting.enabled = True
-        stop, ready = asyncio.Event(), asyncio.Event()
-        operator = asyncio.create_task(
-            kopf.operator(
-                registry=registry,
-                settings=settings,
-                standalone=True,
-                namespaces=["default"],
-                stop_flag=stop,
-                ready_flag=ready,
+        # On a loop of its own: it ends all that is left on its loop.
+        operated = asyncio.to_thread(
+            lambda: asyncio.run(
+                kopf.operator(registry=registry, standalone=True, namespaces=["default"], stop_flag=stop)
             )
         )
-        assert await heard.get() == "created c"
-        async with client.watch("/api/v1/namespaces/default/configmaps?watch=1") as watcher:
-            while (await watcher.next())["object"]["metadata"].get("labels") != {"seen": "yes"}:
-                pass
+        operator = asyncio.create_task(operated)
+        try:
+            assert await heard.get() == "created c"
+            async with client.watch("/api/v1/namespaces/default/configmaps?watch=1") as watcher:
+                while (await watcher.next())["object"]["metadata"].get("labels") != {"seen": "yes"}:
+                    pass
             headers = {"Content-Type": "application/merge-patch+json"}
             path = "/api/v1/namespaces/default/configmaps/c"
             await client.ask("PATCH", path, {"data": {"k": "v"}}, headers=headers)
             assert await heard.get() == "updated c"
-        stop.set()
-        await operator
+        finally:
+            stop.set()
+            await operator
 
     with_server(check, backend=backend, documents=KubernetesDocuments(backend))

@@ -8,11 +8,19 @@ import json
 import aiohttp
 import pytest
 
+from podium.server.http import loops
 from podium.server.http.settings import Limits
+from tests.server import serving
 from tests.server.serving import LONG_SECONDS, PODS, Client, with_server
 from tests.store.objects import pod
 
 HEAD = f"POST {PODS} HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
+
+
+@pytest.fixture(params=[asyncio.run, loops.run], ids=["asyncio", "quickest"], autouse=True)
+def on_each_loop(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The rules hold on Python's own loop, and on the one that is used where it is installed."""
+    monkeypatch.setattr(serving, "RUN", request.param)
 
 
 class Raw:

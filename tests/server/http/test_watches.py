@@ -6,9 +6,17 @@ import asyncio
 
 import pytest
 
+from podium.server.http import loops
 from podium.server.http.settings import Limits
+from tests.server import serving
 from tests.server.serving import LONG_SECONDS, NOW, PODS, Client, with_server
 from tests.store.objects import pod
+
+
+@pytest.fixture(params=[asyncio.run, loops.run], ids=["asyncio", "quickest"], autouse=True)
+def on_each_loop(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The rules hold on Python's own loop, and on the one that is used where it is installed."""
+    monkeypatch.setattr(serving, "RUN", request.param)
 
 
 def create(client: Client, *names: str, size: int = 0) -> None:
@@ -65,11 +73,11 @@ def test_who_asks_for_bookmarks_is_told_how_far_a_watch_is() -> None:
 
 def test_nobody_else_is_told_of_bookmarks() -> None:
     async def check(client: Client) -> None:
-        async with client.watch(f"{PODS}?watch=1&resourceVersion=1&timeoutSeconds=1") as watcher:
+        async with client.watch(f"{PODS}?watch=1&resourceVersion=1") as watcher:
             with pytest.raises(EOFError):
                 await watcher.next()
 
-    with_server(check, pod("a"), limits=Limits(bookmark_seconds=0.02))
+    with_server(check, pod("a"), limits=Limits(bookmark_seconds=0.005, watch_seconds=0.03))
 
 
 def test_a_watch_ends_when_its_time_is_over() -> None:

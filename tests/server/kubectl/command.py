@@ -8,7 +8,7 @@ import re
 import shutil
 import subprocess
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -98,6 +98,12 @@ class Kubectl:
         entries: list[Raw] = found["metadata"].get("managedFields", [])
         return entries
 
+    def until(self, condition: Callable[[], bool]) -> None:
+        """Ask again and again until the answer is yes."""
+        deadline = time.monotonic() + _SECONDS
+        while not condition():
+            assert time.monotonic() < deadline, "it does not come about"
+
     def until_gone(self, kind: str) -> None:
         """Wait until there is no object of the kind any more."""
         for name in self("get", kind, "-o", "name").split():
@@ -107,9 +113,7 @@ class Kubectl:
         """Wait until an object has a condition, is gone (`delete`), or has a value (`jsonpath={PATH}=VALUE`)."""
         path, _, wanted = condition.removeprefix("jsonpath=").rpartition("=")
         if path and condition.startswith("jsonpath=") and minor_version() < 23:
-            deadline = time.monotonic() + _SECONDS
-            while self("get", what, "-o", f"jsonpath={path}") != wanted:
-                assert time.monotonic() < deadline, f"{what}: {path} is not {wanted}"
+            self.until(lambda: self("get", what, "-o", f"jsonpath={path}") == wanted)
             return
         code, out, err = self.run(["wait", what, f"--for={condition}", "--timeout=60s"])
         # Older ones fail where there is nothing left to wait for.

@@ -31,7 +31,7 @@ def test_a_node_is_drained(kubectl: Kubectl, node: str) -> None:
     kubectl("rollout", "status", "deployment/web", "--timeout=60s")
     said = kubectl("drain", node, "--ignore-daemonsets", "--timeout=60s")
     assert f"node/{node} drained" in said or f"node/{node} evicted" in said
-    assert {row[2] for row in kubectl.rows("get", "pods")} == {"Pending"}
+    kubectl.until(lambda: [row[2] for row in kubectl.rows("get", "pods")] == ["Pending", "Pending"])
 
 
 def test_pods_of_nobody_are_drained_by_force_alone(kubectl: Kubectl, node: str) -> None:

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from podium.server.protobuf.decoding import MAGIC, MAX_BYTES, decode
 from podium.server.protobuf.messages import Field, Message, fields_of, kinds, message_of
+from podium.store.api_resources import BUILT_IN
 from tests.server.protobuf.encoder import encoded, field, varint
 from tests.store.objects import Raw
 
@@ -132,6 +133,18 @@ def test_no_bytes_do_harm(content: bytes, kind: tuple[str, str]) -> None:
             decode(body)
         except ValueError:
             continue
+
+
+def test_kubernetes_own_kinds_are_known() -> None:
+    known = {(api_version, kind) for api_version, kind in kinds()}
+    missing = {
+        resource.group
+        for resource in BUILT_IN.values()
+        for api_version in resource.served_versions
+        if (api_version, resource.kind) not in known
+    }
+    # Go's clients send these as JSON.
+    assert missing == {"apiextensions.k8s.io", "apiregistration.k8s.io", "flowcontrol.apiserver.k8s.io", "podium.dev"}
 
 
 def test_no_message_contains_itself() -> None:

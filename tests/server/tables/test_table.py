@@ -102,6 +102,23 @@ def test_the_columns_of_every_kind_begin_with_what_a_row_is_known_by() -> None:
         assert len(set(names)) == len(names)
 
 
+def test_few_kinds_show_no_more_than_when_they_were_created() -> None:
+    generic = {resource.kind for of, resource in BUILT_IN.items() if of not in PRINTERS}
+    assert generic == {
+        "Binding",
+        "ClusterRole",
+        "CustomResourceDefinition",
+        "IPAddress",
+        "LimitRange",
+        "MutatingAdmissionPolicy",
+        "MutatingAdmissionPolicyBinding",
+        "Role",
+        "ServiceCIDR",
+        "ValidatingAdmissionPolicy",
+        "ValidatingAdmissionPolicyBinding",
+    }
+
+
 def test_nodes_tell_whether_they_take_pods() -> None:
     ready = {
         "conditions": [{"type": "Ready", "status": "True"}],

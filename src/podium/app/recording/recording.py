@@ -28,8 +28,9 @@ from podium.store.api_resources import APIResources
 
 # Without them there is no cluster to speak of.
 _NEEDED = ("Node", "Pod")
-_REFUSED = ("401", "403")
+_ABSENT, _REFUSED = "404", ("401", "403")
 _TIMEOUT_S = 60.0
+_MILLISECOND = 10**6
 
 Say = Callable[[str], None]
 
@@ -122,9 +123,16 @@ class _Recording:
             if not synced.done():
                 synced.cancel()
                 await asyncio.gather(synced, return_exceptions=True)
-                why = reflector.machine.problem or "not all were there yet"
-                raise InputError(f"nothing was recorded: {reflector.kind} cannot be listed: {why}")
+                raise InputError(f"nothing was recorded: {self._missing()}")
         over.cancel()
+
+    def _missing(self) -> str:
+        """Which kinds are not known yet, in words; those of which something is wrong go first."""
+        machines = [one.machine for one in self._reflectors if not one.machine.is_synced]
+        wrong = [f"{one.resource.name} cannot be listed: {one.problem}" for one in machines if one.problem]
+        return (
+            "; ".join(wrong) or f"not all objects were there yet of {', '.join(one.resource.name for one in machines)}"
+        )
 
     def _begin(self, version: str) -> None:
         name = self._session.access.name
@@ -172,11 +180,13 @@ class _Recording:
                 self._over.set()
 
     def _problem(self, kind: str, problem: str) -> None:
-        if problem:
+        if problem and not problem.startswith(_ABSENT):
             self._say(f"{kind}: {problem}")
         if kind in _NEEDED and self._began_ns is None and problem.startswith(_REFUSED):
             # Waiting changes nothing about rights.
             self._over.set()
 
     def _elapsed_ns(self) -> int:
-        return 0 if self._began_ns is None else max(time.time_ns() - self._began_ns, 0)
+        """How long it has been, in whole milliseconds: nobody sees what happens more exactly than that."""
+        elapsed_ns = 0 if self._began_ns is None else max(time.time_ns() - self._began_ns, 0)
+        return elapsed_ns // _MILLISECOND * _MILLISECOND

@@ -47,8 +47,19 @@ def _switches(command: Decorated) -> Decorated:
     "files",
     metavar="FILE",
     multiple=True,
-    help="Objects that are there from the start, as in the other commands: manifests, or the dump of a cluster. "
-    "May be repeated.",
+    help="Objects that are there from the start, as in the other commands: manifests, the dump of a cluster, or a "
+    "snapshot. May be repeated.",
+)
+@click.option(
+    "--context",
+    metavar="NAME",
+    help="Begin as the cluster of this context is, of the kubeconfig that KUBECONFIG names; nothing is changed there.",
+)
+@click.option(
+    "--allow-exec-plugins",
+    "allows_exec_plugins",
+    is_flag=True,
+    help="Run the program that the kubeconfig names for credentials.",
 )
 @validate_option
 @click.option(
@@ -107,6 +118,8 @@ def _switches(command: Decorated) -> Decorated:
 def up(
     *,
     files: tuple[str, ...],
+    context: str | None,
+    allows_exec_plugins: bool,
     validation: Validation | None,
     nodes: int,
     node_template: str | None,
@@ -138,10 +151,11 @@ def up(
     real nodes, but no containers run. With a COMMAND it is run with KUBECONFIG set; when it ends, so does all else, and
     its exit code is the answer.
     """
+    from podium.app.console.source import ClusterSource, Source
     from podium.app.serving.run import Wanted, run
 
     wanted = Wanted(
-        files=files,
+        source=Source(files, None if context is None else ClusterSource(context, "", allows_exec_plugins)),
         validation=validation,
         nodes=nodes,
         node_template=node_template,

@@ -20,8 +20,10 @@ from podium.api.errors import InputError, escape
 from podium.api.input.codec import Document, Input
 from podium.api.input.documents import refuse_empty_pods
 from podium.api.present import newest_time
+from podium.api.snapshot import is_snapshot
 from podium.api.warnings import Validation
 from podium.app.console.reading import read_shown
+from podium.app.console.source import Source
 from podium.app.serving.kubeconfig import check_place
 from podium.app.serving.node_template import read_template
 from podium.app.serving.secrets import new_token, read_token
@@ -39,6 +41,7 @@ from podium.plane.nodes import DEFAULT_TEMPLATE
 from podium.requests.answering.rules import Rules
 from podium.server.http.security import is_loopback
 from podium.server.http.settings import TLS
+from podium.sim.recording.tape import is_recording
 from podium.store.journal.durable import DurableJournal
 
 _KUBECONFIG = "podium.kubeconfig"
@@ -53,7 +56,7 @@ _COLLECTED_EACH = 50_000
 class Wanted:
     """The options of the command, as they are given."""
 
-    files: tuple[str, ...] = ()
+    source: Source = Source()  # noqa: RUF009 - an immutable value
     validation: Validation | None = None
     nodes: int = 0
     node_template: str | None = None
@@ -151,7 +154,8 @@ def _place(wanted: Wanted) -> Place:
 
 
 def _assembled(wanted: Wanted, settings: PlaneSettings) -> tuple[SystemClock, Assembled]:
-    found = read_shown(wanted.files, wanted.validation) if wanted.files else Input([])
+    is_given = wanted.source.files or wanted.source.cluster is not None
+    found = read_shown(wanted.source, wanted.validation) if is_given else Input([])
     refuse_empty_pods(found.documents)
     for warning in found.warnings:
         _warn(str(warning))
@@ -176,10 +180,15 @@ def _journal(directory: Path) -> DurableJournal:
 
 def _served(documents: list[Document]) -> list[Document]:
     """The objects of a cluster; of what is none, people are told."""
+    documents = [document for document in documents if not _tells_of_others(document)]
     scenarios = [document for document in documents if _is_scenario(document)]
     for document in scenarios:
         _warn(f"{document.source}: the Scenario is left out; `podium simulate` plays it")
     return [document for document in documents if not _is_scenario(document)]
+
+
+def _tells_of_others(document: Document) -> bool:
+    return document.object is None and (is_snapshot(document.raw) or is_recording(document.raw))
 
 
 def _is_scenario(document: Document) -> bool:

@@ -17,6 +17,7 @@ from podium.api.volume_annotations import (
 )
 from podium.decide.scaling.scale_down import SAFE_TO_EVICT, SCALE_DOWN_DISABLED
 from podium.machines.kubelets.pod_annotations import CRASH_AFTER, DURATION, MEMORY_USAGE, READY_AFTER, TERMINATION
+from podium.machines.scheduling.futile_notes import ANNOTATION as FUTILE_PREEMPTIONS
 from podium.machines.workloads.cron.cron_jobs import SCHEDULED_AT
 from podium.machines.workloads.jobs.completion_indexes import INDEX
 from podium.machines.workloads.pod_ranking import DELETION_COST
@@ -30,6 +31,7 @@ READ_ANNOTATIONS = frozenset(
         DELETION_COST,
         DURATION,
         EXTENDED_RESOURCE_CLAIM,
+        FUTILE_PREEMPTIONS,
         INDEX,
         MAX_DISRUPTIONS,
         MEMORY_USAGE,

@@ -11,6 +11,7 @@ from podium.client.session import NoAnswerError, Session
 from podium.requests.request import Request, Response
 
 _SECOND = 10**9
+_CONFLICT = 409
 
 
 class Elector:
@@ -44,8 +45,14 @@ class Elector:
     async def release(self) -> None:
         """Give the lease back, so that somebody else need not wait for its end."""
         request = self.machine.release(self._now())
-        if request is not None:
-            await self._answer(request)
+        if request is None:
+            return
+        response = await self._answer(request)
+        if response is None or response.code == _CONFLICT:
+            found = await self._answer(self.machine.reading())
+            again = self.machine.release(self._now(), found.object) if found is not None and found.object else None
+            if again is not None:
+                await self._answer(again)
 
     async def _step(self) -> None:
         ask = self.machine.ask(self._now())

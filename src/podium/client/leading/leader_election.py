@@ -117,25 +117,36 @@ class LeaderElection:
         else:
             self._written(response.object or {}, record, sent_ns, now)
 
-    def release(self, now: int) -> Request | None:
-        """The request that gives the lease back, where it is held; from then on nothing is led."""
-        if not self.leads or self._seen is None or now >= self.writes_until_ns():
+    def release(self, now: int, read: Raw | None = None) -> Request | None:
+        """The request that gives the lease back, where it is held; from then on nothing is led.
+
+        A renewal on its way may have come first: then it is given back as it was ``read`` since, if it is ours.
+        """
+        if self._renewed_ns is None or (self.is_lost and read is None):
             return None
+        lease, spec = (self._seen, self._spec) if read is None else (read, _spec(read))
+        is_ours = read is None or spec.get("holderIdentity") == self.settings.identity
         self.is_lost = True
-        spec = {
-            **self._spec,
+        if lease is None or not is_ours or now >= self._renewed_ns + self.settings.renew_deadline_ns:
+            return None
+        given_back = {
+            **spec,
             "holderIdentity": "",
             "leaseDurationSeconds": 1,
             "renewTime": _micro(now),
             "acquireTime": _micro(now),
         }
-        return Request(verb="update", kind=_KIND, key=self.settings.key, body={**self._seen, "spec": spec})
+        return Request(verb="update", kind=_KIND, key=self.settings.key, body={**lease, "spec": given_back})
+
+    def reading(self) -> Request:
+        """The request that reads the lease."""
+        return Request(verb="get", kind=_KIND, key=self.settings.key)
 
     def _send(self, verb: str, record: Raw, now: int) -> Ask:
         self._sent = verb, record, now
         settings = self.settings
         if verb == "get":
-            return Ask(Request(verb="get", kind=_KIND, key=settings.key))
+            return Ask(self.reading())
         base = self._seen or {
             "apiVersion": "coordination.k8s.io/v1",
             "kind": _KIND,

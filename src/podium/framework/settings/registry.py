@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Mapping
+from functools import cache
 from importlib import import_module
 from importlib.metadata import entry_points
 from typing import Any
@@ -129,9 +130,13 @@ def require_whole(plugin: Plugin) -> None:
             )
 
 
-def _methods(protocol: type) -> list[str]:
-    return [name for name, value in vars(protocol).items() if inspect.isfunction(value) and not name.startswith("_")]
+@cache
+def _methods(protocol: type) -> tuple[str, ...]:
+    return tuple(
+        name for name, value in vars(protocol).items() if inspect.isfunction(value) and not name.startswith("_")
+    )
 
 
-def _properties(protocol: type) -> list[str]:
-    return [name for name, value in vars(protocol).items() if isinstance(value, property)]
+@cache
+def _properties(protocol: type) -> tuple[str, ...]:
+    return tuple(name for name, value in vars(protocol).items() if isinstance(value, property))

@@ -245,13 +245,13 @@ class Scheduler:
             self.cluster.nominations.remove(pod.uid)
         node_name = pod.nominated_node_name
         victims, called_back = self._call_back(pod, result.victims, now)
-        self.futile.begin(pod, node_name, victims)
+        self.futile.begin(pod, node_name, victims, now)
         deletions = self.preemptions.start(pod, node_name, victims)
         actions = [*self._not_scheduled(queued, plugins, message, now), *warnings]
         actions += [ReleaseClaim(end.claim, end.uid, pod.key, pod.uid, deallocate=True) for end in result.releases]
         if result.nominated_node:
             actions += self._room.nominated(pod, result.victims, now)
-        return actions + called_back + deletions
+        return [*actions, *self.futile.note(pod), *called_back, *deletions]
 
     def _way_out(self, runner: Runner, placement: Placement, now: int) -> PostFilterResult:
         """What the PostFilter plugins propose; nothing while the pod must wait before it may preempt."""

@@ -16,7 +16,7 @@ from podium.store.api_resource import APIResource
 from podium.store.conversion.conversion import as_stored
 from podium.store.errors import bad_request
 from podium.store.ownership.entries import Manager, Operation
-from podium.store.ownership.writer import Writer
+from podium.store.ownership.writer import Writer, shape_of
 from podium.store.patches.nulls import without_nulls
 from podium.store.store import Store
 from podium.store.stored import Stored
@@ -82,7 +82,7 @@ class Context:
         api_version = request.api_version or resource.api_version
         version = api_version if operation == "Update" else ""
         manager = Manager(request.field_manager, operation, version, request.subresource)
-        return Writer(manager, resource, self.store.shape_of(resource), api_version, now)
+        return Writer(manager, resource, shape_of(self.store.resources, resource), api_version, now)
 
     def _with_addresses(self, service: Raw) -> Raw:
         """A Service with what it has or gets of the cluster's addresses."""

@@ -12,6 +12,7 @@ from podium.api.meta import Raw
 from podium.api.schemas.amounts import write_out_amounts
 from podium.api.schemas.schema import schema_of
 from podium.requests.request import FieldValidation, Request, Verb
+from podium.requests.router import SERVED
 from podium.requests.wire.content_types import JSON, YAML, body_type, patch_type
 from podium.requests.wire.incoming import Asked, asked, request_of
 from podium.requests.wire.parameters import read_parameters
@@ -38,6 +39,7 @@ _WITHOUT_BODY = frozenset(("get", "list", "watch"))
 _VALIDATED = frozenset(("create", "update", "patch"))
 # With these a watch that could be asked for does not begin; they are told in the stream (storage/cacher).
 _TOLD_IN_THE_STREAM = (410, 504)
+_KNOWN_SUBRESOURCES = frozenset(subresource for _, subresource in SERVED)
 _DICE = SystemRandom()
 
 
@@ -87,6 +89,10 @@ class ObjectRequests:
         asker = exchange.asker(validation)
         if what.verb in _WITHOUT_BODY:
             return request_of(what, asker=asker), []
+        place = what.place
+        if place.subresource not in _KNOWN_SUBRESOURCES:
+            # Whatever it carries, the answer is why it is not there.
+            return Request(verb=what.verb, kind=place.resource.name, key=place.key, subresource=place.subresource), []
         content_type = exchange.headers.get("Content-Type", "")
         type_ = patch_type(content_type) if what.verb == "patch" else "merge"
         written_in = body_type(content_type) if what.verb != "patch" else YAML if type_ == "apply" else JSON

@@ -65,7 +65,9 @@ _API_VERSIONS: Mapping[str, ModuleType] = {
 }
 # Every group has these.
 _IN_EVERY_GROUP = ("DeleteOptions", "Status")
-_MODULES = {_name.__name__.rpartition(".")[2]: _name for _name in (*_API_VERSIONS.values(), meta)}
+# What is a part of other objects has metadata too.
+_PARTS = ("JobTemplateSpec", "PersistentVolumeClaimTemplate", "PodTemplateSpec", "ResourceClaimTemplateSpec")
+_MODULES = {module.__name__.rpartition(".")[2]: module for module in (*_API_VERSIONS.values(), meta)}
 LEAVES = frozenset(
     ("bool", "bytes", "float", "int", "json", "long", "microtime", "quantity", "share", "str", "time", "values")
 )
@@ -107,7 +109,7 @@ def kinds() -> list[tuple[str, str]]:
         (api_version, name)
         for api_version, module in _API_VERSIONS.items()
         for name, written in _written(module).items()
-        if "metadata=1:meta.ObjectMeta" in written and not name.endswith(("Template", "TemplateSpec"))
+        if written[:1] in (["metadata=1:meta.ObjectMeta"], ["metadata=1:meta.ObjectMeta!"]) and name not in _PARTS
     ]
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from podium.api.meta import Raw
-from podium.server.tables.cells import NONE, age, count, entries, human_duration, name, number, text, value
+from podium.server.tables.cells import NONE, age, condition, count, entries, human_duration, name, number, text, value
 from podium.server.tables.column import AGE, NAME, Cells, Column, Printer
 
 _SECOND = 10**9
@@ -32,6 +32,23 @@ _SERVICE_COLUMNS = (
     NAME,
     Column("Service", "Who serves the version."),
     Column("Available", "Whether it is served."),
+    AGE,
+)
+_FLOW_COLUMNS = (
+    NAME,
+    Column("PriorityLevel", "The level of requests of the flow."),
+    Column("MatchingPrecedence", "Which flow counts where several fit: the one with the lowest number."),
+    Column("DistinguisherMethod", "What tells flows apart."),
+    AGE,
+    Column("MissingPL", "Whether there is no such level."),
+)
+_LEVEL_COLUMNS = (
+    NAME,
+    Column("Type", "Whether requests of the level are limited."),
+    Column("NominalConcurrencyShares", "The level's share of what is answered at a time."),
+    Column("Queues", "How many queues the level has."),
+    Column("HandSize", "How many queues a flow may use."),
+    Column("QueueLengthLimit", "How many requests wait in a queue."),
     AGE,
 )
 _SCALER_COLUMNS = (
@@ -108,6 +125,30 @@ def _api_service(raw: Raw, now: int) -> Cells:
     return name(raw), served_by, f"{text(available, 'status')}{f' ({reason})' if is_told else ''}", age(raw, now)
 
 
+def _flow(raw: Raw, now: int) -> Cells:
+    spec = value(raw, "spec")
+    return (
+        name(raw),
+        text(spec, "priorityLevelConfiguration", "name"),
+        number(spec, "matchingPrecedence"),
+        text(spec, "distinguisherMethod", "type", default=NONE),
+        age(raw, now),
+        condition(raw, "Dangling") or "?",
+    )
+
+
+def _level(raw: Raw, now: int) -> Cells:
+    limited = value(raw, "spec", "limited")
+    queuing = value(limited, "limitResponse", "queuing")
+    return (
+        name(raw),
+        text(raw, "spec", "type"),
+        text(limited, "nominalConcurrencyShares", default=NONE),
+        *(text(queuing, field, default=NONE) for field in ("queues", "handSize", "queueLengthLimit")),
+        age(raw, now),
+    )
+
+
 def _scaler(raw: Raw, now: int) -> Cells:
     spec = value(raw, "spec")
     return (
@@ -151,6 +192,8 @@ PRINTERS = {
     ("apiregistration.k8s.io", "APIService"): Printer(_SERVICE_COLUMNS, _api_service),
     ("autoscaling", "HorizontalPodAutoscaler"): Printer(_SCALER_COLUMNS, _scaler),
     ("certificates.k8s.io", "CertificateSigningRequest"): Printer(_REQUEST_COLUMNS, _request),
+    ("flowcontrol.apiserver.k8s.io", "FlowSchema"): Printer(_FLOW_COLUMNS, _flow),
+    ("flowcontrol.apiserver.k8s.io", "PriorityLevelConfiguration"): Printer(_LEVEL_COLUMNS, _level),
     ("rbac.authorization.k8s.io", "ClusterRoleBinding"): Printer(_BINDING_COLUMNS, _binding),
     ("rbac.authorization.k8s.io", "RoleBinding"): Printer(_BINDING_COLUMNS, _binding),
 }

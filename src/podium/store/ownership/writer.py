@@ -8,8 +8,10 @@ from typing import Any
 from podium.api.meta import Raw
 from podium.api.ownership.field_sets import FieldSet
 from podium.api.ownership.owned import Comparison
-from podium.api.ownership.shapes import Shape
+from podium.api.ownership.shapes import Shape, shape_of_structural, shape_of_type
+from podium.api.schemas.schema import is_type
 from podium.store.api_resource import APIResource
+from podium.store.api_resources import APIResources
 from podium.store.ownership.entries import FIELD, Entries, Manager, entries_of, read_entries, with_entries
 from podium.store.ownership.ownership import after_update, changes_of, comparable, owned_part
 
@@ -65,6 +67,14 @@ class Writer:
         part = comparable(raw) if self.resource.name == "Node" else owned_part(raw, self.resource, "")
         added = _of_pod if self.resource.name == "Pod" else _added
         return Comparison(added(part, self.shape), {}, {})
+
+
+def shape_of(resources: APIResources, resource: APIResource) -> Shape:
+    """How the objects of a kind are put together for those who own parts of them."""
+    structural = resources.structural(resource)
+    if structural is not None:
+        return shape_of_structural(structural)
+    return shape_of_type(resource.kind if not resource.is_custom and is_type(resource.kind) else "PartialObject")
 
 
 def _added(raw: Raw, shape: Shape) -> FieldSet:

@@ -12,6 +12,7 @@ from podium.cluster.pods import PodRecord
 from podium.framework.events import ActionType, ClusterEvent, EventResource
 from podium.machines.actions import Action, Nominate
 from podium.machines.scheduling.binding.echoes import BindingEchoes
+from podium.machines.scheduling.futile_notes import note_of
 from podium.machines.scheduling.parts import Parts
 from podium.machines.scheduling.shown.pod_changes import pod_changes
 
@@ -42,13 +43,17 @@ class PodsShown:
         actions: list[Action] = [] if replaced is None else self._withdraw(replaced, now)
         if record is None:
             if before is None:
+                self._take_up_lost(pod, now)
                 return actions
             if pod.status.phase == "Failed":
                 self._futile.rejected(before, pod.spec.node_name, now)
             return actions + self._withdraw(before, now)
+        is_running = pod.status.phase == "Running"
+        if before is None and not is_running and (note := note_of(pod)) is not None:
+            self._futile.restore(record, note)
         if record.node_name:
-            if pod.status.phase == "Running":
-                self._futile.runs(record, now)
+            if is_running:
+                actions += self._futile.runs(record, now)
             if record.nominated_node_name:
                 actions += self._clear_stray(record)
             return actions + self._assigned(record, now)
@@ -62,6 +67,14 @@ class PodsShown:
         """A pod is no more, or has ended; nothing if it is not known."""
         known = self._feed.pod_gone(pod).before
         return [] if known is None else self._withdraw(known, now)
+
+    def _take_up_lost(self, pod: Pod, now: int) -> None:
+        """A pod that has ended is seen for the first time: it may have failed where its preemption made room."""
+        note = note_of(pod)
+        if note is None or pod.status.phase != "Failed" or pod.spec.node_name != note.node:
+            return
+        controller = pod.metadata.controller
+        self._futile.restore_lost(pod.metadata.uid if controller is None else controller.uid, note, now)
 
     def _assigned(self, record: PodRecord, now: int) -> list[Action]:
         """A pod is on a node: newly seen, bound by us or by others, or changed there."""

@@ -1,0 +1,90 @@
+"""What must outlive a leader: it stands in objects, and whoever leads next goes on from there."""
+
+import asyncio
+from typing import Any
+
+import pytest
+
+from podium.framework.settings.configuration import API_VERSION, KIND, read_configuration
+from podium.machines.scheduling.futile_notes import ANNOTATION
+from podium.requests.request import Request
+from tests.live.cluster import Cluster, Instance, until
+from tests.store.objects import node, pod, priority_class
+
+BEARING = read_configuration({"apiVersion": API_VERSION, "kind": KIND, "maxFutilePreemptions": 3}, "test")
+
+
+# Where the rival is quicker than the scheduler sees, the kubelet turns the pod away, and its controller makes another.
+URGENT = {
+    "apiVersion": "apps/v1",
+    "kind": "ReplicaSet",
+    "metadata": {"name": "urgent", "namespace": "default"},
+    "spec": {
+        "replicas": 1,
+        "selector": {"matchLabels": {"app": "urgent"}},
+        "template": {
+            "metadata": {"labels": {"app": "urgent"}},
+            "spec": pod("urgent", cpu=4, spec={"priorityClassName": "high"})["spec"],
+        },
+    },
+}
+
+
+class Rival:
+    """Another scheduler, which is quicker: as soon as one of its pods goes, the next one is on the node."""
+
+    def __init__(self, cluster: Cluster) -> None:
+        self.cluster = cluster
+        self.number = 0
+        self.refill()
+
+    def refill(self) -> None:
+        name = f"batch-{self.number}"
+        spec = {"schedulerName": "rival", "priorityClassName": "low", "terminationGracePeriodSeconds": 1}
+        self.cluster.add(pod(name, cpu=4, node="n1", spec=spec))
+
+    async def run(self) -> None:
+        while True:
+            if self.cluster.pod(f"batch-{self.number}") is None:
+                self.number += 1
+                self.refill()
+            await asyncio.sleep(0.01)
+
+
+@pytest.mark.failure(12)
+def test_a_fail_over_in_the_middle_of_a_loop_of_preemptions_does_not_start_it_anew() -> None:
+    async def story(cluster: Cluster) -> None:
+        cluster.add(priority_class("high", 1_000), priority_class("low", 10), node("n1", cpu=4))
+        rival = Rival(cluster)
+        running = asyncio.ensure_future(rival.run())
+        # The rival sees a pod go long before the scheduler does.
+        cluster.wire.latency_s = 0.2
+        first = Instance(cluster, "first", configuration=BEARING)
+        await until(first.program.leads.is_set)
+        cluster.add(URGENT)
+        await until(lambda: rival.number >= 2 and note(cluster))
+        await first.kill()
+        second = Instance(cluster, "second", configuration=BEARING)
+        await until(lambda: backoffs(cluster))
+        # It has borne three in all, not three of its own.
+        assert rival.number == 3
+        assert backoffs(cluster)[0]["message"].startswith("3 preemptions were futile")
+        running.cancel()
+        assert await second.stop() == 0
+
+    async def run() -> None:
+        async with Cluster() as cluster:
+            cluster.writes.scheduler_names = frozenset(("default-scheduler", "rival"))
+            await story(cluster)
+
+    asyncio.run(run())
+
+
+def note(cluster: Cluster) -> bool:
+    """Whether some pod carries what is known."""
+    return any(ANNOTATION in stored.object.metadata.annotations for stored in cluster.plane.store.objects("Pod"))
+
+
+def backoffs(cluster: Cluster) -> list[dict[str, Any]]:
+    answer = cluster.plane.answer(Request(verb="list", kind="Event"))
+    return [raw for raw in answer.objects() if raw["reason"] == "PreemptionBackoff"]
