@@ -190,10 +190,10 @@ class HTTPTransport:
         """Carry an action out, whatever becomes of it."""
         return await self._hold(conversation_of(asked.action, asked.component.name, self._now()))
 
-    async def _hold(self, conversation: Conversation) -> Problem | None:
-        """Lead a conversation to its end."""
+    async def _hold(self, conversation: Conversation, first: Request | None = None) -> Problem | None:
+        """Lead a conversation to its end, from its ``first`` request on where that is known."""
         try:
-            request = next(conversation)
+            request = next(conversation) if first is None else first
             while True:
                 response = await self._ask(request)
                 error = response.error
@@ -260,9 +260,15 @@ class HTTPTransport:
             self._tellers -= 1
 
     async def _write_event(self, action: Record, component: str) -> None:
-        sent = self.counts.sent
-        problem = await self._hold(self._recorder.record(action, component, self._now()))
-        if problem is not None or self.counts.sent == sent:
+        try:
+            conversation = self._recorder.record(action, component, self._now())
+            first = next(conversation, None)
+            is_told = first is not None and await self._hold(conversation, first) is None
+        except Exception as error:
+            # The next events are told all the same.
+            self._on_fault(error)
+            is_told = False
+        if not is_told:
             self.counts.dropped_events += 1
 
 

@@ -22,6 +22,7 @@ from podium.client.access.credentials import Credentials
 from podium.client.access.in_cluster import find_access
 from podium.client.reflecting import Reflecting
 from podium.client.reflector import Reflector
+from podium.client.reflectors import Reflectors
 from podium.client.session import Session
 from podium.requests.observations import Seen
 from podium.sim.recording.recorder import Recorder
@@ -100,15 +101,14 @@ class _Recording:
         loop = asyncio.get_running_loop()
         for number in (signal.SIGINT, signal.SIGTERM):
             loop.add_signal_handler(number, self._over.set)
-        tasks = [loop.create_task(reflector.run()) for reflector in self._reflectors]
+        keeping_up = Reflectors(self._reflectors)
+        keeping_up.begin()
         try:
-            await self._sync()
+            await keeping_up.during(self._sync())
             self._begin(version)
-            await self._wait()
+            await keeping_up.during(self._wait())
         finally:
-            for task in tasks:
-                task.cancel()
-            await asyncio.gather(*tasks, return_exceptions=True)
+            await keeping_up.close()
             for number in (signal.SIGINT, signal.SIGTERM):
                 loop.remove_signal_handler(number)
         self._tell_gaps()
