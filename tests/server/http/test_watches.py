@@ -255,4 +255,4 @@ def test_a_watch_over_which_the_server_stumbles_ends_and_others_go_on(caplog: py
 
     with_server(check, pod("a"), documents=_NoTables())
 
-    assert ["a watch cannot go on"] == [record.getMessage() for record in caplog.records]
+    assert [record.getMessage() for record in caplog.records] == ["a watch cannot go on"]

@@ -12,7 +12,7 @@ from urllib.parse import urlsplit
 from podium.api.errors import InputError, PodiumError
 from podium.app.live.caveats import caveats
 from podium.app.live.decisions import DecisionFile, DecisionRecorder
-from podium.app.live.health import Health, is_loopback
+from podium.app.live.health import Health
 from podium.app.live.logs import Log
 from podium.app.live.metrics import CONTENT_TYPE, Metrics
 from podium.app.live.observed import ObservedScheduler
@@ -35,6 +35,7 @@ from podium.machines.machine import Machine
 from podium.machines.scheduling.queue.places import QueuePlaces
 from podium.machines.scheduling.scheduler import Scheduler
 from podium.plugins.default_preemption import DefaultPreemption
+from podium.server.http.security import is_loopback
 from podium.store.api_resources import APIResources
 
 # Kinds that a cluster may do without, or that a role for kube-scheduler does not let anybody see.
