@@ -151,8 +151,12 @@ def up(
     real nodes, but no containers run. With a COMMAND it is run with KUBECONFIG set; when it ends, so does all else, and
     its exit code is the answer.
     """
-    from podium.app.console.source import ClusterSource, Source
-    from podium.app.serving.run import Wanted, run
+    from podium.api.collector import collector_paused
+
+    # What modules make stays, and there is nothing to be collected.
+    with collector_paused():
+        from podium.app.console.source import ClusterSource, Source
+        from podium.app.serving.run import Wanted, run
 
     wanted = Wanted(
         source=Source(files, None if context is None else ClusterSource(context, "", allows_exec_plugins)),
