@@ -120,6 +120,8 @@ FILES = {
     "nodes.csv": "sn,cpu_milli,memory_mib,gpu,model\nnode-1,4000,8192,1,P100\n",
     "pods.csv": "name,cpu_milli,memory_mib,num_gpu,gpu_milli,gpu_spec,qos,creation_time,deletion_time,scheduled_time\n"
     "pod-1,1000,1024,1,500,,LS,0,60,0\n",
+    "decisions.jsonl": '{"version": 1, "time": "2026-01-31T09:30:00Z", "pod": "default/web", "uid": "u", '
+    '"profile": "default-scheduler", "outcome": "schedulable"}\n',
 }
 
 

@@ -124,7 +124,7 @@ WRONG = [
     (["--tls-cert", "cert.pem"], "a certificate needs its key"),
     (["--client-ca", "ca.pem"], "need TLS"),
     (["--token-file", "token"], "token: others than its owner can read or write it"),
-    (["--kubeconfig", "theirs"], "theirs: is not a kubeconfig of `podium up`"),
+    (["--write-kubeconfig", "theirs"], "theirs: is not a kubeconfig of `podium up`"),
     (["--node-template", "pod.yaml"], 'pod.yaml, .kind: "Pod" is not Node'),
     (["--autoscaler", "pod.yaml"], 'pod.yaml, .apiVersion: "v1" is not podium.dev/v1alpha1'),
     (["--priority-cutoff", "5"], "no autoscaler"),

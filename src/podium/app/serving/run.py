@@ -165,6 +165,9 @@ def assembled(wanted: Wanted, settings: PlaneSettings) -> tuple[SystemClock, Ass
     refuse_empty_pods(found.documents)
     for warning in found.warnings:
         _warn(str(warning))
+    for snapshot in found.snapshots:
+        for hidden in snapshot.hidden:
+            _warn(f"{hidden.kind} ({hidden.api_version}) could not be read {snapshot.origin}: there are none")
     template = DEFAULT_TEMPLATE if wanted.node_template is None else read_template(wanted.node_template)
     journal = None if wanted.data_dir is None else _journal(Path(wanted.data_dir))
     try:

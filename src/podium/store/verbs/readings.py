@@ -46,7 +46,7 @@ def decoded(
     """
     try:
         object_ = read(raw, resource.type) if shared is None else _read_pod(raw, shared.spec)
-        custom = resource.namespaced if resource.is_custom else None
+        custom = resource.namespaced if resource.type is Kubernetes else None
         findings = _findings(raw, previous, is_new, custom)
         if findings:
             raise _refusal(resource, object_.key, raw, findings)
