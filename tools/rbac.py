@@ -74,7 +74,7 @@ def reader_rights() -> set[Right]:
 
 
 def preemption_rights() -> set[Right]:
-    """What comes on top where the scheduler may have pods go, and notes in pods which of that was futile."""
+    """What comes on top where the scheduler may have pods go: it notes what of that was futile, and counts it."""
     return requested_rights(action for action in _examples() if isinstance(action, _PREEMPTING))
 
 
@@ -151,6 +151,15 @@ def _examples() -> list[Action]:
         PatchObject(
             "Pod", "default/pod", _UID, {"metadata": {"annotations": {"podium.dev/futile-preemptions": "{}"}}}, ""
         ),
+        # What podium.machines.disruption.disruption_counts writes.
+        PatchObject(
+            "PodDisruptionBudget",
+            "default/budget",
+            _UID,
+            {"metadata": {"annotations": {"podium.dev/disruption-rate": "{}"}}},
+            "",
+        ),
+        PatchObject("DisruptionPolicy", "default", _UID, {"status": {"caps": []}}, "", "status"),
     ]
 
 
@@ -170,6 +179,8 @@ def _objects() -> Iterator[Raw]:
     requests = [{"name": "gpu", "exactly": {"deviceClassName": "gpu"}}]
     yield {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "default"}}
     yield {"apiVersion": "v1", "kind": "Node", "metadata": {"name": "node"}}
+    yield {"apiVersion": "podium.dev/v1alpha1", "kind": "DisruptionPolicy", "metadata": {"name": "default"}}
+    yield _object("policy/v1", "PodDisruptionBudget", "budget")
     yield _object("v1", "Pod", "pod", spec={"containers": [{"name": "main", "image": "i"}]})
     yield _object("v1", "PersistentVolumeClaim", "claim", spec=claim_spec)
     yield {

@@ -39,7 +39,9 @@ def test_the_files_are_what_the_tool_makes() -> None:
 @pytest.mark.parametrize("objects", [base(), chart()], ids=["kustomize", "helm"])
 def test_what_is_granted_is_what_is_watched_and_asked_for(objects: list[Raw]) -> None:
     assert granted(objects, "-scheduler") == rbac.scheduler_rights()
+    noted = {("policy", "poddisruptionbudgets"), ("podium.dev", "disruptionpolicies/status")}
     preempting = {rbac.Right("", "pods", verb) for verb in ("delete", "patch")}
+    preempting |= {rbac.Right(group, resource, "patch") for group, resource in noted}
     assert granted(objects, "-preemption") == rbac.preemption_rights() == preempting
 
 

@@ -98,12 +98,14 @@ def _with_source(command: Callable[..., Answer], *, is_required: bool) -> Callab
         **others: Any,
     ) -> Answer:
         cluster = None
+        # A decision that was written down needs no objects.
+        needs_some = is_required and others.get("decision") is None
         if context is not None or kubeconfig is not None:
             cluster = ClusterSource(context or "", kubeconfig or "", allows_exec_plugins)
-        elif is_required and not files and click.get_current_context().find_root().info_name == KUBECTL_PLUGIN:
+        elif needs_some and not files and click.get_current_context().find_root().info_name == KUBECTL_PLUGIN:
             # Whoever asks kubectl means a cluster.
             cluster = ClusterSource(allows_exec_plugins=allows_exec_plugins)
-        elif is_required and not files:
+        elif needs_some and not files:
             raise click.UsageError("Nothing to read: give files with -f, or a cluster with --context.")
         return command(source=Source(files, cluster), **others)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from podium.api.avoid_list import PREFER_AVOID_PODS
-from podium.api.disruption_rate import MAX_DISRUPTIONS
+from podium.api.disruption_rate import DISRUPTION_RATE, MAX_DISRUPTIONS
 from podium.api.pod import MIRROR_ANNOTATION, NOMINATED_NODE_ANNOTATION, SOURCE_ANNOTATION
 from podium.api.policy import POLICY_ANNOTATION
 from podium.api.resource_claims import EXTENDED_RESOURCE_CLAIM, POD_CLAIM_NAME
@@ -29,6 +29,7 @@ READ_ANNOTATIONS = frozenset(
         BOUND_BY_CONTROLLER,
         CRASH_AFTER,
         DELETION_COST,
+        DISRUPTION_RATE,
         DURATION,
         EXTENDED_RESOURCE_CLAIM,
         FUTILE_PREEMPTIONS,
