@@ -98,10 +98,10 @@ def arguments_of_plugins() -> Iterator[tuple[str, set[str]]]:
         (simulate_command, "docs/scenarios.md"),
         (sweep_command, "docs/sweep.md"),
         (snapshot_command, "docs/snapshots.md"),
+        (up_command, "docs/up.md"),
         (scheduler_command, "docs/scheduler.md"),
         (record_command, "docs/recordings.md"),
         (delete_command, "docs/kubectl-plugin.md"),
-        (up_command, "docs/up.md"),
     ],
 )
 def test_every_option_is_told(command: click.Command, document: str) -> None:

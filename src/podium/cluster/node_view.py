@@ -5,6 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
+import numpy as np
+import numpy.typing as npt
+
 from podium.api.node import Node
 from podium.cluster.arrays import Int64s
 from podium.cluster.nodes import NodeColumns
@@ -66,29 +69,37 @@ class NodeViews:
         # By row, the pods by slot.
         self._on_row = on_row
         # By row; None where it is not known. Without entries until somebody asks.
-        self._kept: list[NodeView | None] = []
+        self._kept: npt.NDArray[np.object_] = np.empty(0, dtype=np.object_)
+        # The rows that are not known though others are.
+        self._forgotten: set[int] = set()
 
     def forget(self, row: int) -> None:
         """The node of a row, or a pod on it, is not what it was."""
         if row < len(self._kept):
             self._kept[row] = None
+            self._forgotten.add(row)
 
     def of(self, row: int) -> NodeView:
         """The node of a row. Raises KeyError for a free one."""
         if row >= len(self._kept):
-            self._kept += [None] * (self._nodes.count - len(self._kept))
-        found = self._kept[row]
+            self._forgotten.update(range(len(self._kept), self._nodes.count))
+            self._kept = np.append(self._kept, np.full(self._nodes.count - len(self._kept), None, dtype=np.object_))
+        found: NodeView | None = self._kept[row]
         if found is None:
             requested = self._nodes.requested[:, row].tolist()
             on_row = self._on_row[row]
             pods = [on_row[slot] for slot in sorted(on_row)]
             found = self._kept[row] = make_node_view(self._nodes, row, pods, requested)
+            self._forgotten.discard(row)
         return found
 
     def of_all(self, rows: Int64s) -> list[NodeView]:
         """The nodes of some rows. Raises KeyError for a free one."""
-        numbers: list[int] = rows.tolist()
-        if len(self._kept) < self._nodes.count:
-            return [self.of(row) for row in numbers]
-        found = list(filter(None, map(self._kept.__getitem__, numbers)))
-        return found if len(found) == len(numbers) else [self.of(row) for row in numbers]
+        nodes = self._nodes
+        if len(self._kept) == nodes.count and 2 * len(rows) > nodes.count and nodes.present[rows].all():
+            # Nearly all are known: only those are looked at which are not.
+            for row in [row for row in self._forgotten if nodes.present[row]]:
+                self.of(row)
+            found: list[NodeView] = self._kept[rows].tolist()
+            return found
+        return [self.of(row) for row in rows.tolist()]

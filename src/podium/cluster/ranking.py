@@ -101,7 +101,10 @@ class Ranking:
         """The same for all rows at once; only pods that their names alone tell apart are looked at one by one."""
         table = self._cluster.pods
         placed = np.flatnonzero(table.row[: table.count] != NO_ROW)
-        may_go = np.fromiter((self._may_go(table.record(slot)) for slot in placed.tolist()), np.bool_, len(placed))
+        pods = list(map(table.record, placed.tolist()))
+        may_go = np.array([pod.is_preemptible for pod in pods], dtype=np.bool_)
+        if self._spare_mirrors:
+            may_go &= np.array([not pod.is_mirror for pod in pods], dtype=np.bool_)
         slots = placed[may_go]
         columns = (table.start_ns[slots], self._qos_ranks(slots), -table.priority[slots], table.row[slots])
         order = np.lexsort(columns)

@@ -112,21 +112,18 @@ def place(
             outcome = runner.filter(state, pod, rows)
             if outcome.refused[0] == 0:
                 return Placement(pod, state, pre_filter, rows, outcome, rows, None, row, cursor)
-    is_ranked = not detailed and pre_filter.rows is None
-    expects_none = is_ranked and runner.rankings.expects_none(pod)
-    if is_ranked and not expects_none:
+    if not detailed and pre_filter.rows is None:
         row = runner.rankings.best(state, pod, lot(pod.uid, seed))
         if row is not None:
             return Placement(pod, state, pre_filter, _NO_ROWS, _NOT_TOLD, _NO_ROWS, None, row, cursor)
     outcome = runner.filter(state, pod, pre_filter.rows)
-    if expects_none and len(outcome.feasible):
-        runner.rankings.expect_some(pod)
     error = outcome.error()
     if error is not None:
         rows = nodes.all_rows() if pre_filter.rows is None else pre_filter.rows
         return Placement(pod, state, pre_filter, rows, outcome, _NO_ROWS, None, None, cursor, error.message)
     if pre_filter.rows is None:
         rows, fitting = nodes.all_rows(), outcome.feasible
+        runner.rankings.learn(pod, fits=len(fitting) > 0)
     else:
         rows, fitting = pre_filter.rows, pre_filter.rows[outcome.feasible]
     feasible, cursor = _sample(runner, fitting, cursor)

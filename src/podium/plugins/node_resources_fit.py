@@ -90,7 +90,7 @@ class NodeResourcesFit:
                 free -= other.pod_class.requests.get(resource, 0)
             if wanted > free and (allocatable or not self._is_backed(resource)):
                 bits |= 1 << _bit(number) | _UNRESOLVABLE * (wanted > allocatable)
-        return _number(pod.pod_class, bits) if len(checked) > _MOST_BITS else bits
+        return _number(pod.pod_class, bits) if bits and len(checked) > _MOST_BITS else bits
 
     def explain(self, pod: PodRecord) -> Callable[[int], Status]:
         """What codes mean for the pods of a class."""

@@ -15,7 +15,7 @@ from podium.app.console.options import (
     output_option,
     validate_option,
 )
-from podium.app.console.source import Source, source_options
+from podium.app.console.source import Source, optional_source_options
 
 if TYPE_CHECKING:
     from podium.api.warnings import Validation
@@ -30,7 +30,7 @@ Example: what happens if the pod shop/web of web.yaml is created in the cluster 
 
 @click.command(cls=Command, epilog=_EPILOG)
 @click.argument("pod")
-@source_options
+@optional_source_options
 @click.option(
     "--decision",
     metavar="FILE",
@@ -75,6 +75,7 @@ def explain(
     if decision is not None:
         _show_decision(decision, wanted, form)
         return
+    source = source.needed("a cluster with --context, or --decision")
     configuration = load_configuration(config) if config else None
     loaded = LoadedCluster(
         read_shown(source, validation), configuration, feature_gates, ignore_extenders=ignore_extenders

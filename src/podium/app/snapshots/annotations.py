@@ -22,6 +22,7 @@ from podium.machines.workloads.cron.cron_jobs import SCHEDULED_AT
 from podium.machines.workloads.jobs.completion_indexes import INDEX
 from podium.machines.workloads.pod_ranking import DELETION_COST
 from podium.machines.workloads.rolling.deployments import REVISION
+from podium.plane.node_power import POWER
 
 READ_ANNOTATIONS = frozenset(
     (
@@ -41,6 +42,7 @@ READ_ANNOTATIONS = frozenset(
         NOMINATED_NODE_ANNOTATION,
         POD_CLAIM_NAME,
         POLICY_ANNOTATION,
+        POWER,
         PREFER_AVOID_PODS,
         PROVISIONED_BY,
         READY_AFTER,

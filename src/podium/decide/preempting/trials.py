@@ -149,9 +149,9 @@ class Trials:
         if rows is None:
             kept.replace(self._try(runner, state, pod, nodes.all_rows(), None, own_uid=""))
         elif len(rows):
-            has_few_pods = int(nodes.pod_count[rows].sum()) <= _FEW_PODS
-            one_by_one = runner.row_filters(state, pod, len(rows)) if has_few_pods else None
-            if one_by_one is None:
+            pod_count = nodes.entries.pod_count
+            one_by_one = runner.row_filters(state, pod, len(rows))
+            if one_by_one is None or sum([pod_count[row] for row in rows.tolist()]) > _FEW_PODS:
                 kept.update(self._try(runner, state, pod, rows, None, own_uid=""), nodes.count)
             else:
                 one_by_one.explain(pod, kept.decoders)

@@ -45,8 +45,7 @@ LONGEST_PATIENCE = 1024
 class _Standing:
     """What is kept of a class. Its ranking is made after ``patience`` decisions without one, since that costs some.
 
-    ``found_none``: when it was last looked for, there was no node that fits. The patience doubles when a ranking ends
-    before it was worth making.
+    ``found_none``: no node fitted the last pod. The patience doubles when a ranking ends before it was worth making.
     """
 
     patience: int
@@ -102,6 +101,8 @@ class Rankings:
             return None
         # Which nominated pods count depends on the priority.
         standing = self._kept.get(pod.pod_class, pod.priority, self._standing)
+        if standing.found_none:
+            return None
         try:
             if not self._is_current(standing, state, pod) or standing.judge is None or standing.ranking is None:
                 return None
@@ -114,24 +115,17 @@ class Rankings:
             standing.drop()
             raise
         standing.served += 1
-        row = _best_row(standing.judge, standing.ranking, pod, lot)
-        standing.found_none = row is None
-        return row
+        return _best_row(standing.judge, standing.ranking, pod, lot)
 
-    def expects_none(self, pod: PodRecord) -> bool:
-        """Whether the last pod of the class found no node here.
+    def learn(self, pod: PodRecord, *, fits: bool) -> None:
+        """Whether the pod fits some node, as the filters say.
 
-        Who needs to know then why each node refuses the pod had better ask the filters first, which tell it in any
-        case.
+        While it does not, they are asked about the next one of its class in any case, for why each node refuses it: so
+        that there is no use for looking here first.
         """
         standing = self._kept.find(pod.pod_class, pod.priority)
-        return standing is not None and standing.found_none
-
-    def expect_some(self, pod: PodRecord) -> None:
-        """There are nodes again that pods of the class fit."""
-        standing = self._kept.find(pod.pod_class, pod.priority)
         if standing is not None:
-            standing.found_none = False
+            standing.found_none = not fits
 
     def _sees_nominations(self, state: CycleState, pod: PodRecord) -> bool:
         nominations = self._runner.cluster.nominations

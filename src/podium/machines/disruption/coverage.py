@@ -38,6 +38,8 @@ class Coverage:
             self._labels.put(name, labels)
             after = sorted(self._selectors.matching(labels))
             self._cover(name, after)
+        if not before and not after:
+            return []
         left = [budget for budget in before if budget not in after]
         for budget in left:
             self.budgets[budget].remove(name)

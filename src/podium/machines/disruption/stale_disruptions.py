@@ -46,7 +46,7 @@ class StaleDisruptions:
     def put(self, pod: Pod, raw: Raw) -> bool:
         """Take in a pod as it is now; whether it is, or was, one to look at."""
         if not _is_target(pod):
-            if pod.key not in self._targets:
+            if not self._targets or pod.key not in self._targets:
                 return False
             self._forget(pod.key)
             return True

@@ -45,6 +45,7 @@ class _Known:
     raw: Raw
     standing: Mapping[TaintName, bool]
     written_version: str | None = None
+    is_ready: bool = False
 
 
 class NodeLifecycle:
@@ -109,7 +110,7 @@ class NodeLifecycle:
             given = self._given.get(uid)
             known = self._nodes[name] = _Known(node, raw, {} if given is None else _standing(given))
         wanted = wanted_taints(node)
-        known.node, known.raw = node, raw
+        known.node, known.raw, known.is_ready = node, raw, is_ready(node)
         known.standing = {taint: was for taint, was in known.standing.items() if was == (taint in wanted)}
         self._queue.add(name)
 
@@ -123,7 +124,7 @@ class NodeLifecycle:
         """Take in a pod as it is now; whether its node is to be looked at."""
         self._pods.put(pod, raw)
         known = self._nodes.get(pod.spec.node_name)
-        if known is None or is_ready(known.node) or not _says_ready(pod):
+        if known is None or known.is_ready or not _says_ready(pod):
             return False
         self._queue.add(pod.spec.node_name)
         return True
