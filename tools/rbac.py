@@ -15,6 +15,9 @@ from typing import Any
 
 import msgspec
 
+from podium.api.avoid_list import PREFER_AVOID_PODS
+from podium.api.disruption_policy import POLICY_NAME
+from podium.api.disruption_rate import DISRUPTION_RATE as RATE
 from podium.api.kinds import KINDS
 from podium.api.meta import Raw
 from podium.api.pod import PodCondition
@@ -32,6 +35,8 @@ from podium.machines.actions import (
     ReportUnschedulable,
     ReserveClaim,
 )
+from podium.machines.disruption.avoid_lists import AvoidLists
+from podium.machines.disruption.disruption_counts import DisruptionCounts
 from podium.machines.scheduling.scheduler import Scheduler
 from podium.requests.actions import carry_out
 from podium.requests.request import Request, Response
@@ -41,7 +46,9 @@ from podium.store.store import Store
 
 ROOT = Path(__file__).resolve().parent.parent
 DEPLOY = ROOT / "deploy"
-_SCHEDULING = ROOT / "src" / "podium" / "machines" / "scheduling"
+_MACHINES = ROOT / "src" / "podium" / "machines"
+# What acts in the program: the scheduler, and who counts disruptions where the API server does not.
+_ACTING = (*sorted((_MACHINES / "scheduling").rglob("*.py")), _MACHINES / "disruption" / "disruption_counts.py")
 _NOW = 1_767_225_600 * 10**9
 
 SEE = ("get", "list", "watch")
@@ -74,8 +81,14 @@ def reader_rights() -> set[Right]:
 
 
 def preemption_rights() -> set[Right]:
-    """What comes on top where the scheduler may have pods go, and notes in pods which of that was futile."""
+    """What comes on top where the scheduler may have pods go, notes in pods what was futile, and counts disruptions."""
     return requested_rights(action for action in _examples() if isinstance(action, _PREEMPTING))
+
+
+def avoid_list_rights() -> set[Right]:
+    """What comes on top where it takes off nodes' avoid lists what is over."""
+    trimmed = PatchObject("Node", "node", _UID, {"metadata": {"annotations": {PREFER_AVOID_PODS: None}}}, "")
+    return (watch_rights(AvoidLists.watches) | requested_rights([trimmed])) - scheduler_rights()
 
 
 def scheduler_rights() -> set[Right]:
@@ -83,7 +96,7 @@ def scheduler_rights() -> set[Right]:
     asked = requested_rights(action for action in _examples() if not isinstance(action, _PREEMPTING))
     # Who records the same again counts it in the Event that is there.
     counted = {Right("", "events", "patch")}
-    return watch_rights(Scheduler.watches) | asked | counted
+    return watch_rights(Scheduler.watches | DisruptionCounts.watches) | asked | counted
 
 
 def requested_rights(wanted: Iterable[Action]) -> set[Right]:
@@ -106,9 +119,9 @@ def requested_rights(wanted: Iterable[Action]) -> set[Right]:
 
 
 def emitted() -> set[str]:
-    """The names of the actions that the scheduler's modules speak of."""
+    """The names of the actions that the modules of those speak of that act in the program."""
     names: set[str] = set()
-    for file in sorted(_SCHEDULING.rglob("*.py")):
+    for file in _ACTING:
         for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
             if isinstance(node, ast.ImportFrom) and node.module == actions.__name__:
                 names |= {alias.name for alias in node.names}
@@ -151,6 +164,8 @@ def _examples() -> list[Action]:
         PatchObject(
             "Pod", "default/pod", _UID, {"metadata": {"annotations": {"podium.dev/futile-preemptions": "{}"}}}, ""
         ),
+        PatchObject("PodDisruptionBudget", "default/budget", _UID, {"metadata": {"annotations": {RATE: "{}"}}}, ""),
+        PatchObject("DisruptionPolicy", POLICY_NAME, _UID, {"status": {"caps": []}}, "", "status"),
     ]
 
 
@@ -172,6 +187,8 @@ def _objects() -> Iterator[Raw]:
     yield {"apiVersion": "v1", "kind": "Node", "metadata": {"name": "node"}}
     yield _object("v1", "Pod", "pod", spec={"containers": [{"name": "main", "image": "i"}]})
     yield _object("v1", "PersistentVolumeClaim", "claim", spec=claim_spec)
+    yield _object("policy/v1", "PodDisruptionBudget", "budget", spec={"maxUnavailable": 1})
+    yield {"apiVersion": "podium.dev/v1alpha1", "kind": "DisruptionPolicy", "metadata": {"name": POLICY_NAME}}
     yield {
         "apiVersion": "v1",
         "kind": "PersistentVolume",
@@ -259,6 +276,8 @@ def files() -> dict[Path, str]:
         templates / "cluster-role-preemption.yaml": (
             f"{_HEADER}{{{{- if .Values.preemption }}}}\n{chart['-preemption']}{{{{- end }}}}\n"
         ),
+        DEPLOY / "avoid-lists" / "cluster-role.yaml": _HEADER
+        + cluster_role("podium-scheduler-avoid-lists", avoid_list_rights()),
         DEPLOY / "reader" / "cluster-role.yaml": _HEADER.replace("the scheduler watches and asks for", "is read")
         + cluster_role("podium-reader", reader_rights()),
     }

@@ -1,4 +1,4 @@
-from dataclasses import replace
+from msgspec.structs import replace
 
 from podium.app.console.page import Page
 from podium.app.simulating.timeline import since, whole_reason, write_digest, write_timeline

@@ -154,6 +154,7 @@ def test_kustomize_makes_a_scheduler_of_it(folder: str, namespace: str, lease: s
 @pytest.mark.skipif(KUBECTL is None, reason="needs kubectl")
 def test_the_others_are_kustomizations_too() -> None:
     assert [raw["kind"] for raw in kustomized("reader")] == ["ClusterRole"]
+    assert [raw["kind"] for raw in kustomized("avoid-lists")] == ["ClusterRole", "ClusterRoleBinding"]
     assert [raw["kind"] for raw in kustomized("crds")] == ["CustomResourceDefinition"]
 
 

@@ -5,8 +5,10 @@ from __future__ import annotations
 import hashlib
 import importlib
 import io
+import os
 import shutil
 import subprocess
+import sys
 import tarfile
 import tomllib
 import zipfile
@@ -19,6 +21,7 @@ from tools import krew
 
 from tests.app.processes import run
 
+KUBECTL = shutil.which("kubectl")
 ROOT = Path(__file__).parents[2]
 PLUGIN = "import sys; from podium.app.console import kubectl_plugin; kubectl_plugin.{}()"
 
@@ -108,3 +111,23 @@ def test_the_plugin_of_the_archive_says_what_it_needs(tmp_path: Path) -> None:
 
     assert (bare.returncode, bare.stderr[:23]) == (1, "kubectl podium: needs u")
     assert found.stdout == f"--quiet --from podium=={krew.version()} kubectl-podium explain a b\n"
+
+
+@pytest.mark.skipif(KUBECTL is None, reason="needs kubectl")
+def test_kubectl_finds_the_plugin_and_asks_it_for_completions(tmp_path: Path) -> None:
+    assert KUBECTL is not None
+    for name, function in (("kubectl-podium", "main"), ("kubectl_complete-podium", "complete")):
+        script = tmp_path / name
+        script.write_text(
+            f"#!{sys.executable}\nfrom podium.app.console import kubectl_plugin\nkubectl_plugin.{function}()\n"
+        )
+        script.chmod(0o755)
+    environment = {**os.environ, "PATH": f"{tmp_path}{os.pathsep}{os.environ['PATH']}"}
+    environment["PYTHONPATH"] = os.pathsep.join(sys.path)
+
+    def kubectl(*words: str) -> str:
+        made = subprocess.run([KUBECTL, *words], capture_output=True, text=True, env=environment, check=True)
+        return made.stdout
+
+    assert kubectl("podium", "delete", "--help").startswith("Usage: kubectl podium delete ")
+    assert kubectl("__complete", "podium", "expl").splitlines()[0].startswith("explain")

@@ -40,6 +40,11 @@ def test_the_files_are_what_the_tool_makes() -> None:
 def test_what_is_granted_is_what_is_watched_and_asked_for(objects: list[Raw]) -> None:
     assert granted(objects, "-scheduler") == rbac.scheduler_rights()
     preempting = {rbac.Right("", "pods", verb) for verb in ("delete", "patch")}
+    # Disruptions are counted in annotations of budgets, and in the policy's status.
+    preempting |= {
+        rbac.Right("policy", "poddisruptionbudgets", "patch"),
+        rbac.Right("podium.dev", "disruptionpolicies/status", "patch"),
+    }
     assert granted(objects, "-preemption") == rbac.preemption_rights() == preempting
 
 
@@ -68,6 +73,13 @@ def test_nobody_gets_secrets_wildcards_or_more_rights(objects: list[Raw]) -> Non
 def test_who_reads_changes_nothing() -> None:
     assert {right.verb for right in rbac.reader_rights()} == {"list", "watch"}
     assert {right.resource for right in rbac.reader_rights()} == {kind.plural for kind in KINDS.values()}
+
+
+def test_whoever_trims_avoid_lists_may_patch_nodes_and_see_the_controllers_of_pods() -> None:
+    rights = rbac.avoid_list_rights()
+
+    assert {right for right in rights if right.verb not in rbac.SEE} == {rbac.Right("", "nodes", "patch")}
+    assert not rights & rbac.scheduler_rights()
 
 
 @pytest.mark.parametrize("objects", [base(), chart()], ids=["kustomize", "helm"])

@@ -19,7 +19,6 @@ from tools import dev
 from podium.api.input.codec import Document, load_text
 from podium.api.kinds import KINDS
 from podium.app.console.command import podium
-from podium.app.serving.command import up
 from podium.cluster.cluster import Cluster
 from podium.framework.settings.configuration import read_configuration
 from podium.framework.settings.profile_builder import build_profiles
@@ -121,6 +120,8 @@ FILES = {
     "nodes.csv": "sn,cpu_milli,memory_mib,gpu,model\nnode-1,4000,8192,1,P100\n",
     "pods.csv": "name,cpu_milli,memory_mib,num_gpu,gpu_milli,gpu_spec,qos,creation_time,deletion_time,scheduled_time\n"
     "pod-1,1000,1024,1,500,,LS,0,60,0\n",
+    "decisions.jsonl": '{"version": 1, "time": "2026-01-31T09:30:00Z", "pod": "default/web", "uid": "u", '
+    '"profile": "default-scheduler", "outcome": "schedulable"}\n',
 }
 
 
@@ -145,7 +146,7 @@ def follow(shell: Shell, line: str) -> None:
         case ["python3", "tools/dev.py", *arguments]:
             dev.parse(arguments)
         case ["podium", "up", *arguments, "--", program, _, _, _, _] if shutil.which(program) is None:
-            up.make_context("up", list(arguments))
+            parse(["up", *arguments])
         case ["kubectl", "get", kinds, "-A", "-o", "json", ">", "cluster.json"]:
             assert kinds.split(",") == sorted(
                 kind.plural for kind in KINDS.values() if kind.group != OWN_GROUP and kind.is_served

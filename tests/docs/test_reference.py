@@ -18,6 +18,7 @@ from podium.api.input.codec import load_files
 from podium.app.deleting.command import delete as delete_command
 from podium.app.explaining.command import explain as explain_command
 from podium.app.explaining.explainer import Explainer
+from podium.app.live.command import scheduler as scheduler_command
 from podium.app.recording.command import record as record_command
 from podium.app.serving.command import up as up_command
 from podium.app.simulating.command import simulate as simulate_command
@@ -97,9 +98,10 @@ def arguments_of_plugins() -> Iterator[tuple[str, set[str]]]:
         (simulate_command, "docs/scenarios.md"),
         (sweep_command, "docs/sweep.md"),
         (snapshot_command, "docs/snapshots.md"),
+        (up_command, "docs/up.md"),
+        (scheduler_command, "docs/scheduler.md"),
         (record_command, "docs/recordings.md"),
         (delete_command, "docs/kubectl-plugin.md"),
-        (up_command, "docs/up.md"),
     ],
 )
 def test_every_option_is_told(command: click.Command, document: str) -> None:

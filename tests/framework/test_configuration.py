@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -98,7 +99,7 @@ def test_arguments_stay_as_they_were_written() -> None:
     assert (config.name, config.args) == ("Own", args)
 
 
-def test_fields_of_a_running_process_are_taken_and_change_nothing() -> None:
+def test_fields_of_a_running_process_are_for_whoever_runs_it_and_change_no_decision() -> None:
     read = told(
         leaderElection={"leaderElect": True, "leaseDuration": "15s", "resourceLock": "leases", "resourceName": "x"},
         clientConnection={"kubeconfig": "/etc/kubernetes/scheduler.conf", "qps": 50, "burst": 100},
@@ -109,7 +110,9 @@ def test_fields_of_a_running_process_are_taken_and_change_nothing() -> None:
         delayCacheUntilActive=True,
         extenders=[],
     )
-    assert read == told()
+    usual = told()
+    assert (read.leader_election.resource_name, read.client_connection.qps) == ("x", 50)
+    assert read == replace(usual, leader_election=read.leader_election, client_connection=read.client_connection)
 
 
 @pytest.mark.parametrize(

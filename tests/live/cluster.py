@@ -14,7 +14,7 @@ from podium.api.pod import Pod
 from podium.app.live.logs import Log
 from podium.app.live.program import LiveScheduler
 from podium.app.live.settings import LiveSettings
-from podium.client.access.cluster_access import ClusterAccess
+from podium.client.access.cluster_access import ClusterAccess, Identity
 from podium.client.leading.leader_election import LeaseSettings
 from podium.driver.clock import SystemClock
 from podium.framework.settings.configuration import default_configuration
@@ -24,6 +24,7 @@ from podium.plane.runner import Runner
 from podium.plane.switches import SCHEDULER
 from podium.requests.request import Request
 from podium.server.http.server import Server
+from podium.server.http.settings import Settings, Token
 from podium.store.log.watch_event import WatchEvent
 from tests.live.faulty_wire import FaultyBackend, FaultyWire
 from tests.sim.room import check_room
@@ -58,12 +59,12 @@ class LiveWrites(Writes):
 class Cluster:
     """The cluster; what its store was told is looked at all the time, as a history that has to keep to the rules."""
 
-    def __init__(self, seed: int = 0) -> None:
+    def __init__(self, seed: int = 0, *, tokens: tuple[Token, ...] = ()) -> None:
         self.clock = SystemClock()
         settings = PlaneSettings(seed=seed, without=frozenset((SCHEDULER,)))
         self.plane = assemble(open_store(seed), self.clock, settings, Beginning()).plane
         self.backend = FaultyBackend(self.plane, seed)
-        self.server = Server(self.backend)
+        self.server = Server(self.backend, settings=Settings(tokens=tokens))
         self.writes = LiveWrites(self.plane.store, NAMES)
         self.broken: list[BaseException] = []
 
@@ -138,9 +139,10 @@ class Cluster:
 class Instance:
     """One program that schedules; `kill` ends it as a crash does: it gives nothing back."""
 
-    def __init__(self, cluster: Cluster, identity: str = "", **settings: Any) -> None:
+    def __init__(self, cluster: Cluster, identity: str = "", token: str = "", **settings: Any) -> None:
         self.text = io.StringIO()
-        access = ClusterAccess(name="test", server=f"http://127.0.0.1:{cluster.wire.port}")
+        server = f"http://127.0.0.1:{cluster.wire.port}"
+        access = ClusterAccess(name="test", server=server, identity=Identity(token=token))
         usual = LiveSettings(
             configuration=default_configuration(),
             identity=identity,

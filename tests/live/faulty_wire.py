@@ -95,13 +95,14 @@ class FaultyWire:
 class FaultyBackend:
     """A backend that refuses at times what it could do, or says that it did not do what it did.
 
-    ``refused`` counts by what was answered in place of the truth.
+    ``asked`` counts requests, ``refused`` by what was answered in place of the truth.
     """
 
     def __init__(self, backend: Backend, seed: int) -> None:
         self._backend = backend
         self._random = Random(seed)
         self.rate = 0.0
+        self.asked = 0
         self.refused: Counter[str] = Counter()
 
     @property
@@ -112,6 +113,7 @@ class FaultyBackend:
         return self._backend.now()
 
     def answer(self, request: Request) -> Response:
+        self.asked += 1
         if self._random.random() >= self.rate:
             return self._backend.answer(request)
         if request.verb == "watch":

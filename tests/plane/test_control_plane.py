@@ -4,12 +4,17 @@ from typing import cast
 
 import pytest
 
+from podium.api.errors import PodiumError
 from podium.api.meta import Raw
 from podium.driver.component import Component
+from podium.machines.disruption.avoid_lists import AvoidLists
 from podium.machines.kubelets.kubelet import Kubelet
 from podium.machines.machine import Machine
+from podium.machines.parts.deadlines import AT_ONCE, Deadline
 from podium.machines.workloads.rolling.deployments import Deployments
+from podium.plane import virtual_clock
 from podium.plane.control_plane import ControlPlane
+from podium.plane.node_power import POWER
 from podium.plane.switches import CONTROLLERS, KUBELET, SCHEDULER, SWITCHABLE
 from podium.requests.request import Request
 from podium.store.errors import StoreError
@@ -319,3 +324,43 @@ def test_a_namespace_of_which_something_may_not_go_is_emptied_later() -> None:
         cluster.advance("2m")
 
         assert cluster.get("Namespace", "team") is None
+
+
+def test_an_annotation_switches_a_nodes_machine_off_and_on() -> None:
+    def ready() -> str:
+        conditions = cluster.objects("Node")[0]["status"]["conditions"]
+        return next(str(condition["status"]) for condition in conditions if condition["type"] == "Ready")
+
+    with Cluster(nodes=1) as cluster:
+        cluster.patch("Node", "node-1", {"metadata": {"annotations": {POWER: "off"}}})
+        cluster.advance("1m")
+        assert ready() == "Unknown"
+        cluster.patch("Node", "node-1", {"metadata": {"annotations": {POWER: None}}})
+        cluster.advance("1m")
+        assert ready() == "True"
+
+
+def test_a_node_may_be_switched_off_from_the_start_and_one_of_its_name_is_another() -> None:
+    off = {**node("n1"), "metadata": {"name": "n1", "annotations": {POWER: "off"}}}
+    with Cluster(objects=off) as cluster:
+        cluster.apply(pod("a"))
+        assert phases(cluster) == ["Pending"]
+
+        cluster.delete("Node", "n1")
+        cluster.apply([node("n1"), pod("b")])
+        assert "Running" in phases(cluster)
+
+
+def test_components_that_never_rest_at_one_instant_end_the_test(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Restless(AvoidLists):
+        def deadline(self) -> Deadline:
+            return AT_ONCE
+
+    monkeypatch.setattr(virtual_clock, "MOST_LOOKS", 1000)
+    with Cluster() as cluster:
+        restless = component(cluster.plane, "avoid-list-controller")
+        restless.make = Restless
+        cluster.plane._live.restart(restless)
+
+        with pytest.raises(PodiumError, match="go on for ever"):
+            cluster.settle()

@@ -89,3 +89,27 @@ def test_a_definition_of_a_dry_run_is_not_served() -> None:
 
     assert response.code == 201
     assert asked.ask("list", KIND).code == 404
+
+
+def test_a_definition_that_is_refused_in_the_end_changes_nothing() -> None:
+    asked = api()
+    before = asked.store.resources.named(KIND)
+    change = {"spec": {"versions": [version(), version("v2", storage=False)], "colour": "red"}}
+
+    response = asked.ask(
+        "patch", "CustomResourceDefinition", "widgets.example.com", body=change, field_validation="Strict"
+    )
+
+    assert response.code == 400
+    assert asked.store.resources.named(KIND) == before
+
+
+def test_deleting_the_objects_of_a_kind_together_leaves_the_kind() -> None:
+    asked = api()
+    for name in ("a", "b"):
+        asked.ask("create", KIND, namespace="default", body=widget(name))
+
+    response = asked.ask("deletecollection", KIND, namespace="default")
+
+    assert [raw["metadata"]["name"] for raw in response.to_dict()["items"]] == ["a", "b"]
+    assert asked.ask("list", KIND).to_dict()["items"] == []

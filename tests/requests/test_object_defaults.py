@@ -72,3 +72,26 @@ def test_what_does_not_belong_in_a_field_is_refused(fields: Raw, place: str) -> 
 
     assert response.code == 400
     assert place in response.to_dict()["message"]
+
+
+def test_tokens_of_projected_volumes_last_an_hour_unless_they_say_how_long() -> None:
+    sources = [
+        {"serviceAccountToken": {"path": "a"}},
+        {"serviceAccountToken": {"path": "b", "expirationSeconds": 600}},
+        {"configMap": {"name": "c"}},
+    ]
+    volumes = [{"name": "v", "projected": {"sources": sources}}, {"name": "w", "emptyDir": {}}]
+    spec = {**TEMPLATE["template"]["spec"], "volumes": volumes}
+    template = {"template": {**TEMPLATE["template"], "spec": spec}}
+    pod = created("Pod", "v1", spec=spec)["spec"]
+    deployment = created("Deployment", "apps/v1", spec={**SELECTED, **template})["spec"]["template"]["spec"]
+
+    for found in (pod, deployment):
+        told = found["volumes"][0]["projected"]["sources"]
+        assert [source.get("serviceAccountToken", {}).get("expirationSeconds") for source in told] == [3_600, 600, None]
+
+
+def test_ports_of_endpoint_slices_have_names() -> None:
+    raw = created("EndpointSlice", "discovery.k8s.io/v1", addressType="IPv4", endpoints=[], ports=[{"port": 80}])
+
+    assert raw["ports"] == [{"name": "", "port": 80, "protocol": "TCP"}]

@@ -37,7 +37,8 @@ def requests(draw: st.DrawFn) -> Request:
     name = draw(names)
     key = f"{namespace}/{name}" if namespace else name
     body: Any = None
-    more: dict[str, Any] = {}
+    version = draw(st.sampled_from(resource.served_versions))
+    more: dict[str, Any] = {} if version == resource.api_version else {"api_version": version}
     if verb in ("list", "watch"):
         more["options"] = ListOptions(
             label_selector=draw(words),
@@ -50,12 +51,13 @@ def requests(draw: st.DrawFn) -> Request:
         return Request(verb=verb, kind=resource.name, namespace=draw(st.sampled_from(["", namespace])), **more)
     metadata = {"name": name, **({"namespace": namespace} if namespace else {})}
     if verb in ("create", "update"):
-        body = {"apiVersion": resource.api_version, "kind": resource.kind, "metadata": metadata}
+        body = {"apiVersion": version, "kind": resource.kind, "metadata": metadata}
     if verb == "patch":
         body, more["patch_type"] = (
             {"metadata": {"labels": {"a": draw(words)}}},
-            draw(st.sampled_from(["merge", "strategic"])),
+            draw(st.sampled_from(["merge", "strategic", "apply"])),
         )
+        more["force"] = more["patch_type"] == "apply" and draw(st.booleans())
     if verb != "get":
         more["dry_run"] = draw(st.booleans())
     if verb in ("create", "update", "patch"):

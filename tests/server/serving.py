@@ -33,8 +33,8 @@ PODS = "/api/v1/namespaces/default/pods"
 class LocalBackend:
     """A store behind a router, at one time."""
 
-    def __init__(self, *objects: Raw, log_capacity: int = 100_000) -> None:
-        self.store = Store(log_capacity=log_capacity)
+    def __init__(self, *objects: Raw, require_namespaces: bool = False) -> None:
+        self.store = Store(require_namespaces=require_namespaces)
         for raw in objects:
             self.store.create(raw, now=0)
         self._router = Router(self.store)
@@ -132,3 +132,11 @@ def with_server(check: Callable[[Client], Awaitable[None]], *objects: Raw, **mor
             await check(client)
 
     RUN(run())
+
+
+async def until_closed(writer: asyncio.StreamWriter) -> None:
+    """Write until the other side wants no more. Raises ConnectionError."""
+    while True:
+        writer.write(b" ")
+        await writer.drain()
+        await asyncio.sleep(0.01)

@@ -153,3 +153,61 @@ def test_the_scopes_of_a_quota_stay() -> None:
     error = refusal(store, lambda: store.update(quota("all", {"pods": 1}, scopes=["BestEffort"])))
 
     assert answer(error) == (422, "Invalid")
+
+
+def kept(kind: str, api_version: str = "v1", **fields: Any) -> Store:
+    store = Store()
+    store.create({"apiVersion": api_version, "kind": kind, "metadata": {"name": "x"}, **fields}, now=0)
+    return store
+
+
+ROLES = "rbac.authorization.k8s.io/v1"
+
+
+@pytest.mark.parametrize(
+    ("kind", "api_version", "before", "change", "field"),
+    [
+        ("ConfigMap", "v1", {"data": {"a": "1"}, "immutable": True}, {"data": {"a": "2"}}, "data"),
+        ("ConfigMap", "v1", {"immutable": True}, {"immutable": False}, "immutable"),
+        ("Secret", "v1", {"type": "Opaque"}, {"type": "kubernetes.io/tls"}, "type"),
+        ("RoleBinding", ROLES, {"roleRef": {"name": "a"}}, {"roleRef": {"name": "b"}}, "roleRef"),
+        ("EndpointSlice", "discovery.k8s.io/v1", {"addressType": "IPv4"}, {"addressType": "IPv6"}, "addressType"),
+    ],
+)
+def test_what_is_fixed_in_kinds_that_are_only_kept(
+    kind: str, api_version: str, before: Raw, change: Raw, field: str
+) -> None:
+    store = kept(kind, api_version, **before)
+    raw = store.get(kind, "default/x").raw
+
+    error = refusal(store, lambda: store.update({**raw, **change}))
+
+    assert (error.code, error.details["causes"][0]["field"]) == (422, field)
+    assert store.update({**raw, "metadata": {**raw["metadata"], "labels": {"a": "b"}}}).raw["metadata"]["labels"]
+
+
+def test_data_that_is_not_fixed_changes() -> None:
+    store = kept("ConfigMap", data={"a": "1"})
+
+    assert store.update({**store.get("ConfigMap", "default/x").raw, "data": {"a": "2"}}).raw["data"] == {"a": "2"}
+
+
+@pytest.mark.parametrize(
+    ("kind", "name", "is_right"),
+    [
+        ("ClusterRole", "system:controller:x", True),
+        ("ClusterRole", "a/b", False),
+        ("ClusterRoleBinding", "Admins", True),
+        ("ClusterRoleBinding", "..", False),
+        ("IngressClass", "Bad_Name", False),
+    ],
+)
+def test_names_of_roles_are_parts_of_paths(kind: str, name: str, is_right: bool) -> None:
+    group = "networking.k8s.io" if kind == "IngressClass" else "rbac.authorization.k8s.io"
+    raw = {"apiVersion": f"{group}/v1", "kind": kind, "metadata": {"name": name}}
+    store = Store()
+
+    if is_right:
+        assert store.create(raw, now=0, is_new=True).key == name
+    else:
+        assert refusal(store, lambda: store.create(raw, now=0, is_new=True)).code == 422

@@ -15,7 +15,7 @@ from podium.api.errors import InputError, PodiumError
 from podium.requests.request import Request
 from podium.testing import ControlPlane, RefusedError
 from podium.testing.plugin import podium_cluster, podium_clusters
-from tests.store.objects import Raw, node, pod, priority_class
+from tests.store.objects import Raw, budget, node, pod, priority_class
 
 __all__ = ["podium_cluster", "podium_clusters"]
 
@@ -168,3 +168,20 @@ def test_kubectl_finds_it_by_its_kubeconfig() -> None:
         told = subprocess.run(asked, env=environment, capture_output=True, text=True, timeout=SECONDS, check=True)
 
         assert told.stdout == "node/node-1\nnode/node-2\n"
+
+
+@pytest.mark.parametrize("evicts", [False, True])
+def test_people_who_delete_a_pod_evict_it_where_that_is_wanted(evicts: bool) -> None:
+    with ControlPlane(nodes=1, evict_on_delete=evicts) as cluster:
+        cluster.apply([pod("a", labels={"app": "web"}), {**budget(), "spec": {**budget()["spec"], "minAvailable": 1}}])
+        cluster.advance("1s")
+        if evicts:
+            with pytest.raises(RefusedError) as refused:
+                cluster.delete("Pod", "a")
+            assert refused.value.code == 429
+            cluster.delete("Pod", "a", grace_seconds=0)
+        else:
+            cluster.delete("Pod", "a")
+        cluster.advance("1m")
+
+        assert cluster.pods() == []

@@ -6,10 +6,12 @@ those who read it. Both use these functions, so that they agree. Source: control
 
 from __future__ import annotations
 
+import msgspec
+
 from podium.api.budget_bound import raised
-from podium.api.disruption_rate import MAX_DISRUPTIONS, Rate, parse_rate
+from podium.api.disruption_rate import DISRUPTION_RATE, MAX_DISRUPTIONS, Rate, parse_rate
 from podium.api.meta import Raw
-from podium.api.policy import PodDisruptionBudget
+from podium.api.policy import DisruptionRateStatus, PodDisruptionBudget
 from podium.api.times import format_exact_time, parse_time
 
 _SECOND = 10**9
@@ -41,7 +43,7 @@ def full_ns(budget: PodDisruptionBudget, rate: Rate) -> int:
 
     When the annotation changes, what was used with the rate before still counts.
     """
-    status = budget.status.disruption_rate
+    status = budget.status.disruption_rate or _annotated_status(budget)
     if status is None or status.full_time is None:
         return 0
     full = parse_time(status.full_time)
@@ -71,6 +73,11 @@ def rate_status_after(budget: PodDisruptionBudget, now: int) -> Raw | None:
     return _status(rate, rate.taken(full, now) if rate.tokens(full, now) > 0 else full, now, least_rate(budget))
 
 
+def rate_annotation(rate: Rate, full: int, now: int) -> str:
+    """The annotation that stands for the status of a budget with this rate, whose bucket is full again at a time."""
+    return msgspec.json.encode(_status(rate, full, now, None)).decode()
+
+
 def rate_recheck_ns(budget: PodDisruptionBudget, now: int) -> int | None:
     """When `available` is next to be written anew, a second from now at the earliest; None where it stays."""
     rate = rate_of(budget)
@@ -79,6 +86,20 @@ def rate_recheck_ns(budget: PodDisruptionBudget, now: int) -> int | None:
         return None
     missing = rate.count - rate.tokens(full, now)
     return max(full - (missing - 1) * rate.interval_ns, now + _SECOND)
+
+
+def _annotated_status(budget: PodDisruptionBudget) -> DisruptionRateStatus | None:
+    """What an annotation says in place of the status; None where it says nothing, or nothing that can be read."""
+    text = budget.metadata.annotations.get(DISRUPTION_RATE)
+    if text is None:
+        return None
+    try:
+        status = msgspec.json.decode(text, type=DisruptionRateStatus)
+        parse_rate(status.max)
+        parse_time(status.full_time or "")
+    except (msgspec.DecodeError, ValueError):
+        return None
+    return status
 
 
 def _status(rate: Rate, full: int, now: int, least: Rate | None) -> Raw:

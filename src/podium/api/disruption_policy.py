@@ -145,6 +145,11 @@ class DisruptionPolicy(Kubernetes, frozen=True, kw_only=True, forbid_unknown_fie
         full = {cap.component: parse_time(cap.full_time) for cap in self.status.caps}
         return _status({**full, component: rate.taken(full.get(component, 0), now)})
 
+    def status_with(self, component: str, full_ns: int) -> Raw:
+        """The status where the bucket of a component's cap is full again at a time."""
+        full = {cap.component: parse_time(cap.full_time) for cap in self.status.caps}
+        return _status({**full, component: full_ns})
+
     def status_carried_over(self, before: DisruptionPolicy) -> Raw:
         """The status of this policy where it takes the place of `before`: what was used of a cap still counts."""
         full = {}

@@ -15,6 +15,9 @@ from podium.api.times import format_duration, parse_duration
 MAX_DISRUPTIONS = "podium.dev/max-disruptions"
 """Annotation of a PodDisruptionBudget: how many of its pods may be disrupted in a period, such as "1/1h"."""
 
+DISRUPTION_RATE = "podium.dev/disruption-rate"
+"""Annotation of a PodDisruptionBudget that stands for `status.disruptionRate` where that is another controller's."""
+
 _FORM = re.compile(r"([0-9]{1,6})/(.{1,32})")
 
 

@@ -17,6 +17,7 @@ _NAME_PART = re.compile(r"[A-Za-z0-9](?:[-A-Za-z0-9_.]*[A-Za-z0-9])?", re.ASCII)
 _CACHE = 65_536
 _MAX_SUBDOMAIN = 253
 _MAX_LABEL = 63
+_WITH_LABEL_NAMES = (("", "Namespace"), ("", "Service"))
 
 
 @lru_cache(maxsize=_CACHE)
@@ -39,6 +40,21 @@ def label_name_problem(name: str) -> str | None:
         f"{shown(name)} is not a valid name: at most 63 lower-case letters, digits and '-', "
         f"with a letter or digit at both ends{_small(name, label_name_problem)}"
     )
+
+
+@lru_cache(maxsize=_CACHE)
+def path_name_problem(name: str) -> str | None:
+    """The rule for names of roles and bindings: whatever can be a part of a path (api/validation/path)."""
+    if name not in (".", "..") and "/" not in name and "%" not in name:
+        return None
+    return f"{shown(name)} is not a valid name: it is not '.' or '..', and has no '/' or '%'"
+
+
+def name_rule(group: str, kind: str) -> Callable[[str], str | None]:
+    """The rule for the names of a kind's objects."""
+    if group == "rbac.authorization.k8s.io":
+        return path_name_problem
+    return label_name_problem if (group, kind) in _WITH_LABEL_NAMES else subdomain_problem
 
 
 @lru_cache(maxsize=_CACHE)

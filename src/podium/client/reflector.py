@@ -10,6 +10,9 @@ from podium.client.session import NoAnswerError, Session
 from podium.requests.observations import Seen
 from podium.store.errors import StoreError
 
+# So many objects are listed as quickly as one waits for an event.
+_FEW = 1_000
+
 OnSeen = Callable[[str, Seen], None]
 """Is told the kind and what has come of an object, in its order."""
 
@@ -59,13 +62,15 @@ class Reflector:
             await self._moved.wait()
 
     async def at_least(self, version: int, patience_s: float = 1.0) -> None:
-        """Return once what is known is as new as a version; it is listed anew where no event comes in that time.
+        """Return once what is known is as new as a version.
+
+        It is listed anew where it is not: at once where there is little, else where no event comes in that time.
 
         Versions are compared across kinds, as all kinds of a cluster that scheduling reads live in one store.
         """
         await self.synced()
         try:
-            async with asyncio.timeout(patience_s):
+            async with asyncio.timeout(patience_s if len(self.machine.known) > _FEW else 0):
                 await self._reach(version)
         except TimeoutError:
             self.machine.list_anew(version)

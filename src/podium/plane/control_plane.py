@@ -6,6 +6,8 @@ import logging
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
+import msgspec
+
 from podium.api.errors import PodiumError
 from podium.api.node import Node
 from podium.api.pod import Pod
@@ -19,6 +21,7 @@ from podium.framework.settings.feature_gates import FeatureGates
 from podium.machines.actions import Record
 from podium.machines.autoscaling.autoscaler import AutoscalerSettings
 from podium.machines.kubelets.kubelet import KubeletSettings
+from podium.machines.kubelets.pod_annotations import problems
 from podium.machines.machine import is_among
 from podium.machines.nodes.node_lifecycle import NodeLifecycleSettings
 from podium.machines.observations import ContainersExited, Observation, Problem
@@ -28,7 +31,7 @@ from podium.plane.components import ComponentSettings, autoscaler, controllers, 
 from podium.plane.event_expiry import EVENT, EventExpiry
 from podium.plane.keeper import Keeper
 from podium.plane.node_leases import NodeLeases
-from podium.plane.node_power import NodePower
+from podium.plane.node_power import News, NodePower
 from podium.plane.switches import GARBAGE_COLLECTOR, KUBELET, NAMESPACE_CONTROLLER, SCHEDULER
 from podium.requests.actions import carry_out
 from podium.requests.answering.rules import PLAIN, Rules
@@ -39,10 +42,13 @@ from podium.requests.request import Request, Response
 from podium.requests.router import Router
 from podium.store.api_resources import APIResources
 from podium.store.errors import StoreError
+from podium.store.log.watch_event import WatchEvent
 from podium.store.store import Store
 
 _LOG = logging.getLogger(__name__)
 _EXPIRED_AT_ONCE = 100
+_NODE, _POD = "Node", "Pod"
+_WRITES = ("create", "update", "patch")
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,7 +91,7 @@ class ControlPlane:
         self._router = Router(store, rules=settings.rules)
         self._recorder = EventRecorder()
         now = clock.now()
-        nodes = {stored.uid: stored.object for stored in store.objects("Node") if isinstance(stored.object, Node)}
+        nodes = {stored.uid: stored.object for stored in store.objects(_NODE) if isinstance(stored.object, Node)}
         self._power = NodePower(nodes.values(), now)
         self._expiry = EventExpiry(store, now)
         self._leases = None if KUBELET in settings.without else NodeLeases(store, self._power.is_down)
@@ -129,9 +135,10 @@ class ControlPlane:
             self._leases.answered(request, response, now)
         if self.store.version != self._shown or self._live.has_arrived:
             self._publish(now)
-            self._keep()
+            # Whoever runs the plane has to hear of it, though it may be that nothing can be kept any more.
             self.on_work()
-        return response
+            self._keep()
+        return _with_warnings(request, response)
 
     def checks(self) -> Mapping[str, str]:
         """By name, the parts of the plane, and what is wrong with each: "" for nothing."""
@@ -175,18 +182,21 @@ class ControlPlane:
 
     def finish_pod(self, key: str) -> None:
         """The containers of the pod `namespace/name` exit by themselves, with success. Raises StoreError 404."""
-        pod = self.store.get("Pod", key).object
+        pod = self.store.get(_POD, key).object
         if isinstance(pod, Pod) and KUBELET in self._components:
             exited = ContainersExited(pod.spec.node_name, pod.metadata.uid)
             self._live.tell(self._components[KUBELET], exited)
             self.on_work()
 
     def _change_power(self, name: str, *, is_up: bool) -> None:
-        self.store.get("Node", name)
-        for component, news in self._power.change(name, self._clock.now(), is_up=is_up):
-            if component in self._components:
-                self._live.tell(self._components[component], news)
+        self.store.get(_NODE, name)
+        self._tell(self._power.change(name, self._clock.now(), is_up=is_up))
         self.on_work()
+
+    def _tell(self, found: News) -> None:
+        for name, news in found:
+            if name in self._components:
+                self._live.tell(self._components[name], news)
 
     # What components ask for, and are shown
 
@@ -214,7 +224,7 @@ class ControlPlane:
 
     def _name_of(self, asked: Asked) -> str:
         """Who records an Event; a scheduler goes by the name that its pod gives it."""
-        stored = self.store.find("Pod", asked.action.pod) if isinstance(asked.action, Record) else None
+        stored = self.store.find(_POD, asked.action.pod) if isinstance(asked.action, Record) else None
         if asked.component.waits and stored is not None and isinstance(stored.object, Pod):
             return stored.object.spec.scheduler_name
         return asked.component.name
@@ -237,6 +247,15 @@ class ControlPlane:
             self._live.show(kind, observation_of(event))
             if kind == EVENT:
                 self._expiry.observe(event, now)
+            elif kind == _NODE:
+                self._observe_node(event, now)
+
+    def _observe_node(self, event: WatchEvent, now: int) -> None:
+        node = event.stored.object
+        if event.type == "DELETED":
+            self._tell(self._power.forget(node.metadata.name, now))
+        elif isinstance(node, Node):
+            self._tell(self._power.observe(node, now))
 
     def _keep(self) -> None:
         if self._keeper is not None:
@@ -272,3 +291,12 @@ def _components(settings: PlaneSettings, nodes: Mapping[str, Node]) -> list[Comp
 
 def _nothing() -> None:
     pass
+
+
+def _with_warnings(request: Request, response: Response) -> Response:
+    """The answer, with what simulated kubelets have to say about a pod that was written."""
+    if request.kind != _POD or request.subresource or request.verb not in _WRITES or response.object is None:
+        return response
+    annotations = response.object.get("metadata", {}).get("annotations")
+    found = problems(annotations) if annotations else []
+    return msgspec.structs.replace(response, warnings=(*response.warnings, *found)) if found else response

@@ -5,7 +5,7 @@ from __future__ import annotations
 from podium.store.journal.durable import DurableJournal
 
 # So many versions are written between two times that the file is cut back to its last ones.
-_COMPACTED_EACH = 50_000
+_COMPACTED_EACH = 10_000
 _KEPT = 10_000
 
 

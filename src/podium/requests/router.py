@@ -81,12 +81,13 @@ class Router:
                     response = self._answer(handle, request, now)
             else:
                 response = self._answer(handle, request, now)
-            if request.kind == DEFINITION:
-                # What a dry run has defined is taken back.
-                self.store.follow_definitions()
             return _in_version(resource, request, response)
         except StoreError as error:
             return Response(code=error.code, error=error)
+        finally:
+            if request.kind == DEFINITION:
+                # What a dry run has defined, or a request that was refused in the end, is taken back.
+                self.store.follow_definitions()
 
     def _answer(self, handle: _Handle, request: Request, now: int) -> Response:
         if not request.dry_run:

@@ -42,7 +42,7 @@ from podium.store.verbs.namespaces import (
     is_held,
     terminating,
 )
-from podium.store.verbs.readings import check_status, decoded, rereading, shared_spec_of, with_status
+from podium.store.verbs.readings import check_shape, check_status, decoded, rereading, shared_spec_of, with_status
 from podium.store.verbs.replacement import identity, key_of, replaced
 from podium.store.verbs.scale import SCALE, scale_of, scaled
 
@@ -183,6 +183,8 @@ class Store(StoredObjects):
         if resource.is_custom:
             updated = self._definitions.shaped(resource, updated)
             self._definitions.check(resource, updated, previous.raw)
+        else:
+            check_shape(previous, raw["status"])
         object_ = with_status(previous, updated)
         check_status(previous, object_)
         return self.commit(resource, previous, updated, object_)

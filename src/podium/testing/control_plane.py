@@ -23,6 +23,7 @@ from podium.plane.control_plane import PlaneSettings
 from podium.plane.nodes import DEFAULT_TEMPLATE, check_template
 from podium.plane.switches import SWITCHABLE
 from podium.plane.virtual_clock import VirtualClock
+from podium.requests.answering.rules import Rules
 from podium.requests.request import Request, Response
 from podium.store.reads.listing import ListOptions
 from podium.testing.objects import Objects, read_objects
@@ -32,6 +33,8 @@ Duration = str | int | float
 """Text such as "90s" or "1h30m", or seconds."""
 
 _SECOND = 10**9
+# As whom a test asks.
+_NAME = "podium-testing"
 # How often a condition is looked at that comes about by itself.
 _LOOK_SECONDS = 0.005
 # So long nothing has to be written until clients are taken to have done all that they do at an instant.
@@ -74,7 +77,8 @@ class ControlPlane:
     `nodes` are made by `node_template`, a Node without a name; `objects` are there from the start, pods with a node
     running. `configuration` is a KubeSchedulerConfiguration or its file. `without` names components that are left out,
     such as "scheduler" (`podium.plane.switches.SWITCHABLE`). A pod starts `start_delay` after it is bound, and takes
-    `termination` to end when it is deleted, at most its grace period.
+    `termination` to end when it is deleted, at most its grace period. With `evict_on_delete` people who delete a pod
+    evict it; a test is one of them.
     """
 
     def __init__(  # noqa: PLR0913 - each is an option that people set on its own
@@ -92,6 +96,7 @@ class ControlPlane:
         without: Iterable[str] = (),
         start_delay: Duration = 0,
         termination: Duration = "1s",
+        evict_on_delete: bool = False,
     ) -> None:
         """Begin. Raises PodiumError for what is wrong with the objects or the configuration."""
         start_ns = DEFAULT_START_NS if start is None else parse_time(start)
@@ -107,6 +112,7 @@ class ControlPlane:
                 start_delay_ns=parse_duration(start_delay), termination_ns=parse_duration(termination)
             ),
             without=_known(without),
+            rules=Rules(deletes_by_eviction=evict_on_delete),
         )
         template = DEFAULT_TEMPLATE if node_template is None else check_template(node_template, "node_template")
         beginning = Beginning(read_objects(objects), nodes, template)
@@ -257,7 +263,8 @@ class ControlPlane:
     def delete(self, kind: str, name: str, namespace: str = "default", *, grace_seconds: int | None = None) -> None:
         """Delete an object. Raises RefusedError."""
         body = {} if grace_seconds is None else {"gracePeriodSeconds": grace_seconds}
-        self.request(Request(verb="delete", kind=kind, key=self._key(kind, name, namespace), body=body))
+        key = self._key(kind, name, namespace)
+        self.request(Request(verb="delete", kind=kind, key=key, body=body, field_manager=_NAME))
         self.settle()
 
     @_there

@@ -11,6 +11,7 @@ from typing import Any
 import msgspec
 import pytest
 
+from podium.api.disruption_rate import DISRUPTION_RATE
 from podium.api.errors import InputError
 from podium.app.live.health import HealthSettings
 from podium.app.live.logs import Log
@@ -20,7 +21,7 @@ from podium.client.access.cluster_access import ClusterAccess
 from podium.client.leading.leader_election import LeaseSettings
 from podium.framework.settings.configuration import API_VERSION, KIND, default_configuration, read_configuration
 from tests.client.api_server import NOW, APIServer
-from tests.store.objects import SECOND, node, pod, priority_class, running
+from tests.store.objects import SECOND, budget, node, pod, priority_class, running
 
 LEASE = LeaseSettings(identity="me", duration_ns=3 * SECOND, renew_deadline_ns=2 * SECOND, retry_period_ns=SECOND // 10)
 ACCESS = ClusterAccess(name="test", server="https://10.0.0.1")
@@ -78,6 +79,10 @@ def node_of(server: APIServer, name: str) -> str:
 def is_going(server: APIServer, name: str) -> bool:
     stored = server.store.find("Pod", f"default/{name}")
     return stored is None or "deletionTimestamp" in stored.raw["metadata"]
+
+
+def annotations(server: APIServer) -> dict[str, str]:
+    return dict(server.store.get("PodDisruptionBudget", "default/web").raw["metadata"]["annotations"])
 
 
 def play(story: Callable[[APIServer], Any]) -> None:
@@ -171,6 +176,8 @@ def test_health_and_metrics_are_told_by_the_names_of_kube_scheduler() -> None:
             'scheduler_pending_pods{queue="unschedulable"} 1.0',
             'scheduler_pod_scheduling_sli_duration_seconds_count{attempts="1"} 1.0',
             'scheduler_queue_incoming_pods_total{event="PodAdd",queue="active"} 2.0',
+            'scheduler_framework_extension_point_duration_seconds_count{extension_point="PreFilter",'
+            'profile="default-scheduler",status="Success"} 2.0',
         ):
             assert line in text
         assert "default/huge" not in text
@@ -186,6 +193,21 @@ def test_a_dry_run_says_what_it_would_do_and_writes_nothing() -> None:
             await until(lambda: running_program.said("would do"))
         assert {request.verb for request in (*server.sent, *server.watches)} <= {"get", "list", "watch"}
         assert node_of(server, "a") == ""
+
+    play(story)
+
+
+def test_on_another_api_server_disruptions_are_counted_in_annotations() -> None:
+    async def story(server: APIServer) -> None:
+        server.add(
+            priority_class("high", 1_000),
+            budget(rate="3/1h"),
+            running("victim", node="n1", cpu=9),
+            pod("wants", cpu=8, priority=1_000, spec={"priorityClassName": "high"}),
+        )
+        async with Running(server):
+            await until(lambda: DISRUPTION_RATE in annotations(server))
+        assert json.loads(annotations(server)[DISRUPTION_RATE])["available"] <= 2
 
     play(story)
 

@@ -66,7 +66,7 @@ async def recorded(
 
     def told(line: str) -> None:
         say.append(line)
-        if "objects at the start" in line:
+        if " at the start; " in line:
             began.set()
 
     task = asyncio.ensure_future(recording._record(source, str(folder / "a.podium"), limits, told))
@@ -112,6 +112,49 @@ def test_what_happens_is_in_the_file_when_it_is_interrupted(tmp_path: Path, monk
     result = CliRunner().invoke(command, ["simulate", "-f", str(tmp_path / "a.podium")])
     assert result.exit_code == 0, result.output
     assert "Recorded and simulated" in result.output
+
+
+def test_a_connection_that_breaks_loses_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    written = Written(monkeypatch)
+
+    async def story() -> Recorded:
+        async with APIServer() as server:
+            server.add(node("n1"))
+
+            async def act() -> None:
+                server.add(pod("a"))
+                await written.reach(1)
+                server.cut_watches()
+                server.add(pod("b"))
+                await written.reach(2)
+                os.kill(os.getpid(), signal.SIGINT)
+
+            return await recorded(server, tmp_path, act, Limits(None, PLENTY), [])
+
+    asyncio.run(story())
+
+    steps = items_of(tmp_path / "a.podium")[-2]["spec"]["steps"]
+    assert [step["apply"][0]["metadata"]["name"] for step in steps] == ["a", "b"]
+
+
+def test_an_object_that_cannot_be_read_is_told_and_left_out(tmp_path: Path) -> None:
+    said_lines: list[str] = []
+
+    async def story() -> None:
+        async with APIServer() as server:
+            server.add(node("n1"), pod("odd"))
+            stored = server.store.get("Pod", "default/odd")
+            stored.raw["spec"]["priority"] = "high"
+
+            async def act() -> None:
+                os.kill(os.getpid(), signal.SIGINT)
+
+            await recorded(server, tmp_path, act, Limits(None, PLENTY), said_lines)
+
+    asyncio.run(story())
+
+    assert "Pod: 1 object left out: what is there cannot be read" in said_lines
+    assert [item["kind"] for item in items_of(tmp_path / "a.podium")] == ["Node", "Snapshot", "Scenario", "Recording"]
 
 
 def test_it_ends_by_itself_after_the_time_and_before_it_is_too_large(

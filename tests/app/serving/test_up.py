@@ -1,6 +1,5 @@
 """`podium up` as a process: it starts, is reached, keeps what it was given, and ends."""
 
-import json
 import os
 import signal
 import stat
@@ -13,9 +12,8 @@ from click.testing import CliRunner
 from podium.app.console.command import podium
 from tests.app.processes import run
 from tests.app.serving.lives import up
-from tests.store.objects import node, pod
+from tests.store.objects import pod
 
-AUTOSCALER = Path(__file__).parents[3] / "examples" / "up" / "autoscaler.yaml"
 PODS = "/api/v1/namespaces/default/pods"
 READ = "import json, os, sys, urllib.request as r; c = open(os.environ['KUBECONFIG']).read(); "
 READ += (
@@ -100,62 +98,6 @@ def test_a_command_that_there_is_not_is_told() -> None:
 
     assert ended.returncode == 127
     assert ended.stderr == "podium: error: no-such-command: No such file or directory\n"
-
-
-def test_objects_of_files_are_there_and_pods_with_a_node_run(tmp_path: Path) -> None:
-    owner = {"apiVersion": "apps/v1", "kind": "ReplicaSet", "name": "elsewhere", "uid": "elsewhere"}
-    config_map = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "settings"}, "data": {"a": "b"}}
-    unknown = {"apiVersion": "example.com/v1", "kind": "Widget", "metadata": {"name": "w"}}
-    owned = pod("a", node="n1", namespace="team", metadata={"ownerReferences": [owner]})
-    items = [node("n1"), owned, config_map, unknown]
-    (tmp_path / "dump.json").write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": items}))
-    with up(tmp_path, "--port", "0", "-f", "dump.json") as life:
-        life.ask("POST", PODS, pod("b"))
-        life.wait_for(PODS, lambda raw: raw["status"].get("phase") == "Running")
-
-        [a] = life.items("/api/v1/namespaces/team/pods")
-        assert a["status"]["phase"] == "Running"
-        assert life.ask("GET", "/api/v1/namespaces/default/configmaps/settings")[1]["data"] == {"a": "b"}
-        life.end()
-        assert life.process.stderr is not None
-        assert "1 of example.com/v1 Widget is left out" in life.process.stderr.read()
-
-
-def test_nodes_are_made_after_a_template(tmp_path: Path) -> None:
-    template = {"metadata": {"labels": {"pool": "big"}}, "status": {"allocatable": {"cpu": "64", "pods": "10"}}}
-    (tmp_path / "node.yaml").write_text(yaml.safe_dump(template))
-    with up(tmp_path, "--port", "0", "--nodes", "1", "--node-template", "node.yaml") as life:
-        path = "/api/v1/nodes"
-        ready = life.wait_for(path, lambda raw: bool(raw["status"].get("conditions")))
-
-        assert ready["metadata"]["labels"]["pool"] == "big"
-        assert ready["status"]["capacity"] == {"cpu": "64", "pods": "10"}
-
-
-def test_another_scheduler_can_do_the_work(tmp_path: Path) -> None:
-    with up(tmp_path, "--port", "0", "--nodes", "1", "--no-scheduler") as life:
-        life.ask("POST", PODS, pod("a"))
-        target = {"apiVersion": "v1", "kind": "Node", "name": "node-1"}
-        binding = {"apiVersion": "v1", "kind": "Binding", "metadata": {"name": "a"}, "target": target}
-        assert life.ask("POST", f"{PODS}/a/binding", binding)[0] == 201
-
-        life.wait_for(PODS, lambda raw: raw["status"].get("phase") == "Running")
-
-
-def test_time_passes_faster_where_it_is_asked_for(tmp_path: Path) -> None:
-    annotations = {"podium.dev/duration": "10m"}
-    with up(tmp_path, "--port", "0", "--nodes", "1", "--speed", "10000") as life:
-        life.ask("POST", PODS, pod("a", annotations=annotations, spec={"restartPolicy": "Never"}))
-
-        life.wait_for(PODS, lambda raw: raw["status"].get("phase") == "Succeeded")
-
-
-def test_an_autoscaler_adds_nodes_for_pods_that_fit_nowhere(tmp_path: Path) -> None:
-    with up(tmp_path, "--port", "0", "--speed", "100", "--autoscaler", str(AUTOSCALER)) as life:
-        life.ask("POST", PODS, pod("a"))
-
-        running = life.wait_for(PODS, lambda raw: raw["status"].get("phase") == "Running")
-        assert running["spec"]["nodeName"] == "pool-0"
 
 
 def test_a_token_lets_in_and_nothing_else_does(tmp_path: Path) -> None:

@@ -168,6 +168,24 @@ def test_a_context_that_there_is_not_and_a_server_that_is_not_there_are_errors(t
     assert "t0ken" not in unknown.output + silent.output
 
 
+def test_without_a_name_the_current_context_is_meant_with_its_program_only_where_that_is_allowed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    target = tmp_path / "a.podium"
+    with serving(FakeAPIServer([NODE]), tmp_path) as file:
+        content = json.loads(Path(file).read_text())
+        program = {"command": str(tmp_path / "gone"), "apiVersion": "client.authentication.k8s.io/v1"}
+        content["users"][0]["user"] = {"exec": program}
+        Path(file).write_text(json.dumps(content))
+        monkeypatch.setenv("KUBECONFIG", file)
+        refused = run("snapshot", "-o", str(target))
+        asked = run("snapshot", "-o", str(target), "--allow-exec-plugins")
+
+    assert "allow that with --allow-exec-plugins" in refused.output
+    assert "gone" in asked.output
+    assert "--allow-exec-plugins" not in asked.output
+
+
 def test_files_and_a_cluster_together_make_no_snapshot(tmp_path: Path) -> None:
     result = run("snapshot", "-f", "a.yaml", "--context", "test", "-o", str(tmp_path / "a.podium"))
 

@@ -10,8 +10,9 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from tests.server.serving import PODS, Client, with_server
+from tests.server.serving import NOW, PODS, Client, LocalBackend, with_server
 from tests.store.objects import Raw, node, pod, priority_class, running
+from tests.store.objects import budget as used_up
 
 A = f"{PODS}/a"
 NODES = "/api/v1/nodes"
@@ -36,7 +37,7 @@ class Sent(NamedTuple):
     headers: Mapping[str, str] = MappingProxyType({})
 
 
-def posted(body: Any, code: int, reason: str, part: str = "", **headers: str) -> Sent:
+def posted(body: Any, code: int, reason: str = "", part: str = "", **headers: str) -> Sent:
     return Sent(
         "POST", PODS, code, reason, part, body, {name.replace("_", "-"): text for name, text in headers.items()}
     )
@@ -49,6 +50,15 @@ def patched(body: Any, code: int, reason: str, type_: str = "merge-patch", path:
 def with_requests(amount: Any, **limits: Any) -> Raw:
     main = {"name": "main", "image": "i", "resources": {"requests": {"cpu": amount}, "limits": limits}}
     return pod("q", spec={"containers": [main]})
+
+
+def with_device(amount: str) -> Raw:
+    resources = {"requests": {"example.com/gpu": amount}, "limits": {"example.com/gpu": amount}}
+    return pod("d", spec={"containers": [{"name": "main", "image": "i", "resources": resources}]})
+
+
+def owner(name: str) -> Raw:
+    return {"apiVersion": "apps/v1", "kind": "ReplicaSet", "name": name, "uid": name, "controller": True}
 
 
 def with_metadata(**metadata: Any) -> Raw:
@@ -117,8 +127,11 @@ QUANTITIES = {
     for text in ("", "abc", "NaN", "1.5.5", "1 Gi", "1gi", "\u0661", "1_000", "1" * 200_000)
 } | {
     "B11 a huge exponent": posted(with_requests("1e9223372036854775807"), 400, "BadRequest"),
+    "B12 huge": posted(with_requests("9999999Ei"), 201),
+    "B12 much of a core": posted(pod("much", cpu="1E"), 201),
     "B13 negative": posted(with_requests("-1"), 422, "Invalid", "must be greater than or equal to 0"),
     "B14 request above limit": posted(with_requests("2", cpu="1"), 422, "Invalid"),
+    "B14 half a device": posted(with_device("500m"), 422, "Invalid", "must be an integer"),
 }
 NAMES = {
     "B20 a name that is none": posted(pod("A_b"), 422, "Invalid"),
@@ -149,6 +162,23 @@ NAMES = {
     ),
     "B27 another priority": posted(pod("s", priority=7, spec={"priorityClassName": "high"}), 403, "Forbidden"),
 }
+NAMES |= {
+    "B28 many labels": posted(pod("many", labels={f"label-{number}": "value" for number in range(20_000)}), 201),
+    "B28 many containers": posted(
+        pod("c", spec={"containers": [{"name": f"c{number}", "image": "i"} for number in range(5_000)]}), 422, "Invalid"
+    ),
+    "B29 two controllers": posted(with_metadata(ownerReferences=[owner("a"), owner("b")]), 422, "Invalid"),
+    "B29 a topology of nothing": posted(
+        pod(
+            "t",
+            spec={
+                "topologySpreadConstraints": [{"maxSkew": 1, "topologyKey": "", "whenUnsatisfiable": "DoNotSchedule"}]
+            },
+        ),
+        422,
+        "Invalid",
+    ),
+}
 PROTOCOL = {
     "B34 no version": Sent("GET", f"{PODS}?watch=1&resourceVersion=x", 400, "BadRequest", "Invalid value"),
     "B34 no version in a list": Sent("GET", f"{PODS}?resourceVersion=x", 400, "BadRequest", "Invalid value"),
@@ -170,6 +200,7 @@ PROTOCOL = {
     "B37 a method of others": Sent("PROPFIND", A, 405, "MethodNotAllowed"),
     "B37 a method of nobody": Sent("BREW", A, 400, "BadRequest"),
     "B37 no such subresource": Sent("GET", f"{A}/nothing", 404, "NotFound"),
+    "B37 what needs containers": Sent("GET", f"{A}/log", 501, "", "containers"),
     "no such kind": Sent("GET", "/api/v1/unknowns", 404, "NotFound", "the server could not find"),
     "B40 there already": posted(pod("a"), 409, "AlreadyExists"),
     "B40 stale": Sent("PUT", A, 409, "Conflict", body=pod("a", metadata={"resourceVersion": "1"})),
@@ -181,6 +212,25 @@ PROTOCOL = {
     "options of another kind": Sent("DELETE", A, 400, "BadRequest", body=pod("a")),
     "a binding to nothing": Sent(
         "POST", f"{A}/binding", 500, body={"kind": "Binding", "target": {"kind": "Pod", "name": "n"}}
+    ),
+    "a binding of another": Sent(
+        "POST",
+        f"{A}/binding",
+        409,
+        "Conflict",
+        body={"metadata": {"uid": "x"}, "target": {"kind": "Node", "name": "n"}},
+    ),
+    "a binding once more": Sent(
+        "POST", f"{PODS}/b/binding", 409, "Conflict", "already assigned", {"target": {"kind": "Node", "name": "n2"}}
+    ),
+    "a binding of nobody": Sent(
+        "POST", f"{PODS}/none/binding", 404, "NotFound", body={"target": {"kind": "Node", "name": "n1"}}
+    ),
+    "an eviction of another uid": Sent(
+        "POST", f"{PODS}/b/eviction", 409, "Conflict", body={"deleteOptions": {"preconditions": {"uid": "x"}}}
+    ),
+    "an eviction beyond the budget": Sent(
+        "POST", f"{PODS}/b/eviction", 429, "TooManyRequests", body={"metadata": {"name": "b"}}
     ),
     "many parameters": Sent("GET", f"{PODS}?{'a=1&' * 2000}", 400, "BadRequest"),
     "a client that cannot wait": Sent("POST", f"{PODS}?timeout=soon", 400, "BadRequest", "timeout", pod("s")),
@@ -199,7 +249,7 @@ def answers() -> dict[str, tuple[int, Any]]:
             found[name] = await client.ask(sent.method, sent.path, sent.body, headers=sent.headers)
         assert (await client.ask("GET", "/healthz"))[0] == 200
 
-    with_server(check, node("n1"), priority_class("high", 1000), running("b"))
+    with_server(check, node("n1"), priority_class("high", 1000), running("b"), used_up(allowed=0))
     return found
 
 
@@ -211,3 +261,36 @@ def test_each_is_answered_as_kube_apiserver_does(name: str, answers: dict[str, t
         assert (status["kind"], status["code"], status["reason"]) == ("Status", code, sent.reason)
         assert sent.part in status["message"]
     assert "Traceback" not in json.dumps(status)
+
+
+def test_b36_a_token_that_has_expired_is_told_so() -> None:
+    async def check(client: Client) -> None:
+        _, page = await client.ask("GET", f"{PODS}?limit=1")
+        for number in range(200):
+            client.backend.store.create(pod(f"p{number}"), now=NOW)
+        client.backend.store.compact(client.backend.store.version)
+        code, status = await client.ask("GET", f"{PODS}?limit=1&continue={page['metadata']['continue']}")
+        assert (code, status["reason"]) == (410, "Expired")
+
+    with_server(check, pod("a"), pod("b"))
+
+
+def test_b39_nothing_comes_into_a_namespace_that_is_not_there_or_about_to_go() -> None:
+    backend = LocalBackend(require_namespaces=True)
+    ending: Raw = {
+        "apiVersion": "v1",
+        "kind": "Namespace",
+        "metadata": {"name": "ending", "deletionTimestamp": "2026-01-31T09:30:00Z"},
+        "spec": {"finalizers": ["kubernetes"]},
+        "status": {"phase": "Terminating"},
+    }
+    backend.store.create(ending, now=0)
+
+    async def check(client: Client) -> None:
+        code, status = await client.ask("POST", PODS, pod("a"))
+        assert (code, status["reason"]) == (404, "NotFound")
+        code, status = await client.ask("POST", "/api/v1/namespaces/ending/pods", pod("a", namespace="ending"))
+        assert (code, status["reason"]) == (403, "Forbidden")
+        assert status["details"]["causes"][0]["reason"] == "NamespaceTerminating"
+
+    with_server(check, backend=backend)

@@ -11,7 +11,7 @@ import pytest
 from podium.server.http import loops
 from podium.server.http.settings import Limits
 from tests.server import serving
-from tests.server.serving import LONG_SECONDS, PODS, Client, with_server
+from tests.server.serving import LONG_SECONDS, PODS, Client, until_closed, with_server
 from tests.store.objects import pod
 
 HEAD = f"POST {PODS} HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
@@ -233,7 +233,17 @@ def test_a_long_list_that_nobody_reads_holds_nobody_up() -> None:
         await raw.close()
 
     objects = [pod(f"p{number}", annotations={"padding": "x" * 200_000}) for number in range(60)]
-    with_server(check, pod("a"), *objects, limits=Limits(request_seconds=0.2))
+    with_server(check, pod("a"), *objects, limits=Limits(stall_seconds=0.2))
+
+
+def test_who_asks_and_asks_and_never_reads_is_dropped() -> None:
+    async def check(client: Client) -> None:
+        raw = Raw(*await asyncio.open_connection("127.0.0.1", client.server.port, limit=1024))
+        raw.send(f"GET {PODS}/a HTTP/1.1\r\nHost: localhost\r\n\r\n" * 1_000)
+        with pytest.raises(ConnectionError):
+            await until_closed(raw.writer)
+
+    with_server(check, pod("a", annotations={"padding": "x" * 100_000}), limits=Limits(stall_seconds=0.2))
 
 
 async def in_flight(client: Client) -> int:

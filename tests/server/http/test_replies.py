@@ -214,6 +214,14 @@ def test_where_there_is_nothing_that_is_said_as_clients_expect_it() -> None:
     with_server(check)
 
 
+def test_the_root_lists_where_there_is_something() -> None:
+    async def check(client: Client) -> None:
+        _, found = await client.ask("GET", "/")
+        assert {"/api/v1", "/apis/apps", "/apis/apps/v1", "/healthz", "/version"} <= set(found["paths"])
+
+    with_server(check)
+
+
 def test_every_reply_says_what_it_is_called() -> None:
     async def check(client: Client) -> None:
         first, _ = await client.reply("GET", PODS)

@@ -37,3 +37,12 @@ def test_amounts_are_text_whatever_they_were_written_as() -> None:
         assert patched["status"]["capacity"] == {"cpu": "500m"}
 
     with_server(check, node("n1"))
+
+
+def test_a_deletion_without_a_body_has_no_type() -> None:
+    async def check(client: Client) -> None:
+        headers = {"Content-Type": "application/x-www-form-urlencoded"}
+        assert (await client.ask("DELETE", f"{PODS}/a", {"gracePeriodSeconds": 0}, headers=headers))[0] == 415
+        assert (await client.ask("DELETE", f"{PODS}/a", headers=headers))[0] == 200
+
+    with_server(check, pod("a"))

@@ -9,7 +9,7 @@ import pytest
 from podium.server.http import loops
 from podium.server.http.settings import Limits
 from tests.server import serving
-from tests.server.serving import LONG_SECONDS, NOW, PODS, Client, with_server
+from tests.server.serving import LONG_SECONDS, NOW, PODS, Client, until_closed, with_server
 from tests.store.objects import pod
 
 
@@ -175,14 +175,6 @@ def test_a_watcher_that_does_not_read_is_dropped_and_others_go_on() -> None:
             assert await good.names(1) == [("ADDED", "after")]
 
     with_server(check, pod("a"), limits=limits)
-
-
-async def until_closed(writer: asyncio.StreamWriter) -> None:
-    """Write until the other side wants no more. Raises ConnectionError."""
-    while True:
-        writer.write(b" ")
-        await writer.drain()
-        await asyncio.sleep(0.01)
 
 
 def test_a_watcher_that_reads_late_misses_nothing() -> None:

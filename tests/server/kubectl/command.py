@@ -8,7 +8,8 @@ import re
 import shutil
 import subprocess
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -62,16 +63,21 @@ class Kubectl:
             out, err = process.communicate(stdin, timeout=_SECONDS)
             return process.returncode, out, err
 
-    def start(self, *arguments: str, environment: Mapping[str, str] | None = None) -> subprocess.Popen[str]:
-        """Kubectl while it goes on."""
-        return subprocess.Popen(
+    @contextmanager
+    def start(self, *arguments: str, environment: Mapping[str, str] | None = None) -> Iterator[subprocess.Popen[str]]:
+        """Kubectl while it goes on, at most until the block ends."""
+        with subprocess.Popen(
             [str(program()), "-s", self.cluster.url, "-n", self.namespace, *arguments],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             text=True,
             env={**self._environment, **(environment or {})},
-        )
+        ) as process:
+            try:
+                yield process
+            finally:
+                process.kill()
 
     # In short
 

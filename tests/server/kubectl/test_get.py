@@ -7,8 +7,8 @@ from collections.abc import Callable
 
 import pytest
 
-from tests.server.kubectl.command import Kubectl
-from tests.server.kubectl.objects import config_map, deployment, pod
+from tests.server.kubectl.command import Kubectl, listed
+from tests.server.kubectl.objects import LEAST, config_map, deployment, least, pod
 
 NeedsVersion = Callable[[int], None]
 
@@ -82,8 +82,6 @@ def test_a_watch_shows_what_changes(kubectl: Kubectl) -> None:
         assert watch.stdout.readline().split()[:3] == ["MODIFIED", "c", "2"]
         kubectl("delete", "configmap", "c")
         assert watch.stdout.readline().split()[:3] == ["DELETED", "c", "2"]
-        watch.terminate()
-        watch.communicate()
 
 
 def test_what_is_not_there_is_told(kubectl: Kubectl) -> None:
@@ -96,7 +94,7 @@ def test_nodes_and_cluster_wide_kinds_are_shown(kubectl: Kubectl) -> None:
     nodes = {row[0]: row for row in kubectl.rows("get", "nodes", "-o", "wide")}
     assert nodes["node-1"][1:3] == ["Ready", "<none>"]
     assert nodes["node-1"][4].startswith("v1.")
-    assert [kubectl.namespace, "Active"] in [row[:2] for row in kubectl.rows("get", "ns")]
+    assert ["default", "Active"] in [row[:2] for row in kubectl.rows("get", "ns")]
     assert kubectl.rows("get", "priorityclass", "system-node-critical")[0][1:3] == ["2000001000", "false"]
 
 
@@ -150,6 +148,24 @@ def test_every_kind_that_is_served_can_be_shown_and_described(kubectl: Kubectl) 
     assert len(kinds) > 40
     kubectl("get", ",".join(kinds), "--show-kind", "--ignore-not-found")
     kubectl("get", ",".join(kinds), "-A", "-o", "wide")
+
+
+def test_what_says_no_more_than_it_must_is_described(kubectl: Kubectl, needs_version: NeedsVersion) -> None:
+    needs_version(27)
+    objects = [least(kind, kubectl.namespace) for kind in LEAST]
+    kubectl.apply(*objects, arguments=("create", "-o", "name"))
+    try:
+        shown = kubectl("describe", "-f", "-", stdin=json.dumps(listed(*objects)))
+        assert all(raw["metadata"]["name"] in shown for raw in objects)
+    finally:
+        kubectl("delete", "--wait=false", "-f", "-", stdin=json.dumps(listed(*objects)))
+
+
+@pytest.mark.parametrize("command", ["logs a", "exec a -- ls", "attach a", "port-forward a 8080:80"])
+def test_what_needs_containers_that_run_is_refused_and_told_why(kubectl: Kubectl, command: str) -> None:
+    kubectl.apply(pod("a"))
+    kubectl.wait("pod/a", "condition=Ready")
+    assert "nodes are simulated: containers do not run" in kubectl.fails(*command.split())
 
 
 def test_events_tell_what_happened(pods: Kubectl, needs_version: NeedsVersion) -> None:

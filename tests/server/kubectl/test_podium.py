@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import pytest
-
 from tests.server.kubectl.command import Kubectl, minor_version
 from tests.server.kubectl.objects import budget, deployment, pod
 from tests.store.objects import Raw
@@ -29,26 +27,30 @@ def test_budgets_show_their_rate(kubectl: Kubectl) -> None:
         assert "Max unavailable" in kubectl("describe", "pdb", "web")
 
 
-@pytest.mark.parametrize("policy", POLICIES)
-def test_priority_classes_take_and_show_every_policy(kubectl: Kubectl, policy: str) -> None:
-    name = f"{kubectl.namespace}-class"
-    raw: Raw = {
-        "apiVersion": "scheduling.k8s.io/v1",
-        "kind": "PriorityClass",
-        "metadata": {"name": name},
-        "value": 10,
-        "preemptionPolicy": policy,
-    }
-    kubectl.apply(raw)
+def test_priority_classes_take_and_show_every_policy(kubectl: Kubectl) -> None:
+    names = {f"{kubectl.namespace}-{policy.lower()}": policy for policy in POLICIES}
+    classes = [
+        {
+            "apiVersion": "scheduling.k8s.io/v1",
+            "kind": "PriorityClass",
+            "metadata": {"name": name},
+            "value": 10,
+            "preemptionPolicy": policy,
+        }
+        for name, policy in names.items()
+    ]
+    pods = [pod(name) for name in names]
+    for raw in pods:
+        raw["spec"]["priorityClassName"] = raw["metadata"]["name"]
+    kubectl.apply(*classes, *pods)
     try:
-        assert kubectl.rows("get", "priorityclass", name)[0][-1] == policy
-        wanted = pod("p")
-        wanted["spec"]["priorityClassName"] = name
-        kubectl.apply(wanted)
-        spec = kubectl.read("pod", "p")["spec"]
-        assert (spec["priority"], spec["preemptionPolicy"]) == (10, policy)
+        shown = {row[0]: row[-1] for row in kubectl.rows("get", "priorityclass", *names)}
+        assert shown == names
+        specs = [one["spec"] for one in kubectl.read("pods")["items"]]
+        assert {spec["priorityClassName"]: spec["preemptionPolicy"] for spec in specs} == names
+        assert {spec["priority"] for spec in specs} == {10}
     finally:
-        kubectl("delete", "priorityclass", name)
+        kubectl("delete", "priorityclass", *names, "--wait=false")
 
 
 def test_a_disruption_policy_is_an_object_like_others(kubectl: Kubectl) -> None:

@@ -135,6 +135,30 @@ def test_a_type_is_called_the_same_in_every_document() -> None:
     assert "io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta" in written("v1")["components"]["schemas"]
 
 
+@pytest.mark.parametrize(
+    ("api_version", "name", "field"),
+    [
+        ("autoscaling/v1", "io.k8s.api.autoscaling.v1.HorizontalPodAutoscalerSpec", "targetCPUUtilizationPercentage"),
+        ("events.k8s.io/v1", "io.k8s.api.events.v1.Event", "regarding"),
+        ("authorization.k8s.io/v1", "io.k8s.api.authorization.v1.ResourceAttributes", "verb"),
+        ("v1", "io.k8s.api.core.v1.Binding", "target"),
+    ],
+)
+def test_what_the_schemas_do_not_know_is_known_from_protobuf(api_version: str, name: str, field: str) -> None:
+    assert field in schema(api_version, name)["properties"]
+
+
+def test_few_kinds_may_have_any_fields() -> None:
+    anything = {
+        mark["kind"]
+        for api_version in VERSIONS
+        for found in written(api_version)["components"]["schemas"].values()
+        for mark in found.get("x-kubernetes-group-version-kind", ())
+        if found.get("x-kubernetes-preserve-unknown-fields")
+    }
+    assert anything == {"NodeMetrics", "PodMetrics"}
+
+
 def test_custom_kinds_have_the_schema_of_their_definition() -> None:
     found = schema("example.com/v1", "com.example.v1.Widget")
     assert found["description"] == "A thing."

@@ -189,6 +189,20 @@ def test_a_quota_tells_what_is_used_of_it() -> None:
     assert (found["Request"], found["Limit"]) == ("pods: 1/3", "limits.cpu: 0/2")
 
 
+def test_autoscalers_of_both_versions_look_alike() -> None:
+    target = {"type": "Utilization", "averageUtilization": 50}
+    second = {"metrics": [{"type": "Resource", "resource": {"name": "cpu", "target": target}}]}
+    measured = {"type": "Resource", "resource": {"name": "cpu", "current": {"averageUtilization": 20}}}
+    for spec, status in (
+        (second, {"currentMetrics": [measured]}),
+        ({"targetCPUUtilizationPercentage": 50}, {"currentCPUUtilizationPercentage": 20}),
+    ):
+        found = row("HorizontalPodAutoscaler", {"spec": spec, "status": status}, "autoscaling")
+        assert found["Targets"] == "cpu: 20%/50%"
+    nothing = row("HorizontalPodAutoscaler", {"spec": second}, "autoscaling")
+    assert nothing["Targets"] == "cpu: <unknown>/50%"
+
+
 def test_events_of_both_groups_look_alike() -> None:
     core = {
         "involvedObject": {"kind": "Pod", "name": "a"},

@@ -14,13 +14,13 @@ CertificateSigningRequestStatus
 ClusterRole
   apiVersion kind metadata:ObjectMeta aggregationRule:AggregationRule rules:[PolicyRule]
 ClusterRoleBinding
-  apiVersion kind metadata:ObjectMeta roleRef:RoleRef subjects:[Subject]
+  apiVersion kind metadata:ObjectMeta roleRef:RoleRef^ subjects:[Subject]
 PolicyRule
   apiGroups:[str] nonResourceURLs:[str] resourceNames:[str] resources:[str] verbs:[str]
 Role
   apiVersion kind metadata:ObjectMeta rules:[PolicyRule]
 RoleBinding
-  apiVersion kind metadata:ObjectMeta roleRef:RoleRef subjects:[Subject]
+  apiVersion kind metadata:ObjectMeta roleRef:RoleRef^ subjects:[Subject]
 RoleRef
   apiGroup kind name
 Subject

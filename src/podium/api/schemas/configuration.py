@@ -69,7 +69,7 @@ ResourceMetricSource
 ResourceMetricStatus
   current:MetricValueStatus name
 Secret
-  apiVersion kind metadata:ObjectMeta data:{str} immutable:bool stringData:{str} type
+  apiVersion kind metadata:ObjectMeta data:{str} immutable:bool stringData:{str} type^
 VolumeAttributesClass
-  apiVersion kind metadata:ObjectMeta driverName parameters:{str}
+  apiVersion kind metadata:ObjectMeta driverName^ parameters:{str}^
 """

@@ -13,7 +13,7 @@ EndpointHints
 EndpointPort
   appProtocol name port:int protocol
 EndpointSlice
-  apiVersion kind metadata:ObjectMeta addressType endpoints:[Endpoint] ports:[EndpointPort]
+  apiVersion kind metadata:ObjectMeta addressType^ endpoints:[Endpoint] ports:[EndpointPort]
 EndpointSubset
   addresses:[EndpointAddress] notReadyAddresses:[EndpointAddress] ports:[EndpointPort]
 Endpoints

@@ -38,7 +38,7 @@ class SchemaRegistry:
         """Forget the fields of a custom kind, if they are known."""
         self._kinds.pop((group, kind), None)
         name = f"{kind}.{group}"
-        for known in [one for one in self._fields if one == name or one.startswith(f"{name}.")]:
+        for known in [path for path in self._fields if path == name or path.startswith(f"{name}.")]:
             del self._fields[known]
 
     def of(self, group: str, kind: str) -> Object | None:

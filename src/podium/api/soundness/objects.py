@@ -17,8 +17,8 @@ from podium.api.errors import InputError
 from podium.api.kinds import KIND_OF
 from podium.api.limit_range import LimitRange
 from podium.api.meta import Kubernetes
-from podium.api.names import label_name_problem, subdomain_problem
-from podium.api.node import CSINode, Namespace, Node
+from podium.api.names import label_name_problem, name_rule
+from podium.api.node import CSINode, Node
 from podium.api.pod import Pod
 from podium.api.policy import PodDisruptionBudget, PriorityClass
 from podium.api.quota import ResourceQuota
@@ -52,7 +52,6 @@ from podium.api.workloads import (
     Job,
     ReplicaSet,
     ReplicationController,
-    Service,
     StatefulSet,
 )
 
@@ -76,8 +75,8 @@ def check_metadata(value: Kubernetes, namespaced: bool) -> None:
             "is missing; objects are known by their names, so that generateName is not enough",
             path=".metadata.name",
         )
-    problem = label_name_problem if isinstance(value, Namespace | Service) else subdomain_problem
-    check(problem(metadata.name), ".metadata.name")
+    rule = name_rule(value.api_version.rpartition("/")[0], value.kind)
+    check(rule(metadata.name), ".metadata.name")
     if namespaced:
         check(label_name_problem(metadata.namespace), ".metadata.namespace")
     elif metadata.namespace:

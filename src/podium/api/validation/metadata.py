@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from podium.api.names import label_key_problem, label_name_problem, subdomain_problem
 from podium.api.validation import finding
 from podium.api.validation.place import Place
@@ -14,11 +16,11 @@ _DELETION_COST = "controller.kubernetes.io/pod-deletion-cost"
 _MAX_INT32 = 2**31 - 1
 
 
-def check_metadata(metadata: Place, namespaced: bool, has_label_name: bool = False) -> None:
-    """The name, the namespace, labels, annotations, owners and finalizers."""
+def check_metadata(metadata: Place, namespaced: bool, rule: Callable[[str], str | None] = subdomain_problem) -> None:
+    """The name by its rule, the namespace, labels, annotations, owners and finalizers."""
     name = metadata.text("name")
     if name:
-        metadata.check("name", label_name_problem(name) if has_label_name else subdomain_problem(name))
+        metadata.check("name", rule(name))
     elif not metadata.text("generateName"):
         metadata.required("name", "name or generateName is required")
     namespace = metadata.text("namespace")

@@ -11,6 +11,7 @@ from types import MappingProxyType
 
 from podium.api.kinds import group_of
 from podium.api.meta import Raw
+from podium.api.names import name_rule
 from podium.api.validation.finding import Finding
 from podium.api.validation.jobs import check_cron_job, check_job
 from podium.api.validation.limits import check_limit_range, check_quota
@@ -73,13 +74,12 @@ RULES: Mapping[tuple[str, str], tuple[Rule, bool]] = MappingProxyType(
 )
 """The rule of each kind, and whether its objects are in namespaces; by group and kind."""
 
-_WITH_LABEL_NAMES = ("Namespace", "Service")
-
 
 def find_problems(raw: Raw, custom: bool | None = None) -> tuple[Finding, ...]:
     """What kube-apiserver would refuse in the object; nothing for a kind that there are no rules for.
 
-    Of a custom resource the metadata is looked at: `custom` says whether it is in a namespace, None that it is none.
+    Of custom kinds, and others that are only kept, the metadata is looked at: `custom` says whether they are in
+    namespaces, None that the kind is another.
     An object with a uid was in a cluster: what only a new one cannot ask for is fine there. Names of other objects are
     for admission to look up.
     """
@@ -92,6 +92,6 @@ def find_problems(raw: Raw, custom: bool | None = None) -> tuple[Finding, ...]:
     rule, namespaced = found
     findings: list[Finding] = []
     place = Place(raw, findings)
-    check_metadata(place.child_or_empty("metadata"), namespaced, kind in _WITH_LABEL_NAMES)
+    check_metadata(place.child_or_empty("metadata"), namespaced, name_rule(group_of(version), kind))
     rule(place)
     return tuple(dict.fromkeys(findings))

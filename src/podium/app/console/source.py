@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import wraps
 from typing import Any, TypeVar
 
@@ -30,10 +30,28 @@ class Source:
 
     files: tuple[str, ...] = ()
     cluster: ClusterSource | None = None
+    allows_exec_plugins: bool = False
 
     def with_file(self, file: str) -> Source:
         """The same and one more file."""
-        return Source((*self.files, file), self.cluster)
+        return replace(self, files=(*self.files, file))
+
+    def or_current_cluster(self) -> Source:
+        """The same, or the cluster of the current context where nothing is named."""
+        if self.files or self.cluster is not None:
+            return self
+        return replace(self, cluster=ClusterSource(allows_exec_plugins=self.allows_exec_plugins))
+
+    def needed(self, otherwise: str = "or a cluster with --context") -> Source:
+        """The same, which has to name something; whoever asks kubectl means the current cluster.
+
+        Raises UsageError, which says what could be given beside files.
+        """
+        if self.files or self.cluster is not None:
+            return self
+        if click.get_current_context().find_root().info_name == KUBECTL_PLUGIN:
+            return self.or_current_cluster()
+        raise click.UsageError(f"Nothing to read: give files with -f, {otherwise}.")
 
 
 _CLUSTER_OPTIONS = (
@@ -100,12 +118,8 @@ def _with_source(command: Callable[..., Answer], *, is_required: bool) -> Callab
         cluster = None
         if context is not None or kubeconfig is not None:
             cluster = ClusterSource(context or "", kubeconfig or "", allows_exec_plugins)
-        elif is_required and not files and click.get_current_context().find_root().info_name == KUBECTL_PLUGIN:
-            # Whoever asks kubectl means a cluster.
-            cluster = ClusterSource(allows_exec_plugins=allows_exec_plugins)
-        elif is_required and not files:
-            raise click.UsageError("Nothing to read: give files with -f, or a cluster with --context.")
-        return command(source=Source(files, cluster), **others)
+        source = Source(files, cluster, allows_exec_plugins)
+        return command(source=source.needed() if is_required else source, **others)
 
     return _with(with_source, (_FILES, *_CLUSTER_OPTIONS))
 

@@ -15,7 +15,7 @@ from podium.app.console.options import (
     output_option,
     validate_option,
 )
-from podium.app.console.source import Source, source_options
+from podium.app.console.source import Source, optional_source_options
 
 if TYPE_CHECKING:
     from podium.api.warnings import Validation
@@ -30,7 +30,12 @@ Example: what happens if the pod shop/web of web.yaml is created in the cluster 
 
 @click.command(cls=Command, epilog=_EPILOG)
 @click.argument("pod")
-@source_options
+@optional_source_options
+@click.option(
+    "--decision",
+    metavar="FILE",
+    help="Show the last decision about POD that podium scheduler --decisions has written there, as it was made.",
+)
 @validate_option
 @click.option(
     "-n", "--namespace", default="default", show_default=True, help="The namespace of a POD that is given without one."
@@ -44,6 +49,7 @@ def explain(
     *,
     pod: str,
     source: Source,
+    decision: str | None,
     validation: Validation | None,
     namespace: str,
     scheduler: str,
@@ -65,8 +71,12 @@ def explain(
 
     # This process makes many objects, hardly any cycles, and then ends.
     gc.disable()
-    configuration = load_configuration(config) if config else None
     wanted = pod if "/" in pod else f"{namespace}/{pod}"
+    if decision is not None:
+        _show_decision(decision, wanted, form)
+        return
+    source = source.needed("a cluster with --context, or --decision")
+    configuration = load_configuration(config) if config else None
     loaded = LoadedCluster(
         read_shown(source, validation), configuration, feature_gates, ignore_extenders=ignore_extenders
     )
@@ -76,4 +86,18 @@ def explain(
         return
     page = new_page()
     write_explanation(page, explanation)
+    show_page(page)
+
+
+def _show_decision(path: str, pod: str, form: str) -> None:
+    from podium.app.console.output import new_page, show, show_page
+    from podium.app.live.decision import find_decision
+    from podium.app.live.decision_text import write_decision
+
+    decision, line = find_decision(path, pod)
+    if form != "text":
+        show(line, form)
+        return
+    page = new_page()
+    write_decision(page, decision)
     show_page(page)

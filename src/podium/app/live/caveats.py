@@ -63,8 +63,8 @@ def _of_foreign_server(absent: Collection[str]) -> Iterator[Caveat]:
     )
     yield Caveat(
         "rates",
-        "rates of budgets are kept in the budgets' annotation podium.dev/disruption-rate by whoever leads here; the "
-        "API server does not ask them when it judges an eviction",
+        "rates of budgets are counted by whoever leads here, in the budgets' annotation podium.dev/disruption-rate; "
+        "the API server does not ask them when it judges an eviction",
         0,
     )
     if _POLICY in absent:

@@ -36,12 +36,17 @@ It ends with 0 when it is told to stop (SIGINT, SIGTERM), and with 1 when it may
 @config_option
 @feature_gates_option
 @click.option("--dry-run", is_flag=True, help="Decide and say so, and write nothing: needs only get, list and watch.")
-@click.option("--leader-elect/--no-leader-elect", default=True, show_default=True, help="Work only as the leader.")
-@click.option("--leader-elect-resource-namespace", "lease_namespace", default="kube-system", show_default=True)
-@click.option("--leader-elect-resource-name", "lease_name", default="kube-scheduler", show_default=True)
-@click.option("--leader-elect-lease-duration", "lease_duration", type=Duration(), default="15s", show_default=True)
-@click.option("--leader-elect-renew-deadline", "renew_deadline", type=Duration(), default="10s", show_default=True)
-@click.option("--leader-elect-retry-period", "retry_period", type=Duration(), default="2s", show_default=True)
+@click.option(
+    "--leader-elect/--no-leader-elect",
+    default=None,
+    help="Work only as the leader, which is usual. Without this and what follows, as the configuration says.",
+)
+@click.option("--leader-elect-resource-namespace", "lease_namespace", metavar="NAME", help="Usually kube-system.")
+@click.option("--leader-elect-resource-name", "lease_name", metavar="NAME", help="Usually kube-scheduler.")
+@click.option("--leader-elect-lease-duration", "lease_duration", type=Duration(), help="Usually 15s.")
+@click.option("--leader-elect-renew-deadline", "renew_deadline", type=Duration(), help="Usually 10s.")
+@click.option("--leader-elect-retry-period", "retry_period", type=Duration(), help="Usually 2s.")
+@click.option("--trim-avoid-lists", is_flag=True, help="Take off nodes' avoid lists what is over, as the leader.")
 @click.option("--bind-address", default="127.0.0.1", show_default=True, help="Where health and metrics are told.")
 @click.option(
     "--port", "--secure-port", type=click.IntRange(0, 65535), help="The port for that; 0 takes any. Without: none."
@@ -51,10 +56,8 @@ It ends with 0 when it is told to stop (SIGINT, SIGTERM), and with 1 when it may
 @click.option("--metrics-token-file", metavar="FILE", default="", help="What who asks for metrics must show.")
 @click.option("--decisions", metavar="FILE", default="", help="Write each decision there, a line of JSON.")
 @click.option("--concurrency", type=click.IntRange(1, 1_000), default=32, show_default=True, help="Requests at once.")
-@click.option(
-    "--kube-api-qps", "qps", type=click.FloatRange(0), default=0.0, help="Requests a second; 0 as many as come."
-)
-@click.option("--kube-api-burst", "burst", type=click.IntRange(1), default=100, show_default=True)
+@click.option("--kube-api-qps", "qps", type=click.FloatRange(0), help="Requests a second; usually as many as come.")
+@click.option("--kube-api-burst", "burst", type=click.IntRange(1), help="So many at once beyond that; usually 100.")
 @click.option("--request-timeout", type=Duration(), default="30s", show_default=True)
 @click.option("--allow-exec-plugins", is_flag=True, help="Let the kubeconfig have programs run for credentials.")
 @click.option(
@@ -69,12 +72,13 @@ def scheduler(
     config: str | None,
     feature_gates: FeatureGates,
     dry_run: bool,
-    leader_elect: bool,
-    lease_namespace: str,
-    lease_name: str,
-    lease_duration: int,
-    renew_deadline: int,
-    retry_period: int,
+    leader_elect: bool | None,
+    lease_namespace: str | None,
+    lease_name: str | None,
+    lease_duration: int | None,
+    renew_deadline: int | None,
+    retry_period: int | None,
+    trim_avoid_lists: bool,
     bind_address: str,
     port: int | None,
     tls_cert_file: str,
@@ -82,8 +86,8 @@ def scheduler(
     metrics_token_file: str,
     decisions: str,
     concurrency: int,
-    qps: float,
-    burst: int,
+    qps: float | None,
+    burst: int | None,
     request_timeout: int,
     allow_exec_plugins: bool,
     allow_insecure_preemption: bool,
@@ -96,31 +100,32 @@ def scheduler(
     in events and conditions why pods wait. Several of them elect a leader.
     """
     from podium.app.live.health import HealthSettings
+    from podium.app.live.leasing import LeaseOptions, lease_of
     from podium.app.live.program import check_settings
     from podium.app.live.settings import LiveSettings
     from podium.client.access.in_cluster import find_access
-    from podium.client.leading.leader_election import LeaseSettings
     from podium.client.transport import TransportSettings
     from podium.framework.settings.configuration import default_configuration, load_configuration
 
     # As kube-scheduler's: it tells apart two on one machine, and one that begins anew from itself before.
     identity = f"{socket.gethostname()}_{uuid.uuid4()}"
-    lease = LeaseSettings(
-        identity=identity,
+    configuration = load_configuration(config) if config else default_configuration()
+    connection = configuration.client_connection
+    options = LeaseOptions(
+        elects=leader_elect,
         namespace=lease_namespace,
         name=lease_name,
         duration_ns=lease_duration,
         renew_deadline_ns=renew_deadline,
         retry_period_ns=retry_period,
     )
-    if lease.problem():
-        raise click.UsageError(f"leader election: {lease.problem()}")
     settings = LiveSettings(
-        configuration=load_configuration(config) if config else default_configuration(),
+        configuration=configuration,
         feature_gates=feature_gates,
         identity=identity,
-        lease=lease if leader_elect and not dry_run else None,
+        lease=None if dry_run else lease_of(identity, options, configuration),
         dry_run=dry_run,
+        trims_avoid_lists=trim_avoid_lists,
         allows_exec=allow_exec_plugins,
         allows_insecure_preemption=allow_insecure_preemption,
         health=HealthSettings(
@@ -130,13 +135,17 @@ def scheduler(
             key_file=tls_private_key_file,
             token_file=metrics_token_file,
         ),
-        transport=TransportSettings(concurrency=concurrency, per_second=qps, burst=burst),
+        transport=TransportSettings(
+            concurrency=concurrency,
+            per_second=connection.qps if qps is None else qps,
+            burst=burst or connection.burst or 100,
+        ),
         request_timeout_s=request_timeout / _SECOND,
         decisions=decisions,
         log_format="json" if log_format == "json" else "text",
         verbosity=verbosity,
     )
-    access = find_access(os.environ, kubeconfig, context)
+    access = find_access(os.environ, kubeconfig or connection.kubeconfig, context)
     check_settings(access, settings)
     sys.exit(_run(access, settings))
 

@@ -6,6 +6,7 @@ import time
 from collections import OrderedDict
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 from podium.app.live.metrics import Metrics
 from podium.framework.runner import Runner
@@ -19,6 +20,23 @@ from podium.machines.scheduling.scheduler import Scheduler
 _SECOND = 10**9
 # A pod that goes on its way to a node is never bound.
 _MOST_BINDING = 10_000
+
+
+# The extension points that are asked as a whole; others are asked about the nodes that changed alone.
+_POINTS = (("pre_enqueue", "PreEnqueue"), ("pre_filter", "PreFilter"), ("filter", "Filter"))
+
+
+def _timed(ask: Callable[..., Any], observe: Callable[[float], None]) -> Callable[..., Any]:
+    """The same, and how long it takes."""
+
+    def asked(*arguments: Any) -> Any:
+        began_s = time.perf_counter()
+        try:
+            return ask(*arguments)
+        finally:
+            observe(time.perf_counter() - began_s)
+
+    return asked
 
 
 @dataclass(slots=True)
@@ -55,6 +73,10 @@ class ObservedScheduler:
         self._binding: OrderedDict[str, Attempt] = OrderedDict()
         self._now = 0
         scheduler.on_attempt = self._begin
+        for profile, runner in scheduler.runners.items():
+            for method, point in _POINTS:
+                seconds = metrics.extension_point_seconds.labels(point, "Success", profile)
+                setattr(runner, method, _timed(getattr(runner, method), seconds.observe))
 
     @property
     def watches(self) -> frozenset[str]:

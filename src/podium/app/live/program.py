@@ -29,6 +29,8 @@ from podium.driver.clock import SystemClock
 from podium.driver.component import Component
 from podium.driver.transport import Asked
 from podium.machines.actions import Record
+from podium.machines.disruption.avoid_lists import AvoidLists
+from podium.machines.disruption.disruption_counts import DisruptionCounts
 from podium.machines.machine import Machine
 from podium.machines.scheduling.queue.places import QueuePlaces
 from podium.machines.scheduling.scheduler import Scheduler
@@ -44,7 +46,8 @@ def watched(settings: LiveSettings) -> Watched:
     """What a scheduler is shown. Pods that have ended concern only those who judge futile preemptions."""
     judges = settings.configuration.max_futile_preemptions > 0
     selectors = {} if judges else {"Pod": _ENDED}
-    return Watched(kinds=Scheduler.watches, field_selectors=selectors, optional=OPTIONAL, seed=settings.seed)
+    kinds = Scheduler.watches | (AvoidLists.watches if settings.trims_avoid_lists else frozenset())
+    return Watched(kinds=kinds, field_selectors=selectors, optional=OPTIONAL, seed=settings.seed)
 
 
 def check_settings(access: ClusterAccess, settings: LiveSettings) -> None:
@@ -134,7 +137,7 @@ class LiveScheduler:
             APIResources(),
             user_agent="podium-scheduler",
             timeout_s=settings.request_timeout_s,
-            connections=settings.transport.concurrency + len(Scheduler.watches) + 8,
+            connections=settings.transport.concurrency + len(watched(settings).kinds) + 8,
         )
 
     def _make_cluster(self, session: Session) -> LiveCluster:
@@ -194,9 +197,8 @@ class LiveScheduler:
         ending.callback(lost.cancel)
         if not await self._before(cluster.synced(version), lost):
             return await self._end(cluster, lost)
-        await self._say_caveats(session, cluster)
-        name = self._settings.configuration.profiles[0].scheduler_name
-        running = asyncio.ensure_future(cluster.run([Component(name, self._make_machine, waits=True)]))
+        components = self._components(knows_ours=await self._say_caveats(session, cluster))
+        running = asyncio.ensure_future(cluster.run(components))
         self.leads.set()
         self._log.info("scheduling", schedulers=", ".join(self._scheduler_names()))
         try:
@@ -206,6 +208,14 @@ class LiveScheduler:
             cluster.stop()
         await running
         return await self._end(cluster, lost)
+
+    def _components(self, *, knows_ours: bool) -> list[Component]:
+        """What runs. Disruptions are counted by Podium's own API server, and here where it is another."""
+        made = [] if knows_ours else [Component("disruption-counts", DisruptionCounts)]
+        if self._settings.trims_avoid_lists:
+            made.append(Component("avoid-list-controller", AvoidLists))
+        name = self._settings.configuration.profiles[0].scheduler_name
+        return [*made, Component(name, self._make_machine, waits=True)]
 
     async def _make_elector(self, lease: LeaseSettings, ending: AsyncExitStack) -> Elector:
         session = self._session()
@@ -254,7 +264,8 @@ class LiveScheduler:
 
     # Telling
 
-    async def _say_caveats(self, session: Session, cluster: LiveCluster) -> None:
+    async def _say_caveats(self, session: Session, cluster: LiveCluster) -> bool:
+        """Say what does not hold here; whether the API server is one of Podium's own."""
         try:
             version = (await session.read("/version")).object or {}
         except NoAnswerError:
@@ -263,6 +274,7 @@ class LiveScheduler:
         found = caveats(self._access, self._settings.configuration, cluster.absent, knows_ours=knows_ours)
         for caveat in found:
             self._log.warning(caveat.message, about=caveat.about, names=", ".join(caveat.names))
+        return knows_ours
 
     def _scheduler_names(self) -> list[str]:
         return [profile.scheduler_name for profile in self._settings.configuration.profiles]
@@ -272,7 +284,10 @@ class LiveScheduler:
             self._log.info("waiting to lead", holder=holder)
 
     def _kind_problem(self, kind: str, problem: str) -> None:
-        if problem:
+        cluster = self._cluster
+        if cluster is not None and kind in OPTIONAL and cluster.reflectors[kind].machine.is_absent:
+            self._log.info("the API server has no such kind", 1, kind=kind)
+        elif problem:
             self._log.warning("cannot keep up with a kind", kind=kind, problem=problem)
         else:
             self._log.info("keeping up with a kind again", kind=kind)

@@ -15,7 +15,8 @@ from podium.framework.settings.feature_gates import FeatureGates
 class LiveSettings(msgspec.Struct, frozen=True, kw_only=True):
     """``lease`` None: nobody else runs, so that nobody is elected. With ``dry_run`` nothing is written.
 
-    ``drain_s`` is how long a scheduler that stops waits for answers. ``decisions`` is a file for them, "" for none.
+    ``trims_avoid_lists``: whoever leads takes off the nodes' avoid lists what is over. ``drain_s`` is how long a
+    scheduler that stops waits for answers. ``decisions`` is a file for them, "" for none.
     """
 
     configuration: Configuration
@@ -23,6 +24,7 @@ class LiveSettings(msgspec.Struct, frozen=True, kw_only=True):
     identity: str = "podium"
     lease: LeaseSettings | None = None
     dry_run: bool = False
+    trims_avoid_lists: bool = False
     allows_exec: bool = False
     allows_insecure_preemption: bool = False
     health: HealthSettings = HealthSettings()

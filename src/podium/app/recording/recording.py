@@ -14,6 +14,7 @@ from podium.api.kinds import KINDS
 from podium.api.meta import ObjectMeta
 from podium.api.snapshot import HiddenKind, Snapshot
 from podium.api.times import format_duration, format_time
+from podium.app.console.page import counted
 from podium.app.console.source import ClusterSource
 from podium.app.recording.file import RecordingFile
 from podium.app.snapshots.slimming import Slimmer, left_out_beside
@@ -110,9 +111,19 @@ class _Recording:
             await asyncio.gather(*tasks, return_exceptions=True)
             for number in (signal.SIGINT, signal.SIGTERM):
                 loop.remove_signal_handler(number)
+        self._tell_gaps()
         length_ns = self._elapsed_ns()
         self._file.end(format_duration(length_ns))
         return Recorded(self._file.count, self._file.steps, self._file.events, length_ns, self._is_full)
+
+    def _tell_gaps(self) -> None:
+        """Say what of the cluster was seen late, or not at all."""
+        for machine in (reflector.machine for reflector in self._reflectors):
+            if machine.unreadable:
+                count = counted(len(machine.unreadable), "object")
+                self._say(f"{machine.resource.name}: {count} left out: what is there cannot be read")
+            if machine.counts.expired:
+                self._say(f"{machine.resource.name}: what came while the connection was broken is seen as of its end")
 
     async def _sync(self) -> None:
         """Wait until all objects are known. Raises InputError where it is over before that."""
@@ -161,7 +172,7 @@ class _Recording:
                 left_out=left_out_beside(()),
             )
         )
-        self._say(f"recording {name}: {self._file.count:,} objects at the start; interrupt to end")
+        self._say(f"recording {name}: {counted(self._file.count, 'object')} at the start; interrupt to end")
 
     async def _wait(self) -> None:
         limit_ns = self._limits.length_ns

@@ -15,10 +15,12 @@ from podium.app.console.options import (
     ignore_extenders_option,
     validate_option,
 )
+from podium.app.console.source import optional_source_options
 from podium.plane.switches import COLLECTORS, CONTROLLERS, KUBELET, SCHEDULER, SWITCHABLE
 
 if TYPE_CHECKING:
     from podium.api.warnings import Validation
+    from podium.app.console.source import Source
     from podium.framework.settings.feature_gates import FeatureGates
 
 Decorated = TypeVar("Decorated", bound=Callable[..., Any])
@@ -41,26 +43,7 @@ def _switches(command: Decorated) -> Decorated:
 
 
 @click.command(cls=Command, epilog=_EPILOG)
-@click.option(
-    "-f",
-    "--filename",
-    "files",
-    metavar="FILE",
-    multiple=True,
-    help="Objects that are there from the start, as in the other commands: manifests, the dump of a cluster, or a "
-    "snapshot. May be repeated.",
-)
-@click.option(
-    "--context",
-    metavar="NAME",
-    help="Begin as the cluster of this context is, of the kubeconfig that KUBECONFIG names; nothing is changed there.",
-)
-@click.option(
-    "--allow-exec-plugins",
-    "allows_exec_plugins",
-    is_flag=True,
-    help="Run the program that the kubeconfig names for credentials.",
-)
+@optional_source_options
 @validate_option
 @click.option(
     "--nodes", type=click.IntRange(min=0, max=100_000), default=0, metavar="N", help="How many nodes to make."
@@ -108,18 +91,17 @@ def _switches(command: Decorated) -> Decorated:
 @click.option("--client-ca", metavar="FILE", help="Who signs the certificates of clients that are let in.")
 @click.option("--token-file", metavar="FILE", help="A token that clients have to show, readable by its owner alone.")
 @click.option(
-    "--kubeconfig",
+    "--write-kubeconfig",
     metavar="FILE",
-    help="Where to write the kubeconfig; without it podium.kubeconfig, in the data directory if there is one.",
+    help="Where to write the kubeconfig of this cluster; without it podium.kubeconfig, in the data directory if there "
+    "is one.",
 )
 @click.option("--no-controllers", is_flag=True, help="Run with a scheduler and kubelets alone.")
 @_switches
 @click.argument("command", nargs=-1, type=click.UNPROCESSED, metavar="[-- COMMAND...]")
 def up(
     *,
-    files: tuple[str, ...],
-    context: str | None,
-    allows_exec_plugins: bool,
+    source: Source,
     validation: Validation | None,
     nodes: int,
     node_template: str | None,
@@ -140,7 +122,7 @@ def up(
     tls_key: str | None,
     client_ca: str | None,
     token_file: str | None,
-    kubeconfig: str | None,
+    write_kubeconfig: str | None,
     no_controllers: bool,
     command: tuple[str, ...],
     **switches: bool,
@@ -151,11 +133,10 @@ def up(
     real nodes, but no containers run. With a COMMAND it is run with KUBECONFIG set; when it ends, so does all else, and
     its exit code is the answer.
     """
-    from podium.app.console.source import ClusterSource, Source
     from podium.app.serving.run import Wanted, run
 
     wanted = Wanted(
-        source=Source(files, None if context is None else ClusterSource(context, "", allows_exec_plugins)),
+        source=source,
         validation=validation,
         nodes=nodes,
         node_template=node_template,
@@ -176,7 +157,7 @@ def up(
         tls_key=tls_key,
         client_ca=client_ca,
         token_file=token_file,
-        kubeconfig=kubeconfig,
+        kubeconfig=write_kubeconfig,
         without=frozenset(_left_out(switches, no_controllers=no_controllers)),
         command=command,
     )

@@ -84,30 +84,35 @@ class Wanted:
 
 def run(wanted: Wanted) -> int:
     """Serve a control plane until somebody ends it; the exit code. Raises PodiumError for what is wrong."""
-    place = _place(wanted)
-    settings = _settings(wanted)
+    place = place_of(wanted)
+    settings = settings_of(wanted)
     with _kubeconfig_path(wanted) as path:
         check_place(path)
         with collector_paused():
-            clock, assembled = _assembled(wanted, settings)
-        logging.basicConfig(level=logging.WARNING, format="podium: %(levelname)s: %(name)s: %(message)s")
-        # What is there from the start stays for long.
-        gc.freeze()
-        gc.set_threshold(_COLLECTED_EACH)
-        _tell_of(assembled.population)
+            clock, found = assembled(wanted, settings)
+        _settle_process()
+        _tell_of(found.population)
         serving = Serving(
-            assembled.plane,
+            found.plane,
             clock,
             place,
             path,
             wanted.command,
-            lambda server: None if wanted.command else _announce(server, path, assembled),
+            lambda server: None if wanted.command else _announce(server, path, found),
         )
         with asyncio.Runner(loop_factory=_loop_factory()) as runner:
             return runner.run(serving.run())
 
 
-def _settings(wanted: Wanted) -> PlaneSettings:
+def _settle_process() -> None:
+    """What concerns the whole process: where it logs to, and that what is there from the start stays for long."""
+    logging.basicConfig(level=logging.WARNING, format="podium: %(levelname)s: %(name)s: %(message)s")
+    gc.freeze()
+    gc.set_threshold(_COLLECTED_EACH)
+
+
+def settings_of(wanted: Wanted) -> PlaneSettings:
+    """What the control plane consists of. Raises PodiumError."""
     configuration = load_configuration(wanted.config) if wanted.config else None
     _check_extenders(configuration, ignore=wanted.ignore_extenders)
     if wanted.autoscaler is None and wanted.priority_cutoff is not None:
@@ -136,7 +141,7 @@ def _check_extenders(configuration: Configuration | None, *, ignore: bool) -> No
         _warn(caveat.message)
 
 
-def _place(wanted: Wanted) -> Place:
+def place_of(wanted: Wanted) -> Place:
     """Where to listen; whoever listens for others without having said what lets them in gets a token made."""
     if (wanted.tls_cert is None) is not (wanted.tls_key is None):
         raise InputError("a certificate needs its key: give --tls-cert and --tls-key, or neither")
@@ -148,17 +153,21 @@ def _place(wanted: Wanted) -> Place:
     elif wanted.client_ca is not None:
         raise InputError("clients' certificates need TLS: give --tls-cert and --tls-key")
     token = "" if wanted.token_file is None else read_token(wanted.token_file)
-    if not token and tls is not None and not is_loopback(wanted.host):
+    if not token and tls is not None and not wanted.client_ca and not is_loopback(wanted.host):
         token = new_token()
     return Place(host=wanted.host, port=wanted.port, tls=tls, token=token)
 
 
-def _assembled(wanted: Wanted, settings: PlaneSettings) -> tuple[SystemClock, Assembled]:
-    is_given = wanted.source.files or wanted.source.cluster is not None
-    found = read_shown(wanted.source, wanted.validation) if is_given else Input([])
+def assembled(wanted: Wanted, settings: PlaneSettings) -> tuple[SystemClock, Assembled]:
+    """The control plane, with its clock. Raises PodiumError."""
+    has_source = bool(wanted.source.files or wanted.source.cluster)
+    found = read_shown(wanted.source, wanted.validation) if has_source else Input([])
     refuse_empty_pods(found.documents)
     for warning in found.warnings:
         _warn(str(warning))
+    for snapshot in found.snapshots:
+        for hidden in snapshot.hidden:
+            _warn(f"{hidden.kind} ({hidden.api_version}) could not be read {snapshot.origin}: there are none")
     template = DEFAULT_TEMPLATE if wanted.node_template is None else read_template(wanted.node_template)
     journal = None if wanted.data_dir is None else _journal(Path(wanted.data_dir))
     try:

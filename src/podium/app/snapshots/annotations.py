@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from podium.api.avoid_list import PREFER_AVOID_PODS
-from podium.api.disruption_rate import MAX_DISRUPTIONS
+from podium.api.disruption_rate import DISRUPTION_RATE, MAX_DISRUPTIONS
 from podium.api.pod import MIRROR_ANNOTATION, NOMINATED_NODE_ANNOTATION, SOURCE_ANNOTATION
 from podium.api.policy import POLICY_ANNOTATION
 from podium.api.resource_claims import EXTENDED_RESOURCE_CLAIM, POD_CLAIM_NAME
@@ -22,6 +22,7 @@ from podium.machines.workloads.cron.cron_jobs import SCHEDULED_AT
 from podium.machines.workloads.jobs.completion_indexes import INDEX
 from podium.machines.workloads.pod_ranking import DELETION_COST
 from podium.machines.workloads.rolling.deployments import REVISION
+from podium.plane.node_power import POWER
 
 READ_ANNOTATIONS = frozenset(
     (
@@ -29,6 +30,7 @@ READ_ANNOTATIONS = frozenset(
         BOUND_BY_CONTROLLER,
         CRASH_AFTER,
         DELETION_COST,
+        DISRUPTION_RATE,
         DURATION,
         EXTENDED_RESOURCE_CLAIM,
         FUTILE_PREEMPTIONS,
@@ -40,6 +42,7 @@ READ_ANNOTATIONS = frozenset(
         NOMINATED_NODE_ANNOTATION,
         POD_CLAIM_NAME,
         POLICY_ANNOTATION,
+        POWER,
         PREFER_AVOID_PODS,
         PROVISIONED_BY,
         READY_AFTER,

@@ -49,11 +49,12 @@ def snapshot(*, source: Source, target: str, kept: tuple[Part, ...]) -> None:
     if source.cluster is not None and source.files:
         raise click.UsageError("give either files with -f or a cluster with --context, and not both")
     slimmer = Slimmer(kept)
+    cluster = source.or_current_cluster().cluster
     with SnapshotFile(target) as file:
-        if source.files:
+        if cluster is None:
             about = _keep_files(file, source.files, slimmer, kept, left_out_beside(kept))
         else:
-            about = _keep_cluster(file, source.cluster or ClusterSource(), slimmer, kept, left_out_beside(kept))
+            about = _keep_cluster(file, cluster, slimmer, kept, left_out_beside(kept))
         file.end(about)
     _tell(about, file.count)
 

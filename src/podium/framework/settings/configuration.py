@@ -52,6 +52,31 @@ class ProfileConfiguration(Strict, frozen=True, kw_only=True):
     plugin_config: tuple[PluginConfig, ...] = ()
 
 
+class LeaderElectionConfiguration(Strict, frozen=True, kw_only=True):
+    """How a scheduler of several comes to lead; what is "" or None is not said (component-base's config/v1alpha1)."""
+
+    leader_elect: bool | None = None
+    lease_duration: str = ""
+    renew_deadline: str = ""
+    retry_period: str = ""
+    resource_lock: str = ""
+    resource_name: str = ""
+    resource_namespace: str = ""
+
+
+class ClientConnectionConfiguration(Strict, frozen=True, kw_only=True):
+    """How the API server is reached; what is "" or 0 is not said."""
+
+    kubeconfig: str = ""
+    accept_content_types: str = ""
+    content_type: str = ""
+    qps: int | float = 0
+    burst: int = 0
+
+
+_ELECTION, _CONNECTION = LeaderElectionConfiguration(), ClientConnectionConfiguration()
+
+
 @dataclass(frozen=True, slots=True)
 class Configuration:
     """The settings of a scheduler. Every profile has a name of its own; ``source`` is the file, or "".
@@ -62,7 +87,8 @@ class Configuration:
     ``nomination_clearing`` says which nominations end for a more important pod. AllLower is kube-scheduler's: who
     preempts clears all lower nominations of the node. Unfit looks at them whenever the node has less room for them,
     or is gone, clears those that no longer fit, and tries their pods again.
-    ``extenders`` are called by nobody here: who decides without them must say so.
+    ``extenders`` are called by nobody here: who decides without them must say so. ``leader_election`` and
+    ``client_connection`` are for whoever runs the scheduler at a cluster.
     """
 
     source: str
@@ -73,24 +99,8 @@ class Configuration:
     max_futile_preemptions: int = 0
     nomination_clearing: NominationClearing = "AllLower"
     extenders: tuple[Extender, ...] = ()
-
-
-class _LeaderElection(Strict, frozen=True, kw_only=True):
-    leader_elect: bool | None = None
-    lease_duration: str = ""
-    renew_deadline: str = ""
-    retry_period: str = ""
-    resource_lock: str = ""
-    resource_name: str = ""
-    resource_namespace: str = ""
-
-
-class _ClientConnection(Strict, frozen=True, kw_only=True):
-    kubeconfig: str = ""
-    accept_content_types: str = ""
-    content_type: str = ""
-    qps: int | float = 0
-    burst: int = 0
+    leader_election: LeaderElectionConfiguration = _ELECTION
+    client_connection: ClientConnectionConfiguration = _CONNECTION
 
 
 class _Written(Strict, frozen=True, kw_only=True):
@@ -106,8 +116,8 @@ class _Written(Strict, frozen=True, kw_only=True):
     nomination_clearing: NominationClearing = "AllLower"
     profiles: tuple[ProfileConfiguration, ...] = ()
     extenders: tuple[Extender, ...] = ()
-    leader_election: _LeaderElection = _LeaderElection()
-    client_connection: _ClientConnection = _ClientConnection()
+    leader_election: LeaderElectionConfiguration = LeaderElectionConfiguration()
+    client_connection: ClientConnectionConfiguration = ClientConnectionConfiguration()
     metrics_bind_address: str = ""
     healthz_bind_address: str = ""
     enable_profiling: bool = True
@@ -157,6 +167,8 @@ def read_configuration(raw: Mapping[str, Any], source: str) -> Configuration:
         nomination_clearing=written.nomination_clearing,
         profiles=profiles,
         extenders=written.extenders,
+        leader_election=written.leader_election,
+        client_connection=written.client_connection,
     )
 
 

@@ -35,7 +35,40 @@ READY_AFTER = "podium.dev/ready-after"
 MEMORY_USAGE = "podium.dev/memory-usage"
 """How much memory the pod uses while it runs, as a quantity; where it is not given, none that matters."""
 
+READ = (DURATION, CRASH_AFTER, TERMINATION, READY_AFTER, MEMORY_USAGE)
+"""All of them."""
+
 _NEVER = "never"
+
+
+def problems(annotations: Mapping[str, str]) -> list[str]:
+    """What is wrong with the annotations of a pod, which is then taken as if it did not say so."""
+    found = []
+    for name in READ:
+        if name not in annotations:
+            continue
+        try:
+            _read_strictly(annotations, name)
+        except ValueError as error:
+            found.append(f"metadata.annotations[{name}]: {error}")
+    return found
+
+
+def _read_strictly(annotations: Mapping[str, str], name: str) -> None:
+    if name == MEMORY_USAGE:
+        memory_usage(annotations)
+    elif name == TERMINATION:
+        termination_ns(annotations)
+    else:
+        duration_ns(annotations, name)
+
+
+def readable(annotations: Mapping[str, str]) -> Mapping[str, str]:
+    """The annotations without those of a pod's own that cannot be read."""
+    if not any(name in annotations for name in READ) or not problems(annotations):
+        return annotations
+    wrong = {name for name in READ if name in annotations and problems({name: annotations[name]})}
+    return {name: value for name, value in annotations.items() if name not in wrong}
 
 
 def duration_ns(annotations: Mapping[str, str], name: str) -> int | None:

@@ -17,6 +17,7 @@ from podium.machines.kubelets.pod_annotations import (
     duration_ns,
     memory_usage,
     never_terminates,
+    readable,
     termination_ns,
 )
 from podium.machines.parts.deadlines import earliest
@@ -66,7 +67,7 @@ class PodRun:
 
     def __post_init__(self) -> None:
         self.holding = Holding.of(self.pod)
-        self.memory_used = memory_usage(self.pod.metadata.annotations)
+        self.memory_used = memory_usage(readable(self.pod.metadata.annotations))
 
     @property
     def uid(self) -> str:
@@ -92,7 +93,7 @@ class PodRun:
 
     def begin(self, started_ns: int) -> None:
         """Its containers have started."""
-        annotations = self.pod.metadata.annotations
+        annotations = readable(self.pod.metadata.annotations)
         self.start_ns, self.started_ns = None, started_ns
         self.exit_ns, self.crash_ns, ready_ns = [
             None if name not in annotations else started_ns + (duration_ns(annotations, name) or 0)
@@ -110,7 +111,7 @@ class PodRun:
     def read(self, pod: Pod, raw: Raw) -> None:
         """Take in a newer reading of the pod."""
         if pod.metadata.annotations != self.pod.metadata.annotations:
-            self.memory_used = memory_usage(pod.metadata.annotations)
+            self.memory_used = memory_usage(readable(pod.metadata.annotations))
         self.pod, self.raw = pod, raw
 
     def stop(self, asked_ns: int, grace_seconds: int, *, is_forced: bool = False) -> None:
@@ -119,7 +120,7 @@ class PodRun:
         Containers that cannot be killed go only where the kubelet is ``is_forced`` to forget them.
         """
         self.is_stopping = True
-        annotations = self.pod.metadata.annotations
+        annotations = readable(self.pod.metadata.annotations)
         end = asked_ns
         if self.started_ns is not None:
             if never_terminates(annotations) and not is_forced:

@@ -13,7 +13,7 @@ from podium.requests.request import FieldValidation, Request, Verb
 from podium.requests.wire.parameters import ALL, Parameters, check_deletion, check_parameters
 from podium.requests.wire.paths import Place, name_problem
 from podium.requests.wire.verbs import verb_of
-from podium.store.errors import StoreError, bad_request
+from podium.store.errors import bad_request
 from podium.store.patches.patching import PatchType
 from podium.store.reads.listing import ListOptions
 
@@ -43,11 +43,7 @@ class Asked(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def asked(method: str, place: Place, parameters: Parameters) -> Asked:
-    """What a method asks for at a place. Raises StoreError 400, 404 for a subresource that there is not, and 405."""
-    part = place.subresource
-    found = place.resource.subresource(part) if part else None
-    if part and found is None:
-        raise StoreError(404, "NotFound", "the server could not find the requested resource")
+    """What a method asks for at a place. Raises StoreError 400 and 405."""
     verb = verb_of(method, place, watches=parameters.watches)
     for what, name in (("Name", place.name), ("Namespace", place.namespace)):
         problem = name_problem(name)

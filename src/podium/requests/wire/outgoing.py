@@ -52,6 +52,8 @@ def outgoing(
     Raises StoreError 404 for a kind that is not known, ValueError for a key that no path can name.
     """
     resource = resources.named(request.kind)
+    if request.api_version:
+        resource = resource.served_as(request.api_version)
     parameters = _parameters(request, timeout_seconds, bookmarks=bookmarks)
     return Outgoing(
         method=METHODS[request.verb],

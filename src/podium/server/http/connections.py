@@ -22,13 +22,14 @@ _MOST_HEADERS = 500
 
 
 class LimitedConnection(RequestHandler):
-    """A connection whose client has so long, and so many bytes, for what comes before a body."""
+    """A connection whose client has so long, and so many bytes, for what comes before a body, and so long to read."""
 
     def __init__(self, manager: Connections, limits: Limits, **more: Any) -> None:
         super().__init__(manager, **more)
         self._limits = limits
         self._head_bytes = 0
         self._head_timer: asyncio.TimerHandle | None = None
+        self._stall_timer: asyncio.TimerHandle | None = None
 
     def data_received(self, data: bytes) -> None:
         """Take in bytes, and watch over those of a head that is not complete."""
@@ -45,9 +46,20 @@ class LimitedConnection(RequestHandler):
             seconds = self._limits.header_seconds
             self._head_timer = asyncio.get_running_loop().call_later(seconds, self.force_close)
 
+    def pause_writing(self) -> None:
+        """The client has not read what waits for it; one that does not for long is dropped."""
+        super().pause_writing()
+        self._stall_timer = asyncio.get_running_loop().call_later(self._limits.stall_seconds, self._drop)
+
+    def resume_writing(self) -> None:
+        """The client has read."""
+        super().resume_writing()
+        self._forget_stall()
+
     def connection_lost(self, exc: BaseException | None) -> None:
         """Forget what was to be watched over."""
         self._forget_head()
+        self._forget_stall()
         super().connection_lost(exc)
 
     def log_exception(self, *args: Any, **more: Any) -> None:
@@ -82,6 +94,16 @@ class LimitedConnection(RequestHandler):
             head = f"HTTP/1.1 {error.code} {error.message}\r\nConnection: close\r\nContent-Type: application/json\r\n"
             self.transport.write(f"{head}Content-Length: {len(body)}\r\n\r\n".encode() + body)
         self.force_close()
+
+    def _drop(self) -> None:
+        """End the connection with all that waits in it."""
+        if self.transport is not None:
+            self.transport.abort()
+
+    def _forget_stall(self) -> None:
+        if self._stall_timer is not None:
+            self._stall_timer.cancel()
+            self._stall_timer = None
 
     def _forget_head(self) -> None:
         self._head_bytes = 0

@@ -28,6 +28,7 @@ from podium.server.http.settings import Settings
 from podium.server.http.streams import Hub
 from podium.server.http.target import read_target
 from podium.server.http.version import version_info
+from podium.store.api_resources import APIResources
 from podium.store.errors import StoreError, bad_request
 
 _LOG = logging.getLogger("podium.server")
@@ -69,11 +70,11 @@ class Handler:
             exchange = self._exchange(request, head)
             response = await self._answer(exchange)
         except StoreError as error:
-            response = await self._send(request, of_error(error), head)
+            response = await send(request, of_error(error), head)
         except ConnectionError:
             raise
         except Exception as error:
-            response = await self._send(request, _mishap(request, error, head["Audit-Id"]), head)
+            response = await send(request, _mishap(request, error, head["Audit-Id"]), head)
         subject = subject_of_method(request.method) if exchange is None else exchange.subject
         self._metrics.count(subject, response.status, perf_counter() - began)
         audit = self._settings.audit
@@ -97,13 +98,15 @@ class Handler:
             return await self._objects.answer(exchange, place)
         with self._flights.flight(READING if exchange.method in _SAFE else WRITING):
             reply = self._own(exchange) or await self._document(exchange) or self._nothing(exchange.path)
-            return await self._send(exchange.request, reply, exchange.reply_headers)
+            return await send(exchange.request, reply, exchange.reply_headers)
 
     def _own(self, exchange: Exchange) -> Reply | None:
         """What the server tells of itself."""
         path = exchange.path.rstrip("/")
-        if path == "/version":
-            reply: Reply | None = of_object(version_info())
+        if not path:
+            reply: Reply | None = of_object({"paths": _paths(self._backend.resources)})
+        elif path == "/version":
+            reply = of_object(version_info())
         elif path == "/metrics":
             text = self._metrics.text(self._settings.further_metrics)
             reply = Reply(pieces=(text,), content_type=_METRICS_TYPE, may_be_compressed=True)
@@ -145,8 +148,16 @@ class Handler:
             return of_error(StoreError(404, "NotFound", "the server could not find the requested resource"))
         return of_text("404 page not found\n", 404)
 
-    async def _send(self, request: BaseRequest, reply: Reply, head: dict[str, str]) -> StreamResponse:
-        return await send(request, reply, head, self._settings.limits.request_seconds)
+
+def _paths(resources: APIResources) -> list[str]:
+    """Where there is something, as `/` lists it: what the server tells of itself, and the groups and versions."""
+    found = {"/api", "/apis", "/metrics", "/openapi/v3", *_PUBLIC}
+    for resource in resources.all():
+        for api_version in resource.served_versions:
+            found.add(f"/apis/{api_version}" if "/" in api_version else f"/api/{api_version}")
+            if resource.group:
+                found.add(f"/apis/{resource.group}")
+    return sorted(found)
 
 
 def _of_document(document: Document, known: str) -> Reply:

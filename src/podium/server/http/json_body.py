@@ -79,14 +79,6 @@ def _float(text: str) -> float:
     return number
 
 
-def _integer(text: str) -> int | float:
-    """A number of 64 bits; a larger one as nearly as a float has it, as Go reads numbers that it knows nothing of."""
-    if len(text) > 20:
-        return _float(text)
-    number = int(text)
-    return number if -(2**63) <= number < 2**64 else float(number)
-
-
 def _constant(text: str) -> float:
     raise ValueError(f"{text} is not a number that objects can hold")
 
@@ -94,6 +86,5 @@ def _constant(text: str) -> float:
 _READER: dict[str, Any] = {
     "object_pairs_hook": _Entries,
     "parse_float": _float,
-    "parse_int": _integer,
     "parse_constant": _constant,
 }

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from functools import lru_cache
 from secrets import SystemRandom
 
 from aiohttp import HttpVersion11
@@ -12,8 +11,7 @@ from podium.api.meta import Raw
 from podium.api.schemas.amounts import write_out_amounts
 from podium.api.schemas.schema import schema_of
 from podium.requests.request import FieldValidation, Request, Verb
-from podium.requests.router import SERVED
-from podium.requests.wire.content_types import JSON, YAML, body_type, patch_type
+from podium.requests.wire.content_types import BODY_TYPES, JSON, YAML, body_type, media_type, patch_type, unsupported
 from podium.requests.wire.incoming import Asked, asked, request_of
 from podium.requests.wire.parameters import read_parameters
 from podium.requests.wire.paths import Place
@@ -26,20 +24,20 @@ from podium.server.http.forms import MakeTable, formed, list_reply
 from podium.server.http.frames import Shaper, error_chunk
 from podium.server.http.json_body import Body
 from podium.server.http.metrics import Subject
-from podium.server.http.negotiation import Form, negotiated
+from podium.server.http.negotiation import PLAIN, Form, negotiated
 from podium.server.http.replies import Reply, is_pretty, of_error, of_object, prettified, send, warned
 from podium.server.http.security import forbidden
 from podium.server.http.settings import Limits
 from podium.server.http.streams import Connection, Hub, Stream
 from podium.store.api_resource import APIResource
 from podium.store.errors import StoreError, bad_request
+from podium.store.patches.patching import PatchType
 
 _READS = frozenset(("get", "list"))
 _WITHOUT_BODY = frozenset(("get", "list", "watch"))
 _VALIDATED = frozenset(("create", "update", "patch"))
 # With these a watch that could be asked for does not begin; they are told in the stream (storage/cacher).
 _TOLD_IN_THE_STREAM = (410, 504)
-_KNOWN_SUBRESOURCES = frozenset(subresource for _, subresource in SERVED)
 _DICE = SystemRandom()
 
 
@@ -56,7 +54,7 @@ class ObjectRequests:
     async def answer(self, exchange: Exchange, place: Place) -> StreamResponse:
         """Do what is asked for at a place, and send the answer. Raises StoreError for what is not to be answered."""
         what = asked(exchange.method, place, read_parameters(exchange.query))
-        exchange.subject = _subject(what.verb, place.resource, place.subresource, _scope(place))
+        exchange.subject = _subject(what.verb, place)
         form = negotiated(exchange.accepts())
         if what.verb == "watch":
             return await self._watch(exchange, what, form)
@@ -67,7 +65,7 @@ class ObjectRequests:
             pretty, agent = what.parameters.pretty, exchange.headers.get("User-Agent", "")
             if is_pretty(pretty, agent):
                 reply = prettified(reply)
-            return await send(exchange.request, reply, exchange.reply_headers, self._limits.request_seconds)
+            return await send(exchange.request, reply, exchange.reply_headers)
 
     async def _reply(self, exchange: Exchange, what: Asked, form: Form) -> Reply:
         request, warnings = await self._request(exchange, what)
@@ -77,6 +75,8 @@ class ObjectRequests:
         if response.page is not None:
             reply = await list_reply(response.page, form, self._table(what))
             reply.code = response.code
+        elif what.verb == "get" and response.stored is not None and form == PLAIN:
+            reply = Reply(code=response.code, pieces=(response.stored.encoded,))
         else:
             raw = formed(response.to_dict(), what.place.resource, form, self._table(what))
             reply = of_object(raw, response.code, form.header if form.kind else form.content_type)
@@ -90,18 +90,18 @@ class ObjectRequests:
         if what.verb in _WITHOUT_BODY:
             return request_of(what, asker=asker), []
         place = what.place
-        if place.subresource not in _KNOWN_SUBRESOURCES:
+        if not _has_part(place):
             # Whatever it carries, the answer is why it is not there.
             return Request(verb=what.verb, kind=place.resource.name, key=place.key, subresource=place.subresource), []
-        content_type = exchange.headers.get("Content-Type", "")
-        type_ = patch_type(content_type) if what.verb == "patch" else "merge"
-        written_in = body_type(content_type) if what.verb != "patch" else YAML if type_ == "apply" else JSON
+        type_, written_in = _type_of_body(what, exchange.headers.get("Content-Type", ""))
         seconds = seconds_of(what.parameters.timeout, self._limits.request_seconds)
         data = await read_body(exchange.request, self._limits.body_bytes, seconds)
+        if data and not written_in:
+            raise unsupported(BODY_TYPES)
         body = await decoded(data, written_in, self._documents.decoded)
         if not data and what.verb in _VALIDATED:
             raise bad_request("the request has no body")
-        schema = schema_of(what.place.resource.group, what.place.resource.kind)
+        schema = schema_of(place.resource.group, place.resource.kind)
         if schema is not None:
             write_out_amounts(body.value, schema)
         request = request_of(what, body.value, type_, asker)
@@ -147,6 +147,20 @@ class ObjectRequests:
         return float(asked_for) if asked_for > 0 else self._limits.watch_seconds * (1 + _DICE.random())
 
 
+def _type_of_body(what: Asked, content_type: str) -> tuple[PatchType, str]:
+    """Which patch the body is, and what it is written in; "" for a type that is not read, where it may have no bytes.
+
+    Raises StoreError 415.
+    """
+    if what.verb == "patch":
+        type_ = patch_type(content_type)
+        return type_, YAML if type_ == "apply" else JSON
+    if what.verb in _VALIDATED:
+        return "merge", body_type(content_type)
+    named = media_type(content_type) or JSON
+    return "merge", named if named in BODY_TYPES else ""
+
+
 def _repeated(request: Request, body: Body) -> list[str]:
     """The warnings about fields that are in the body twice. Raises StoreError 400 where the request is strict."""
     if not body.repeated or request.field_validation in ("", "Ignore"):
@@ -157,13 +171,14 @@ def _repeated(request: Request, body: Body) -> list[str]:
     return told
 
 
-@lru_cache(maxsize=1_024)
-def _subject(verb: Verb, resource: APIResource, subresource: str, scope: str) -> Subject:
-    """What a request is counted as."""
-    return Subject(verb.upper(), resource.group, resource.version, resource.plural, subresource, scope)
+def _has_part(place: Place) -> bool:
+    """Whether there is what the place stands for, if it is a subresource."""
+    return not place.subresource or place.resource.subresource(place.subresource) is not None
 
 
-def _scope(place: Place) -> str:
-    if place.name:
-        return "resource"
-    return "namespace" if place.namespace else "cluster"
+def _subject(verb: Verb, place: Place) -> Subject:
+    """What a request is counted as; a subresource that there is not has no name there."""
+    part = place.subresource if _has_part(place) else ""
+    scope = "resource" if place.name else "namespace" if place.namespace else "cluster"
+    resource = place.resource
+    return Subject(verb.upper(), resource.group, resource.version, resource.plural, part, scope)

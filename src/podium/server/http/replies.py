@@ -13,7 +13,6 @@ from aiohttp.web import BaseRequest, Response, StreamResponse
 from multidict import CIMultiDict
 
 from podium.requests.wire.content_types import JSON, YAML
-from podium.server.http.bodies import timed_out
 from podium.store.encoding import encoded
 from podium.store.errors import StoreError
 
@@ -80,8 +79,8 @@ def prettified(reply: Reply) -> Reply:
     return msgspec.structs.replace(reply, pieces=(msgspec.json.format(b"".join(reply.pieces), indent=2) + b"\n",))
 
 
-async def send(request: BaseRequest, reply: Reply, head: dict[str, str], seconds: float) -> StreamResponse:
-    """Send a reply with the headers that all have. One that nobody reads is given up after so many seconds."""
+async def send(request: BaseRequest, reply: Reply, head: dict[str, str]) -> StreamResponse:
+    """Send a reply with the headers that all have."""
     headers: CIMultiDict[str] = CIMultiDict(head)
     headers["Content-Type"] = reply.content_type
     headers.extend(reply.headers)
@@ -100,15 +99,9 @@ async def send(request: BaseRequest, reply: Reply, head: dict[str, str], seconds
     response.content_length = size
     if reply.closes:
         response.force_close()
-    try:
-        await response.prepare(request)
-        for piece in _sized(pieces):
-            async with asyncio.timeout(seconds):
-                await response.write(piece)
-    except TimeoutError:
-        if request.transport is not None:
-            request.transport.abort()
-        raise ConnectionResetError(timed_out().message) from None
+    await response.prepare(request)
+    for piece in _sized(pieces):
+        await response.write(piece)
     return response
 
 

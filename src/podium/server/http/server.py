@@ -29,6 +29,9 @@ class Server:
         self._listener: asyncio.Server | None = None
         self._connections: LimitedConnections | None = None
         self._port = settings.port
+        # One address: behind a name there may be two, each with a free port of its own.
+        host = settings.host.strip("[]")
+        self._host = "127.0.0.1" if host.lower() == "localhost" else host
 
     async def start(self) -> None:
         """Begin to listen. Raises InputError where that cannot be done."""
@@ -38,7 +41,7 @@ class Server:
         try:
             self._listener = await asyncio.get_running_loop().create_server(
                 self._connections,
-                settings.host,
+                self._host,
                 settings.port,
                 ssl=context,
                 backlog=_BACKLOG,
@@ -56,8 +59,7 @@ class Server:
     @property
     def address(self) -> str:
         """Where clients find it, as a URL. A server that listens everywhere is found on this machine."""
-        host = self._settings.host
-        host = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(host, host)  # noqa: S104 - it is asked for
+        host = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(self._host, self._host)  # noqa: S104 - it is asked for
         host = f"[{host}]" if ":" in host else host
         return f"{'http' if self._settings.tls is None else 'https'}://{host}:{self._port}"
 

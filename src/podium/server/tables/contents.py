@@ -163,7 +163,11 @@ def _scaler(raw: Raw, now: int) -> Cells:
 
 
 def _targets(raw: Raw) -> str:
-    """What is measured of what is wanted, for the first two metrics (formatHPAMetrics)."""
+    """What is measured of what is wanted, for the first two metrics (formatHPAMetrics); autoscaling/v1 has one."""
+    wanted = text(raw, "spec", "targetCPUUtilizationPercentage")
+    if wanted:
+        current = text(raw, "status", "currentCPUUtilizationPercentage")
+        return f"cpu: {f'{current}%' if current else '<unknown>'}/{wanted}%"
     metrics = entries(raw, "spec", "metrics")
     measured = entries(raw, "status", "currentMetrics")
     found = [_target(metric, measured[index] if index < len(measured) else {}) for index, metric in enumerate(metrics)]

@@ -6,9 +6,12 @@ identity, which is another one there.
 
 from __future__ import annotations
 
+from podium.api.avoid_list import PREFER_AVOID_PODS
+from podium.api.disruption_rate import DISRUPTION_RATE
 from podium.api.meta import Kubernetes, Raw
-from podium.api.pod import Pod
+from podium.api.pod import NOMINATED_NODE_ANNOTATION, Pod
 from podium.machines.nodes.node_taints import MANAGED
+from podium.machines.scheduling.futile_notes import ANNOTATION as FUTILE_PREEMPTIONS
 from podium.sim.scenario.steps import WORKLOADS
 
 _KEPT_METADATA = ("name", "namespace", "labels", "annotations")
@@ -26,9 +29,11 @@ _OF_ITS_JOB = ("controller-uid", "batch.kubernetes.io/controller-uid", "batch.ku
 # The annotations in which controllers keep something in mind.
 _KEPT_IN_MIND = (
     "deployment.kubernetes.io/",
+    DISRUPTION_RATE,
+    FUTILE_PREEMPTIONS,
     "pv.kubernetes.io/",
-    "scheduler.alpha.kubernetes.io/preferAvoidPods",
-    "scheduler.kubernetes.io/nominated-node-name",
+    PREFER_AVOID_PODS,
+    NOMINATED_NODE_ANNOTATION,
     "volume.kubernetes.io/",
 )
 

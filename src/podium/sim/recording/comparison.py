@@ -14,7 +14,7 @@ from typing import Any
 from msgspec.structs import replace
 
 from podium.api.meta import Kubernetes
-from podium.api.objects import read_object
+from podium.api.reading import read
 from podium.sim.history import History, seconds
 from podium.sim.recording.authors import workload_of
 from podium.sim.recording.tape import EVICTED, RecordedEvent, Recording
@@ -124,10 +124,16 @@ def compare(recording: Recording, objects: Iterable[Kubernetes], simulation: Sim
     applied = (step.change.object for step in simulation.scenario.steps if isinstance(step.change, Apply))
     there, recorded = _recorded(recording, [*applied, *objects])
     here, simulated = _simulated(simulation)
-    names = sorted(there.keys() | here.keys())
+    names = sorted(there.keys() | here.keys(), key=_in_order)
     pairs = [(name, there.get(name, _NOWHERE), here.get(name, _NOWHERE)) for name in names]
     differences = tuple(PodDifference(*pair) for pair in pairs if pair[1].node != pair[2].node)
     return Comparison(recorded, simulated, len(pairs) - len(differences), differences)
+
+
+def _in_order(name: str) -> tuple[str, int]:
+    """By name; those of a workload by their number."""
+    workload, _, number = name.partition(" #")
+    return workload, int(number or 0)
 
 
 def _recorded(recording: Recording, objects: Iterable[Kubernetes]) -> tuple[dict[str, PodPlace], Sums]:
@@ -152,11 +158,11 @@ def _recorded(recording: Recording, objects: Iterable[Kubernetes]) -> tuple[dict
 def _note(known: dict[tuple[str, str], Kubernetes], event: RecordedEvent) -> None:
     """Take in what an event tells of an object: what a step has asked for got its identity there."""
     place = (event.kind, event.key)
-    if event.object is not None:
-        made = read_object(event.object, "ignore").object
-        if made is not None:
-            known[place] = made
-    elif event.what == "created" and (asked := known.get(place)) is not None:
+    asked = known.get(place)
+    if event.object is not None and (asked is None or asked.metadata.uid != event.uid):
+        # Whom it belongs to is all that matters of it.
+        known[place] = read(event.object, Kubernetes)
+    elif event.what == "created" and asked is not None:
         known[place] = replace(asked, metadata=replace(asked.metadata, uid=event.uid))
 
 

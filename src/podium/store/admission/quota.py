@@ -75,8 +75,8 @@ def _uses_the_same(previous: Stored | None, after: Stored | None) -> bool:
     """Whether a write changes nothing that counts: what an object uses follows from its spec, and whether it ended."""
     if previous is None or after is None:
         return False
-    phases = (stored.raw.get("status", {}).get("phase") for stored in (previous, after))
-    return previous.raw.get("spec") == after.raw.get("spec") and len(set(phases)) == 1
+    before, now = (stored.raw.get("status", {}).get("phase") for stored in (previous, after))
+    return previous.raw.get("spec") == after.raw.get("spec") and bool(before == now)
 
 
 def _add(used: dict[str, int], amounts: Amounts, factor: int) -> None:

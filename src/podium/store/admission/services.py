@@ -29,9 +29,9 @@ def with_addresses(raw: Raw, previous: Raw | None, others: Iterable[Raw]) -> Raw
     spec = {"type": "ClusterIP", "sessionAffinity": "None", **spec}
     if spec["type"] == "ExternalName":
         return {**raw, "spec": spec}
-    taken = [one.get("spec", {}) for one in others]
+    taken = [service.get("spec", {}) for service in others]
     if not spec.get("clusterIP"):
-        spec["clusterIP"] = before.get("clusterIP") or _free_address({one.get("clusterIP") for one in taken})
+        spec["clusterIP"] = before.get("clusterIP") or _free_address({other.get("clusterIP") for other in taken})
     spec.setdefault("clusterIPs", [spec["clusterIP"]])
     spec.setdefault("ipFamilies", ["IPv4"])
     spec.setdefault("ipFamilyPolicy", "SingleStack")

@@ -23,16 +23,16 @@ def converted(resource: APIResource, raw: Raw, api_version: str) -> Raw:
     """An object of the version that is stored as one of the version that is asked for; "" is the stored one."""
     if api_version in ("", raw["apiVersion"]):
         return raw
-    there = None if resource.is_custom else _CONVERSIONS.get(api_version)
-    return {**(raw if there is None else there[0](raw)), "apiVersion": api_version}
+    conversion = None if resource.is_custom else _CONVERSIONS.get(api_version)
+    return {**(raw if conversion is None else conversion[0](raw)), "apiVersion": api_version}
 
 
 def as_stored(resource: APIResource, raw: Raw, api_version: str) -> Raw:
     """An object of the version that was asked for as one of the version that is stored."""
     if api_version in ("", resource.api_version):
         return raw
-    back = None if resource.is_custom else _CONVERSIONS.get(api_version)
-    return {**(raw if back is None else back[1](raw)), "apiVersion": resource.api_version}
+    conversion = None if resource.is_custom else _CONVERSIONS.get(api_version)
+    return {**(raw if conversion is None else conversion[1](raw)), "apiVersion": resource.api_version}
 
 
 def stored_selector(field_selector: str, api_version: str) -> str:

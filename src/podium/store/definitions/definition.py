@@ -132,15 +132,19 @@ def defined(raw: Raw) -> Defined:
         short_names=tuple(names.get("shortNames", ())),
         categories=tuple(names.get("categories", ())),
         scale_paths=_scale_paths(scale) if scale else None,
-        columns={f"{group}/{one['name']}": tuple(one.get("additionalPrinterColumns", ())) for one in versions},
+        columns={
+            f"{group}/{version['name']}": tuple(version.get("additionalPrinterColumns", ())) for version in versions
+        },
         deprecations={
-            f"{group}/{one['name']}": one.get("deprecationWarning")
-            or f"{group}/{one['name']} {names['kind']} is deprecated"
-            for one in versions
-            if one.get("deprecated")
+            f"{group}/{version['name']}": version.get("deprecationWarning")
+            or f"{group}/{version['name']} {names['kind']} is deprecated"
+            for version in versions
+            if version.get("deprecated")
         },
     )
-    structurals = {f"{group}/{one['name']}": read_structural(one["schema"]["openAPIV3Schema"]) for one in versions}
+    structurals = {
+        f"{group}/{version['name']}": read_structural(version["schema"]["openAPIV3Schema"]) for version in versions
+    }
     return Defined(resource, storage["schema"]["openAPIV3Schema"], structurals)
 
 

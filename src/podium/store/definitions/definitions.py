@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from podium.api.errors import InputError
 from podium.api.meta import Raw
+from podium.api.schemas.structure import findings
 from podium.api.structural.shaping import shaped
 from podium.api.structural.validation import find_problems
 from podium.store.api_resource import APIResource
@@ -67,7 +68,13 @@ class Definitions:
         return self._revisions.of(KIND).get(resource.qualified) if resource.is_custom else None
 
     def judged(self, resource: APIResource, raw: Raw, previous: Raw | None, now: int) -> Raw:
-        """A definition that is to be written, with its status. Raises StoreError 422 for one that is not right."""
+        """A definition that is to be written, with its status.
+
+        Raises StoreError 400 for a value that is not of its field's type, 422 for what is not right.
+        """
+        mistyped = next((finding for finding in findings(raw) if not finding.is_unknown), None)
+        if mistyped is not None:
+            raise bad_request(f"{KIND}: {mistyped.path.removeprefix('.')}: {mistyped.message}")
         raw = completed(raw)
         found = find_definition_problems(raw, previous)
         if not found:

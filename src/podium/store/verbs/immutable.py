@@ -14,6 +14,8 @@ from podium.store.errors import invalid
 from podium.store.stored import Stored
 from podium.store.verbs.pod_update import check_pod_update
 
+_SEALED = ("ConfigMap", "Secret")
+_SEALED_FIELDS = ("immutable", "data", "binaryData")
 _PROBLEM = "the field is immutable"
 
 
@@ -23,6 +25,11 @@ def check_update(previous: Stored, raw: Raw, object_: object) -> None:
     for path in immutable_paths(resource.group, resource.kind):
         if _at(previous.raw, path) != _at(raw, path):
             raise invalid(resource, key, _PROBLEM, ".".join(path))
+    if previous.raw.get("immutable") is True and resource.name in _SEALED:
+        changed = next((field for field in _SEALED_FIELDS if previous.raw.get(field) != raw.get(field)), None)
+        if changed is not None:
+            problem = "Forbidden: field is immutable when `immutable` is set"
+            raise invalid(resource, key, problem, changed, "FieldValueForbidden")
     if resource.name == "Pod":
         check_pod_update(previous, raw["spec"])
     old = previous.object

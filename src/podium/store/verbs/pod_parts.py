@@ -25,11 +25,11 @@ def with_resources(previous: Stored, raw: Raw) -> Raw:
     spec = dict(before)
     for field in _CONTAINERS:
         old, new = before.get(field, []), after.get(field, [])
-        if [one.get("name") for one in old] != [one.get("name") for one in _objects(new)]:
+        if [container.get("name") for container in old] != [other.get("name") for other in _objects(new)]:
             problem = "Forbidden: pod resize may not add, remove or reorder containers"
             raise invalid(previous.resource, previous.key, problem, f"spec.{field}", "FieldValueForbidden")
         if old:
-            spec[field] = [_resized(one, other) for one, other in zip(old, new, strict=True)]
+            spec[field] = [_resized(container, other) for container, other in zip(old, new, strict=True)]
     if "resources" in after:
         spec["resources"] = after["resources"]
     return {**previous.raw, "spec": spec}
@@ -42,8 +42,8 @@ def with_ephemeral_containers(previous: Stored, raw: Raw) -> Raw:
     """
     before = previous.raw["spec"].get("ephemeralContainers", [])
     after = _spec(raw).get("ephemeralContainers") or []
-    names = {one.get("name"): one for one in _objects(after)}
-    if any(names.get(one.get("name")) != one for one in before):
+    names = {container.get("name"): container for container in _objects(after)}
+    if any(names.get(container.get("name")) != container for container in before):
         problem = "Forbidden: existing ephemeral containers may not be removed or changed"
         raise invalid(previous.resource, previous.key, problem, "spec.ephemeralContainers", "FieldValueForbidden")
     return {**previous.raw, "spec": {**previous.raw["spec"], "ephemeralContainers": after}}
@@ -59,4 +59,4 @@ def _spec(raw: Raw) -> Raw:
 
 
 def _objects(value: Any) -> list[Raw]:
-    return [one if isinstance(one, dict) else {} for one in value] if isinstance(value, list) else []
+    return [item if isinstance(item, dict) else {} for item in value] if isinstance(value, list) else []

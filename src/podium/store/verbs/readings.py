@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import msgspec
 
-from podium.api.errors import InputError, MalformedError
+from podium.api.errors import InputError, MalformedError, shown
 from podium.api.meta import Kubernetes, Raw
 from podium.api.pod import Pod, PodSpec
 from podium.api.reading import read
@@ -46,7 +46,7 @@ def decoded(
     """
     try:
         object_ = read(raw, resource.type) if shared is None else _read_pod(raw, shared.spec)
-        custom = resource.namespaced if resource.is_custom else None
+        custom = resource.namespaced if resource.type is Kubernetes else None
         findings = _findings(raw, previous, is_new, custom)
         if findings:
             raise _refusal(resource, object_.key, raw, findings)
@@ -101,6 +101,18 @@ def _read_pod(raw: Raw, spec: PodSpec) -> Pod:
     """The reading of a pod with this specification. Raises InputError."""
     rest = {name: value for name, value in raw.items() if name != "spec"}
     return msgspec.structs.replace(read(rest, Pod), spec=spec)
+
+
+def check_shape(previous: Stored, status: Any) -> None:
+    """Raise StoreError 400 for a status that is no object, and for conditions that are no list of objects."""
+    if not isinstance(status, dict):
+        raise bad_request(f"{previous.kind} {previous.key}: .status: {shown(status)} is not an object")
+    conditions = status.get("conditions")
+    if conditions is not None and not (
+        isinstance(conditions, list) and all(isinstance(condition, dict) for condition in conditions)
+    ):
+        problem = f"{shown(conditions)} is not a list of objects"
+        raise bad_request(f"{previous.kind} {previous.key}: .status.conditions: {problem}")
 
 
 def check_status(previous: Stored, object_: Kubernetes) -> None:

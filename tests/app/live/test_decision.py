@@ -1,0 +1,116 @@
+"""Decisions that were written down, as they are shown later."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner
+
+from podium.api.errors import InputError, PodiumError
+from podium.app.explaining.command import explain
+from podium.app.live.decision import find_decision
+from podium.app.live.decisions import DecisionFile, DecisionRecorder, grouped
+from podium.app.live.metrics import Metrics
+from podium.app.live.observed import ObservedScheduler
+from podium.machines.observations import Changed, Tick
+from podium.machines.scheduling.scheduler import Scheduler
+from tests.builders import node, pod
+
+WEB = pod("web", cpu=3, priority=100)
+
+
+def recorded(folder: Path, *objects: Any) -> str:
+    """A file with the decisions that a scheduler makes about these objects."""
+    path = str(folder / "decisions.jsonl")
+    file = DecisionFile(path)
+    recorder = DecisionRecorder("me", file.write)
+    machine = ObservedScheduler(Scheduler(), Metrics(), recorder.before, recorder.after)
+    for each in objects:
+        machine.handle(Changed(each), 0)
+    while machine.deadline().time_ns == 0:
+        machine.handle(Tick(), 0)
+    file.close()
+    return path
+
+
+def shown(path: str, *options: str) -> str:
+    result = CliRunner().invoke(explain, ["web", "--decision", path, *options])
+    assert result.exit_code == 0, result.output
+    return result.output
+
+
+def test_a_decision_is_shown_with_the_nodes_the_scores_and_what_was_done(tmp_path: Path) -> None:
+    path = recorded(tmp_path, node("n1", cpu=4), node("n2", cpu=4), node("n3", cpu=1), WEB)
+
+    text = shown(path)
+
+    assert "Pod default/web fits: n" in text
+    assert "by me for profile default-scheduler: attempt 1, woken by PodAdd, priority 100." in " ".join(text.split())
+    assert "1  Insufficient cpu (NodeResourcesFit)  n3" in text
+    assert "bind default/web node=n" in text
+
+
+def test_a_preemption_is_shown_with_its_victims(tmp_path: Path) -> None:
+    path = recorded(tmp_path, node("n1", cpu=4), pod("low", cpu=4, priority=1, on="n1"), WEB)
+
+    text = shown(path)
+
+    assert "fits after preemption: n1" in text
+    assert "n1 1 victim default/low" in " ".join(text.split())
+    assert "mark default/low for=default/web" in text
+
+
+def test_it_is_given_as_it_stands_in_the_file_where_a_program_wants_it(tmp_path: Path) -> None:
+    path = recorded(tmp_path, node("n1", cpu=4), WEB)
+
+    line = json.loads(shown(path, "-o", "json"))
+
+    assert (line["pod"], line["outcome"], line["version"]) == ("default/web", "schedulable", 1)
+
+
+def test_of_several_decisions_the_last_counts_and_a_line_that_is_not_whole_does_not(tmp_path: Path) -> None:
+    path = Path(recorded(tmp_path, node("n1", cpu=1), WEB))
+    first = path.read_text()
+    later = json.loads(first) | {"attempt": 2}
+    path.write_text(f'{first}{json.dumps(later)}\n{{"version": 1, "po')
+
+    decision, _ = find_decision(str(path), "default/web")
+
+    assert (decision.attempt, decision.outcome) == (2, "unschedulable")
+
+
+@pytest.mark.parametrize("text", ["nonsense", "[]", '{"pod": "default/web"}', '{"version": 1, "pod": "default/web"}'])
+def test_a_file_that_holds_something_else_is_told(tmp_path: Path, text: str) -> None:
+    path = tmp_path / "other"
+    path.write_text(f"{text}\n")
+
+    with pytest.raises(InputError, match="line 1 is no decision"):
+        find_decision(str(path), "default/web")
+
+
+def test_a_pod_that_nothing_was_decided_about_is_told(tmp_path: Path) -> None:
+    with pytest.raises(PodiumError, match="no decision is about pod default/other"):
+        find_decision(recorded(tmp_path, node("n1"), WEB), "default/other")
+
+
+def test_the_file_is_begun_anew_when_it_is_full_and_nobody_else_may_read_it(tmp_path: Path) -> None:
+    path = tmp_path / "decisions"
+    file = DecisionFile(str(path), most_bytes=30)
+    for number in range(5):
+        file.write(f"line {number} of this")
+    file.close()
+
+    assert path.read_text() == "line 4 of this\n"
+    assert (tmp_path / "decisions.1").read_text() == "line 2 of this\nline 3 of this\n"
+    assert path.stat().st_mode & 0o077 == 0
+
+
+def test_nodes_that_were_told_the_same_are_one_entry() -> None:
+    nodes = {f"n{number:02}": {"status": "Unschedulable", "reasons": ["full"]} for number in range(30)}
+    nodes["a"] = {"status": "Success"}
+
+    full, fits = grouped(nodes)
+
+    assert (full["count"], len(full["names"]), full["reasons"]) == (30, 20, ["full"])
+    assert (fits["count"], fits["names"]) == (1, ["a"])

@@ -1,0 +1,53 @@
+"""Which Lease is wanted."""
+
+from typing import Any
+
+import pytest
+
+from podium.api.errors import InputError
+from podium.app.live.leasing import LeaseOptions, lease_of
+from podium.framework.settings.configuration import API_VERSION, KIND, Configuration, read_configuration
+from tests.store.objects import SECOND
+
+
+def configured(**election: Any) -> Configuration:
+    return read_configuration({"apiVersion": API_VERSION, "kind": KIND, "leaderElection": election}, "scheduler.yaml")
+
+
+def test_without_a_word_it_is_kube_schedulers() -> None:
+    lease = lease_of("me", LeaseOptions(), configured())
+
+    assert lease is not None
+    assert (lease.identity, lease.key) == ("me", "kube-system/kube-scheduler")
+    seconds = [lease.duration_ns // SECOND, lease.renew_deadline_ns // SECOND, lease.retry_period_ns // SECOND]
+    assert seconds == [15, 10, 2]
+
+
+def test_the_configuration_says_another_and_options_come_before_it() -> None:
+    settings = configured(resourceName="mine", resourceNamespace="shop", leaseDuration="30s", renewDeadline="20s")
+
+    lease = lease_of("me", LeaseOptions(name="other", renew_deadline_ns=25 * SECOND), settings)
+
+    assert lease is not None
+    assert lease.key == "shop/other"
+    assert (lease.duration_ns, lease.renew_deadline_ns) == (30 * SECOND, 25 * SECOND)
+
+
+@pytest.mark.parametrize(
+    ("option", "said", "elects"), [(None, False, False), (True, False, True), (False, True, False)]
+)
+def test_nobody_is_elected_where_that_is_said(option: bool | None, said: bool, elects: bool) -> None:
+    assert (lease_of("me", LeaseOptions(elects=option), configured(leaderElect=said)) is not None) is elects
+
+
+@pytest.mark.parametrize(
+    ("election", "problem"),
+    [
+        ({"leaseDuration": "soon"}, r"\.leaderElection\.leaseDuration"),
+        ({"leaseDuration": "5s"}, "must be longer than the deadline"),
+        ({"resourceLock": "endpoints"}, "write leases"),
+    ],
+)
+def test_what_does_not_go_together_is_told_with_its_field(election: Any, problem: str) -> None:
+    with pytest.raises(InputError, match=problem):
+        lease_of("me", LeaseOptions(), configured(**election))

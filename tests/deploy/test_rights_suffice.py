@@ -1,0 +1,138 @@
+"""A scheduler with the rights of `deploy/` and no others does all of its work."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+import msgspec
+from aiohttp import web
+from tools.rbac import Right, preemption_rights, scheduler_rights
+
+from podium.requests.request import Request, Response
+from podium.store.api_resources import BUILT_IN
+from podium.store.errors import StoreError
+from tests.app.live.test_program import LEASE, SETTINGS, Running, is_going, node_of, until
+from tests.client.api_server import APIServer, said
+from tests.store.objects import Raw, node, pod, priority_class, running
+
+_GROUPS = {kind: group for group, kind in BUILT_IN}
+_LEASE_RIGHTS = {Right("coordination.k8s.io", "leases", verb) for verb in ("create", "get", "update")}
+
+CLAIM: Raw = {"accessModes": ["ReadWriteOnce"], "storageClassName": "local"}
+VOLUMES: tuple[Raw, ...] = (
+    {
+        "apiVersion": "storage.k8s.io/v1",
+        "kind": "StorageClass",
+        "metadata": {"name": "local"},
+        "provisioner": "kubernetes.io/no-provisioner",
+        "volumeBindingMode": "WaitForFirstConsumer",
+    },
+    {
+        "apiVersion": "v1",
+        "kind": "PersistentVolume",
+        "metadata": {"name": "disk"},
+        "spec": {**CLAIM, "capacity": {"storage": "1Gi"}, "hostPath": {"path": "/disk"}},
+    },
+    {
+        "apiVersion": "v1",
+        "kind": "PersistentVolumeClaim",
+        "metadata": {"name": "data", "namespace": "default"},
+        "spec": {**CLAIM, "resources": {"requests": {"storage": "1Gi"}}},
+    },
+)
+# One node has room if somebody goes, the other for something small.
+CROWDED: tuple[Raw, ...] = (
+    node("n1"),
+    node("n2"),
+    running("victim", node="n1", cpu=10),
+    running("other", node="n2", cpu=9, priority=5_000),
+)
+MOUNTS = {"volumes": [{"name": "data", "persistentVolumeClaim": {"claimName": "data"}}]}
+
+
+class Guard:
+    """Refuses what nobody may; `refused` are these rights, `used` those that were needed."""
+
+    def __init__(self, rights: set[Right]) -> None:
+        self._rights = rights
+        self.refused: set[Right] = set()
+        self.used: set[Right] = set()
+
+    async def __call__(self, request: Request) -> web.StreamResponse | None:
+        resource = BUILT_IN[_GROUPS[request.kind], request.kind]
+        name = f"{resource.plural}/{request.subresource}" if request.subresource else resource.plural
+        right = Right(resource.group, name, request.verb)
+        if right in self._rights:
+            self.used.add(right)
+            return None
+        self.refused.add(right)
+        error = StoreError(403, "Forbidden", f"{right} is forbidden")
+        return said(Response(code=403, error=error))
+
+
+def play(guard: Guard, *objects: Raw, done: Any) -> APIServer:
+    """A scheduler that elects a leader, at a guarded server with these objects, until something is so."""
+
+    async def story() -> APIServer:
+        async with APIServer(before=guard) as server:
+            server.add(*objects)
+            settings = msgspec.structs.replace(SETTINGS, lease=LEASE)
+            async with Running(server, settings):
+                await until(lambda: done(server))
+            return server
+
+    return asyncio.run(story())
+
+
+def test_pods_are_bound_preempted_and_told_of_with_nothing_refused() -> None:
+    guard = Guard(scheduler_rights() | preemption_rights() | _LEASE_RIGHTS)
+
+    play(
+        guard,
+        priority_class("high", 1_000),
+        *CROWDED,
+        pod("small"),
+        pod("huge", cpu=1_000),
+        pod("wants", cpu=8, priority=1_000, spec={"priorityClassName": "high"}),
+        done=lambda server: (
+            is_going(server, "victim")
+            and node_of(server, "small") == "n2"
+            and "status" in server.store.get("Pod", "default/huge").raw
+            and any(request.kind == "Event" for request in server.sent)
+        ),
+    )
+
+    assert guard.refused == set()
+    assert {Right("", "pods", "delete"), Right("", "pods/binding", "create")} <= guard.used
+
+
+def test_without_the_role_for_it_no_pod_is_preempted_and_all_else_is_done() -> None:
+    guard = Guard(scheduler_rights() | _LEASE_RIGHTS)
+
+    server = play(
+        guard,
+        priority_class("high", 1_000),
+        *CROWDED,
+        pod("wants", cpu=8, priority=1_000, spec={"priorityClassName": "high"}),
+        pod("small"),
+        done=lambda server: node_of(server, "small") == "n2" and Right("", "pods", "delete") in guard.refused,
+    )
+
+    assert guard.refused == {Right("", "pods", "delete")}
+    assert not is_going(server, "victim")
+
+
+def test_volumes_are_bound_with_nothing_refused() -> None:
+    guard = Guard(scheduler_rights() | _LEASE_RIGHTS)
+
+    play(
+        guard,
+        *VOLUMES,
+        node("n1"),
+        pod("mounts", spec=MOUNTS),
+        done=lambda server: "claimRef" in server.store.get("PersistentVolume", "disk").raw["spec"],
+    )
+
+    assert guard.refused == set()
+    assert Right("", "persistentvolumes", "patch") in guard.used
