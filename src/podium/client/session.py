@@ -6,6 +6,7 @@ Source: k8s.io/client-go/rest (request.go).
 from __future__ import annotations
 
 import asyncio
+import re
 import socket
 import urllib.request
 from collections.abc import AsyncGenerator, Mapping
@@ -29,6 +30,8 @@ _MOST_BYTES = 1 << 28
 
 _MOST_LINE_BYTES = 1 << 24
 _MOST_HEADER_BYTES = 1 << 16
+# What a path is made of that needs no encoding.
+_PLAIN = re.compile(r"[A-Za-z0-9/._-]*", re.ASCII)
 _KEEP_ALIVE_S = 60.0
 # After that long without a word on a connection the system asks whether the other side is still there.
 _PROBE_AFTER_S, _PROBE_EACH_S, _PROBES = 15, 5, 3
@@ -66,6 +69,7 @@ class Session:
         self._credentials = credentials
         self._timeout_s = timeout_s
         self._base = URL(access.server)
+        self._root = str(self._base).rstrip("/")
         self._proxy = access.proxy or (_usual_proxy(self._base) if trusts_environment else None)
         self._http = aiohttp.ClientSession(
             connector=aiohttp.TCPConnector(
@@ -178,6 +182,8 @@ class Session:
 
     def _url(self, sent: Outgoing) -> URL:
         """The URL of a request; a server may stand behind a path of its own."""
+        if not sent.query and _PLAIN.fullmatch(sent.path):
+            return URL(f"{self._root}{sent.path}", encoded=True)
         path = self._base.path.rstrip("/") + sent.path
         url = self._base.with_path(path)
         return url.with_query(sent.query) if sent.query else url

@@ -46,6 +46,13 @@ It ends with 0 when it is told to stop (SIGINT, SIGTERM), and with 1 when it may
 @click.option("--leader-elect-lease-duration", "lease_duration", type=Duration(), help="Usually 15s.")
 @click.option("--leader-elect-renew-deadline", "renew_deadline", type=Duration(), help="Usually 10s.")
 @click.option("--leader-elect-retry-period", "retry_period", type=Duration(), help="Usually 2s.")
+@click.option(
+    "--pause-preemption-file",
+    "pause_file",
+    metavar="FILE",
+    default="",
+    help="Preempt nobody while there is such a file.",
+)
 @click.option("--trim-avoid-lists", is_flag=True, help="Take off nodes' avoid lists what is over, as the leader.")
 @click.option("--bind-address", default="127.0.0.1", show_default=True, help="Where health and metrics are told.")
 @click.option(
@@ -78,6 +85,7 @@ def scheduler(
     lease_duration: int | None,
     renew_deadline: int | None,
     retry_period: int | None,
+    pause_file: str,
     trim_avoid_lists: bool,
     bind_address: str,
     port: int | None,
@@ -126,6 +134,7 @@ def scheduler(
         lease=None if dry_run else lease_of(identity, options, configuration),
         dry_run=dry_run,
         trims_avoid_lists=trim_avoid_lists,
+        pause_file=pause_file,
         allows_exec=allow_exec_plugins,
         allows_insecure_preemption=allow_insecure_preemption,
         health=HealthSettings(

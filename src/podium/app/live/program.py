@@ -6,6 +6,7 @@ import asyncio
 import signal
 from collections.abc import Awaitable
 from contextlib import AsyncExitStack
+from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -160,6 +161,7 @@ class LiveScheduler:
             self.now,
             self._settings.transport,
             seconds_to_write=self._seconds_to_write,
+            may_disrupt=self._may_disrupt,
             on_fault=lambda error: self._log.error("a request failed unexpectedly", problem=repr(error)),
         )
 
@@ -180,6 +182,11 @@ class LiveScheduler:
 
     def _seconds_to_write(self) -> float:
         return float("inf") if self._elector is None else self._elector.seconds_to_write()
+
+    def _may_disrupt(self) -> bool:
+        """Whether nobody has put the file there that keeps pods from being preempted."""
+        file = self._settings.pause_file
+        return not file or not Path(file).exists()
 
     # Running
 
