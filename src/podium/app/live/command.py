@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import os
 import socket
 import sys
@@ -160,10 +159,11 @@ def scheduler(
 
 
 def _run(access: ClusterAccess, settings: LiveSettings) -> int:
-    """Run the program on the fastest loop that there is; its exit code."""
+    """Run the program; its exit code."""
     from podium.app.live.logs import Log
     from podium.app.live.program import LiveScheduler
     from podium.driver.clock import SystemClock
+    from podium.server.http import loops
 
     async def main() -> int:
         log = Log(SystemClock().now, settings.log_format, settings.verbosity)
@@ -171,8 +171,4 @@ def _run(access: ClusterAccess, settings: LiveSettings) -> int:
         program.stop_on_signals()
         return await program.run()
 
-    try:
-        import uvloop
-    except ImportError:
-        return asyncio.run(main())
-    return uvloop.run(main())
+    return loops.run(main())
