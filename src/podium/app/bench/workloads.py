@@ -6,9 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 
-from podium.app.bench.api_server import measure_api_server
 from podium.app.bench.dump import PODS_PER_NODE
-from podium.app.bench.live import measure_live
 from podium.app.bench.loading import measure_loading, measure_questions
 from podium.app.bench.measurement import Measurement
 from podium.app.bench.scheduling import measure_explaining, measure_scheduling
@@ -76,11 +74,18 @@ def _questions(given: Given) -> list[Measurement]:
     return [measure_questions(given.nodes, given.pods, given.feature_gates)]
 
 
+# What speaks HTTP is imported by those that are about it: the memory that others take is told, too.
+
+
 def _api_server(given: Given) -> list[Measurement]:
+    from podium.app.bench.api_server import measure_api_server
+
     return measure_api_server(given.pods)
 
 
 def _live(given: Given) -> list[Measurement]:
+    from podium.app.bench.live import measure_live
+
     return [measure_live(given.nodes, given.pods)]
 
 
