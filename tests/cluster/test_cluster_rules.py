@@ -8,6 +8,7 @@ import pytest
 from msgspec.structs import replace
 
 from podium.api.pod import EphemeralVolumeSource, PersistentVolumeClaimVolumeSource, Pod, Volume
+from podium.api.resource_requests import SUMMABLE_PODS
 from podium.api.selectors import EVERYTHING, compile_label_selector
 from podium.cluster.cluster import Cluster
 from podium.cluster.matchers import InNamespace
@@ -248,3 +249,20 @@ def test_an_owner_of_the_same_kind_and_name_in_another_api_group_is_another() ->
 
     assert cluster.groups.selector(cluster.read(owned).pod_class) != EVERYTHING
     assert cluster.groups.selector(cluster.read(foreign).pod_class) == EVERYTHING
+
+
+def test_more_pods_than_entries_can_hold_the_sum_of_are_booked_all_the_same() -> None:
+    cluster = cluster_of(node("n", cpu=4))
+    row = cluster.nodes.row_of["n"]
+    records = [cluster.read(pod(f"p{number}", on="n", cpu=1)) for number in range(SUMMABLE_PODS + 2)]
+    for record in records:
+        cluster.add_pod(record)
+
+    assert cluster.nodes.requested[CPU, row] == 1_000 * len(records)
+    assert cluster.nodes.pod_count[row] == cluster.nodes.entries.pod_count[row] == len(records)
+
+    for record in records:
+        cluster.remove_pod(record.uid)
+
+    assert cluster.nodes.requested[CPU, row] == cluster.nodes.entries.requested[CPU][row] == 0
+    assert not cluster.nodes.pod_count[row]

@@ -44,7 +44,7 @@ async def until(condition: Callable[[], Any], seconds: float = 60.0) -> None:
 def lease(identity: str) -> LeaseSettings:
     """A lease that is over soon."""
     return LeaseSettings(
-        identity=identity, duration_ns=3 * SECOND, renew_deadline_ns=2 * SECOND, retry_period_ns=SECOND // 5
+        identity=identity, duration_ns=6 * SECOND, renew_deadline_ns=5 * SECOND, retry_period_ns=SECOND // 5
     )
 
 

@@ -8,8 +8,6 @@ in (pkg/apis/core/v1/defaults.go), so that a manifest not yet admitted counts as
 from __future__ import annotations
 
 from collections.abc import Mapping
-from operator import is_
-from typing import NamedTuple
 
 from podium.api.node import NodeStatus
 from podium.api.pod import Container, PodSpec, Quantity, ResourceRequirements
@@ -34,18 +32,6 @@ DEFAULT_MEMORY_BYTES = 200 * 1024 * 1024
 _NONZERO_MILLI = {CPU: DEFAULT_CPU_MILLI, MEMORY: DEFAULT_MEMORY_BYTES * 1_000}
 
 
-class _Summed(NamedTuple):
-    """What pods request together whose specs consist of these parts, and no others that are equal to them."""
-
-    parts: tuple[object, ...]
-    requests: dict[str, int]
-
-
-_MOST_KNOWN = 1_024
-# By the identity of the first part, which is held and so nobody else's.
-_KNOWN: dict[int, _Summed] = {}
-
-
 def pod_requests(spec: PodSpec) -> dict[str, int]:
     """The resources to set aside for the pod, overhead included; a resource that nothing names is absent.
 
@@ -53,16 +39,7 @@ def pod_requests(spec: PodSpec) -> dict[str, int]:
     amount and that of the sidecars before it, and the largest such need counts where it is more. Pod-level
     requests replace the sum for cpu, memory and huge pages.
     """
-    parts = (spec.containers, spec.init_containers, spec.overhead, spec.resources)
-    # Pods of one sort share the parts of their specs, wherever they are.
-    known = _KNOWN.get(id(spec.containers))
-    if known is not None and all(map(is_, known.parts, parts)):
-        return dict(known.requests)
-    requests = _canonical(_pod_milli(spec, {}))
-    if len(_KNOWN) >= _MOST_KNOWN:
-        _KNOWN.clear()
-    _KNOWN[id(spec.containers)] = _Summed(parts, requests)
-    return dict(requests)
+    return _canonical(_pod_milli(spec, {}))
 
 
 def nonzero_requests(spec: PodSpec) -> tuple[int, int]:

@@ -25,6 +25,7 @@ from podium.requests.actions import conversation_of
 from podium.requests.conversation import Conversation, problem_of
 from podium.requests.event_recorder import EventRecorder
 from podium.requests.request import Request, Response
+from podium.store.api_resources import POD
 from podium.store.errors import StoreError
 
 _READS = frozenset(("get", "list", "watch"))
@@ -68,7 +69,8 @@ class HTTPTransport:
     """A transport for a driver on an event loop.
 
     ``answer`` gets each action with its problem. ``now`` is the time. ``seconds_to_write`` says how long writes may
-    still take: none is sent after that, and none is waited for longer. ``on_fault`` is told what should not happen.
+    still take: none is sent after that, and none is waited for longer. ``may_disrupt`` says whether pods may be deleted
+    and evicted at present. ``on_fault`` is told what should not happen.
     """
 
     def __init__(
@@ -79,6 +81,7 @@ class HTTPTransport:
         settings: TransportSettings = TransportSettings(),
         *,
         seconds_to_write: Callable[[], float] = _always,
+        may_disrupt: Callable[[], bool] = lambda: True,
         on_fault: Callable[[BaseException], None] = lambda error: None,
     ) -> None:
         self.counts = TransportCounts()
@@ -86,6 +89,7 @@ class HTTPTransport:
         self._answer = answer
         self._now = now
         self._seconds_to_write = seconds_to_write
+        self._may_disrupt = may_disrupt
         self._on_fault = on_fault
         self._room = asyncio.Semaphore(settings.concurrency)
         self._rate = RequestRate(settings.per_second, settings.burst)
@@ -190,10 +194,10 @@ class HTTPTransport:
         """Carry an action out, whatever becomes of it."""
         return await self._hold(conversation_of(asked.action, asked.component.name, self._now()))
 
-    async def _hold(self, conversation: Conversation) -> Problem | None:
-        """Lead a conversation to its end."""
+    async def _hold(self, conversation: Conversation, first: Request | None = None) -> Problem | None:
+        """Lead a conversation to its end, from its ``first`` request on where that is known."""
         try:
-            request = next(conversation)
+            request = next(conversation) if first is None else first
             while True:
                 response = await self._ask(request)
                 error = response.error
@@ -234,6 +238,8 @@ class HTTPTransport:
             left_s = self._seconds_to_write()
             if left_s <= 0:
                 raise StoreError(503, "ServiceUnavailable", "it is not sent: somebody else may be leading")
+            if _disrupts(request) and not self._may_disrupt():
+                raise StoreError(503, "ServiceUnavailable", "it is not sent: no pod is to be disrupted at present")
             return await self._session.answer(request, left_s)
 
     # Events
@@ -260,9 +266,15 @@ class HTTPTransport:
             self._tellers -= 1
 
     async def _write_event(self, action: Record, component: str) -> None:
-        sent = self.counts.sent
-        problem = await self._hold(self._recorder.record(action, component, self._now()))
-        if problem is not None or self.counts.sent == sent:
+        try:
+            conversation = self._recorder.record(action, component, self._now())
+            first = next(conversation, None)
+            is_told = first is not None and await self._hold(conversation, first) is None
+        except Exception as error:
+            # The next events are told all the same.
+            self._on_fault(error)
+            is_told = False
+        if not is_told:
             self.counts.dropped_events += 1
 
 
@@ -276,6 +288,11 @@ def _about(action: Action) -> tuple[str, str]:
         return "PersistentVolumeClaim or ResourceClaim", claim
     pod = getattr(action, "pod", "")
     return ("Pod", pod) if pod else (getattr(action, "kind", ""), getattr(action, "key", ""))
+
+
+def _disrupts(request: Request) -> bool:
+    """Whether a request ends a pod."""
+    return request.kind == POD.name and (request.verb == "delete" or request.subresource == "eviction")
 
 
 def _is_unknown(problem: Problem | None) -> bool:

@@ -6,6 +6,7 @@ import time
 from collections import OrderedDict
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cache
 from typing import Any
 
 from podium.app.live.metrics import Metrics
@@ -72,6 +73,10 @@ class ObservedScheduler:
         # By uid, the attempts whose binding is awaited.
         self._binding: OrderedDict[str, Attempt] = OrderedDict()
         self._now = 0
+        # Looked up once for each set of labels, of which there are few.
+        self._incoming = cache(metrics.incoming.labels)
+        self._attempts = cache(metrics.attempts.labels)
+        self._seconds = cache(metrics.attempt_seconds.labels)
         scheduler.on_attempt = self._begin
         for profile, runner in scheduler.runners.items():
             for method, point in _POINTS:
@@ -100,7 +105,7 @@ class ObservedScheduler:
     def _begin(self, queued: QueuedPod, runner: Runner) -> None:
         pod = queued.record
         since_ns = self._now if queued.first_attempt_ns is None else queued.first_attempt_ns
-        self._metrics.incoming.labels("active", queued.woken_by or POD_ADD).inc()
+        self._incoming("active", queued.woken_by or POD_ADD).inc()
         if self._on_attempt is not None:
             self._on_attempt(queued, runner, self._now)
         self._attempt = Attempt(pod.uid, pod.key, pod.scheduler_name, time.perf_counter(), since_ns, queued.attempts)
@@ -122,7 +127,7 @@ class ObservedScheduler:
         for uid in failed:
             self._count(uid, "error" if uid in errors else "unschedulable")
             self._binding.pop(uid, None)
-            self._metrics.incoming.labels("backoff" if uid in errors else "unschedulable", ATTEMPT_FAILURE).inc()
+            self._incoming("backoff" if uid in errors else "unschedulable", ATTEMPT_FAILURE).inc()
         if attempt is not None and attempt.uid not in failed:
             self._binding[attempt.uid] = attempt
             if len(self._binding) > _MOST_BINDING:
@@ -134,10 +139,10 @@ class ObservedScheduler:
         if attempt is None or attempt.uid != uid:
             # It is known to end as another one has, and was not made.
             profile = next(iter(self.scheduler.runners)) if attempt is None else attempt.profile
-            self._metrics.attempts.labels(result, profile).inc()
+            self._attempts(result, profile).inc()
             return
-        self._metrics.attempts.labels(result, attempt.profile).inc()
-        self._metrics.attempt_seconds.labels(result, attempt.profile).observe(time.perf_counter() - attempt.began_s)
+        self._attempts(result, attempt.profile).inc()
+        self._seconds(result, attempt.profile).observe(time.perf_counter() - attempt.began_s)
 
     def _preemption(self, actions: list[Action], attempts: int) -> None:
         if attempts:
@@ -163,7 +168,7 @@ class ObservedScheduler:
         if attempt is None:
             return
         result = "scheduled" if answered.problem is None else "error"
-        self._metrics.attempts.labels(result, attempt.profile).inc()
-        self._metrics.attempt_seconds.labels(result, attempt.profile).observe(time.perf_counter() - attempt.began_s)
+        self._attempts(result, attempt.profile).inc()
+        self._seconds(result, attempt.profile).observe(time.perf_counter() - attempt.began_s)
         if answered.problem is None:
             self._metrics.scheduled(max(0, now - attempt.since_ns) / _SECOND, attempt.number)

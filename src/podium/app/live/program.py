@@ -6,13 +6,14 @@ import asyncio
 import signal
 from collections.abc import Awaitable
 from contextlib import AsyncExitStack
+from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
 from podium.api.errors import InputError, PodiumError
 from podium.app.live.caveats import caveats
 from podium.app.live.decisions import DecisionFile, DecisionRecorder
-from podium.app.live.health import Health, is_loopback
+from podium.app.live.health import Health
 from podium.app.live.logs import Log
 from podium.app.live.metrics import CONTENT_TYPE, Metrics
 from podium.app.live.observed import ObservedScheduler
@@ -35,6 +36,7 @@ from podium.machines.machine import Machine
 from podium.machines.scheduling.queue.places import QueuePlaces
 from podium.machines.scheduling.scheduler import Scheduler
 from podium.plugins.default_preemption import DefaultPreemption
+from podium.server.http.security import is_loopback
 from podium.store.api_resources import APIResources
 
 # Kinds that a cluster may do without, or that a role for kube-scheduler does not let anybody see.
@@ -159,6 +161,7 @@ class LiveScheduler:
             self.now,
             self._settings.transport,
             seconds_to_write=self._seconds_to_write,
+            may_disrupt=self._may_disrupt,
             on_fault=lambda error: self._log.error("a request failed unexpectedly", problem=repr(error)),
         )
 
@@ -179,6 +182,11 @@ class LiveScheduler:
 
     def _seconds_to_write(self) -> float:
         return float("inf") if self._elector is None else self._elector.seconds_to_write()
+
+    def _may_disrupt(self) -> bool:
+        """Whether nobody has put the file there that keeps pods from being preempted."""
+        file = self._settings.pause_file
+        return not file or not Path(file).exists()
 
     # Running
 

@@ -133,7 +133,11 @@ def up(
     real nodes, but no containers run. With a COMMAND it is run with KUBECONFIG set; when it ends, so does all else, and
     its exit code is the answer.
     """
-    from podium.app.serving.run import Wanted, run
+    from podium.api.collector import collector_paused
+
+    # What modules make stays, and there is nothing to be collected.
+    with collector_paused():
+        from podium.app.serving.run import Wanted, run
 
     wanted = Wanted(
         source=source,
