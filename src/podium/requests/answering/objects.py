@@ -50,7 +50,7 @@ def update(context: Context, request: Request, now: int) -> Response:
 
 def update_status(context: Context, request: Request, now: int) -> Response:
     """The status in the place of what was there."""
-    return done(context.store.update_status(context.object_of(request)))
+    return done(context.store.update_status(context.object_of(request, completes=False)))
 
 
 def patch(context: Context, request: Request, now: int) -> Response:
