@@ -49,7 +49,7 @@ _MACHINES: Mapping[str, Callable[[ComponentSettings], Machine]] = {
     NODE_LIFECYCLE: lambda settings: NodeLifecycle(settings.node_lifecycle, settings.given),
     "taint-eviction-controller": lambda _: TaintEviction(),
     "pod-garbage-collector": lambda _: PodGarbageCollector(),
-    "deployment-controller": lambda _: Deployments(),
+    "deployment-controller": lambda settings: Deployments(reports_all=settings.reports_all),
     "replicaset-controller": lambda _: ReplicaSets(),
     "statefulset-controller": lambda _: StatefulSets(),
     "daemonset-controller": lambda _: DaemonSets(),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 
 import msgspec
@@ -26,6 +27,7 @@ from podium.machines.machine import is_among
 from podium.machines.nodes.node_lifecycle import NodeLifecycleSettings
 from podium.machines.observations import ContainersExited, Observation, Problem
 from podium.machines.parts.deadlines import earliest
+from podium.plane.action_events import ActionEvents
 from podium.plane.collectors import Collectors
 from podium.plane.components import ComponentSettings, autoscaler, controllers, scheduler
 from podium.plane.event_expiry import EVENT, EventExpiry
@@ -90,6 +92,7 @@ class ControlPlane:
         self._keeper = keeper
         self._router = Router(store, rules=settings.rules)
         self._recorder = EventRecorder()
+        self._events = ActionEvents(store, self._router)
         now = clock.now()
         nodes = {stored.uid: stored.object for stored in store.objects(_NODE) if isinstance(stored.object, Node)}
         self._power = NodePower(nodes.values(), now)
@@ -210,9 +213,14 @@ class ControlPlane:
         action = asked.action
         try:
             if isinstance(action, Record):
-                hold(self._recorder.record(action, self._name_of(asked), now), self._router.answer, now)
+                self._record(action, self._name_of(asked), now)
                 return None
-            return carry_out(self._router.answer, action, now)
+            before = self._events.before(action)
+            problem = carry_out(self._events.answer, action, now)
+            if problem is None:
+                for record in self._events.told(action, before):
+                    self._record(record, asked.component.name, now)
+            return problem
         except StoreError as error:
             return problem_of(error)
         except PodiumError:
@@ -221,6 +229,11 @@ class ControlPlane:
             # As kube-apiserver answers a request over which it stumbles.
             _LOG.exception("%s asked for something over which the API server stumbled", asked.component.name)
             return Problem(500, "InternalError", f"{type(error).__name__}: {error}")
+
+    def _record(self, record: Record, component: str, now: int) -> None:
+        """Write an Event; that it is refused, as in a namespace that goes, changes nothing of what it tells."""
+        with suppress(StoreError):
+            hold(self._recorder.record(record, component, now), self._router.answer, now)
 
     def _name_of(self, asked: Asked) -> str:
         """Who records an Event; a scheduler goes by the name that its pod gives it."""

@@ -23,7 +23,7 @@ def check_fields(resources: APIResources, request: Request, raw: Raw) -> tuple[s
     structural = resources.structural(resources.of(raw), str(raw["apiVersion"]))
     if structural is not None:
         return _told(request, raw, [] if mode == "Ignore" else shaped(raw, structural)[1])
-    found = findings(raw)
+    found = findings(raw, advises=False)
     for finding in found:
         if not finding.is_unknown:
             place = finding.path.removeprefix(".")

@@ -12,6 +12,7 @@ import msgspec
 from podium.requests.answering import accounts, applying, deletions, namespaces, objects, pods, scales
 from podium.requests.answering.context import Context
 from podium.requests.answering.rules import PLAIN, Rules
+from podium.requests.answering.sizes import check_size
 from podium.requests.request import Request, Response
 from podium.store.api_resource import APIResource
 from podium.store.definitions.definition import KIND as DEFINITION
@@ -77,6 +78,7 @@ class Router:
                 # The objects may be of another version: of the one that was stored when they were written.
                 request = msgspec.structs.replace(request, api_version=_version_of(resource, request))
             if request.field_manager and request.verb in _OWNING and request.subresource in _OWNED:
+                check_size(resource, request.key, request.body)
                 with self._context.writing(resource, request, now):
                     response = self._answer(handle, request, now)
             else:

@@ -114,7 +114,7 @@ class Store(Commits):
                 raise already_exists(resource, key)
             raw, object_ = self._admission.admit(resource, named, object_, shared, was_there=was_there)
             if is_new:
-                raw = with_first_status(raw, object_)
+                raw, object_ = with_first_status(raw, object_)
             if uid and not self._revisions.identities.give(uid):
                 raise invalid(resource, key, f"the uid {uid} was used before", "metadata.uid")
             if not uid:

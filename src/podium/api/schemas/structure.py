@@ -58,8 +58,11 @@ class Finding:
     is_unknown: bool
 
 
-def findings(raw: Raw) -> list[Finding]:
+def findings(raw: Raw, *, advises: bool = True) -> list[Finding]:
     """All that is not as the schema of the object's kind says, in the order of the object; nothing for other kinds.
+
+    Fields that there are not are told with the one that was probably meant, unless nobody `advises`: to look for it
+    takes long.
 
     An object of another version than the schema's may have other fields; what it has of these is of the same types.
     """
@@ -69,7 +72,7 @@ def findings(raw: Raw) -> list[Finding]:
     is_other = schema is not None and version != SERVED_KINDS[group, kind].api_version
     if schema is None or (is_other and group in _RESHAPED) or fits(raw, schema):
         return []
-    return [finding for finding in _wrong(raw, schema, "") if not (is_other and finding.is_unknown)]
+    return [finding for finding in _wrong(raw, schema, "", advises) if not (is_other and finding.is_unknown)]
 
 
 def without_unknown(raw: Raw) -> Raw:
@@ -134,7 +137,7 @@ def _python_type(type_: Type, *, with_nulls: bool = False) -> Any:
             return msgspec.defstruct(name, fields, forbid_unknown_fields=True, gc=False)
 
 
-def _wrong(value: Any, type_: Type, path: str) -> Iterator[Finding]:
+def _wrong(value: Any, type_: Type, path: str, advises: bool) -> Iterator[Finding]:
     """What is wrong with a value, which does not fit its type."""
     match type_:
         case Leaf(name):
@@ -142,31 +145,32 @@ def _wrong(value: Any, type_: Type, path: str) -> Iterator[Finding]:
             if problem:
                 yield Finding(path, problem, is_unknown=False)
         case ListOf(item) if isinstance(value, list):
-            yield from _wrong_parts(((one, item, f"{path}[{index}]") for index, one in enumerate(value)))
+            yield from _wrong_parts(((one, item, f"{path}[{index}]") for index, one in enumerate(value)), advises)
         case MapOf(entry) if isinstance(value, dict):
-            yield from _wrong_parts(((one, entry, field_path(path, key)) for key, one in value.items()))
+            yield from _wrong_parts(((one, entry, field_path(path, key)) for key, one in value.items()), advises)
         case Object(name) if isinstance(value, dict):
-            yield from _wrong_fields(value, name, path)
+            yield from _wrong_fields(value, name, path, advises)
         case _:
             wanted = "a list" if isinstance(type_, ListOf) else "an object"
             yield Finding(path, f"{shown(value)} is not {wanted}", is_unknown=False)
 
 
-def _wrong_parts(parts: Iterable[tuple[Any, Type, str]]) -> Iterator[Finding]:
+def _wrong_parts(parts: Iterable[tuple[Any, Type, str]], advises: bool) -> Iterator[Finding]:
     """What is wrong with parts of a value, each with its type and path."""
     for value, type_, path in parts:
         if not fits(value, type_):
-            yield from _wrong(value, type_, path)
+            yield from _wrong(value, type_, path, advises)
 
 
-def _wrong_fields(value: Raw, name: str, path: str) -> Iterator[Finding]:
+def _wrong_fields(value: Raw, name: str, path: str, advises: bool) -> Iterator[Finding]:
     fields = fields_of(name)
     for key, one in value.items():
         field = fields.get(key)
         if field is None:
-            yield Finding(field_path(path, key), f"there is no such field{_advice(key, fields)}", is_unknown=True)
+            advice = _advice(key, fields) if advises else ""
+            yield Finding(field_path(path, key), f"there is no such field{advice}", is_unknown=True)
         else:
-            yield from _wrong_parts([(one, field.type, field_path(path, key))])
+            yield from _wrong_parts([(one, field.type, field_path(path, key))], advises)
 
 
 def _advice(key: str, fields: Mapping[str, Field]) -> str:

@@ -7,6 +7,7 @@ import dataclasses
 from podium.api.meta import Raw
 from podium.api.schemas.structure import without_unknown
 from podium.requests.answering.context import Context, done
+from podium.requests.answering.sizes import check_size
 from podium.requests.field_validation import check_fields
 from podium.requests.request import Request, Response
 from podium.store.conversion.conversion import stored_selector
@@ -49,7 +50,7 @@ def update(context: Context, request: Request, now: int) -> Response:
 
 def update_status(context: Context, request: Request, now: int) -> Response:
     """The status in the place of what was there."""
-    return done(context.store.update_status(context.object_of(request)))
+    return done(context.store.update_status(context.object_of(request, completes=False)))
 
 
 def patch(context: Context, request: Request, now: int) -> Response:
@@ -61,6 +62,9 @@ def patch(context: Context, request: Request, now: int) -> Response:
 
     def complete(raw: Raw) -> Raw:
         nonlocal warnings
+        if request.field_manager:
+            # What came about by many patches may be more than each of them brought.
+            check_size(resource, request.key, raw)
         raw, warnings = known(context, request, raw)
         return context.completed(resource, raw) if context.creates_new else raw
 

@@ -52,6 +52,7 @@ def with_addresses(raw: Raw, previous: Raw | None, others: Iterable[Raw]) -> Raw
 def _with_ports(ports: list[Any], type_: str, before: list[Raw], taken: list[Raw]) -> list[Any]:
     used = {port.get("nodePort") for spec in taken for port in spec.get("ports", ())}
     known = {(port.get("port"), port.get("protocol", "TCP")): port.get("nodePort") for port in before}
+    free_ports = (number for number in _NODE_PORTS if number not in used)
     found: list[Any] = []
     for port in ports:
         if not isinstance(port, dict) or "port" not in port:
@@ -60,7 +61,7 @@ def _with_ports(ports: list[Any], type_: str, before: list[Raw], taken: list[Raw
         filled = {"protocol": "TCP", "targetPort": port["port"], **port}
         if type_ in _WITH_NODE_PORTS and not filled.get("nodePort"):
             kept = known.get((filled["port"], filled["protocol"]))
-            free = kept or next((number for number in _NODE_PORTS if number not in used), None)
+            free = kept or next(free_ports, None)
             if free is not None:
                 filled["nodePort"] = free
                 used.add(free)

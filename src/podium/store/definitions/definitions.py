@@ -72,7 +72,7 @@ class Definitions:
 
         Raises StoreError 400 for a value that is not of its field's type, 422 for what is not right.
         """
-        mistyped = next((finding for finding in findings(raw) if not finding.is_unknown), None)
+        mistyped = next((finding for finding in findings(raw, advises=False) if not finding.is_unknown), None)
         if mistyped is not None:
             raise bad_request(f"{KIND}: {mistyped.path.removeprefix('.')}: {mistyped.message}")
         raw = completed(raw)

@@ -9,15 +9,14 @@ import msgspec
 from podium.api.meta import Kubernetes, Raw
 from podium.api.pod import Pod
 from podium.api.qos import qos_class
-from podium.api.storage import PersistentVolume, PersistentVolumeClaim
+from podium.api.storage import PersistentVolume, PersistentVolumeClaim, PersistentVolumeStatus
 from podium.api.times import format_time
 from podium.store.api_resource import APIResource
 from podium.store.errors import bad_request
 
 # Whoever registers a node reports on it in the same request.
 _REPORTED_AT_CREATION = frozenset(("Node",))
-# What waits for a controller to find out whom it belongs to.
-_PENDING = (PersistentVolume, PersistentVolumeClaim)
+_PENDING = "Pending"
 # What the API server alone gives a new object.
 _GIVEN = (
     "creationTimestamp",
@@ -39,14 +38,19 @@ def as_new(raw: Raw, resource: APIResource) -> Raw:
     return raw
 
 
-def with_first_status(raw: Raw, object_: Kubernetes) -> Raw:
-    """A new object with what can be said of it before anybody has looked at it.
+def with_first_status(raw: Raw, object_: Kubernetes) -> tuple[Raw, Kubernetes]:
+    """Both forms of a new object with what can be said of it before anybody has looked at it.
 
     Source: the strategies of pkg/registry/core (pod, persistentvolume, persistentvolumeclaim).
     """
     if isinstance(object_, Pod):
-        return {**raw, "status": {**raw["status"], "qosClass": qos_class(object_.spec)}}
-    return {**raw, "status": {"phase": "Pending"}} if isinstance(object_, _PENDING) else raw
+        return {**raw, "status": {**raw["status"], "qosClass": qos_class(object_.spec)}}, object_
+    if isinstance(object_, PersistentVolume):
+        object_ = msgspec.structs.replace(object_, status=PersistentVolumeStatus(phase=_PENDING))
+        return {**raw, "status": {"phase": _PENDING}}, object_
+    if isinstance(object_, PersistentVolumeClaim):
+        return {**raw, "status": {"phase": _PENDING}}, object_
+    return raw, object_
 
 
 def with_uid(raw: Raw, object_: Kubernetes, uid: str) -> tuple[Raw, Kubernetes]:

@@ -148,7 +148,7 @@ def _findings(raw: Raw, previous: Raw | None, is_new: bool, custom: bool | None)
 
 def _refusal(resource: APIResource, key: str, raw: Raw, findings: Sequence[Finding]) -> StoreError:
     """The object breaks rules; or it has a value that its field cannot hold, which nobody reads any further."""
-    for malformed in structure.findings(raw):
+    for malformed in structure.findings(raw, advises=False):
         if not malformed.is_unknown:
             error = MalformedError(malformed.message, path=malformed.path)
             return bad_request(str(error.located(object=f"{resource.kind} {key}")))

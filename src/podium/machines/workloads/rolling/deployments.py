@@ -1,7 +1,7 @@
 """The controller of Deployments: a ReplicaSet for each template, and the pods move from the old ones to the new one.
 
-Source: pkg/controller/deployment. What becomes of pods is known from the status of ReplicaSets. Progress deadlines and
-proportional scaling are left out.
+Source: pkg/controller/deployment. What becomes of pods is known from the status of ReplicaSets. Proportional scaling is
+left out.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from podium.api.workloads import Deployment, ReplicaSet
 from podium.machines.actions import Action, DeleteObject, PatchObject
 from podium.machines.workloads.owned_objects import ObjectSighting, OwnedObjects
 from podium.machines.workloads.owned_pods import Sighting
+from podium.machines.workloads.rolling.progress import progress
 from podium.machines.workloads.rolling.rollouts import Size, most_unavailable, plan
 from podium.machines.workloads.rolling.template_hash import template_hash
 from podium.machines.workloads.statuses import status_with
@@ -37,8 +38,10 @@ class Deployments(WorkloadController[Deployment]):
 
     watches = WorkloadController.watches | {"Deployment", "Pod", "ReplicaSet"}
 
-    def __init__(self) -> None:
+    def __init__(self, *, reports_all: bool = False) -> None:
+        """With `reports_all` Deployments say how their rollouts get on, which clients look for."""
         super().__init__(Deployment, pod_owners=("ReplicaSet",))
+        self._reports_all = reports_all
         self._sets: OwnedObjects[ReplicaSet] = OwnedObjects()
         # The generation of each ReplicaSet, by uid, on which it was scaled.
         self._scaled_on: dict[str, int] = {}
@@ -80,12 +83,23 @@ class Deployments(WorkloadController[Deployment]):
         if not workload.is_deleted and not collides and self._expectations.are_met(workload.uid):
             actions += self._roll(workload, new, old, now)
         status = _status(workload, new, old, now)
+        if self._reports_all and not workload.is_deleted:
+            self._report_progress(workload, new, status, now)
         if collides:
             status["collisionCount"] = workload.object.status.collision_count + 1
         actions += self._statuses.write(workload, status)
         if not actions and new is not None and not workload.is_deleted:
             return _number(workload, new)
         return actions
+
+    def _report_progress(self, workload: Workload[Deployment], new: _Set | None, status: Raw, now: int) -> None:
+        """Say in the status whether the rollout gets on, and look again when it would be late."""
+        name = "" if new is None else new.object.metadata.name
+        condition, late_ns = progress(workload.spec, name, workload.status, status, now)
+        if condition not in status["conditions"]:
+            status["conditions"] = with_condition(status["conditions"], condition, now)
+        if late_ns is not None:
+            self._retry_times.append(late_ns)
 
     def _is_taken(self, workload: Workload[Deployment]) -> bool:
         """Whether the next ReplicaSet's name is that of one that is not this template's."""
