@@ -26,7 +26,7 @@ from podium.store.reads.listing import ListOptions, Page
 from podium.store.stored import Stored
 from podium.store.stored_objects import EVERYTHING
 from podium.store.verbs.binding import bound, check_binding
-from podium.store.verbs.creation import as_new, with_metadata, with_uid
+from podium.store.verbs.creation import as_new, with_first_status, with_metadata, with_uid
 from podium.store.verbs.deletion import Propagation, check_preconditions, with_propagation
 from podium.store.verbs.disruptions import Disruptions
 from podium.store.verbs.eviction import marked
@@ -43,6 +43,10 @@ from podium.store.verbs.replacement import key_of, replaced
 from podium.store.verbs.scale import SCALE, scale_of, scaled
 
 Subresource = Literal["", "status", "scale"]
+
+
+def _as_it_is(raw: Raw) -> Raw:
+    return raw
 
 
 class Store(Commits):
@@ -109,6 +113,8 @@ class Store(Commits):
             if self.find(resource.name, key) is not None:
                 raise already_exists(resource, key)
             raw, object_ = self._admission.admit(resource, named, object_, shared, was_there=was_there)
+            if is_new:
+                raw = with_first_status(raw, object_)
             if uid and not self._revisions.identities.give(uid):
                 raise invalid(resource, key, f"the uid {uid} was used before", "metadata.uid")
             if not uid:
@@ -178,12 +184,19 @@ class Store(Commits):
         return self.commit(previous.resource, previous, updated, object_)
 
     def patch(
-        self, kind: str, key: str, patch: Any, type_: PatchType, subresource: Subresource = "", api_version: str = ""
+        self,
+        kind: str,
+        key: str,
+        patch: Any,
+        type_: PatchType,
+        subresource: Subresource = "",
+        api_version: str = "",
+        complete: Callable[[Raw], Raw] = _as_it_is,
     ) -> Stored:
         """Change an object, its status or its scale by a patch, in which null stands for nothing.
 
-        The patch is one of the object in that version of its kind, "" for the one that is stored. Raises StoreError as
-        `patched` does, and as the update of the result does.
+        The patch is one of the object in that version of its kind, "" for the one that is stored. An object is written
+        as `complete` makes it. Raises StoreError as `patched` and `complete` do, and as the update of the result does.
         """
         stored = self.get(kind, key)
         if subresource == "scale":
@@ -193,7 +206,9 @@ class Store(Commits):
         result = as_stored(stored.resource, result, api_version)
         metadata = result["metadata"]
         check_preconditions(stored, str(metadata.get("uid") or ""), str(metadata.get("resourceVersion") or ""))
-        return self._replace_status(stored, result) if subresource == "status" else self._replace(stored, result)
+        if subresource == "status":
+            return self._replace_status(stored, result)
+        return self._replace(stored, complete(result))
 
     def scale(self, kind: str, key: str) -> Raw:
         """The autoscaling/v1 Scale of a workload. Raises StoreError 404, also for a kind that has none."""
