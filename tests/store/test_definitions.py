@@ -464,3 +464,19 @@ def test_kinds_that_a_journal_keeps_are_served_again(tmp_path: Any, keep: int) -
     with pytest.raises(StoreError):
         again.create(widget("b", size=100), now=0, is_new=True)
     journal.close()
+
+
+@pytest.mark.parametrize(
+    "schema",
+    [
+        {"type": "number", "multipleOf": 0.5},
+        {"type": "number", "x-kubernetes-validations": [{"rule": "double(self) > 0.0"}]},
+    ],
+)
+def test_an_integer_that_is_larger_than_all_doubles_is_refused_where_a_double_is_wanted(schema: Raw) -> None:
+    spec = {**SPEC, "properties": {**SPEC["properties"], "share": schema}}
+    store = defining(definition(version(spec=spec)))
+
+    error = refusal(store, lambda: store.create(widget(share=10**400), now=0))
+
+    assert (error.code, [cause["field"] for cause in error.details["causes"]]) == (422, ["spec.share"])

@@ -1,6 +1,8 @@
 """Decisions that were written down, as they are shown later."""
 
+import errno
 import json
+from io import FileIO
 from pathlib import Path
 from typing import Any
 
@@ -9,6 +11,7 @@ from click.testing import CliRunner
 
 from podium.api.errors import InputError, PodiumError
 from podium.app.explaining.command import explain
+from podium.app.live import decisions
 from podium.app.live.decision import find_decision
 from podium.app.live.decisions import DecisionFile, DecisionRecorder, grouped
 from podium.app.live.metrics import Metrics
@@ -114,3 +117,45 @@ def test_nodes_that_were_told_the_same_are_one_entry() -> None:
 
     assert (full["count"], len(full["names"]), full["reasons"]) == (30, 20, ["full"])
     assert (fits["count"], fits["names"]) == (1, ["a"])
+
+
+def test_decisions_are_made_though_they_cannot_be_written_down(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path, problems = tmp_path / "decisions", list[str]()
+    left = [0]
+    write = FileIO.write
+
+    class Disk(FileIO):
+        """Has room for some bytes."""
+
+        def write(self, data: Any) -> int:
+            if not left[0]:
+                raise OSError(errno.ENOSPC, "No space left on device")
+            return write(self, data[: left[0]])
+
+    monkeypatch.setattr(decisions, "FileIO", Disk)
+    file = DecisionFile(str(path), on_problem=problems.append)
+    file.write("first")
+    file.write("second")
+    left[0] = 3
+    file.write("third")
+    left[0] = 100
+    file.write("fourth")
+    file.close()
+
+    assert path.read_text() == "thi\nfourth\n"
+    assert problems == ["No space left on device", ""]
+
+
+def test_a_file_that_cannot_be_put_aside_is_tried_again(tmp_path: Path) -> None:
+    path, problems = tmp_path / "decisions", list[str]()
+    aside = tmp_path / "decisions.1"
+    aside.mkdir()
+    file = DecisionFile(str(path), most_bytes=10, on_problem=problems.append)
+    for line in ("first", "second", "third"):
+        file.write(line)
+    aside.rmdir()
+    file.write("fourth")
+    file.close()
+
+    assert path.read_text() == "fourth\n"
+    assert len(problems) == 2

@@ -90,11 +90,18 @@ def _shown(value: Value) -> str:
     return str(value)
 
 
+def _double(value: int | float) -> float:
+    try:
+        return float(value)
+    except OverflowError:
+        raise EvaluationError("double overflow") from None
+
+
 def _conversions(table: _Table) -> None:
     for kind in _NUMBERS:
         table.add("int", (kind,), "int", lambda a: _whole(number(a)))
         table.add("uint", (kind,), "uint", lambda a: _unsigned(number(a)))
-        table.add("double", (kind,), "double", lambda a: float(number(a)))
+        table.add("double", (kind,), "double", lambda a: _double(number(a)))
     table.add("int", ("string",), "int", lambda a: _whole(_read(a, int, r"[+-]?\d+")))
     table.add("uint", ("string",), "uint", lambda a: _unsigned(_read(a, int, r"\d+")))
     table.add("double", ("string",), "double", lambda a: _read(a, float, r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?"))

@@ -121,12 +121,20 @@ def _of_number(value: int | float, said: Raw, path: str) -> Iterator[Finding]:
         than = "less than" if said.get("exclusiveMaximum") else "less than or equal to"
         yield invalid(path, value, f"{name} in body should be {than} {most}")
     step = said.get("multipleOf")
-    if step and value % step:
+    if step and not _is_multiple(value, step):
         yield invalid(path, value, f"{name} in body should be a multiple of {step}")
     if said.get("format") in ("int32", "int64") and isinstance(value, int):
         bits = int(said["format"][3:])
         if not -(2 ** (bits - 1)) <= value < 2 ** (bits - 1):
             yield invalid(path, value, f"{name} in body must be of type {said['format']}: {shown(str(value))}")
+
+
+def _is_multiple(value: int | float, step: int | float) -> bool:
+    try:
+        return not value % step
+    except OverflowError:
+        # An integer that is larger than all doubles, and whose remainder nobody asks for.
+        return False
 
 
 def _of_size(path: str, value: list[Any] | Raw, what: str, least: Any, most: Any) -> Iterator[Finding]:

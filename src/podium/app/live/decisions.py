@@ -6,11 +6,14 @@ and of what is ranked the best are kept. `podium explain --decision` shows it.
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
+from io import FileIO
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
 
 from podium.api.errors import InputError
 from podium.api.times import format_exact_time
@@ -27,34 +30,61 @@ _USUAL_BYTES = 1 << 30
 
 
 class DecisionFile:
-    """A file of lines. Once it has so many bytes it is kept as FILE.1, in place of the one before, and begun anew."""
+    """A file of lines. Once it has so many bytes it is kept as FILE.1, in place of the one before, and begun anew.
 
-    def __init__(self, path: str, most_bytes: int = _USUAL_BYTES) -> None:
+    A line that cannot be written is lost, and nothing else is: decisions are made all the same. ``on_problem`` is told
+    what is wrong when that is another thing than before, "" once lines are written again.
+    """
+
+    def __init__(
+        self, path: str, most_bytes: int = _USUAL_BYTES, on_problem: Callable[[str], None] = lambda problem: None
+    ) -> None:
         """Raises InputError for a file that cannot be written."""
         self._path = Path(path)
         self._most_bytes = most_bytes
-        self._stream = self._open()
+        self._on_problem = on_problem
+        self._problem = ""
+        # Whether the last line is there in part.
+        self._is_torn = False
+        try:
+            self._stream = self._open()
+        except OSError as error:
+            raise InputError(f"cannot be written: {error.strerror or error}", source=path) from None
 
     def write(self, line: str) -> None:
         """Write a line at once."""
-        if self._stream.tell() + len(line) > self._most_bytes:
-            self._stream.close()
-            self._path.replace(f"{self._path}.1")
-            self._stream = self._open()
-        self._stream.write(line + "\n")
-        self._stream.flush()
+        try:
+            self._write(f"{line}\n".encode("ascii"))
+        except OSError as error:
+            problem = error.strerror or str(error)
+        else:
+            problem = ""
+        if problem != self._problem:
+            self._problem = problem
+            self._on_problem(problem)
 
     def close(self) -> None:
         """Write no more."""
         self._stream.close()
 
-    def _open(self) -> IO[str]:
-        try:
-            # It tells what runs in the cluster: nobody else's business.
-            descriptor = os.open(self._path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
-        except OSError as error:
-            raise InputError(f"cannot be written: {error.strerror or error}", source=str(self._path)) from None
-        return os.fdopen(descriptor, "a", encoding="ascii")
+    def _write(self, line: bytes) -> None:
+        if self._stream.closed or self._stream.tell() + len(line) > self._most_bytes:
+            self._stream.close()
+            # Somebody may have taken it away.
+            with suppress(FileNotFoundError):
+                self._path.replace(f"{self._path}.1")
+            self._stream = self._open()
+        if self._is_torn:
+            line = b"\n" + line
+        count = self._stream.write(line)
+        self._is_torn = count < len(line)
+        if self._is_torn:
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    def _open(self) -> FileIO:
+        # It tells what runs in the cluster: nobody else's business.
+        descriptor = os.open(self._path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
+        return FileIO(descriptor, "a")
 
 
 class DecisionRecorder:

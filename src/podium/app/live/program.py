@@ -113,7 +113,7 @@ class LiveScheduler:
             session = self._session()
             ending.push_async_callback(session.close)
             if settings.decisions:
-                file = DecisionFile(settings.decisions)
+                file = DecisionFile(settings.decisions, on_problem=self._decisions_problem)
                 ending.callback(file.close)
                 self._recorder = DecisionRecorder(settings.identity, file.write)
             cluster = self._cluster = self._make_cluster(session)
@@ -299,6 +299,12 @@ class LiveScheduler:
             self._log.warning("cannot keep up with a kind", kind=kind, problem=problem)
         else:
             self._log.info("keeping up with a kind again", kind=kind)
+
+    def _decisions_problem(self, problem: str) -> None:
+        if problem:
+            self._log.error("decisions cannot be written down", file=self._settings.decisions, problem=problem)
+        else:
+            self._log.info("decisions are written down again", file=self._settings.decisions)
 
     def _machine_failed(self, component: Component, error: Exception, restart_ns: int) -> None:
         seconds = max(0, restart_ns - self.now()) / 1e9
