@@ -199,3 +199,22 @@ def test_an_event_that_is_too_long_ends_the_watch(monkeypatch: pytest.MonkeyPatc
             assert any("more than 10000 bytes" in problem for problem in rig.problems)
 
     play(story)
+
+
+@pytest.mark.parametrize("error", [BrokenPipeError("nobody reads"), TimeoutError("too slow"), OSError("no room")])
+def test_what_goes_wrong_with_whoever_is_told_is_no_fault_of_the_connection(error: Exception) -> None:
+    async def story(server: APIServer) -> None:
+        async with Rig(server) as rig:
+            await rig.until("changed n1", "changed n2")
+
+            def fail(kind: str, seen: Seen) -> None:
+                raise error
+
+            rig.reflector._on_seen = fail
+            server.add(node("n3"))
+            with pytest.raises(type(error)) as raised:
+                await asyncio.wait_for(asyncio.shield(rig.task), 20)
+            assert raised.value is error
+            assert rig.machine.counts.broken == 0
+
+    play(story)

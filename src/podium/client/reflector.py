@@ -115,16 +115,18 @@ class Reflector:
     async def _watch(self, ask: Ask) -> None:
         machine = self.machine
         began_ns = self._now()
+        watching = self._watching = asyncio.timeout(None)
         try:
-            async with asyncio.timeout(None) as self._watching:
+            async with watching:
                 ended = await self._follow(ask)
         except NoAnswerError as error:
             machine.broke(str(error), self._now())
         except StoreError as error:
             self._tell(machine.refused(error, self._now()))
         except TimeoutError:
+            if not watching.expired():
+                raise
             # Somebody wants everything listed anew.
-            return
         else:
             if ended:
                 machine.ended(self._now(), began_ns)

@@ -35,6 +35,8 @@ _PLAIN = re.compile(r"[A-Za-z0-9/._-]*", re.ASCII)
 _KEEP_ALIVE_S = 60.0
 # After that long without a word on a connection the system asks whether the other side is still there.
 _PROBE_AFTER_S, _PROBE_EACH_S, _PROBES = 15, 5, 3
+# What becomes of a connection; what is done with what it has brought may raise the same, and is no break.
+_BREAKS = (aiohttp.ClientError, TimeoutError, ConnectionError)
 # How much longer than it was asked to a server may let a watch last.
 _WATCH_GRACE_S = 30.0
 
@@ -107,12 +109,13 @@ class Session:
         response = await self._open(sent)
         try:
             if response.status != 200:
-                body = await _body(response)
+                try:
+                    body = await _body(response)
+                except _BREAKS as error:
+                    raise _broken(error) from None
                 raise error_of(response.status, _decoded(body), _retry_after_s(response.headers))
             async with aclosing(_events(response, timeout_seconds + _WATCH_GRACE_S)) as events:
                 yield events
-        except (aiohttp.ClientError, TimeoutError, ConnectionError) as error:
-            raise NoAnswerError(f"the watch broke: {_told(error)}", was_sent=True) from None
         finally:
             response.close()
 
@@ -202,13 +205,20 @@ def _usual_proxy(server: URL) -> str | None:
     return urllib.request.getproxies().get(server.scheme)
 
 
+def _broken(error: Exception) -> NoAnswerError:
+    return NoAnswerError(f"the watch broke: {_told(error)}", was_sent=True)
+
+
 async def _events(response: aiohttp.ClientResponse, timeout_s: float) -> AsyncGenerator[list[Raw]]:
     """The events of a watch, each a line of JSON. Raises NoAnswerError for a line that is none."""
     rest = b""
     ends_s = asyncio.get_running_loop().time() + timeout_s
     while True:
-        async with asyncio.timeout_at(ends_s):
-            chunk = await response.content.readany()
+        try:
+            async with asyncio.timeout_at(ends_s):
+                chunk = await response.content.readany()
+        except _BREAKS as error:
+            raise _broken(error) from None
         if not chunk:
             break
         lines = chunk.split(b"\n")
