@@ -1,5 +1,6 @@
 """`podium up` as a process: it starts, is reached, keeps what it was given, and ends."""
 
+import json
 import os
 import signal
 import stat
@@ -111,6 +112,18 @@ def test_a_token_lets_in_and_nothing_else_does(tmp_path: Path) -> None:
         assert "a-token" not in "".join(life.told)
 
 
+def test_what_changes_something_is_noted_for_the_owner_alone_after_what_was_noted_before(tmp_path: Path) -> None:
+    log = tmp_path / "audit.jsonl"
+    for name in ("a", "b"):
+        with up(tmp_path, "--port", "0", "--audit-log", "audit.jsonl") as life:
+            life.ask("GET", PODS)
+            assert life.ask("POST", PODS, pod(name))[0] == 201
+
+    events = [json.loads(line) for line in log.read_text().splitlines()]
+    assert [(event["verb"], event["objectRef"]["resource"]) for event in events] == [("create", "pods")] * 2
+    assert stat.S_IMODE(log.stat().st_mode) == 0o600
+
+
 def test_the_usual_port_is_left_to_whoever_has_it(tmp_path: Path) -> None:
     (tmp_path / "one").mkdir()
     (tmp_path / "other").mkdir()
@@ -124,6 +137,7 @@ WRONG = [
     (["--tls-cert", "cert.pem"], "a certificate needs its key"),
     (["--client-ca", "ca.pem"], "need TLS"),
     (["--token-file", "token"], "token: others than its owner can read or write it"),
+    (["--audit-log", "."], ".: the audit log cannot be written"),
     (["--write-kubeconfig", "theirs"], "theirs: is not a kubeconfig of `podium up`"),
     (["--node-template", "pod.yaml"], 'pod.yaml, .kind: "Pod" is not Node'),
     (["--autoscaler", "pod.yaml"], 'pod.yaml, .apiVersion: "v1" is not podium.dev/v1alpha1'),

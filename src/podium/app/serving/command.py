@@ -90,6 +90,7 @@ def _switches(command: Decorated) -> Decorated:
 @click.option("--tls-key", metavar="FILE", help="Its private key.")
 @click.option("--client-ca", metavar="FILE", help="Who signs the certificates of clients that are let in.")
 @click.option("--token-file", metavar="FILE", help="A token that clients have to show, readable by its owner alone.")
+@click.option("--audit-log", metavar="FILE", help="Note each request that may change something, a line of JSON.")
 @click.option(
     "--write-kubeconfig",
     metavar="FILE",
@@ -122,6 +123,7 @@ def up(
     tls_key: str | None,
     client_ca: str | None,
     token_file: str | None,
+    audit_log: str | None,
     write_kubeconfig: str | None,
     no_controllers: bool,
     command: tuple[str, ...],
@@ -161,6 +163,7 @@ def up(
         tls_key=tls_key,
         client_ca=client_ca,
         token_file=token_file,
+        audit_log=audit_log,
         kubeconfig=write_kubeconfig,
         without=frozenset(_left_out(switches, no_controllers=no_controllers)),
         command=command,

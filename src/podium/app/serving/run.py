@@ -7,10 +7,11 @@ import logging
 import secrets
 import shlex
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import BinaryIO
 
 import click
 
@@ -77,6 +78,7 @@ class Wanted:
     tls_key: str | None = None
     client_ca: str | None = None
     token_file: str | None = None
+    audit_log: str | None = None
     kubeconfig: str | None = None
     without: frozenset[str] = frozenset()
     command: tuple[str, ...] = ()
@@ -86,8 +88,9 @@ def run(wanted: Wanted) -> int:
     """Serve a control plane until somebody ends it; the exit code. Raises PodiumError for what is wrong."""
     place = place_of(wanted)
     settings = settings_of(wanted)
-    with _kubeconfig_path(wanted) as path:
+    with _kubeconfig_path(wanted) as path, _audit_log(wanted) as audit:
         check_place(path)
+        place = replace(place, audit=audit)
         with collector_paused():
             clock, found = assembled(wanted, settings)
         _settle_process()
@@ -201,6 +204,30 @@ def _tells_of_others(document: Document) -> bool:
 
 def _is_scenario(document: Document) -> bool:
     return document.object is None and document.raw.get("kind") == "Scenario"
+
+
+@contextmanager
+def _audit_log(wanted: Wanted) -> Iterator[Callable[[bytes], None] | None]:
+    """Where each request is noted that may change something: at the end of a file for its owner alone."""
+    if wanted.audit_log is None:
+        yield None
+        return
+    path = Path(wanted.audit_log)
+    try:
+        path.touch(mode=0o600)
+        file = path.open("ab", buffering=0)
+    except OSError as error:
+        raise InputError(f"the audit log cannot be written: {error.strerror}", source=wanted.audit_log) from None
+    with file:
+        yield lambda line: _write(file, line)
+
+
+def _write(file: BinaryIO, line: bytes) -> None:
+    try:
+        file.write(line + b"\n")
+    except OSError as error:
+        # What was done is done; it is told, since nobody may take the log for whole.
+        logging.getLogger(__name__).error("a request is not in the audit log: %s", error.strerror)
 
 
 @contextmanager

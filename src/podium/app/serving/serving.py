@@ -31,12 +31,16 @@ _NOT_RUN = 126
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Place:
-    """Where a server listens, and how clients get in; port None is the usual one, or any that is free."""
+    """Where a server listens, and how clients get in; port None is the usual one, or any that is free.
+
+    `audit` takes a line of JSON about each request that may change something, None: nobody does.
+    """
 
     host: str = "127.0.0.1"
     port: int | None = None
     tls: TLS | None = None
     token: str = ""
+    audit: Callable[[bytes], None] | None = None
 
     def takes_token(self, given: str) -> bool:
         """Whether that is the token that lets clients in."""
@@ -47,7 +51,7 @@ class Place:
         checks = (("control-plane", lambda: runner.problem), *((name, _check(plane, name)) for name in plane.checks()))
         tokens = (Token(text=self.token),) if self.token else ()
         port = DEFAULT_PORT if self.port is None else self.port
-        return Settings(host=self.host, port=port, tls=self.tls, tokens=tokens, checks=checks)
+        return Settings(host=self.host, port=port, tls=self.tls, tokens=tokens, checks=checks, audit=self.audit)
 
 
 class Serving:

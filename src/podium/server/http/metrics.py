@@ -6,7 +6,7 @@ Source: apiserver (pkg/endpoints/metrics/metrics.go).
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
 from podium.server.http.flights import READING, WATCHING, WRITING
@@ -80,13 +80,13 @@ class Metrics:
         buckets[bisect_left(_BOUNDS, seconds)] += 1
         self._seconds[subject] += seconds
 
-    def text(self, further: Callable[[], bytes] | None = None) -> bytes:
-        """All of it in the text form of Prometheus, with what others have to tell."""
+    def text(self) -> bytes:
+        """All of it in the text form of Prometheus."""
         from prometheus_client import CollectorRegistry, generate_latest  # noqa: PLC0415 - it takes a while, and few ask
 
         registry = CollectorRegistry(auto_describe=False)
         registry.register(self)
-        return generate_latest(registry) + (further() if further is not None else b"")
+        return generate_latest(registry)
 
     def collect(self) -> Iterator[Any]:
         """What is told, as prometheus_client asks for it."""

@@ -54,8 +54,7 @@ class Settings:
 
     Who comes without a token or a certificate is `anonymous_user`, where the server may do without. `checks` are by
     name what has to be well for the server to be ready: each answers with what is wrong, "" for nothing.
-    `further_metrics` gives metrics of others as text, to be shown with the server's own. `audit` takes a line of JSON
-    about each request that may change something.
+    `audit` takes a line of JSON about each request that may change something.
     """
 
     host: str = "127.0.0.1"
@@ -65,5 +64,4 @@ class Settings:
     anonymous_user: str = "kubernetes-admin"
     limits: Limits = Limits()
     checks: tuple[tuple[str, Callable[[], str]], ...] = ()
-    further_metrics: Callable[[], bytes] | None = None
     audit: Callable[[bytes], None] | None = None
