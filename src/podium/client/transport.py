@@ -13,13 +13,13 @@ import asyncio
 from collections import deque
 from collections.abc import Callable, Coroutine
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
 from podium.client.rate import RequestRate
 from podium.client.second_looks import Finding, finding, look, may_be_sent_again
 from podium.client.session import NoAnswerError, Session
 from podium.driver.transport import Asked
-from podium.machines.actions import Action, CreateObject, Record, ReplaceStatus
+from podium.machines.actions import Action, Bind, CreateObject, Record, ReplaceStatus
 from podium.machines.observations import Problem
 from podium.requests.actions import conversation_of
 from podium.requests.conversation import Conversation, problem_of
@@ -29,6 +29,7 @@ from podium.store.errors import StoreError
 
 _READS = frozenset(("get", "list", "watch"))
 _LOST = "no answer came: it may have been carried out, or not"
+_NOT_SENT = "it is not sent: somebody else may be leading"
 _MOST_EVENTS = 1_000
 _TRIES = 3
 _FIRST_PAUSE_S = 0.2
@@ -60,6 +61,23 @@ class TransportCounts:
     dropped_events: int = 0
 
 
+class Binder(Protocol):
+    """Somebody beside the API server who binds pods."""
+
+    @property
+    def is_ignorable(self) -> bool:
+        """Whether the API server is asked where a binding of theirs failed."""
+        ...
+
+    def binds(self, action: Bind) -> bool:
+        """Whether a binding is theirs."""
+        ...
+
+    async def bind(self, action: Bind, most_s: float) -> Problem | None:
+        """Have a pod bound, in so long at most; the problem where that failed, code 0 where nobody knows."""
+        ...
+
+
 def _always() -> float:
     return float("inf")
 
@@ -69,6 +87,7 @@ class HTTPTransport:
 
     ``answer`` gets each action with its problem. ``now`` is the time. ``seconds_to_write`` says how long writes may
     still take: none is sent after that, and none is waited for longer. ``on_fault`` is told what should not happen.
+    ``binder`` carries out the bindings that are its own.
     """
 
     def __init__(
@@ -80,6 +99,7 @@ class HTTPTransport:
         *,
         seconds_to_write: Callable[[], float] = _always,
         on_fault: Callable[[BaseException], None] = lambda error: None,
+        binder: Binder | None = None,
     ) -> None:
         self.counts = TransportCounts()
         self._session = session
@@ -87,6 +107,7 @@ class HTTPTransport:
         self._now = now
         self._seconds_to_write = seconds_to_write
         self._on_fault = on_fault
+        self._binder = binder
         self._room = asyncio.Semaphore(settings.concurrency)
         self._rate = RequestRate(settings.per_second, settings.burst)
         # By object, what is to be sent after what is on its way.
@@ -188,7 +209,17 @@ class HTTPTransport:
 
     async def _ask_for(self, asked: Asked) -> Problem | None:
         """Carry an action out, whatever becomes of it."""
+        binder, action = self._binder, asked.action
+        if binder is not None and isinstance(action, Bind) and binder.binds(action):
+            problem = await self._bind(binder, action)
+            if problem is None or not binder.is_ignorable:
+                return problem
         return await self._hold(conversation_of(asked.action, asked.component.name, self._now()))
+
+    async def _bind(self, binder: Binder, action: Bind) -> Problem | None:
+        async with self._room:
+            left_s = self._seconds_to_write()
+            return await binder.bind(action, left_s) if left_s > 0 else _not_reached(_NOT_SENT)
 
     async def _hold(self, conversation: Conversation) -> Problem | None:
         """Lead a conversation to its end."""
@@ -233,7 +264,7 @@ class HTTPTransport:
             # Asked right before it is sent, after all that was waited for.
             left_s = self._seconds_to_write()
             if left_s <= 0:
-                raise StoreError(503, "ServiceUnavailable", "it is not sent: somebody else may be leading")
+                raise StoreError(503, "ServiceUnavailable", _NOT_SENT)
             return await self._session.answer(request, left_s)
 
     # Events
