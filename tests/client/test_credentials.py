@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import os
 import ssl
 import stat
 import sys
@@ -53,9 +54,9 @@ def test_a_token_in_a_file_is_read_again_after_a_minute_and_when_it_is_refused(t
         now[0] = 60 * SECOND
         assert await credentials.headers() == {"Authorization": "Bearer second"}
         file.write_text("third")
-        assert await credentials.renew()
+        assert await credentials.renew(credentials.changes)
         assert await credentials.headers() == {"Authorization": "Bearer third"}
-        assert not await credentials.renew()
+        assert not await credentials.renew(credentials.changes)
 
     asyncio.run(story())
 
@@ -240,3 +241,60 @@ def test_a_redirect_is_not_followed_with_the_credentials() -> None:
             assert elsewhere.headers == []
 
     asyncio.run(story())
+
+
+def test_many_requests_at_once_have_a_program_run_once_and_once_more_where_all_are_refused(tmp_path: Path) -> None:
+    credentials = of(Identity(exec_plugin=plugin(tmp_path, {"token": "given"})), allows_exec=True)
+
+    async def story() -> None:
+        await asyncio.gather(*(credentials.headers() for _ in range(8)))
+        assert (tmp_path / "runs").read_text() == "x"
+        plugin(tmp_path, {"token": "newer"})
+        shown = credentials.changes
+        assert await asyncio.gather(*(credentials.renew(shown) for _ in range(8))) == [True] * 8
+        assert (tmp_path / "runs").read_text() == "xx"
+        assert await credentials.headers() == {"Authorization": "Bearer newer"}
+
+    asyncio.run(story())
+
+
+def test_while_a_newer_certificate_is_asked_for_the_one_there_is_is_shown(tmp_path: Path) -> None:
+    client = Authority(tmp_path).client
+    status = {
+        "clientCertificateData": client.cert_chain_pems[0].bytes().decode(),
+        "clientKeyData": client.private_key_pem.bytes().decode(),
+    }
+    credentials = of(Identity(exec_plugin=plugin(tmp_path, status)), allows_exec=True)
+
+    async def story() -> None:
+        await credentials.headers()
+        context = credentials.tls()
+        renewing = asyncio.ensure_future(credentials.renew(credentials.changes))
+        while not renewing.done():
+            assert credentials.tls() is context
+            await asyncio.sleep(0)
+        assert not renewing.result()
+
+    asyncio.run(story())
+
+
+def test_a_program_ends_with_all_that_it_has_started_when_nobody_waits_for_it_any_more(tmp_path: Path) -> None:
+    began = tmp_path / "began"
+    os.mkfifo(began)
+    script = tmp_path / "plugin.sh"
+    # Its child has the pipe open for as long as it lives.
+    script.write_text(f"(echo $$ > {began}; sleep 600) &\nwait")
+    credentials = of(Identity(exec_plugin=ExecPlugin(command="/bin/sh", args=(str(script),))), allows_exec=True)
+
+    async def story() -> int:
+        asking = asyncio.ensure_future(credentials.headers())
+        process_id = int(await asyncio.to_thread(began.read_text))
+        asking.cancel()
+        async with asyncio.timeout(20):
+            await asyncio.gather(asking, return_exceptions=True)
+        return process_id
+
+    process_id = asyncio.run(story())
+
+    with pytest.raises(ProcessLookupError):
+        os.kill(process_id, 0)

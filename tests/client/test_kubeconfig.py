@@ -168,3 +168,36 @@ def test_a_kubeconfig_comes_before_the_service_account_and_one_of_them_there_mus
         find_access({}, folder=folder)
     with pytest.raises(InputError, match="no cluster is known"):
         find_access(IN_POD, context="a", folder=folder)
+
+
+@pytest.mark.parametrize(
+    ("cluster", "path", "problem"),
+    [
+        ({"server": "https://me:s3cret@a:6443"}, ".server", "has a name or a password in it"),
+        ({"server": "https://s3cret@a"}, ".server", "has a name or a password in it"),
+        ({"server": "https://a:99999"}, ".server", "is no URL"),
+        ({"server": "https://[::1"}, ".server", "is no URL"),
+        ({"server": "https://"}, ".server", "is no URL"),
+        ({"proxy-url": "http://me:s3cret@a:99999"}, ".proxy-url", "is no URL"),
+        ({"proxy-url": "socks5://me:s3cret@a"}, ".proxy-url", "is no URL"),
+    ],
+)
+def test_what_is_no_url_is_told_without_the_password_in_it(
+    tmp_path: Path, cluster: Raw, path: str, problem: str
+) -> None:
+    with pytest.raises(InputError, match=problem) as told:
+        access(tmp_path, config(cluster=cluster))
+
+    assert path in str(told.value)
+    assert "s3cret" not in str(told.value)
+
+
+def test_a_proxy_may_ask_for_a_password(tmp_path: Path) -> None:
+    assert access(tmp_path, config(cluster={"proxy-url": "http://me:s3cret@a:3128"})).proxy == "http://me:s3cret@a:3128"
+
+
+def test_an_address_of_a_pod_that_is_none_is_told(tmp_path: Path) -> None:
+    (tmp_path / "token").write_text("t")
+
+    with pytest.raises(InputError, match="KUBERNETES_SERVICE_PORT"):
+        in_cluster({"KUBERNETES_SERVICE_HOST": "10.0.0.1", "KUBERNETES_SERVICE_PORT": "tcp"}, tmp_path)

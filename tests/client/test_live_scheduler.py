@@ -4,9 +4,12 @@ import asyncio
 import time
 from collections.abc import Callable
 
+import pytest
+
 from podium.client.access.cluster_access import ClusterAccess
 from podium.client.access.credentials import Credentials
 from podium.client.live_cluster import LiveCluster, Watched
+from podium.client.reflecting import Reflecting
 from podium.client.session import Session
 from podium.client.transport import HTTPTransport
 from podium.driver.component import Component
@@ -58,5 +61,30 @@ def test_pods_are_bound_over_http() -> None:
                 await until(lambda: bool(server.store.get("Pod", "default/b").raw["spec"].get("nodeName")))
                 await until(lambda: "status" in server.store.get("Pod", "default/c").raw)
                 await until(lambda: any(r.kind == "Event" for r in server.sent))
+
+    asyncio.run(story())
+
+
+def test_a_reflector_that_fails_ends_the_run_and_whoever_waits_for_what_it_knows(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def fail(machine: Reflecting, *_: object) -> None:
+        raise LookupError(f"by way of a test, {machine.resource.name}")
+
+    async def story() -> None:
+        async with APIServer() as server, asyncio.timeout(20):
+            server.add(node("n1"))
+            live = await Live(server).__aenter__()
+            monkeypatch.setattr(Reflecting, "events", fail)
+            server.add(node("n2"))
+            with pytest.raises(LookupError, match="Node"):
+                await live.run
+            await live.cluster.close()
+            live.cluster.reflect()
+            with pytest.raises(LookupError):
+                await live.cluster.synced(server.store.version)
+            await live.cluster.close()
+            await live.cluster.transport.close()
+            await live.session.close()
 
     asyncio.run(story())

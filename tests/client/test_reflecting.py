@@ -261,3 +261,47 @@ def test_who_wrote_which_field_is_not_kept() -> None:
     machine = synced(raw)
 
     assert "managedFields" not in machine.known["default/a"].raw["metadata"]
+
+
+def test_a_page_that_was_asked_for_before_all_is_to_be_listed_anew_is_not_the_whole_list() -> None:
+    machine = machine_of()
+    asked(machine)
+    machine.refused(error(400, "BadRequest"), NOW)
+    asked(machine)
+    machine.page({"metadata": {"resourceVersion": "10"}, "items": [stored("a", 2), stored("b", 3)]}, NOW)
+    machine.list_anew()
+    asked(machine)
+    machine.page({"metadata": {"resourceVersion": "11", "continue": "more"}, "items": [stored("a", 2)]}, NOW)
+    assert asked(machine).request.options.continue_token == "more"
+
+    machine.list_anew(12)
+    assert machine.page({"metadata": {"resourceVersion": "11"}, "items": [stored("b", 3)]}, NOW) == []
+
+    assert sorted(machine.known) == ["default/a", "default/b"]
+    assert asked(machine).request.options.continue_token == ""
+
+
+def test_events_of_a_watch_count_no_more_once_all_is_to_be_listed_anew() -> None:
+    machine = synced(stored("a", 2), stored("b", 3))
+    machine.list_anew(20)
+    asked(machine)
+    machine.events([event("ADDED", stored("a", 2))], NOW)
+
+    machine.list_anew(30)
+    rest = [event("ADDED", stored("b", 3)), bookmark(20, ends_initial=True)]
+
+    assert machine.events(rest, NOW) == ([], False)
+    assert sorted(machine.known) == ["default/a", "default/b"]
+    assert machine.version == 10
+
+
+@pytest.mark.parametrize(("said", "most_s"), [("a while", 2), (10**12, 300), (None, 2), (7, 7)])
+def test_however_long_a_server_asks_to_wait_it_is_asked_again(said: object, most_s: int) -> None:
+    machine = synced(stored("a", 2))
+    asked(machine)
+    status = {"kind": "Status", "code": 500, "reason": "InternalError", "details": {"retryAfterSeconds": said}}
+
+    machine.events([event("ERROR", status)], NOW)
+
+    assert isinstance(machine.ask(NOW), Wait)
+    assert isinstance(machine.ask(NOW + most_s * SECOND), Ask)

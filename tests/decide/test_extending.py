@@ -9,7 +9,7 @@ from podium.decide.placement import Placement, full_outcome, place
 from podium.framework.extenders import EXTENDER, Extenders
 from podium.framework.runner import Runner
 from podium.machines.scheduling.fit_error import fit_error, rejecting_plugins
-from tests.builders import cluster_of, node, pending_in, plain_runner, pod
+from tests.builders import cluster_of, configuration, node, pending_in, plain_runner, pod, runner_on
 from tests.extenders import FakeExtender
 
 FAILS = frozenset(("filter", "prioritize"))
@@ -162,3 +162,16 @@ def test_who_is_not_interested_is_not_asked() -> None:
 
     assert tried(runner).row is not None
     assert extender.asked == []
+
+
+def test_nodes_outside_the_sample_are_no_candidates_for_preemption() -> None:
+    names = [f"n{number:03}" for number in range(150)]
+    cluster = cluster_of(*(node(name) for name in names))
+    runner = runner_on(cluster, configuration(percentageOfNodesToScore=10))
+    extender = FakeExtender(drops=frozenset(names))
+    runner.extenders = Extenders([extender])
+
+    found = tried(runner)
+
+    assert len(extender.asked[0][1]) == 100
+    assert (found.row, len(found.outcome.feasible), len(found.outcome.resolvable())) == (None, 0, 0)

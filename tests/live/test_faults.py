@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import Awaitable, Callable
 from functools import partial
+from pathlib import Path
 from random import Random
 
 import pytest
@@ -82,6 +83,28 @@ def test_a_preemption_is_carried_through_whatever_goes_wrong_on_the_wire() -> No
         cluster.set_faults(0.0)
         # No more victims than there had to be.
         await until(lambda: len(cluster.pods()) == 4)
+        assert await instance.stop() == 0
+
+    play(story)
+
+
+def test_nobody_is_preempted_while_there_is_a_file_that_says_so_and_afterwards_all_goes_on(tmp_path: Path) -> None:
+    pause = tmp_path / "pause"
+    pause.touch()
+
+    async def story(cluster: Cluster) -> None:
+        instance = Instance(cluster, pause_file=str(pause))
+        cluster.add(*(pod(f"low{number}", cpu=4, spec={**QUICK, "priorityClassName": "low"}) for number in range(4)))
+        await until(lambda: not cluster.waiting())
+        cluster.add(pod("high", cpu=3, spec={**QUICK, "priorityClassName": "high"}))
+        await until(lambda: "status" in (cluster.pod("high") or {}))
+        cluster.add(node("more", cpu=3), pod("other", cpu=1))
+        await until(lambda: cluster.node_of("high") or cluster.node_of("other"))
+        assert len(cluster.pods()) == 6
+
+        cluster.add(pod("urgent", cpu=4, spec={**QUICK, "priorityClassName": "high"}))
+        pause.unlink()
+        await until(lambda: cluster.node_of("urgent"))
         assert await instance.stop() == 0
 
     play(story)

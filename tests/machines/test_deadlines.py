@@ -46,4 +46,4 @@ def test_what_comes_after_the_last_time_that_there_is_is_never_due() -> None:
 
     deadlines.set("a", MAX_TIME_NS + 1)
 
-    assert (deadlines.time_of("a"), deadlines.next_time()) == (None, None)
+    assert (deadlines.times, deadlines.next_time()) == ({}, None)

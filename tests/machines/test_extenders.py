@@ -10,7 +10,7 @@ from podium.machines.scheduling.queue.queued_pod import Place
 from podium.machines.scheduling.scheduler import Scheduler
 from tests.builders import node, pod
 from tests.extenders import FakeExtender
-from tests.machines.driving import Driver, deletions, the
+from tests.machines.driving import Driver, deletions, nominated, the
 
 LOW_A, LOW_B = (pod(name, on=f"n-{name}", cpu=1, priority=1, uid=name) for name in "ab")
 SECOND_A = pod("a2", on="n-a", cpu=1, priority=1, uid="a2")
@@ -141,3 +141,12 @@ def test_without_interest_preemption_is_as_ever() -> None:
     extender = FakeExtender(agrees={}, only="other")
     assert len(preempting(extender)) == 1
     assert extender.asked == []
+
+
+def test_a_nomination_stands_where_extenders_leave_no_candidate() -> None:
+    driver = driven(agreeing())
+    driver.see(node("n-a", cpu=2), LOW_A, nominated(PREEMPTOR, "n-a"))
+
+    driver.tick()
+
+    assert driver.scheduler.cluster.nominations.on("n-a")

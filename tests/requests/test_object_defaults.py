@@ -95,3 +95,139 @@ def test_ports_of_endpoint_slices_have_names() -> None:
     raw = created("EndpointSlice", "discovery.k8s.io/v1", addressType="IPv4", endpoints=[], ports=[{"port": 80}])
 
     assert raw["ports"] == [{"name": "", "port": 80, "protocol": "TCP"}]
+
+
+def test_a_pod_has_what_a_kubelet_would_take_for_granted() -> None:
+    containers = [
+        {"name": "main", "image": "app", "ports": [{"containerPort": 80}], "livenessProbe": {"httpGet": {"port": 80}}},
+        {"name": "side", "image": "registry:5000/side:1.2"},
+    ]
+    raw = created("Pod", "v1", spec={"containers": containers, "volumes": [{"name": "v"}]})
+    spec = raw["spec"]
+    main, side = spec["containers"]
+
+    assert (spec["restartPolicy"], spec["dnsPolicy"], spec["terminationGracePeriodSeconds"]) == (
+        "Always",
+        "ClusterFirst",
+        30,
+    )
+    assert (spec["securityContext"], spec["enableServiceLinks"], spec["serviceAccountName"]) == ({}, True, "default")
+    assert spec["serviceAccount"] == "default"
+    assert (spec["schedulerName"], spec["priority"]) == ("default-scheduler", 0)
+    assert spec["volumes"] == [{"name": "v", "emptyDir": {}}]
+    assert (main["imagePullPolicy"], side["imagePullPolicy"]) == ("Always", "IfNotPresent")
+    assert (main["terminationMessagePath"], main["terminationMessagePolicy"]) == ("/dev/termination-log", "File")
+    assert main["ports"] == [{"containerPort": 80, "protocol": "TCP"}]
+    probe = {"failureThreshold": 3, "periodSeconds": 10, "successThreshold": 1, "timeoutSeconds": 1}
+    assert main["livenessProbe"] == {"httpGet": {"port": 80, "path": "/", "scheme": "HTTP"}, **probe}
+    assert raw["status"] == {"phase": "Pending", "qosClass": "BestEffort"}
+
+
+@pytest.mark.parametrize(
+    ("image", "policy"),
+    [
+        ("app:latest", "Always"),
+        ("registry:5000/app", "Always"),
+        ("app:1", "IfNotPresent"),
+        ("app@sha256:abc", "IfNotPresent"),
+    ],
+)
+def test_the_latest_image_is_always_pulled(image: str, policy: str) -> None:
+    raw = created("Pod", "v1", spec={"containers": [{"name": "main", "image": image}]})
+
+    assert raw["spec"]["containers"][0]["imagePullPolicy"] == policy
+
+
+def test_a_container_of_a_pod_requests_what_limits_it_and_that_of_a_template_does_not() -> None:
+    container = {"name": "main", "image": "app", "resources": {"limits": {"cpu": "1"}, "requests": {"memory": "1Gi"}}}
+    template = {"template": {**TEMPLATE["template"], "spec": {"containers": [container]}}}
+    pod = created("Pod", "v1", spec={"containers": [container]})["spec"]
+    deployed = created("Deployment", "apps/v1", spec={**SELECTED, **template})["spec"]["template"]["spec"]
+
+    assert pod["containers"][0]["resources"]["requests"] == {"cpu": "1", "memory": "1Gi"}
+    assert deployed["containers"][0]["resources"] == container["resources"]
+    assert ("enableServiceLinks" in deployed, "serviceAccountName" in deployed) == (False, False)
+    assert deployed["restartPolicy"] == "Always"
+
+
+def test_ports_of_pods_in_the_network_of_their_node_are_those_of_the_node() -> None:
+    container = {"name": "main", "image": "app", "ports": [{"containerPort": 80}]}
+    raw = created("Pod", "v1", spec={"containers": [container], "hostNetwork": True})
+
+    assert raw["spec"]["containers"][0]["ports"] == [{"containerPort": 80, "protocol": "TCP", "hostPort": 80}]
+
+
+def test_what_is_filled_in_stays_as_it_is() -> None:
+    asked = {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}}}
+    claims = [{"metadata": {"name": "data"}, "spec": asked}]
+    for kind, spec in {
+        "Deployment": {**SELECTED, **TEMPLATE},
+        "StatefulSet": {**SELECTED, **TEMPLATE, "serviceName": "x", "volumeClaimTemplates": claims},
+        "DaemonSet": {**SELECTED, **TEMPLATE},
+    }.items():
+        api = API()
+        first = created(kind, "apps/v1", api, spec=spec)
+        put = api.ask("update", kind, "default/x", body={**first, "spec": spec}, field_validation="Strict")
+        patched = api.ask("patch", kind, "default/x", body={"spec": spec}, field_validation="Strict")
+
+        assert put.to_dict() == patched.to_dict() == first
+
+
+def test_a_container_that_a_patch_adds_is_filled_in_too() -> None:
+    api = API()
+    created("Deployment", "apps/v1", api, spec={**SELECTED, **TEMPLATE})
+    containers = {"containers": [{"name": "side", "image": "side:1"}]}
+    body = {"spec": {"template": {"spec": containers}}}
+
+    response = api.ask("patch", "Deployment", "default/x", body=body, patch_type="strategic", field_validation="Warn")
+
+    side = response.to_dict()["spec"]["template"]["spec"]["containers"][0]
+    assert (side["name"], side["imagePullPolicy"], side["terminationMessagePolicy"]) == ("side", "IfNotPresent", "File")
+
+
+def test_fields_that_there_are_not_go_with_a_warning() -> None:
+    api = API()
+    container = {"name": "main", "image": "app", "imagePullPolice": "Always"}
+    body = {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": {"name": "x"},
+        "spec": {"containers": [container], "colour": "red"},
+        "more": 1,
+    }
+
+    response = api.ask("create", "Pod", namespace="default", body=body, field_validation="Warn")
+    metadata = {"annotations": {"a": "b"}, "size": 1}
+    patched = api.ask("patch", "Pod", "default/x", body={"metadata": metadata}, field_validation="Ignore")
+
+    assert set(response.warnings) == {
+        'unknown field "spec.containers[0].imagePullPolice"',
+        'unknown field "spec.colour"',
+        'unknown field "more"',
+    }
+    raw = response.to_dict()
+    assert ("more" in raw, "colour" in raw["spec"], "imagePullPolice" in raw["spec"]["containers"][0]) == (
+        False,
+        False,
+        False,
+    )
+    assert patched.warnings == ()
+    assert patched.to_dict()["metadata"]["annotations"] == {"a": "b"}
+    assert "size" not in patched.to_dict()["metadata"]
+
+
+@pytest.mark.parametrize("spec", [7, [], {"containers": 7}, {"containers": [7]}, {"containers": [{"ports": {}}]}])
+def test_what_is_no_pod_is_refused_and_not_filled_in(spec: Any) -> None:
+    body = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "x"}, "spec": spec}
+
+    assert API().ask("create", "Pod", namespace="default", body=body).code in (400, 422)
+
+
+def test_volumes_and_claims_are_pending_at_first() -> None:
+    claim = {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}}}
+    volume = {"accessModes": ["ReadWriteOnce"], "capacity": {"storage": "1Gi"}, "hostPath": {"path": "/a"}}
+
+    assert created("PersistentVolumeClaim", "v1", spec=claim)["status"] == {"phase": "Pending"}
+    body = {"apiVersion": "v1", "kind": "PersistentVolume", "metadata": {"name": "x"}, "spec": volume}
+    made = API().ask("create", "PersistentVolume", body=body).to_dict()
+    assert (made["status"], made["spec"]["hostPath"]) == ({"phase": "Pending"}, {"path": "/a", "type": ""})

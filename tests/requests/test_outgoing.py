@@ -124,3 +124,10 @@ def test_what_is_no_status_is_a_refusal_all_the_same(body: Any) -> None:
     error = error_of(503, body, retry_after_s=2)
 
     assert (error.code, error.reason, error.details) == (503, "ServiceUnavailable", {"retryAfterSeconds": 2})
+
+
+@pytest.mark.parametrize("details", [{"retryAfterSeconds": "soon"}, {"causes": "many"}, {"causes": ["one"]}, "none"])
+def test_details_that_are_not_of_their_types_are_left_out(details: object) -> None:
+    error = error_of(409, {"kind": "Status", "code": 409, "reason": "Conflict", "details": details})
+
+    assert (error.code, error.reason, error.details) == (409, "Conflict", {})

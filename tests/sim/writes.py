@@ -53,7 +53,9 @@ class Writes:
             assert old.raw["metadata"].get(name) == new.raw["metadata"].get(name)
         # A7
         spec_changed = old.raw.get("spec") != new.raw.get("spec")
-        assert new.object.metadata.generation - old.object.metadata.generation == spec_changed
+        assert new.object.metadata.generation - old.object.metadata.generation == (
+            spec_changed and new.resource.has_generation
+        )
         # A13
         status_changed = old.raw.get("status") != new.raw.get("status")
         is_binding = (

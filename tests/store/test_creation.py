@@ -138,7 +138,7 @@ def test_of_a_new_object_clients_say_neither_identity_nor_times_nor_status() -> 
     assert created.object.metadata.creation_timestamp == "1970-01-01T00:00:00Z"
     assert created.object.metadata.deletion_timestamp is None
     assert created.object.metadata.generation == 1
-    assert created.raw["status"] == {"phase": "Pending"}
+    assert created.raw["status"] == {"phase": "Pending", "qosClass": "Burstable"}
 
 
 def test_of_a_new_object_that_was_read_before_the_reading_is_brought_up_to_date() -> None:

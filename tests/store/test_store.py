@@ -111,7 +111,7 @@ def test_an_update_changes_neither_status_nor_what_the_server_wrote() -> None:
 
     assert updated.raw["status"] == stored.raw["status"]
     assert updated.raw["metadata"]["creationTimestamp"] == stored.raw["metadata"]["creationTimestamp"]
-    assert updated.object.metadata.generation == 2
+    assert "generation" not in updated.raw["metadata"]
 
 
 def test_an_update_deletes_nothing() -> None:
@@ -138,14 +138,24 @@ def test_a_status_write_changes_nothing_but_the_status() -> None:
 
 def test_the_generation_counts_changes_of_the_spec_alone() -> None:
     store = Store()
-    stored = store.create(node("n1"), now=0)
+    budget = {"apiVersion": "policy/v1", "kind": "PodDisruptionBudget", "metadata": {"name": "web"}}
+    stored = store.create({**budget, "spec": {"minAvailable": 1}}, now=0)
 
     relabelled = store.update(changed(stored.raw, labels={"zone": "a"}))
-    cordoned = store.update({**relabelled.raw, "spec": {"unschedulable": True}})
-    resized = store.update_status({**cordoned.raw, "status": {"allocatable": {"cpu": 1, "pods": 1}}})
+    stricter = store.update({**relabelled.raw, "spec": {"minAvailable": 2}})
+    observed = store.update_status({**stricter.raw, "status": {"currentHealthy": 1}})
 
-    generations = [one.object.metadata.generation for one in (stored, relabelled, cordoned, resized)]
+    generations = [one.object.metadata.generation for one in (stored, relabelled, stricter, observed)]
     assert generations == [1, 1, 2, 2]
+
+
+def test_what_is_asked_of_a_node_is_not_counted() -> None:
+    store = Store()
+    stored = store.create(node("n1"), now=0)
+
+    cordoned = store.update({**stored.raw, "spec": {"unschedulable": True}})
+
+    assert "generation" not in cordoned.raw["metadata"]
 
 
 def test_a_pod_gets_its_node_by_no_update() -> None:

@@ -271,7 +271,7 @@ class Writers(RuleBasedStateMachine):
         """A2, A7."""
         for field in ("uid", "name", "namespace", "creationTimestamp"):
             assert old.raw["metadata"][field] == new.raw["metadata"][field]
-        spec_changed = old.raw["spec"] != new.raw["spec"]
+        spec_changed = new.resource.has_generation and old.raw["spec"] != new.raw["spec"]
         assert new.object.metadata.generation - old.object.metadata.generation == int(spec_changed)
 
     def check_pod(self, old: Pod, new: Pod) -> None:

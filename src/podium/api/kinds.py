@@ -68,6 +68,11 @@ class Kind:
         return f"{self.group}/{self.version}" if self.group else self.version
 
     @property
+    def has_generation(self) -> bool:
+        """Whether `metadata.generation` counts the changes of what its objects ask for."""
+        return self.name in _COUNTED.get(self.group, "").split()
+
+    @property
     def plural(self) -> str:
         """The name in the API's paths, and for kubectl (apimachinery's UnsafeGuessKindToResource)."""
         name = self.name.lower()
@@ -115,6 +120,25 @@ _READ = (
     # A quota counts what is there; it may have been lowered since.
     Kind("", "ResourceQuota", True, ResourceQuota),
 )
+# The kinds of which kube-apiserver counts the changes (the strategies in pkg/registry, PrepareForCreate).
+_COUNTED: dict[str, str] = {
+    "": "Pod PodTemplate ReplicationController",
+    "admissionregistration.k8s.io": (
+        "MutatingAdmissionPolicy MutatingAdmissionPolicyBinding MutatingWebhookConfiguration ValidatingAdmissionPolicy "
+        "ValidatingAdmissionPolicyBinding ValidatingWebhookConfiguration"
+    ),
+    "apiextensions.k8s.io": "CustomResourceDefinition",
+    "apps": "DaemonSet Deployment ReplicaSet StatefulSet",
+    "batch": "CronJob Job",
+    "discovery.k8s.io": "EndpointSlice",
+    "flowcontrol.apiserver.k8s.io": "FlowSchema PriorityLevelConfiguration",
+    "networking.k8s.io": "Ingress IngressClass NetworkPolicy",
+    "podium.dev": "DisruptionPolicy",
+    "policy": "PodDisruptionBudget",
+    "resource.k8s.io": "DeviceClass DeviceTaintRule ResourceSlice",
+    "scheduling.k8s.io": "PriorityClass",
+    "storage.k8s.io": "CSIDriver",
+}
 KINDS = {(kind.group, kind.name): kind for kind in _READ}
 """The kinds that Podium reads, in the order in which objects of an input are created."""
 

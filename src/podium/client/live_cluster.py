@@ -14,6 +14,7 @@ from typing import Protocol
 from podium.api.errors import PodiumError
 from podium.client.reflecting import Reflecting
 from podium.client.reflector import Reflector
+from podium.client.reflectors import Reflectors
 from podium.client.session import Session
 from podium.driver.component import Component
 from podium.driver.live import LiveDriver, OnFailure
@@ -127,13 +128,12 @@ class LiveCluster:
             )
             for kind in sorted(watched.kinds)
         }
-        self._tasks: list[asyncio.Task[None]] = []
+        self._keeping_up = Reflectors(list(self.reflectors.values()))
         self._is_stopped = False
 
     def reflect(self) -> None:
         """Begin to keep up with the cluster; nothing runs yet."""
-        loop = asyncio.get_running_loop()
-        self._tasks += [loop.create_task(reflector.run()) for reflector in self.reflectors.values()]
+        self._keeping_up.begin()
 
     @property
     def unsynced(self) -> list[str]:
@@ -146,15 +146,24 @@ class LiveCluster:
         return [kind for kind, reflector in self.reflectors.items() if reflector.machine.is_absent]
 
     async def synced(self, least_version: int = 0) -> None:
-        """Return once all that is to be known is known, as it was at a version or later."""
+        """Return once all that is to be known is known, as it was at a version or later.
+
+        Raises what a reflector fails with.
+        """
+        await self._keeping_up.during(self._reach(least_version))
+
+    async def _reach(self, least_version: int) -> None:
         async with asyncio.TaskGroup() as group:
             for reflector in self.reflectors.values():
                 group.create_task(reflector.at_least(least_version))
 
     async def run(self, components: Iterable[Component]) -> None:
-        """Run components until `stop`; each begins with what is known."""
+        """Run components until `stop`; each begins with what is known. Raises what a reflector fails with."""
         for component in components:
             self.driver.add(component)
+        await self._keeping_up.during(self._turns())
+
+    async def _turns(self) -> None:
         woken = self._clock.woken
         while not self._is_stopped:
             woken.clear()
@@ -185,10 +194,7 @@ class LiveCluster:
 
     async def close(self) -> None:
         """Keep up with nothing any more."""
-        for task in self._tasks:
-            task.cancel()
-        await asyncio.gather(*self._tasks, return_exceptions=True)
-        self._tasks.clear()
+        await self._keeping_up.close()
 
     def _answered(self, asked: Asked, problem: Problem | None) -> None:
         self.driver.answer(asked, problem)

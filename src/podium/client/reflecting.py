@@ -11,7 +11,7 @@ Source: k8s.io/client-go/tools/cache (reflector.go, reflector_data_consistency_d
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from random import Random
@@ -20,6 +20,7 @@ from podium.api.errors import InputError
 from podium.api.meta import Raw
 from podium.requests.observations import Seen, arrived, differences, received
 from podium.requests.request import Request
+from podium.requests.wire.outgoing import error_of
 from podium.store.api_resource import APIResource
 from podium.store.errors import StoreError
 from podium.store.reads.listing import ListOptions
@@ -28,6 +29,8 @@ from podium.store.stored import Stored
 _SECOND = 10**9
 FIRST_WAIT_NS, LONGEST_WAIT_NS = 800_000_000, 30 * _SECOND
 _ABSENT_WAIT_NS = 60 * _SECOND
+# However long a server asks to wait.
+_LONGEST_ASKED_WAIT_NS = 300 * _SECOND
 # After two minutes without a failure waits begin anew.
 _FORGET_NS = 120 * _SECOND
 PAGE = 500
@@ -100,6 +103,8 @@ class Reflecting:
         self._there: dict[str, Stored] = {}
         self._continue = ""
         self._least_version = 0
+        # Whether all is to be listed anew since something was asked for: what still comes of that counts no more.
+        self._is_overtaken = False
         self._failures = 0
         self._failed_ns = 0
         self._wait_until_ns = 0
@@ -113,6 +118,7 @@ class Reflecting:
         """What to do next."""
         if now < self._wait_until_ns:
             return Wait(self._wait_until_ns)
+        self._is_overtaken = False
         if self._stage is Stage.LIST:
             if not self._continue:
                 self.unreadable = {}
@@ -136,6 +142,8 @@ class Reflecting:
 
     def page(self, body: Raw, now: int) -> list[Seen]:
         """A page of a list came; what is to be told, once it was the last."""
+        if self._is_overtaken:
+            return []
         items = body.get("items")
         self._take_in(item for item in (items if isinstance(items, list) else ()) if isinstance(item, dict))
         metadata = _part(body, "metadata")
@@ -148,6 +156,8 @@ class Reflecting:
     def events(self, events: Sequence[Raw], now: int) -> tuple[list[Seen], bool]:
         """Events of the watch came: what is to be told, and whether the watch goes on."""
         told: list[Seen] = []
+        if self._is_overtaken:
+            return told, False
         self.problem = ""
         for event in events:
             type_, raw = event["type"], event["object"]
@@ -186,7 +196,8 @@ class Reflecting:
             # A server that lags behind the one which was asked before.
             self._fail(now, _SECOND)
             return []
-        self._fail(now, error.details.get("retryAfterSeconds", 0) * _SECOND)
+        asked_ns = error.details.get("retryAfterSeconds", 0) * _SECOND
+        self._fail(now, min(asked_ns, _LONGEST_ASKED_WAIT_NS))
         return []
 
     def broke(self, message: str, now: int) -> None:
@@ -199,6 +210,7 @@ class Reflecting:
         """Nothing counts that is older than a version: list everything again, as new as that."""
         self._least_version = least_version
         self._list_anew()
+        self._is_overtaken = True
         self._wait_until_ns = 0
 
     # How
@@ -317,15 +329,10 @@ def _version(text: object) -> int:
     return int(text) if isinstance(text, str) and text.isascii() and text.isdigit() else 0
 
 
-def _error(raw: Mapping[str, object]) -> StoreError:
-    code = raw.get("code")
-    details = raw.get("details")
-    return StoreError(
-        code if isinstance(code, int) else 500,
-        str(raw.get("reason") or "InternalError"),
-        str(raw.get("message") or "the watch ended with an error"),
-        details if isinstance(details, dict) else {},
-    )
+def _error(status: Raw) -> StoreError:
+    """The refusal that a watch ends with."""
+    code = status.get("code")
+    return error_of(code if isinstance(code, int) else 500, status)
 
 
 def _is_too_large(error: StoreError) -> bool:

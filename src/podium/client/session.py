@@ -91,11 +91,7 @@ class Session:
     async def answer(self, request: Request, timeout_s: float | None = None) -> Response:
         """Ask for something but a watch, and wait so long at most. A refusal is an answer. Raises NoAnswerError."""
         sent = outgoing(request, self.resources)
-        wait_s = self._timeout_s if timeout_s is None else min(timeout_s, self._timeout_s)
-        response = await self._once(sent, wait_s)
-        if response.code == 401 and await self._renew():
-            response = await self._once(sent, wait_s)
-        return response
+        return await self._once(sent, self._timeout_s if timeout_s is None else min(timeout_s, self._timeout_s))
 
     async def read(self, path: str) -> Response:
         """What the server says at a path that is no object's, such as `/version`. Raises NoAnswerError."""
@@ -109,10 +105,6 @@ class Session:
         """
         sent = outgoing(request, self.resources, timeout_seconds=timeout_seconds, bookmarks=True)
         response = await self._open(sent)
-        if response.status == 401:
-            response.close()
-            await self._renew()
-            response = await self._open(sent)
         try:
             if response.status != 200:
                 body = await body_of(response)
@@ -152,14 +144,30 @@ class Session:
             raise NoAnswerError(f"{self.access.server}: {_told(error)}", was_sent=True) from None
 
     async def _send(self, sent: Outgoing) -> aiohttp.ClientResponse:
+        """Send a request; once more where what was shown is refused, and there is something else to show."""
+        response, shown = await self._send_once(sent)
+        if response.status == 401:
+            try:
+                is_renewed = await self._renew(shown)
+            except BaseException:
+                response.close()
+                raise
+            if is_renewed:
+                response.close()
+                response, _ = await self._send_once(sent)
+        return response
+
+    async def _send_once(self, sent: Outgoing) -> tuple[aiohttp.ClientResponse, int]:
+        """The answer, and after how many changes of the credentials it came."""
         try:
             headers = await self._credentials.headers()
+            shown = self._credentials.changes
             tls = self._credentials.tls()
         except (ExecError, InputError) as error:
             raise NoAnswerError(f"no credentials: {error}", was_sent=False) from None
         if sent.content_type:
             headers = {**headers, "Content-Type": sent.content_type}
-        return await self._http.request(
+        response = await self._http.request(
             sent.method,
             self._url(sent),
             data=sent.body,
@@ -170,6 +178,7 @@ class Session:
             # A redirect would take the credentials elsewhere.
             allow_redirects=False,
         )
+        return response, shown
 
     def _url(self, sent: Outgoing) -> URL:
         """The URL of a request; a server may stand behind a path of its own."""
@@ -179,9 +188,9 @@ class Session:
         url = self._base.with_path(path)
         return url.with_query(sent.query) if sent.query else url
 
-    async def _renew(self) -> bool:
+    async def _renew(self, refused: int) -> bool:
         try:
-            return await self._credentials.renew()
+            return await self._credentials.renew(refused)
         except (ExecError, InputError):
             return False
 

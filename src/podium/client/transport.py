@@ -25,6 +25,7 @@ from podium.requests.actions import conversation_of
 from podium.requests.conversation import Conversation, problem_of
 from podium.requests.event_recorder import EventRecorder
 from podium.requests.request import Request, Response
+from podium.store.api_resources import POD
 from podium.store.errors import StoreError
 
 _READS = frozenset(("get", "list", "watch"))
@@ -86,8 +87,9 @@ class HTTPTransport:
     """A transport for a driver on an event loop.
 
     ``answer`` gets each action with its problem. ``now`` is the time. ``seconds_to_write`` says how long writes may
-    still take: none is sent after that, and none is waited for longer. ``on_fault`` is told what should not happen.
-    ``binder`` carries out the bindings that are its own.
+    still take: none is sent after that, and none is waited for longer. ``may_disrupt`` says whether pods may be deleted
+    and evicted at present. ``on_fault`` is told what should not happen.
+    ``binder``, where it is set, carries out the bindings that are its own.
     """
 
     def __init__(
@@ -98,16 +100,17 @@ class HTTPTransport:
         settings: TransportSettings = TransportSettings(),
         *,
         seconds_to_write: Callable[[], float] = _always,
+        may_disrupt: Callable[[], bool] = lambda: True,
         on_fault: Callable[[BaseException], None] = lambda error: None,
-        binder: Binder | None = None,
     ) -> None:
         self.counts = TransportCounts()
         self._session = session
         self._answer = answer
         self._now = now
         self._seconds_to_write = seconds_to_write
+        self._may_disrupt = may_disrupt
         self._on_fault = on_fault
-        self._binder = binder
+        self.binder: Binder | None = None
         self._room = asyncio.Semaphore(settings.concurrency)
         self._rate = RequestRate(settings.per_second, settings.burst)
         # By object, what is to be sent after what is on its way.
@@ -209,7 +212,7 @@ class HTTPTransport:
 
     async def _ask_for(self, asked: Asked) -> Problem | None:
         """Carry an action out, whatever becomes of it."""
-        binder, action = self._binder, asked.action
+        binder, action = self.binder, asked.action
         if binder is not None and isinstance(action, Bind) and binder.binds(action):
             problem = await self._bind(binder, action)
             if problem is None or not binder.is_ignorable:
@@ -221,10 +224,10 @@ class HTTPTransport:
             left_s = self._seconds_to_write()
             return await binder.bind(action, left_s) if left_s > 0 else _not_reached(_NOT_SENT)
 
-    async def _hold(self, conversation: Conversation) -> Problem | None:
-        """Lead a conversation to its end."""
+    async def _hold(self, conversation: Conversation, first: Request | None = None) -> Problem | None:
+        """Lead a conversation to its end, from its ``first`` request on where that is known."""
         try:
-            request = next(conversation)
+            request = next(conversation) if first is None else first
             while True:
                 response = await self._ask(request)
                 error = response.error
@@ -265,6 +268,8 @@ class HTTPTransport:
             left_s = self._seconds_to_write()
             if left_s <= 0:
                 raise StoreError(503, "ServiceUnavailable", _NOT_SENT)
+            if _disrupts(request) and not self._may_disrupt():
+                raise StoreError(503, "ServiceUnavailable", "it is not sent: no pod is to be disrupted at present")
             return await self._session.answer(request, left_s)
 
     # Events
@@ -291,9 +296,15 @@ class HTTPTransport:
             self._tellers -= 1
 
     async def _write_event(self, action: Record, component: str) -> None:
-        sent = self.counts.sent
-        problem = await self._hold(self._recorder.record(action, component, self._now()))
-        if problem is not None or self.counts.sent == sent:
+        try:
+            conversation = self._recorder.record(action, component, self._now())
+            first = next(conversation, None)
+            is_told = first is not None and await self._hold(conversation, first) is None
+        except Exception as error:
+            # The next events are told all the same.
+            self._on_fault(error)
+            is_told = False
+        if not is_told:
             self.counts.dropped_events += 1
 
 
@@ -307,6 +318,11 @@ def _about(action: Action) -> tuple[str, str]:
         return "PersistentVolumeClaim or ResourceClaim", claim
     pod = getattr(action, "pod", "")
     return ("Pod", pod) if pod else (getattr(action, "kind", ""), getattr(action, "key", ""))
+
+
+def _disrupts(request: Request) -> bool:
+    """Whether a request ends a pod."""
+    return request.kind == POD.name and (request.verb == "delete" or request.subresource == "eviction")
 
 
 def _is_unknown(problem: Problem | None) -> bool:

@@ -43,7 +43,6 @@ class Assembled:
 
     plane: ControlPlane
     population: Population
-    nodes_made: int
 
 
 def open_store(seed: int, journal: DurableJournal | None = None) -> Store:
@@ -71,9 +70,9 @@ def assemble(
     population = populate(store, beginning.documents, now)
     if population.created and has_absent_owners(store) and store.find("ConfigMap", _ORIGIN_KEY) is None:
         store.create(_ORIGIN, now=now)
-    made = create_nodes(store, beginning.nodes, beginning.template, now)
+    create_nodes(store, beginning.nodes, beginning.template, now)
     is_whole = store.find("ConfigMap", _ORIGIN_KEY) is None
     settings = replace(settings, absent_is_gone=settings.absent_is_gone and is_whole)
     if keeper is not None:
         keeper.keep(store.version)
-    return Assembled(ControlPlane(store, clock, settings, keeper), population, made)
+    return Assembled(ControlPlane(store, clock, settings, keeper), population)

@@ -33,11 +33,15 @@ from podium.plane.switches import AUTOSCALER, CONTROLLERS, KUBELET, NODE_LIFECYC
 
 @dataclass(frozen=True, slots=True)
 class ComponentSettings:
-    """What kubelets and controllers are told; ``given`` are the nodes by uid that are there from the start."""
+    """What kubelets and controllers are told; ``given`` are the nodes by uid that are there from the start.
+
+    ``reports_all``: controllers say and record all that people look for, not only what others need.
+    """
 
     kubelets: KubeletSettings = field(default_factory=KubeletSettings)
     node_lifecycle: NodeLifecycleSettings = field(default_factory=NodeLifecycleSettings)
     given: Mapping[str, Node] = field(default_factory=dict)
+    reports_all: bool = False
 
 
 _MACHINES: Mapping[str, Callable[[ComponentSettings], Machine]] = {
@@ -52,7 +56,7 @@ _MACHINES: Mapping[str, Callable[[ComponentSettings], Machine]] = {
     "job-controller": lambda _: Jobs(),
     "cronjob-controller": lambda _: CronJobs(),
     "resource-claim-controller": lambda _: ResourceClaims(),
-    "persistentvolume-controller": lambda _: PersistentVolumes(),
+    "persistentvolume-controller": lambda settings: PersistentVolumes(reports_all=settings.reports_all),
     "default-budget-controller": lambda _: DefaultBudgets(),
     "disruption-controller": lambda _: DisruptionController(),
     "avoid-list-controller": lambda _: AvoidLists(),

@@ -278,7 +278,7 @@ class ControlPlane:
 def _components(settings: PlaneSettings, nodes: Mapping[str, Node]) -> list[Component]:
     honors_policy = settings.feature_gates.non_preempting_priority
     kubelets = replace(settings.kubelets, honors_policy=honors_policy, reports_all=True)
-    made = controllers(ComponentSettings(kubelets, settings.node_lifecycle, nodes), settings.without)
+    made = controllers(ComponentSettings(kubelets, settings.node_lifecycle, nodes, reports_all=True), settings.without)
     if SCHEDULER not in settings.without:
         made.append(
             scheduler(SCHEDULER, settings.configuration, seed=settings.seed, feature_gates=settings.feature_gates)

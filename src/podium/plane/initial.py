@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 
 from podium.api.errors import InputError
@@ -12,6 +12,7 @@ from podium.api.kinds import KIND_OF
 from podium.api.meta import Kubernetes, Raw
 from podium.api.node import Namespace
 from podium.api.present import as_running
+from podium.store.admission.object_defaults import with_defaults
 from podium.store.errors import StoreError
 from podium.store.store import Store
 from podium.store.stored import reread
@@ -20,12 +21,21 @@ _RANK = {kind: rank for rank, kind in enumerate(KIND_OF)}
 _DEFINITION = "CustomResourceDefinition"
 
 
-def create_objects(store: Store, documents: Iterable[Document], now: int) -> None:
-    """Create the objects, in an order that does not depend on theirs. Raises InputError for what the store refuses."""
+def _as_it_is(raw: Raw) -> Raw:
+    return raw
+
+
+def create_objects(
+    store: Store, documents: Iterable[Document], now: int, complete: Callable[[Raw], Raw] = _as_it_is
+) -> None:
+    """Create the objects as `complete` makes them, in an order that does not depend on theirs.
+
+    Raises InputError for what the store refuses.
+    """
     for document in sorted(documents, key=_place):
         if document.object is None:
             raise TypeError(f"{document.raw.get('kind')} is not of a kind that Podium reads")
-        raw = as_running(document.raw, document.object, now)
+        raw = complete(as_running(document.raw, document.object, now))
         try:
             store.create(raw, now=now, reading=reread(document.object, document.raw, raw), was_there=True)
         except StoreError as error:
@@ -62,7 +72,7 @@ def populate(store: Store, documents: Iterable[Document], now: int) -> Populatio
             kept += 1
     version, left_out = store.count(), Counter[str]()
     _create_namespaces(store, read, now)
-    create_objects(store, read, now)
+    create_objects(store, read, now, _completed)
     for document in [*definitions, *others]:
         raw = document.raw
         try:
@@ -78,10 +88,17 @@ def populate(store: Store, documents: Iterable[Document], now: int) -> Populatio
             continue
         _create_namespace(store, namespace, now)
         try:
-            store.create(raw, now=now, was_there=True)
+            store.create(raw if resource.is_custom else _completed(raw), now=now, was_there=True)
         except StoreError as error:
             raise located(InputError(error.message), document) from None
     return Population(store.count() - version, kept, dict(sorted(left_out.items())))
+
+
+def _completed(raw: Raw) -> Raw:
+    """An object of Kubernetes' own kinds with what clients expect in it; a pod that was in a cluster has it."""
+    metadata = raw.get("metadata")
+    was_there = isinstance(metadata, dict) and metadata.get("uid")
+    return raw if was_there and raw["kind"] == "Pod" else with_defaults(raw["kind"], raw)
 
 
 def has_absent_owners(store: Store) -> bool:

@@ -33,12 +33,9 @@ def node_of(template: Raw, name: str) -> Raw:
     return {**template, "apiVersion": "v1", "kind": "Node", "metadata": {**metadata, "name": name, "labels": labels}}
 
 
-def create_nodes(store: Store, count: int, template: Raw, now: int) -> int:
-    """See to it that there are the nodes `node-1` to `node-COUNT`; how many were made."""
-    made = 0
+def create_nodes(store: Store, count: int, template: Raw, now: int) -> None:
+    """See to it that there are the nodes `node-1` to `node-COUNT`."""
     for number in range(1, count + 1):
         name = f"node-{number}"
         if store.find("Node", name) is None:
             store.create(node_of(template, name), now=now, is_new=True)
-            made += 1
-    return made

@@ -42,6 +42,7 @@ class APIResource:
     """One kind: its group and version, how its objects are named, and which subresources they have.
 
     `name` is what the store calls it: the kind alone for what is built in, `Widget.example.com` for a custom resource.
+    With `has_generation` the changes of what an object asks for are counted.
     `type` reads what Podium reads of an object; plain Kubernetes reads the metadata alone. `version` is the one that is
     stored, `served` are the `apiVersion`s in which the objects are served, the preferred one first; None is the stored
     one alone. `selectable` are the fields that field selectors may name beside name and namespace, each with the value
@@ -59,6 +60,7 @@ class APIResource:
     type: type[Kubernetes] = Kubernetes
     has_status: bool = True
     has_scale: bool = False
+    has_generation: bool = True
     is_custom: bool = False
     selectable: tuple[tuple[str, str], ...] = ()
     served: tuple[str, ...] | None = None

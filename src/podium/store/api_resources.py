@@ -66,6 +66,7 @@ def _built_in(kind: Kind) -> APIResource:
         type=kind.type,
         has_status=kind.has_status,
         has_scale=kind.has_scale,
+        has_generation=kind.has_generation,
         served=(kind.api_version, *kind.other_versions) if kind.is_served else (),
         verbs=kind.verbs,
         further=_FURTHER.get(kind.name, ()),

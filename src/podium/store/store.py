@@ -2,35 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager
+from collections.abc import Callable
 from typing import Any, Literal
 
 from podium.api.avoid_list import AvoidFor
 from podium.api.disruption_policy import DisruptionPolicy
 from podium.api.meta import Kubernetes, Raw
 from podium.api.pod import Pod
-from podium.api.quota import ResourceQuota
 from podium.api.times import parse_time
 from podium.store.admission.admission_control import Admission
 from podium.store.admission.priority_levels import missing_classes
-from podium.store.admission.quota import Quotas
 from podium.store.api_resource import APIResource
 from podium.store.api_resources import APIResources
+from podium.store.commits import Commits
 from podium.store.conversion.conversion import as_stored, converted
 from podium.store.definitions.definition import KIND as DEFINITION
 from podium.store.definitions.definitions import Definitions
 from podium.store.definitions.lives import DefinitionLives
 from podium.store.errors import already_exists, invalid, unknown_kind
 from podium.store.journal.journal import Journal, revisions_of
-from podium.store.ownership.writer import Writer
 from podium.store.patches.patching import PatchType, patched
 from podium.store.reads.listing import ListOptions, Page
 from podium.store.stored import Stored
-from podium.store.stored_objects import EVERYTHING, StoredObjects
+from podium.store.stored_objects import EVERYTHING
 from podium.store.verbs.binding import bound, check_binding
-from podium.store.verbs.creation import as_new, with_metadata, with_uid
-from podium.store.verbs.deletion import Propagation, check_preconditions, deletion_metadata, is_due, with_propagation
+from podium.store.verbs.creation import as_new, with_first_status, with_metadata, with_uid
+from podium.store.verbs.deletion import Propagation, check_preconditions, with_propagation
 from podium.store.verbs.disruptions import Disruptions
 from podium.store.verbs.eviction import marked
 from podium.store.verbs.immutable import check_update
@@ -39,17 +36,20 @@ from podium.store.verbs.namespaces import (
     as_new_namespace,
     check_mortal,
     check_namespace,
-    is_held,
     terminating,
 )
 from podium.store.verbs.readings import check_shape, check_status, decoded, rereading, shared_spec_of, with_status
-from podium.store.verbs.replacement import identity, key_of, replaced
+from podium.store.verbs.replacement import key_of, replaced
 from podium.store.verbs.scale import SCALE, scale_of, scaled
 
 Subresource = Literal["", "status", "scale"]
 
 
-class Store(StoredObjects):
+def _as_it_is(raw: Raw) -> Raw:
+    return raw
+
+
+class Store(Commits):
     """Objects of the kinds in `resources`, each at its newest version, and the log of what happened to them.
 
     Every write that changes something commits one version, the next number, and one more for each quota that counts it;
@@ -72,29 +72,11 @@ class Store(StoredObjects):
         resources = resources or APIResources()
         super().__init__(resources, revisions_of(journal, resources, seed, log_capacity))
         self._admission = Admission(self._revisions)
-        self._quotas = Quotas(self._revisions)
         self._disruptions = Disruptions(self._revisions)
         self._definitions = Definitions(self._revisions, self.resources)
         self._definitions.follow()
         self._definition_lives = DefinitionLives(self._definitions, self)
-        self._writer: Writer | None = None
         self._require_namespaces = require_namespaces
-
-    def transaction(self, *, dry_run: bool = False) -> AbstractContextManager[None]:
-        """Let the writes within become known together, or none of them after an error.
-
-        A dry run makes them, so that they raise and return what they would, and leaves no trace of them.
-        """
-        return self._revisions.transaction(dry_run=dry_run)
-
-    @contextmanager
-    def written_by(self, writer: Writer) -> Iterator[None]:
-        """Keep account of who owns the fields of the object that is written within."""
-        self._writer = writer
-        try:
-            yield
-        finally:
-            self._writer = None
 
     def create(
         self,
@@ -131,6 +113,8 @@ class Store(StoredObjects):
             if self.find(resource.name, key) is not None:
                 raise already_exists(resource, key)
             raw, object_ = self._admission.admit(resource, named, object_, shared, was_there=was_there)
+            if is_new:
+                raw = with_first_status(raw, object_)
             if uid and not self._revisions.identities.give(uid):
                 raise invalid(resource, key, f"the uid {uid} was used before", "metadata.uid")
             if not uid:
@@ -200,12 +184,19 @@ class Store(StoredObjects):
         return self.commit(previous.resource, previous, updated, object_)
 
     def patch(
-        self, kind: str, key: str, patch: Any, type_: PatchType, subresource: Subresource = "", api_version: str = ""
+        self,
+        kind: str,
+        key: str,
+        patch: Any,
+        type_: PatchType,
+        subresource: Subresource = "",
+        api_version: str = "",
+        complete: Callable[[Raw], Raw] = _as_it_is,
     ) -> Stored:
         """Change an object, its status or its scale by a patch, in which null stands for nothing.
 
-        The patch is one of the object in that version of its kind, "" for the one that is stored. Raises StoreError as
-        `patched` does, and as the update of the result does.
+        The patch is one of the object in that version of its kind, "" for the one that is stored. An object is written
+        as `complete` makes it. Raises StoreError as `patched` and `complete` do, and as the update of the result does.
         """
         stored = self.get(kind, key)
         if subresource == "scale":
@@ -215,7 +206,9 @@ class Store(StoredObjects):
         result = as_stored(stored.resource, result, api_version)
         metadata = result["metadata"]
         check_preconditions(stored, str(metadata.get("uid") or ""), str(metadata.get("resourceVersion") or ""))
-        return self._replace_status(stored, result) if subresource == "status" else self._replace(stored, result)
+        if subresource == "status":
+            return self._replace_status(stored, result)
+        return self._replace(stored, complete(result))
 
     def scale(self, kind: str, key: str) -> Raw:
         """The autoscaling/v1 Scale of a workload. Raises StoreError 404, also for a kind that has none."""
@@ -324,17 +317,12 @@ class Store(StoredObjects):
         check_binding(previous, pod, target_kind, node_name)
         return self.commit(previous.resource, previous, *bound(pod, previous.raw, node_name, now))
 
-    def terminate(self, previous: Stored, raw: Raw, grace_seconds: int | None, now: int) -> Stored | None:
-        """Write `raw` as deleted; None where it is gone with that."""
-        metadata = deletion_metadata(previous.object, raw["metadata"], grace_seconds, now)
-        after = {**raw, "metadata": metadata}
-        object_ = rereading(previous.resource, previous.object, previous.raw, after)
-        committed = self.commit(previous.resource, previous, after, object_)
-        return self.find(previous.kind, previous.key) and committed
-
     def follow_definitions(self) -> None:
         """Serve custom kinds as their definitions say by now: those that were not made after all go again."""
         self._definitions.follow()
+
+    def _let_go(self, resource: APIResource) -> None:
+        self._definition_lives.let_go(resource)
 
     def _is_empty(self, namespace: str) -> bool:
         kinds = (apiresource.name for apiresource in self.resources.all() if apiresource.namespaced)
@@ -378,35 +366,6 @@ class Store(StoredObjects):
             name = self._revisions.identities.name(base)
             if self.find(kind, key_of({"namespace": namespace, "name": name})) is None:
                 return name
-
-    def _expect(self, kind: str, key: str, uid: str, resource_version: str = "") -> Stored:
-        stored = self.get(kind, key)
-        if uid or resource_version:
-            check_preconditions(stored, uid, resource_version)
-        return stored
-
-    def _precondition(self, raw: Raw) -> Stored:
-        resource = self.resources.of(raw)
-        return self._expect(resource.name, *identity(resource, raw))
-
-    def commit(self, resource: APIResource, previous: Stored | None, raw: Raw, object_: Kubernetes) -> Stored:
-        """Write `raw`, whose reading is `object_`, at the next version; the previous object when nothing changes."""
-        is_gone = previous is not None and is_due(raw["metadata"]) and not is_held(resource, raw)
-        if self._writer is not None and self._writer.writes(resource):
-            raw = self._writer.recorded(None if previous is None else previous.raw, raw)
-        if isinstance(object_, ResourceQuota) and not is_gone:
-            counted = self._quotas.counted(Stored(raw, object_, 0, resource), object_)
-            raw, object_ = counted, rereading(resource, object_, raw, counted)
-        if previous is not None and not is_gone and raw == previous.raw:
-            return previous
-        if not self._revisions.of("ResourceQuota") and not (is_gone and resource.is_custom):
-            return self._revisions.write(resource, previous, raw, object_, is_gone=is_gone)
-        with self.transaction():
-            self._quotas.charge(previous, None if is_gone else Stored(raw, object_, 0, resource))
-            stored = self._revisions.write(resource, previous, raw, object_, is_gone=is_gone)
-            if is_gone and resource.is_custom:
-                self._definition_lives.let_go(resource)
-            return stored
 
 
 def _pod(stored: Stored) -> Pod:

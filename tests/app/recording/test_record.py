@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import errno
 import gzip
 import os
 import signal
@@ -215,3 +216,26 @@ def test_the_command_says_what_is_wrong_with_its_cluster(tmp_path: Path) -> None
     assert result.exit_code == 1
     assert "127.0.0.1:1" in result.output
     assert not (tmp_path / "a.podium").exists()
+
+
+def test_a_disk_that_is_full_ends_the_recording_and_leaves_no_part_of_a_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(file: RecordingFile, entry: Entry) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(RecordingFile, "write", fail)
+
+    async def story() -> None:
+        async with APIServer() as server:
+            server.add(node("n1"))
+
+            async def act() -> None:
+                server.add(pod("late"))
+
+            await recorded(server, tmp_path, act, Limits(None, PLENTY), [])
+
+    with pytest.raises(OSError, match="No space left"):
+        asyncio.run(story())
+
+    assert [path.name for path in tmp_path.iterdir()] == ["kubeconfig"]

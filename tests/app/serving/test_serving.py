@@ -1,6 +1,9 @@
 """How serving ends where nothing can be kept any more."""
 
 import asyncio
+import os
+import signal
+import sys
 import urllib.error
 import urllib.request
 from pathlib import Path
@@ -48,3 +51,18 @@ def test_a_disk_that_fails_ends_it_with_what_is_wrong(tmp_path: Path, monkeypatc
         return await codes[0]
 
     assert asyncio.run(played()) == 500
+
+
+def test_a_signal_that_comes_before_the_command_has_begun_ends_it_too(tmp_path: Path) -> None:
+    clock = SystemClock()
+    plane = assemble(open_store(0), clock, PlaneSettings(), Beginning()).plane
+    command = [sys.executable, "-c", "import time; time.sleep(600)"]
+
+    async def played() -> int:
+        def end(url: str) -> None:
+            os.kill(os.getpid(), signal.SIGTERM)
+
+        serving = Serving(plane, clock, Place(port=0), tmp_path / "kubeconfig", command, on_ready=end)
+        return await asyncio.wait_for(serving.run(), SECONDS)
+
+    assert asyncio.run(played()) == 128 + signal.SIGTERM

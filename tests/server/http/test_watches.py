@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Sequence
 
 import pytest
 
+from podium.api.meta import Raw
+from podium.server.documents import NoDocuments
 from podium.server.http import loops
 from podium.server.http.settings import Limits
+from podium.store.api_resource import APIResource
 from tests.server import serving
 from tests.server.serving import LONG_SECONDS, NOW, PODS, Client, until_closed, with_server
 from tests.store.objects import pod
@@ -227,3 +231,28 @@ async def watches_open(client: Client) -> int:
     _, text = await client.ask("GET", "/metrics")
     (line,) = (line for line in text.splitlines() if line.startswith("apiserver_longrunning_requests{"))
     return int(float(line.split()[-1]))
+
+
+class _NoTables(NoDocuments):
+    def table(self, resource: APIResource, objects: Sequence[Raw], now: int, include_object: str) -> Raw:
+        raise LookupError("by way of a test")
+
+
+def test_a_watch_over_which_the_server_stumbles_ends_and_others_go_on(caplog: pytest.LogCaptureFixture) -> None:
+    path = f"{PODS}?watch=1&resourceVersion=1"
+    as_table = {"Accept": "application/json;as=Table;v=v1;g=meta.k8s.io"}
+
+    async def check(client: Client) -> None:
+        async with client.watch(path, **as_table) as stumbling, client.watch(path) as other:
+            create(client, "b")
+            event = await stumbling.next()
+            assert (event["type"], event["object"]["code"]) == ("ERROR", 500)
+            assert await other.names(1) == [("ADDED", "b")]
+            with pytest.raises(EOFError):
+                await stumbling.next()
+            create(client, "c")
+            assert await other.names(1) == [("ADDED", "c")]
+
+    with_server(check, pod("a"), documents=_NoTables())
+
+    assert [record.getMessage() for record in caplog.records] == ["a watch cannot go on"]

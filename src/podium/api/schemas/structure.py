@@ -72,6 +72,34 @@ def findings(raw: Raw) -> list[Finding]:
     return [finding for finding in _wrong(raw, schema, "") if not (is_other and finding.is_unknown)]
 
 
+def without_unknown(raw: Raw) -> Raw:
+    """The object without the fields that the schema of its kind does not have; itself where there are none.
+
+    An object of a kind or a version whose schema is not known here stays as it is.
+    """
+    schema = _own_schema(raw)
+    return raw if schema is None or fits(raw, schema) else _pruned(raw, schema)
+
+
+def _pruned(value: Any, type_: Type) -> Any:
+    match type_:
+        case Object(name) if isinstance(value, dict):
+            fields = fields_of(name)
+            return {key: _pruned(entry, fields[key].type) for key, entry in value.items() if key in fields}
+        case ListOf(item) if isinstance(value, list):
+            return [_pruned(entry, item) for entry in value]
+        case MapOf(item) if isinstance(value, dict):
+            return {key: _pruned(entry, item) for key, entry in value.items()}
+    return value
+
+
+def _own_schema(raw: Raw) -> Object | None:
+    """The schema of the object's kind, if it is that of its version."""
+    group = group_of(raw["apiVersion"])
+    kind = SERVED_KINDS.get((group, raw["kind"]))
+    return schema_of(group, raw["kind"]) if kind is not None and kind.api_version == raw["apiVersion"] else None
+
+
 def fits(value: Any, type_: Type) -> bool:
     """Whether the value is certainly right; this costs little, and most are."""
     return _converts(value, _python_type(type_))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import os
 import socket
 import sys
@@ -46,6 +45,13 @@ It ends with 0 when it is told to stop (SIGINT, SIGTERM), and with 1 when it may
 @click.option("--leader-elect-lease-duration", "lease_duration", type=Duration(), help="Usually 15s.")
 @click.option("--leader-elect-renew-deadline", "renew_deadline", type=Duration(), help="Usually 10s.")
 @click.option("--leader-elect-retry-period", "retry_period", type=Duration(), help="Usually 2s.")
+@click.option(
+    "--pause-preemption-file",
+    "pause_file",
+    metavar="FILE",
+    default="",
+    help="Preempt nobody while there is such a file.",
+)
 @click.option("--trim-avoid-lists", is_flag=True, help="Take off nodes' avoid lists what is over, as the leader.")
 @click.option("--bind-address", default="127.0.0.1", show_default=True, help="Where health and metrics are told.")
 @click.option(
@@ -78,6 +84,7 @@ def scheduler(
     lease_duration: int | None,
     renew_deadline: int | None,
     retry_period: int | None,
+    pause_file: str,
     trim_avoid_lists: bool,
     bind_address: str,
     port: int | None,
@@ -126,6 +133,7 @@ def scheduler(
         lease=None if dry_run else lease_of(identity, options, configuration),
         dry_run=dry_run,
         trims_avoid_lists=trim_avoid_lists,
+        pause_file=pause_file,
         allows_exec=allow_exec_plugins,
         allows_insecure_preemption=allow_insecure_preemption,
         health=HealthSettings(
@@ -151,10 +159,11 @@ def scheduler(
 
 
 def _run(access: ClusterAccess, settings: LiveSettings) -> int:
-    """Run the program on the fastest loop that there is; its exit code."""
+    """Run the program; its exit code."""
     from podium.app.live.logs import Log
     from podium.app.live.program import LiveScheduler
     from podium.driver.clock import SystemClock
+    from podium.server.http import loops
 
     async def main() -> int:
         log = Log(SystemClock().now, settings.log_format, settings.verbosity)
@@ -162,8 +171,4 @@ def _run(access: ClusterAccess, settings: LiveSettings) -> int:
         program.stop_on_signals()
         return await program.run()
 
-    try:
-        import uvloop
-    except ImportError:
-        return asyncio.run(main())
-    return uvloop.run(main())
+    return loops.run(main())

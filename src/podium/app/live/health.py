@@ -6,7 +6,6 @@ Source: cmd/kube-scheduler/app/server.go (newHealthEndpointsAndMetricsHandler).
 from __future__ import annotations
 
 import hmac
-import ipaddress
 import ssl
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -15,6 +14,7 @@ from pathlib import Path
 from aiohttp import web
 
 from podium.api.errors import InputError, shown
+from podium.server.http.security import is_loopback
 
 _PATHS = ("/healthz", "/livez", "/readyz")
 _HEADERS = {"Content-Type": "text/plain; charset=utf-8", "X-Content-Type-Options": "nosniff"}
@@ -39,14 +39,6 @@ class HealthSettings:
             raise InputError(f"{where}: give it --tls-cert-file and --tls-private-key-file, or listen on 127.0.0.1")
         if not self.token_file:
             raise InputError(f"{where}: give it --metrics-token-file, or listen on 127.0.0.1")
-
-
-def is_loopback(host: str) -> bool:
-    """Whether nobody but this machine reaches a host."""
-    try:
-        return ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return host == "localhost"
 
 
 class Health:

@@ -6,13 +6,14 @@ import asyncio
 import signal
 from collections.abc import Awaitable
 from contextlib import AsyncExitStack
+from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
 from podium.api.errors import InputError, PodiumError
 from podium.app.live.caveats import caveats
 from podium.app.live.decisions import DecisionFile, DecisionRecorder
-from podium.app.live.health import Health, is_loopback
+from podium.app.live.health import Health
 from podium.app.live.logs import Log
 from podium.app.live.metrics import CONTENT_TYPE, Metrics
 from podium.app.live.observed import ObservedScheduler
@@ -37,6 +38,7 @@ from podium.machines.machine import Machine
 from podium.machines.scheduling.queue.places import QueuePlaces
 from podium.machines.scheduling.scheduler import Scheduler
 from podium.plugins.default_preemption import DefaultPreemption
+from podium.server.http.security import is_loopback
 from podium.store.api_resources import APIResources
 from podium.store.stored import Stored
 
@@ -166,15 +168,18 @@ class LiveScheduler:
     def _make_transport(self, session: Session, answer: Answer) -> ClosableTransport:
         if self._settings.dry_run:
             return DryTransport(answer, self._would_do)
-        return HTTPTransport(
+        transport = HTTPTransport(
             session,
             answer,
             self.now,
             self._settings.transport,
             seconds_to_write=self._seconds_to_write,
+            may_disrupt=self._may_disrupt,
             on_fault=lambda error: self._log.error("a request failed unexpectedly", problem=repr(error)),
-            binder=None if self._extending is None else self._extending.binder(self._find),
         )
+        if self._extending is not None:
+            transport.binder = self._extending.binder(self._find)
+        return transport
 
     def _find(self, kind: str, key: str) -> Stored | None:
         return None if self._cluster is None else self._cluster.find(kind, key)
@@ -201,6 +206,11 @@ class LiveScheduler:
 
     def _seconds_to_write(self) -> float:
         return float("inf") if self._elector is None else self._elector.seconds_to_write()
+
+    def _may_disrupt(self) -> bool:
+        """Whether nobody has put the file there that keeps pods from being preempted."""
+        file = self._settings.pause_file
+        return not file or not Path(file).exists()
 
     # Running
 

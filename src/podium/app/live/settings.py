@@ -16,7 +16,8 @@ class LiveSettings(msgspec.Struct, frozen=True, kw_only=True):
     """``lease`` None: nobody else runs, so that nobody is elected. With ``dry_run`` nothing is written.
 
     ``trims_avoid_lists``: whoever leads takes off the nodes' avoid lists what is over. ``drain_s`` is how long a
-    scheduler that stops waits for answers. ``decisions`` is a file for them, "" for none.
+    scheduler that stops waits for answers. ``decisions`` is a file for them, "" for none. While there is a file
+    ``pause_file`` ("" for none), no pod is preempted.
     """
 
     configuration: Configuration
@@ -31,6 +32,7 @@ class LiveSettings(msgspec.Struct, frozen=True, kw_only=True):
     transport: TransportSettings = TransportSettings()
     request_timeout_s: float = 30.0
     decisions: str = ""
+    pause_file: str = ""
     drain_s: float = 10.0
     seed: int = 0
     log_format: Format = "text"

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import shutil
 import tempfile
+from contextlib import ExitStack
 from types import TracebackType
 from typing import IO, Self
 
@@ -30,8 +31,10 @@ class RecordingFile:
         self.steps = self.events = 0
 
     def __enter__(self) -> Self:
-        self._events: IO[bytes] = tempfile.TemporaryFile(prefix="podium-")
-        self._file.__enter__()
+        with ExitStack() as opened:
+            self._events: IO[bytes] = opened.enter_context(tempfile.TemporaryFile(prefix="podium-"))
+            self._file.__enter__()
+            opened.pop_all()
         return self
 
     def __exit__(

@@ -22,6 +22,7 @@ from podium.client.access.credentials import Credentials
 from podium.client.access.in_cluster import find_access
 from podium.client.reflecting import Reflecting
 from podium.client.reflector import Reflector
+from podium.client.reflectors import Reflectors
 from podium.client.session import Session
 from podium.requests.observations import Seen
 from podium.sim.recording.recorder import Recorder
@@ -100,15 +101,14 @@ class _Recording:
         loop = asyncio.get_running_loop()
         for number in (signal.SIGINT, signal.SIGTERM):
             loop.add_signal_handler(number, self._over.set)
-        tasks = [loop.create_task(reflector.run()) for reflector in self._reflectors]
+        keeping_up = Reflectors(self._reflectors)
+        keeping_up.begin()
         try:
-            await self._sync()
+            await keeping_up.during(self._sync())
             self._begin(version)
-            await self._wait()
+            await keeping_up.during(self._wait())
         finally:
-            for task in tasks:
-                task.cancel()
-            await asyncio.gather(*tasks, return_exceptions=True)
+            await keeping_up.close()
             for number in (signal.SIGINT, signal.SIGTERM):
                 loop.remove_signal_handler(number)
         self._tell_gaps()
@@ -139,10 +139,13 @@ class _Recording:
 
     def _missing(self) -> str:
         """Which kinds are not known yet, in words; those of which something is wrong go first."""
-        machines = [one.machine for one in self._reflectors if not one.machine.is_synced]
-        wrong = [f"{one.resource.name} cannot be listed: {one.problem}" for one in machines if one.problem]
+        machines = [reflector.machine for reflector in self._reflectors if not reflector.machine.is_synced]
+        wrong = [
+            f"{machine.resource.name} cannot be listed: {machine.problem}" for machine in machines if machine.problem
+        ]
         return (
-            "; ".join(wrong) or f"not all objects were there yet of {', '.join(one.resource.name for one in machines)}"
+            "; ".join(wrong)
+            or f"not all objects were there yet of {', '.join(machine.resource.name for machine in machines)}"
         )
 
     def _begin(self, version: str) -> None:
@@ -152,9 +155,9 @@ class _Recording:
             self._file.add(raw)
         absent = [reflector.machine for reflector in self._reflectors if reflector.machine.is_absent]
         hidden = tuple(
-            HiddenKind(api_version=one.resource.api_version, kind=one.resource.kind, message=one.problem)
-            for one in absent
-            if one.problem.startswith("403")
+            HiddenKind(api_version=machine.resource.api_version, kind=machine.resource.kind, message=machine.problem)
+            for machine in absent
+            if machine.problem.startswith("403")
         )
         told = {kind.kind for kind in hidden}
         self._file.begin(
@@ -165,9 +168,9 @@ class _Recording:
                 taken_at=format_time(self._began_ns),
                 hidden=hidden,
                 not_served=tuple(
-                    f"{one.resource.kind} ({one.resource.api_version})"
-                    for one in absent
-                    if one.resource.kind not in told
+                    f"{machine.resource.kind} ({machine.resource.api_version})"
+                    for machine in absent
+                    if machine.resource.kind not in told
                 ),
                 left_out=left_out_beside(()),
             )

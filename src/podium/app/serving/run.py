@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import asyncio
 import gc
 import logging
 import secrets
 import shlex
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -39,6 +38,7 @@ from podium.plane.control_plane import PlaneSettings
 from podium.plane.initial import Population
 from podium.plane.nodes import DEFAULT_TEMPLATE
 from podium.requests.answering.rules import Rules
+from podium.server.http import loops
 from podium.server.http.security import is_loopback
 from podium.server.http.settings import TLS
 from podium.sim.recording.tape import is_recording
@@ -100,8 +100,7 @@ def run(wanted: Wanted) -> int:
             wanted.command,
             lambda server: None if wanted.command else _announce(server, path, found),
         )
-        with asyncio.Runner(loop_factory=_loop_factory()) as runner:
-            return runner.run(serving.run())
+        return loops.run(serving.run())
 
 
 def _settle_process() -> None:
@@ -231,12 +230,3 @@ def _announce(server: str, path: Path, assembled: Assembled) -> None:
 
 def _warn(message: str) -> None:
     click.echo(f"podium: warning: {escape(message, _LONGEST)}", err=True)
-
-
-def _loop_factory() -> Callable[[], asyncio.AbstractEventLoop]:
-    """Uvloop's loop, which is faster; Python's where there is none."""
-    try:
-        import uvloop
-    except ImportError:
-        return asyncio.new_event_loop
-    return uvloop.new_event_loop

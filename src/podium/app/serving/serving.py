@@ -75,6 +75,8 @@ class Serving:
         self._on_ready = on_ready
         self._runner = Runner(plane, clock)
         self._ended = asyncio.Event()
+        # Those that have come.
+        self._signals: list[signal.Signals] = []
         self._child: asyncio.subprocess.Process | None = None
 
     async def run(self) -> int:
@@ -133,18 +135,24 @@ class Serving:
 
     async def _commanded(self) -> int:
         """Run the command, with this cluster as its own; its exit code, as a shell gives it."""
+        for number in self._signals:
+            return _BY_SIGNAL + number
         environment = {**os.environ, "KUBECONFIG": str(self._kubeconfig.absolute())}
         try:
             self._child = await asyncio.create_subprocess_exec(*self._command, env=environment)
         except OSError as error:
             print(f"podium: error: {self._command[0]}: {error.strerror}", file=sys.stderr)
             return _NOT_FOUND if isinstance(error, FileNotFoundError) else _NOT_RUN
+        for number in self._signals:
+            # It came before there was somebody to hand it on to.
+            self._child.send_signal(number)
         code = await self._child.wait()
         return code if code >= 0 else _BY_SIGNAL - code
 
     def _end(self, number: signal.Signals) -> None:
         """A signal has come. The command has to end first; a terminal has sent it the same interrupt."""
         self._ended.set()
+        self._signals.append(number)
         has_it = number == signal.SIGINT and sys.stdin is not None and sys.stdin.isatty()
         if self._child is not None and self._child.returncode is None and not has_it:
             self._child.send_signal(number)

@@ -20,8 +20,8 @@ def write_comparison(page: Page, comparison: Comparison) -> None:
         return
     page.title("Elsewhere", f"{counted(len(comparison.differences), 'pod')}, with the wait for a node")
     others: list[list[Part]] = [
-        [shortened(one.pod, page.name_width), _place(one.recorded), "→", _place(one.simulated)]
-        for one in comparison.differences[:_MOST_PODS]
+        [shortened(difference.pod, page.name_width), _place(difference.recorded), "→", _place(difference.simulated)]
+        for difference in comparison.differences[:_MOST_PODS]
     ]
     page.columns(others, indent=2)
     if len(comparison.differences) > _MOST_PODS:

@@ -86,11 +86,13 @@ async def _read(
         await session.close()
     _check(found, access.name)
     hidden = tuple(
-        HiddenKind(api_version=one.kind.api_version, kind=one.kind.name, message=str(one.refusal))
-        for one in found
-        if one.is_refused_with(_FORBIDDEN)
+        HiddenKind(api_version=listed.kind.api_version, kind=listed.kind.name, message=str(listed.refusal))
+        for listed in found
+        if listed.is_refused_with(_FORBIDDEN)
     )
-    absent = tuple(f"{one.kind.name} ({one.kind.api_version})" for one in found if one.is_refused_with(_NOT_FOUND))
+    absent = tuple(
+        f"{listed.kind.name} ({listed.kind.api_version})" for listed in found if listed.is_refused_with(_NOT_FOUND)
+    )
     snapshot = Snapshot(
         metadata=ObjectMeta(name=access.name),
         context=access.name,
@@ -100,7 +102,7 @@ async def _read(
         not_served=absent,
         left_out=left_out,
     )
-    return ClusterRead(snapshot, [(one.kind.name, one.objects) for one in found if one.objects])
+    return ClusterRead(snapshot, [(listed.kind.name, listed.objects) for listed in found if listed.objects])
 
 
 async def _version(session: Session) -> str:
@@ -140,11 +142,11 @@ async def _read_kinds(session: Session, kinds: Sequence[Kind], slim: Slim, progr
 def _check(found: Sequence[_Kind], name: str) -> None:
     """Raise InputError for what may not be read and is needed, and for what went wrong but for rights and kinds."""
     place = f"context {name}"
-    for one in found:
-        if one.refusal is None:
+    for listed in found:
+        if listed.refusal is None:
             continue
-        if not one.is_refused_with(_FORBIDDEN) and not one.is_refused_with(_NOT_FOUND):
-            raise InputError(f"{one.kind.plural} cannot be listed: {one.refusal}", source=place)
-        if one.kind.name in _NEEDED:
-            problem = f"{one.kind.plural} may not be listed, and there is nothing to say without: {one.refusal}"
+        if not listed.is_refused_with(_FORBIDDEN) and not listed.is_refused_with(_NOT_FOUND):
+            raise InputError(f"{listed.kind.plural} cannot be listed: {listed.refusal}", source=place)
+        if listed.kind.name in _NEEDED:
+            problem = f"{listed.kind.plural} may not be listed, and there is nothing to say without: {listed.refusal}"
             raise InputError(problem, source=place)

@@ -101,7 +101,8 @@ def _keep_files(
         else:
             others.append(document)
     counts = tuple(
-        KindCount(api_version=one.api_version, kind=one.kind, count=one.count) for one in passed_over(others)
+        KindCount(api_version=passed.api_version, kind=passed.kind, count=passed.count)
+        for passed in passed_over(others)
     )
     return Snapshot(metadata=ObjectMeta(name="files"), left_out=left_out, passed_over=counts)
 
@@ -111,9 +112,10 @@ def _tell(about: Snapshot, count: int) -> None:
     from podium.api.errors import escape
 
     said = [f"{count:,} objects {about.origin}"]
-    said += [f"{one.kind} ({one.api_version}): may not be listed: {one.message}" for one in about.hidden]
+    said += [f"{hidden.kind} ({hidden.api_version}): may not be listed: {hidden.message}" for hidden in about.hidden]
     said += [
-        f"{one.count:,} {one.kind} ({one.api_version}): not of a kind that Podium reads" for one in about.passed_over
+        f"{passed.count:,} {passed.kind} ({passed.api_version}): not of a kind that Podium reads"
+        for passed in about.passed_over
     ]
     if about.not_served:
         said.append(f"not served there: {', '.join(about.not_served)}")

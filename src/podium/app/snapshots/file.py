@@ -55,13 +55,16 @@ class SnapshotFile:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
-        if kind is None:
-            self._packed.write(_ENDS)
-        self._shown.close()
-        if self._part is not None and kind is None:
-            self._part.replace(self._name)
-        elif self._part is not None:
-            self._part.unlink(missing_ok=True)
+        try:
+            if kind is None:
+                self._packed.write(_ENDS)
+            self._shown.close()
+            if kind is None and self._part is not None:
+                self._part.replace(self._name)
+        finally:
+            # What is not whole does not stay, though it be the last bytes for which the disk has no room.
+            if self._part is not None:
+                self._part.unlink(missing_ok=True)
 
     def add(self, raw: Raw) -> None:
         """Write an object."""

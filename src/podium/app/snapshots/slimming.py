@@ -92,7 +92,7 @@ class Slimmer:
         )
 
     def _step(self, step: Raw) -> Raw:
-        return {**step, "apply": [self.slim(one) for one in _objects(step["apply"])]} if "apply" in step else step
+        return {**step, "apply": [self.slim(raw) for raw in _objects(step["apply"])]} if "apply" in step else step
 
     def _with_template(self, value: Raw, *path: str) -> Raw:
         """The object with the template of pods at the path without what is left out; as it is where there is none."""
@@ -140,7 +140,7 @@ class Slimmer:
         slim = dict(spec)
         for name in _CONTAINERS:
             if isinstance(spec.get(name), list):
-                slim[name] = [self._container(one, is_template=is_template) for one in _objects(spec[name])]
+                slim[name] = [self._container(container, is_template=is_template) for container in _objects(spec[name])]
         return slim
 
     def _container(self, container: Raw, *, is_template: bool) -> Raw:
@@ -169,7 +169,7 @@ def _without_last_words(status: Raw) -> Raw:
     slim = dict(status)
     for name in ("containerStatuses", "initContainerStatuses", "ephemeralContainerStatuses"):
         if isinstance(status.get(name), list):
-            slim[name] = [_without_message(one) for one in _objects(status[name])]
+            slim[name] = [_without_message(container) for container in _objects(status[name])]
     return slim
 
 
@@ -184,4 +184,4 @@ def _without_message(container: Raw) -> Raw:
 
 def _objects(value: Any) -> Iterator[Raw]:
     """The objects of a list; whatever else is in it is no part of any object that Podium reads."""
-    return (one for one in value if isinstance(one, dict)) if isinstance(value, list) else iter(())
+    return (item for item in value if isinstance(item, dict)) if isinstance(value, list) else iter(())

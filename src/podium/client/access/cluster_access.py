@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+from urllib.parse import urlsplit
+
 import msgspec
+
+from podium.api.errors import shown
 
 
 class ExecPlugin(msgspec.Struct, frozen=True, kw_only=True):
@@ -57,3 +61,19 @@ class ClusterAccess(msgspec.Struct, frozen=True, kw_only=True):
     is_insecure: bool = False
     proxy: str = ""
     identity: Identity = Identity()
+
+
+def url_problem(url: str, what: str, *, may_have_password: bool = False) -> str:
+    """What is wrong with the URL of something, "" for nothing. One that may have a password in it is not shown."""
+    try:
+        parts = urlsplit(url)
+        is_url = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
+        has_password = "@" in parts.netloc
+    except ValueError:
+        is_url = has_password = False
+    if not is_url:
+        shown_url = "" if "@" in url else f"{shown(url)} "
+        return f"{shown_url}is no URL of {what}; write https://HOST:PORT"
+    if has_password and not may_have_password:
+        return "has a name or a password in it; they belong to the user"
+    return ""

@@ -5,6 +5,7 @@ Source: k8s.io/client-go/transport (cachingTokenSource, certRotation), rest (Con
 
 from __future__ import annotations
 
+import asyncio
 import base64
 import ssl
 import tempfile
@@ -35,25 +36,33 @@ class Credentials:
         self._access = access
         self._now = now
         self._headers: dict[str, str] = {}
+        self.changes = 0
+        """How often what is shown has become something else."""
         self._read_ns: int | None = None
         self._given: ExecCredential | None = None
+        # Many requests may find at once that they have nothing to show; one of them looks for all.
+        self._reading = asyncio.Lock()
         self._context: ssl.SSLContext | None = None
         # What the context was made of: the certificate files' times of change, and what a plugin gave out.
         self._made_of: object = None
 
     async def headers(self) -> dict[str, str]:
         """What a request says of who asks. Raises InputError and ExecError."""
-        now = self._now()
-        if self._read_ns is None or now - self._read_ns >= _REREAD_NS or self._is_expired(now):
-            await self._read(now)
+        if self._is_old():
+            async with self._reading:
+                if self._is_old():
+                    await self._read(asks_anew=False)
         return self._headers
 
-    async def renew(self) -> bool:
-        """The API server has refused what it was shown; whether there is something else to show."""
-        before, given = self._headers, self._given
-        self._given = None
-        await self._read(self._now())
-        return self._headers != before or self._given != given
+    async def renew(self, refused: int) -> bool:
+        """The API server has refused what was shown after so many ``changes``; whether there is something else to show.
+
+        What there was is shown until there is. Raises InputError and ExecError.
+        """
+        async with self._reading:
+            if self.changes == refused:
+                await self._read(asks_anew=True)
+        return self.changes != refused
 
     def tls(self) -> ssl.SSLContext | None:
         """The TLS context for a connection, made anew when certificates change; None for plain HTTP."""
@@ -69,16 +78,23 @@ class Credentials:
         identity = self._access.identity
         return [self._access.authority_file, identity.certificate_file, identity.key_file]
 
+    def _is_old(self) -> bool:
+        now = self._now()
+        return self._read_ns is None or now - self._read_ns >= _REREAD_NS or self._is_expired(now)
+
     def _is_expired(self, now: int) -> bool:
         expires_ns = None if self._given is None else self._given.expires_ns
         return expires_ns is not None and now >= expires_ns - _LEEWAY_NS
 
-    async def _read(self, now: int) -> None:
-        identity = self._access.identity
-        if identity.exec_plugin is not None and (self._given is None or self._is_expired(now)):
+    async def _read(self, *, asks_anew: bool) -> None:
+        now = self._now()
+        identity, shown = self._access.identity, (self._headers, self._given)
+        if identity.exec_plugin is not None and (self._given is None or asks_anew or self._is_expired(now)):
             self._given = await run_plugin(identity.exec_plugin, self._access)
         self._headers = _authorization(identity, self._given)
         self._read_ns = now
+        if (self._headers, self._given) != shown:
+            self.changes += 1
 
 
 def _authorization(identity: Identity, given: ExecCredential | None) -> dict[str, str]:

@@ -8,6 +8,8 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+import signal
+from contextlib import suppress
 
 import msgspec
 
@@ -65,6 +67,7 @@ async def run_plugin(plugin: ExecPlugin, access: ClusterAccess) -> ExecCredentia
             stdout=asyncio.subprocess.PIPE,
             stderr=asyncio.subprocess.DEVNULL,
             env=environment,
+            start_new_session=True,
         )
     except OSError as error:
         hint = f"; {plugin.install_hint}" if plugin.install_hint else ""
@@ -73,9 +76,13 @@ async def run_plugin(plugin: ExecPlugin, access: ClusterAccess) -> ExecCredentia
         async with asyncio.timeout(_TIMEOUT_S):
             output, _ = await process.communicate()
     except TimeoutError:
-        process.kill()
-        await process.wait()
         raise ExecError(f"exec plugin {plugin.command}: gave no answer in {_TIMEOUT_S:.0f}s") from None
+    finally:
+        # Who waits for it may have no more time; what it has started itself ends with it.
+        if process.returncode is None:
+            with suppress(ProcessLookupError):
+                os.killpg(process.pid, signal.SIGKILL)
+            await process.wait()
     if process.returncode:
         raise ExecError(f"exec plugin {plugin.command}: ended with code {process.returncode}")
     return _read(plugin, output)

@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 
-from podium.api.errors import InputError
-from podium.client.access.cluster_access import ClusterAccess, Identity
+from podium.api.errors import InputError, shown
+from podium.client.access.cluster_access import ClusterAccess, Identity, url_problem
 from podium.client.access.kubeconfig import Kubeconfig, kubeconfig_paths
 
 SERVICE_ACCOUNT = Path("/var/run/secrets/kubernetes.io/serviceaccount")
@@ -17,15 +17,18 @@ _HOST, _PORT = "KUBERNETES_SERVICE_HOST", "KUBERNETES_SERVICE_PORT"
 
 
 def in_cluster(environment: Mapping[str, str], folder: Path = SERVICE_ACCOUNT) -> ClusterAccess | None:
-    """The access that a pod has; None outside of pods."""
+    """The access that a pod has; None outside of pods. Raises InputError for an address that is none."""
     host, port = environment.get(_HOST, ""), environment.get(_PORT, "")
     token, authority = folder / "token", folder / "ca.crt"
     if not host or not port or not token.exists():
         return None
+    server = f"https://[{host}]:{port}" if ":" in host else f"https://{host}:{port}"
+    if url_problem(server, "an API server"):
+        raise InputError(f"{_HOST} and {_PORT} are {shown(host)} and {shown(port)}, which are no host and no port")
     namespace = folder / "namespace"
     return ClusterAccess(
         name="in-cluster",
-        server=f"https://[{host}]:{port}" if ":" in host else f"https://{host}:{port}",
+        server=server,
         source=str(folder),
         namespace=namespace.read_text(encoding="utf-8").strip() if namespace.exists() else "",
         authority_file=str(authority),

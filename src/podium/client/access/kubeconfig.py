@@ -21,7 +21,7 @@ from podium.api.errors import InputError, shown
 from podium.api.input.files import read_bytes
 from podium.api.input.yaml import parse_documents
 from podium.api.reading import read
-from podium.client.access.cluster_access import ClusterAccess, ExecPlugin, Identity
+from podium.client.access.cluster_access import ClusterAccess, ExecPlugin, Identity, url_problem
 
 _MOST_BYTES = 1 << 22
 _OTHERS = stat.S_IRWXG | stat.S_IRWXO
@@ -121,9 +121,7 @@ class Kubeconfig:
             raise InputError("names no current-context; choose one with --context", source=self._source)
         _, chosen = self._named(self._contexts, name, "context")
         source, cluster = self._named(self._clusters, chosen.cluster, "cluster")
-        if not cluster.server.startswith(("http://", "https://")):
-            problem = f"{shown(cluster.server)} is no URL of an API server; write https://HOST:PORT"
-            raise InputError(problem, source=source, object=f"cluster {chosen.cluster}", path=".server")
+        _check_urls(cluster, source, f"cluster {chosen.cluster}")
         access = ClusterAccess(
             name=name,
             server=cluster.server.rstrip("/"),
@@ -198,6 +196,14 @@ def _check_private(path: str, users: Iterable[_NamedUser]) -> None:
     if secret and os.name == "posix" and Path(path).stat().st_mode & _OTHERS:
         problem = f"holds keys of user {secret[0]} and may be read by others; allow that to nobody: chmod 600 {path}"
         raise InputError(problem, source=path)
+
+
+def _check_urls(cluster: _Cluster, source: str, object_: str) -> None:
+    problem, path = url_problem(cluster.server, "an API server"), ".server"
+    if not problem and cluster.proxy_url:
+        problem, path = url_problem(cluster.proxy_url, "a proxy", may_have_password=True), ".proxy-url"
+    if problem:
+        raise InputError(problem, source=source, object=object_, path=path)
 
 
 def _identity(user: _User, source: str, object_: str) -> Identity:

@@ -79,10 +79,6 @@ class Deadlines(Generic[Key]):
         if len(self._heap) > 2 * len(self.times) + SLACK:
             self._sweep()
 
-    def time_of(self, key: Key) -> int | None:
-        """When the key is due; None: never."""
-        return self.times.get(key)
-
     def next_time(self) -> int | None:
         """The first time, None when nothing is ever due."""
         heap, times = self._heap, self.times

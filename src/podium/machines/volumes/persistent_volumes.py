@@ -16,9 +16,10 @@ from podium.api.storage import PersistentVolume, PersistentVolumeClaim
 from podium.api.volume_annotations import BIND_COMPLETED, BOUND_BY_CONTROLLER, SELECTED_NODE
 from podium.machines.actions import Action, CreateObject, PatchObject
 from podium.machines.observations import Answered, Changed, Gone, Observation, Tick
-from podium.machines.parts.deadlines import Deadline
+from podium.machines.parts.deadlines import Deadline, soonest
 from podium.machines.parts.work_queue import WorkQueue
 from podium.machines.volumes.provisioning import Provisioners
+from podium.machines.volumes.volume_phases import VolumePhases
 from podium.plugins.volumes.pod_claims import claim_class
 
 _NAME = "persistentvolume-controller"
@@ -29,12 +30,14 @@ _BOUND, _AVAILABLE = "Bound", "Available"
 class PersistentVolumes:
     """Makes volumes for claims that a scheduler has chosen a node for, and binds claims to the volumes kept for them.
 
-    What was asked for a claim is answered before anything else is asked for it.
+    What was asked for a claim is answered before anything else is asked for it. With `reports_all` it also says of
+    volumes that nobody has claimed that they are available, which clients look for.
     """
 
     watches = frozenset((_CLAIM, _VOLUME, "StorageClass", "CSINode", "Node"))
 
-    def __init__(self) -> None:
+    def __init__(self, *, reports_all: bool = False) -> None:
+        self._phases = VolumePhases(_NAME) if reports_all else None
         self._claims: dict[str, tuple[PersistentVolumeClaim, Raw]] = {}
         self._key_of: dict[str, str] = {}
         self._volumes: dict[str, PersistentVolume] = {}
@@ -73,7 +76,8 @@ class PersistentVolumes:
 
     def deadline(self) -> Deadline:
         """When there is something to look at; that it is refused once more is no news."""
-        return self._queue.deadline()
+        own = self._queue.deadline()
+        return own if self._phases is None else soonest(own, self._phases.deadline())
 
     # What the API shows
 
@@ -96,7 +100,9 @@ class PersistentVolumes:
         self._stop_waiting(key)
 
     def _volume_changed(self, volume: PersistentVolume) -> None:
-        self._forget_volume(volume.metadata.name)
+        self._take_out(volume.metadata.name)
+        if self._phases is not None:
+            self._phases.see(volume)
         name = volume.metadata.name
         self._volumes[name] = volume
         if volume.spec.claim_ref is not None and volume.spec.claim_ref.uid:
@@ -106,6 +112,11 @@ class PersistentVolumes:
                 self._queue.add(self._key_of[uid])
 
     def _forget_volume(self, name: str) -> None:
+        self._take_out(name)
+        if self._phases is not None:
+            self._phases.forget(name)
+
+    def _take_out(self, name: str) -> None:
         volume = self._volumes.pop(name, None)
         if volume is None or volume.spec.claim_ref is None:
             return
@@ -124,6 +135,8 @@ class PersistentVolumes:
     # What is done
 
     def _answered(self, answered: Answered, now: int) -> None:
+        if self._phases is not None and self._phases.answered(answered, now):
+            return
         key = self._asked.pop(_about(answered.action), None)
         if key is None:
             return
@@ -135,7 +148,7 @@ class PersistentVolumes:
         self._queue.answer(key, answered, now)
 
     def _tick(self, now: int) -> list[Action]:
-        actions: list[Action] = []
+        actions: list[Action] = [] if self._phases is None else self._phases.due(now)
         while (key := self._queue.take(now)) is not None:
             if key in self._outstanding or key not in self._claims:
                 continue

@@ -9,8 +9,7 @@ from podium.api.meta import Raw
 from podium.api.ownership.elements import KeyMissingError
 from podium.api.ownership.owned import fields_of_value
 from podium.requests.answering.context import Context
-from podium.requests.answering.objects import written
-from podium.requests.field_validation import check_fields
+from podium.requests.answering.objects import known, written
 from podium.requests.request import Request, Response
 from podium.store.api_resource import APIResource
 from podium.store.errors import StoreError, bad_request, conflict, not_found
@@ -35,7 +34,7 @@ def apply(context: Context, request: Request, now: int) -> Response:
         raise bad_request("metadata is not an object")
     if metadata.get("managedFields") is not None:
         raise bad_request("metadata.managedFields must be nil")
-    warnings = check_fields(context.store.resources, request, config) if request.field_validation else ()
+    config, warnings = known(context, request, config)
     resource = context.store.resources.named(request.kind)
     writer = context.writer(resource, request, "Apply", now)
     stored = context.store.find(request.kind, request.key)

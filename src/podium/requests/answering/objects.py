@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import dataclasses
 
+from podium.api.meta import Raw
+from podium.api.schemas.structure import without_unknown
 from podium.requests.answering.context import Context, done
 from podium.requests.field_validation import check_fields
 from podium.requests.request import Request, Response
-from podium.store.conversion.conversion import as_stored, stored_selector
+from podium.store.conversion.conversion import stored_selector
 from podium.store.definitions.definition import KIND as DEFINITION
 from podium.store.definitions.definition import unheeded
-from podium.store.patches.patching import patched
 from podium.store.reads.listing import ListOptions
 from podium.store.store import Subresource
 from podium.store.stored import Stored
@@ -36,15 +37,13 @@ def watch(context: Context, request: Request, now: int) -> Response:
 
 def create(context: Context, request: Request, now: int) -> Response:
     """A new object."""
-    raw = context.object_of(request)
-    warnings = check_fields(context.store.resources, request, raw) if request.field_validation else ()
+    raw, warnings = known(context, request, context.object_of(request))
     return written(context.store.create(raw, now=now, is_new=context.creates_new), 201, warnings)
 
 
 def update(context: Context, request: Request, now: int) -> Response:
     """The object in the place of what was there, but for its status."""
-    raw = context.object_of(request)
-    warnings = check_fields(context.store.resources, request, raw) if request.field_validation else ()
+    raw, warnings = known(context, request, context.object_of(request))
     return written(context.store.update(raw), 200, warnings)
 
 
@@ -57,23 +56,29 @@ def patch(context: Context, request: Request, now: int) -> Response:
     """The object as a patch changes it, or its status."""
     store = context.store
     part: Subresource = "status" if request.subresource == "status" else ""
+    resource = store.resources.named(request.kind)
+    warnings: tuple[str, ...] = ()
+
+    def complete(raw: Raw) -> Raw:
+        nonlocal warnings
+        raw, warnings = known(context, request, raw)
+        return context.completed(resource, raw) if context.creates_new else raw
+
+    stored = store.patch(
+        request.kind, request.key, request.body, request.patch_type, part, request.api_version, complete
+    )
+    return written(stored, 200, warnings)
+
+
+def known(context: Context, request: Request, raw: Raw) -> tuple[Raw, tuple[str, ...]]:
+    """The object without fields that there are not, where the request wants them judged, and the warnings about them.
+
+    What the schema of a custom kind does not know goes as it is written. Raises StoreError as `check_fields` does.
+    """
     if not request.field_validation:
-        return done(store.patch(request.kind, request.key, request.body, request.patch_type, part, request.api_version))
-    with store.transaction():
-        # What the schema of a custom kind does not know is not written, so that it is looked for before.
-        warnings = _unknown_to_schema(context, request)
-        stored = store.patch(request.kind, request.key, request.body, request.patch_type, part, request.api_version)
-        return written(stored, 200, (*warnings, *check_fields(store.resources, request, stored.raw)))
-
-
-def _unknown_to_schema(context: Context, request: Request) -> tuple[str, ...]:
-    """The warnings about what a patch brings into a custom object. Raises StoreError 400 if it is strict."""
-    store = context.store
-    stored = store.get(request.kind, request.key)
-    if not stored.resource.is_custom:
-        return ()
-    result = patched(stored.resource, stored.served_as(request.api_version).raw, request.body, request.patch_type)
-    return check_fields(store.resources, request, as_stored(stored.resource, result, request.api_version))
+        return raw, ()
+    warnings = check_fields(context.store.resources, request, raw)
+    return without_unknown(raw), warnings
 
 
 def written(stored: Stored, code: int, warnings: tuple[str, ...]) -> Response:

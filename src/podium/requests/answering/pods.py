@@ -53,7 +53,8 @@ def patch_part(context: Context, request: Request, now: int) -> Response:
     """The same by a patch."""
     stored = context.store.get(request.kind, request.key)
     result = patched(stored.resource, stored.raw, request.body, request.patch_type)
-    return done(context.store.update_part(as_stored(stored.resource, result, ""), _PARTS[request.subresource]))
+    result = as_stored(stored.resource, result, "")
+    return done(context.store.update_part(context.completed(stored.resource, result), _PARTS[request.subresource]))
 
 
 def unserved(subresource: str) -> StoreError:

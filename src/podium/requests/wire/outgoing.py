@@ -85,6 +85,9 @@ def error_of(code: int, body: Raw | None, retry_after_s: int | None = None) -> S
         known.setdefault("retryAfterSeconds", retry_after_s)
     if not isinstance(known.get("retryAfterSeconds", 0), int):
         del known["retryAfterSeconds"]
+    causes = known.get("causes", [])
+    if not isinstance(causes, list) or not all(isinstance(cause, dict) for cause in causes):
+        del known["causes"]
     reason, message = status.get("reason"), status.get("message")
     return StoreError(
         code,

@@ -5,16 +5,12 @@ Source: k8s.io/apiserver (pkg/apis/audit/v1), at the level Metadata, which has n
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 from podium.api.times import format_exact_time
 from podium.requests.wire.paths import Place
 from podium.server.http.exchange import Exchange
 from podium.store.encoding import encoded
-
-Sink = Callable[[bytes], None]
-"""Takes one line, without its end."""
 
 _LONGEST = 1_024
 

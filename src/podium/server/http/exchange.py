@@ -9,7 +9,6 @@ from aiohttp.web import BaseRequest
 from podium.api.times import parse_duration
 from podium.requests.request import FieldValidation
 from podium.requests.wire.incoming import Asker
-from podium.requests.wire.parameters import Query
 from podium.requests.wire.paths import Place
 from podium.server.http.metrics import Subject, subject_of_method
 from podium.server.http.security import Caller
@@ -68,11 +67,6 @@ def seconds_of(timeout: str, most: float) -> float:
     except ValueError as error:
         raise bad_request(f"invalid timeout specified in the request URL: {error}") from None
     return min(seconds, most) if seconds > 0 else most
-
-
-def read_flag(query: Query, name: str) -> bool:
-    """Whether a parameter is there, whatever it says."""
-    return any(parameter == name for parameter, _ in query)
 
 
 @lru_cache(maxsize=256)

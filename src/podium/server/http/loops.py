@@ -1,4 +1,4 @@
-"""The event loop that a server runs on."""
+"""The event loop that servers and long-running clients run on."""
 
 from __future__ import annotations
 

@@ -9,6 +9,7 @@ Source: apiserver (pkg/endpoints/handlers/watch.go, pkg/storage/cacher).
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections import deque
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -22,6 +23,7 @@ from podium.server.http.settings import Limits
 from podium.store.errors import StoreError
 from podium.store.reads.watch import Notice, Watch
 
+_LOG = logging.getLogger("podium.server")
 # More events at once than this are written by the stream's own task, so that others have their turn.
 _MANY = 100
 _LONGEST_PAUSE_SECONDS = 0.05
@@ -100,6 +102,10 @@ class Stream:
         self._pending.extend(notices)
         self._is_stalled = True
         self._changed.set()
+
+    def fail(self) -> None:
+        """End the stream: it could not be told what has happened."""
+        self._give_up(StoreError(500, "InternalError", "Internal error occurred: the server's log has more"))
 
     def _give_up(self, error: StoreError) -> None:
         self._transport.write(error_chunk(error))
@@ -185,6 +191,11 @@ class Hub:
         woken, self._woken = self._woken, []
         frames = Frames()
         for stream in woken:
-            stream.tell(frames)
+            try:
+                stream.tell(frames)
+            except Exception:
+                # The others are told all the same: nobody wakes them for this again.
+                _LOG.exception("a watch cannot go on")
+                stream.fail()
         self._ended_seconds = loop.time()
         self._took_seconds = self._ended_seconds - began

@@ -189,7 +189,7 @@ def _place(object_: Kubernetes) -> Raw:
 
 def _power(before: Node, node: Node) -> Iterator[Raw]:
     """The step that a node's machine stopped or started again, as far as others have noticed."""
-    was_silent, is_silent = (_ready(one) == "Unknown" for one in (before, node))
+    was_silent, is_silent = (_ready(seen) == "Unknown" for seen in (before, node))
     if was_silent != is_silent:
         yield {"nodeDown" if is_silent else "nodeUp": {"name": node.metadata.name}}
 

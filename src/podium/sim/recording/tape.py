@@ -114,4 +114,4 @@ def _read(raw: Raw) -> Recording:
 
 
 def _times(recording: Recording) -> Iterator[tuple[str, str]]:
-    return ((f".events[{index}].at", one.at) for index, one in enumerate(recording.events))
+    return ((f".events[{index}].at", event.at) for index, event in enumerate(recording.events))

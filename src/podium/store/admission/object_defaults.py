@@ -1,24 +1,24 @@
-"""What clients find filled in who read the objects that they have written: the defaults of kinds other than pods.
+"""What clients find filled in who read the objects that they have written.
 
-Of pods and their templates it is what kubectl cannot do without. Those who read such an object here know the defaults
-of its fields by themselves; kubectl does not, and asks for the number of replicas that everybody has. Source: the
-SetDefaults functions of pkg/apis, and pkg/registry/core/secret.
+Those who read such an object here know the defaults of its fields by themselves; kubectl does not, and asks for the
+number of replicas that everybody has. Source: the SetDefaults functions of pkg/apis, pkg/registry/core/secret, and
+plugin/pkg/admission/serviceaccount.
 """
 
 from __future__ import annotations
 
 import base64
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from podium.api.meta import Raw
+from podium.store.admission.type_defaults import with_type_defaults
 
 
 def with_defaults(kind: str, raw: Raw) -> Raw:
     """The object with what it leaves open; itself where that is nothing."""
-    fill, path = _FILLED.get(kind), _POD_SPECS.get(kind)
-    raw = raw if fill is None else fill(raw)
-    return raw if path is None else _changed(raw, path, _with_token_lifetimes)
+    fill = _FILLED.get(kind)
+    return with_type_defaults(kind, raw if fill is None else fill(raw))
 
 
 def _with_spec(raw: Raw, **defaults: Any) -> Raw:
@@ -38,37 +38,46 @@ def _strategy(raw: Raw, field: str, rolling: Raw) -> Raw:
     return {**raw, "spec": {**raw["spec"], field: filled}}
 
 
-def _changed(raw: Raw, path: Sequence[str], change: Callable[[Raw], Raw]) -> Raw:
-    """The object with the part at a path changed; itself where nothing is."""
-    if not path:
-        return change(raw)
-    part = raw.get(path[0])
-    new = _changed(part, path[1:], change) if isinstance(part, dict) else part
-    return raw if new is part else {**raw, path[0]: new}
+def _pod(raw: Raw) -> Raw:
+    """A pod, of which more is filled in than of a template.
+
+    The volume with the account's token is left out, since no container reads it.
+    """
+    spec = raw.get("spec")
+    if not isinstance(spec, dict):
+        return raw
+    shares = spec.get("hostNetwork") is True
+    filled: Raw = {} if "enableServiceLinks" in spec else {"enableServiceLinks": True}
+    if not spec.get("serviceAccountName") and not spec.get("serviceAccount"):
+        filled["serviceAccountName"] = "default"
+    for name in ("containers", "initContainers"):
+        containers = spec.get(name)
+        if isinstance(containers, list):
+            told = [_container(container, shares=shares) for container in containers]
+            if told != containers:
+                filled[name] = told
+    return {**raw, "spec": {**spec, **filled}} if filled else raw
 
 
-def _with_token_lifetimes(spec: Raw) -> Raw:
-    """A pod's specification, in which each token of a projected volume says how long it lasts: an hour."""
-    volumes = spec.get("volumes")
-    if not isinstance(volumes, list):
-        return spec
-    filled = [
-        _changed(volume, ("projected",), _with_lifetimes) if isinstance(volume, dict) else volume for volume in volumes
-    ]
-    return {**spec, "volumes": filled} if any(a is not b for a, b in zip(filled, volumes, strict=True)) else spec
-
-
-def _with_lifetimes(projected: Raw) -> Raw:
-    sources = projected.get("sources")
-    if not isinstance(sources, list):
-        return projected
-    token = ("serviceAccountToken",)
-    filled = [_changed(source, token, _with_lifetime) if isinstance(source, dict) else source for source in sources]
-    return {**projected, "sources": filled}
-
-
-def _with_lifetime(token: Raw) -> Raw:
-    return {"expirationSeconds": 3_600, **token}
+def _container(container: Any, *, shares: bool) -> Any:
+    """A container that requests what limits it, and where it `shares` the network of its node has its ports there."""
+    if not isinstance(container, dict):
+        return container
+    filled: Raw = {}
+    resources = container.get("resources")
+    if isinstance(resources, dict) and isinstance(limits := resources.get("limits"), dict) and limits:
+        requests = resources.get("requests", {})
+        if isinstance(requests, dict):
+            filled["resources"] = {**resources, "requests": {**limits, **requests}}
+    ports = container.get("ports")
+    if shares and isinstance(ports, list):
+        filled["ports"] = [
+            {**port, "hostPort": port.get("hostPort") or port["containerPort"]}
+            if isinstance(port, dict) and "containerPort" in port
+            else port
+            for port in ports
+        ]
+    return {**container, **filled} if filled else container
 
 
 def _deployment(raw: Raw) -> Raw:
@@ -77,7 +86,14 @@ def _deployment(raw: Raw) -> Raw:
 
 
 def _stateful_set(raw: Raw) -> Raw:
-    raw = _with_spec(raw, replicas=1, revisionHistoryLimit=10, podManagementPolicy="OrderedReady")
+    retention = {"whenDeleted": "Retain", "whenScaled": "Retain"}
+    raw = _with_spec(
+        raw,
+        replicas=1,
+        revisionHistoryLimit=10,
+        podManagementPolicy="OrderedReady",
+        persistentVolumeClaimRetentionPolicy=retention,
+    )
     return _strategy(raw, "updateStrategy", {"partition": 0})
 
 
@@ -89,20 +105,39 @@ def _replica_set(raw: Raw) -> Raw:
     return _with_spec(raw, replicas=1)
 
 
+def _replication_controller(raw: Raw) -> Raw:
+    """A ReplicationController, which selects and has the labels of its template."""
+    raw = _with_spec(raw, replicas=1)
+    template = raw["spec"].get("template") if isinstance(raw["spec"], dict) else None
+    metadata = template.get("metadata") if isinstance(template, dict) else None
+    labels = metadata.get("labels") if isinstance(metadata, dict) else None
+    if not isinstance(labels, dict) or not labels:
+        return raw
+    raw = raw if raw["spec"].get("selector") else {**raw, "spec": {**raw["spec"], "selector": labels}}
+    own = raw.get("metadata")
+    return {**raw, "metadata": {**own, "labels": labels}} if isinstance(own, dict) and not own.get("labels") else raw
+
+
 def _job(raw: Raw) -> Raw:
     spec = raw.get("spec")
     is_counted = isinstance(spec, dict) and ("completions" in spec or "parallelism" in spec)
     counts = {"parallelism": 1} if is_counted else {"parallelism": 1, "completions": 1}
-    return _with_spec(raw, **counts, backoffLimit=6, completionMode="NonIndexed", suspend=False)
+    is_judged = isinstance(spec, dict) and "podFailurePolicy" in spec
+    # With a limit for each index there is none for all of them together.
+    limit = 2**31 - 1 if isinstance(spec, dict) and "backoffLimitPerIndex" in spec else 6
+    return _with_spec(
+        raw,
+        **counts,
+        backoffLimit=limit,
+        completionMode="NonIndexed",
+        podReplacementPolicy="Failed" if is_judged else "TerminatingOrFailed",
+        suspend=False,
+    )
 
 
 def _cron_job(raw: Raw) -> Raw:
     limits = {"successfulJobsHistoryLimit": 3, "failedJobsHistoryLimit": 1}
     return _with_spec(raw, concurrencyPolicy="Allow", suspend=False, **limits)
-
-
-def _claim(raw: Raw) -> Raw:
-    return _with_spec(raw, volumeMode="Filesystem")
 
 
 def _volume(raw: Raw) -> Raw:
@@ -164,25 +199,12 @@ _FILLED: Mapping[str, Callable[[Raw], Raw]] = {
     "Job": _job,
     "NetworkPolicy": _network_policy,
     "PersistentVolume": _volume,
-    "PersistentVolumeClaim": _claim,
+    "Pod": _pod,
     "PriorityClass": _priority_class,
     "ReplicaSet": _replica_set,
-    "ReplicationController": _replica_set,
+    "ReplicationController": _replication_controller,
     "RoleBinding": _role_binding,
     "Secret": _secret,
     "StatefulSet": _stateful_set,
     "StorageClass": _storage_class,
-}
-_TEMPLATE = ("spec", "template", "spec")
-# Where kinds have the specification of pods.
-_POD_SPECS: Mapping[str, tuple[str, ...]] = {
-    "CronJob": ("spec", "jobTemplate", *_TEMPLATE),
-    "DaemonSet": _TEMPLATE,
-    "Deployment": _TEMPLATE,
-    "Job": _TEMPLATE,
-    "Pod": ("spec",),
-    "PodTemplate": ("template", "spec"),
-    "ReplicaSet": _TEMPLATE,
-    "ReplicationController": _TEMPLATE,
-    "StatefulSet": _TEMPLATE,
 }

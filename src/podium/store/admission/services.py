@@ -15,6 +15,7 @@ from podium.api.meta import Raw
 _NETWORK = ipaddress.IPv4Network("10.96.0.0/16")
 _FIRST_ADDRESS = 2
 _NODE_PORTS = range(30_000, 32_768)
+_AFFINITY_SECONDS = 10_800
 _WITH_NODE_PORTS = ("NodePort", "LoadBalancer")
 KUBERNETES_ADDRESS = str(_NETWORK[1])
 """The address of the Service `kubernetes`, the first of the range."""
@@ -36,6 +37,12 @@ def with_addresses(raw: Raw, previous: Raw | None, others: Iterable[Raw]) -> Raw
     spec.setdefault("ipFamilies", ["IPv4"])
     spec.setdefault("ipFamilyPolicy", "SingleStack")
     spec.setdefault("internalTrafficPolicy", "Cluster")
+    if spec["type"] in _WITH_NODE_PORTS or spec.get("externalIPs"):
+        spec.setdefault("externalTrafficPolicy", "Cluster")
+    if spec["type"] == "LoadBalancer":
+        spec.setdefault("allocateLoadBalancerNodePorts", True)
+    if spec["sessionAffinity"] == "ClientIP":
+        spec.setdefault("sessionAffinityConfig", {"clientIP": {"timeoutSeconds": _AFFINITY_SECONDS}})
     ports = spec.get("ports")
     if isinstance(ports, list):
         spec["ports"] = _with_ports(ports, spec["type"], before.get("ports", []), taken)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from podium.api.meta import Raw
+from podium.store.admission.object_defaults import with_defaults
 from podium.store.errors import StoreError, invalid
 from podium.store.stored import Stored
 
@@ -22,9 +23,10 @@ def check_pod_update(previous: Stored, spec: Raw) -> None:
     Images change, and deadlines come nearer; tolerations are added; scheduling gates are taken off, and while there
     are any, the nodes that the pod may run on can be narrowed down.
     """
-    old = previous.raw["spec"]
-    if spec == old:
+    if spec == previous.raw["spec"]:
         return
+    # What one of them leaves open is what the other says, where that is the default.
+    old, spec = (with_defaults("Pod", {"spec": given})["spec"] for given in (previous.raw["spec"], spec))
     _check_containers(previous, old, spec)
     _check_deadline(previous, old.get("activeDeadlineSeconds"), spec.get("activeDeadlineSeconds"))
     _check_tolerations(previous, old.get("tolerations", ()), spec.get("tolerations", ()))

@@ -28,7 +28,8 @@ _NO_CONTENT = ("apiVersion", "kind", "metadata")
 def replaced(previous: Stored, raw: Raw) -> Raw:
     """The object of an update: all but its status, and what the server alone writes, is that of `raw`.
 
-    The generation counts the changes of what the object asks for: of all but its metadata and status.
+    The generation, where the kind has one, counts the changes of what the object asks for: of all but its metadata and
+    status.
     """
     kept = previous.raw["metadata"]
     metadata = {name: value for name, value in raw["metadata"].items() if name not in _KEPT_METADATA}
@@ -41,7 +42,7 @@ def replaced(previous: Stored, raw: Raw) -> Raw:
             updated["status"] = previous.raw["status"]
     if previous.resource.name == "Pod":
         updated = readmit_pod(updated, previous.raw)
-    if _content(previous, updated) != _content(previous, previous.raw):
+    if previous.resource.has_generation and _content(previous, updated) != _content(previous, previous.raw):
         metadata["generation"] = metadata.get("generation", 0) + 1
     return updated
 
