@@ -8,6 +8,7 @@ from podium.cluster.pods import PodRecord
 from podium.cluster.worlds import Worlds
 from podium.decide.placement import full_outcome, place
 from podium.framework.cycle_state import CycleState
+from podium.framework.extenders import Extenders
 from podium.framework.handle import Handle
 from podium.framework.kept.row_filters import RowFilters
 from podium.framework.plugin import PostFilterPlugin
@@ -28,6 +29,9 @@ class NarrowHandle:
     def __init__(self, runner: Runner) -> None:
         self.cluster: Cluster = runner.cluster
         self._runner = runner
+
+    def extenders_of(self, pod: PodRecord) -> Extenders | None:
+        return self._runner.extenders_of(pod)
 
     def filter_worlds(self, state: CycleState, pod: PodRecord, worlds: Worlds, own_uid: str) -> Outcome:
         return self._runner.filter_worlds(state, pod, worlds, own_uid)

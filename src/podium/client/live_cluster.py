@@ -21,6 +21,7 @@ from podium.driver.live import LiveDriver, OnFailure
 from podium.driver.transport import Asked, Transport
 from podium.machines.observations import Observation, Problem
 from podium.requests.observations import first_seen
+from podium.store.stored import Stored
 
 _SLICE_NS = 5_000_000
 
@@ -61,6 +62,18 @@ class LoopClock:
         self.woken.set()
 
 
+class OverLoop:
+    """Hands what is asked for on another thread to the event loop of a transport, in its order."""
+
+    def __init__(self, transport: Transport, loop: asyncio.AbstractEventLoop) -> None:
+        self._transport = transport
+        self._loop = loop
+
+    def send(self, asked: Asked, now: int) -> None:
+        """See `Transport`."""
+        self._loop.call_soon_threadsafe(self._transport.send, asked, now)
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Watched:
     """What is kept up with: the kinds, and of some only what a field selector names.
@@ -77,7 +90,10 @@ class Watched:
 class LiveCluster:
     """What is known of a cluster, kind by kind, and the components that run by it.
 
-    ``on_problem`` is told of kinds that cannot be watched, ``on_failure`` of machines that failed.
+    ``on_problem`` is told of kinds that cannot be watched, ``on_failure`` of machines that failed. With ``in_thread``
+    the machines run on other threads, one slice after the other, so that a machine which waits for somebody holds up no
+    connection: what is shown and answered meanwhile waits for it in the driver, and what it asks for is sent by the
+    event loop.
     """
 
     def __init__(
@@ -89,11 +105,14 @@ class LiveCluster:
         *,
         on_problem: Callable[[str, str], None] = lambda kind, problem: None,
         on_failure: OnFailure | None = None,
+        in_thread: bool = False,
     ) -> None:
         self._now = now
         self._clock = LoopClock(now)
+        self._in_thread = in_thread
         self.transport = make_transport(self._answered)
-        self.driver = LiveDriver(self._clock, self.transport, self._listed, on_failure)
+        transport = OverLoop(self.transport, asyncio.get_running_loop()) if in_thread else self.transport
+        self.driver = LiveDriver(self._clock, transport, self._listed, on_failure)
         self.reflectors = {
             kind: Reflector(
                 Reflecting(
@@ -148,7 +167,7 @@ class LiveCluster:
         woken = self._clock.woken
         while not self._is_stopped:
             woken.clear()
-            next_ns = self.driver.turn(_SLICE_NS)
+            next_ns = await self._turn()
             wait_s = None if next_ns is None else (next_ns - self._now()) / 1e9
             if self.driver.has_arrived or (wait_s is not None and wait_s <= 0):
                 await asyncio.sleep(0)
@@ -158,6 +177,15 @@ class LiveCluster:
                     await woken.wait()
             except TimeoutError:
                 continue
+
+    async def _turn(self) -> int | None:
+        if not self._in_thread:
+            return self.driver.turn(_SLICE_NS)
+        return await asyncio.to_thread(self.driver.turn, _SLICE_NS)
+
+    def find(self, kind: str, key: str) -> Stored | None:
+        """An object as the API server last showed it, None where there is none; any thread may ask."""
+        return self.reflectors[kind].machine.known.get(key)
 
     def stop(self) -> None:
         """Let `run` return: no machine is asked any more."""
@@ -175,6 +203,7 @@ class LiveCluster:
         """All that is known of some kinds: what others stand on first, pods last."""
         known: list[Observation] = []
         for kind in sorted(kinds & self.reflectors.keys(), key=lambda kind: (kind == "Pod", kind)):
-            objects = self.reflectors[kind].machine.known
+            # A copy at one instant, since the thread that asks may not be the one that adds to it.
+            objects = self.reflectors[kind].machine.known.copy()
             known += [first_seen(stored) for _, stored in sorted(objects.items())]
         return known

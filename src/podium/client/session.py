@@ -72,7 +72,7 @@ class Session:
         self._timeout_s = timeout_s
         self._base = URL(access.server)
         self._root = str(self._base).rstrip("/")
-        self._proxy = access.proxy or (_usual_proxy(self._base) if trusts_environment else None)
+        self._proxy = access.proxy or (usual_proxy(self._base) if trusts_environment else None)
         self._http = aiohttp.ClientSession(
             connector=aiohttp.TCPConnector(
                 limit=connections, keepalive_timeout=_KEEP_ALIVE_S, socket_factory=_socket, ttl_dns_cache=60
@@ -110,7 +110,7 @@ class Session:
         try:
             if response.status != 200:
                 try:
-                    body = await _body(response)
+                    body = await body_of(response)
                 except _BREAKS as error:
                     raise _broken(error) from None
                 raise error_of(response.status, _decoded(body), _retry_after_s(response.headers))
@@ -122,7 +122,7 @@ class Session:
     async def _once(self, sent: Outgoing, timeout_s: float) -> Response:
         try:
             async with asyncio.timeout(timeout_s), await self._send(sent) as response:
-                body = await _body(response)
+                body = await body_of(response)
                 headers = response.headers
                 code = response.status
         except aiohttp.ClientConnectorError as error:
@@ -198,7 +198,7 @@ class Session:
             return False
 
 
-def _usual_proxy(server: URL) -> str | None:
+def usual_proxy(server: URL) -> str | None:
     """The proxy that HTTPS_PROXY, HTTP_PROXY and NO_PROXY name for a server; None for none."""
     if server.host is None or urllib.request.proxy_bypass(server.host):
         return None
@@ -240,7 +240,7 @@ def _event(line: bytes) -> Raw:
     return decoded
 
 
-async def _body(response: aiohttp.ClientResponse) -> bytes:
+async def body_of(response: aiohttp.ClientResponse) -> bytes:
     """The answer's body. Raises NoAnswerError where it is too long."""
     if (response.content_length or 0) > _MOST_BYTES:
         raise NoAnswerError(f"an answer of more than {_MOST_BYTES} bytes", was_sent=True)

@@ -13,13 +13,13 @@ import asyncio
 from collections import deque
 from collections.abc import Callable, Coroutine
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
 from podium.client.rate import RequestRate
 from podium.client.second_looks import Finding, finding, look, may_be_sent_again
 from podium.client.session import NoAnswerError, Session
 from podium.driver.transport import Asked
-from podium.machines.actions import Action, CreateObject, Record, ReplaceStatus
+from podium.machines.actions import Action, Bind, CreateObject, Record, ReplaceStatus
 from podium.machines.observations import Problem
 from podium.requests.actions import conversation_of
 from podium.requests.conversation import Conversation, problem_of
@@ -30,6 +30,7 @@ from podium.store.errors import StoreError
 
 _READS = frozenset(("get", "list", "watch"))
 _LOST = "no answer came: it may have been carried out, or not"
+_NOT_SENT = "it is not sent: somebody else may be leading"
 _MOST_EVENTS = 1_000
 _TRIES = 3
 _FIRST_PAUSE_S = 0.2
@@ -61,6 +62,23 @@ class TransportCounts:
     dropped_events: int = 0
 
 
+class Binder(Protocol):
+    """Somebody beside the API server who binds pods."""
+
+    @property
+    def is_ignorable(self) -> bool:
+        """Whether the API server is asked where a binding of theirs failed."""
+        ...
+
+    def binds(self, action: Bind) -> bool:
+        """Whether a binding is theirs."""
+        ...
+
+    async def bind(self, action: Bind, most_s: float) -> Problem | None:
+        """Have a pod bound, in so long at most; the problem where that failed, code 0 where nobody knows."""
+        ...
+
+
 def _always() -> float:
     return float("inf")
 
@@ -71,6 +89,7 @@ class HTTPTransport:
     ``answer`` gets each action with its problem. ``now`` is the time. ``seconds_to_write`` says how long writes may
     still take: none is sent after that, and none is waited for longer. ``may_disrupt`` says whether pods may be deleted
     and evicted at present. ``on_fault`` is told what should not happen.
+    ``binder``, where it is set, carries out the bindings that are its own.
     """
 
     def __init__(
@@ -91,6 +110,7 @@ class HTTPTransport:
         self._seconds_to_write = seconds_to_write
         self._may_disrupt = may_disrupt
         self._on_fault = on_fault
+        self.binder: Binder | None = None
         self._room = asyncio.Semaphore(settings.concurrency)
         self._rate = RequestRate(settings.per_second, settings.burst)
         # By object, what is to be sent after what is on its way.
@@ -192,7 +212,17 @@ class HTTPTransport:
 
     async def _ask_for(self, asked: Asked) -> Problem | None:
         """Carry an action out, whatever becomes of it."""
+        binder, action = self.binder, asked.action
+        if binder is not None and isinstance(action, Bind) and binder.binds(action):
+            problem = await self._bind(binder, action)
+            if problem is None or not binder.is_ignorable:
+                return problem
         return await self._hold(conversation_of(asked.action, asked.component.name, self._now()))
+
+    async def _bind(self, binder: Binder, action: Bind) -> Problem | None:
+        async with self._room:
+            left_s = self._seconds_to_write()
+            return await binder.bind(action, left_s) if left_s > 0 else _not_reached(_NOT_SENT)
 
     async def _hold(self, conversation: Conversation, first: Request | None = None) -> Problem | None:
         """Lead a conversation to its end, from its ``first`` request on where that is known."""
@@ -237,7 +267,7 @@ class HTTPTransport:
             # Asked right before it is sent, after all that was waited for.
             left_s = self._seconds_to_write()
             if left_s <= 0:
-                raise StoreError(503, "ServiceUnavailable", "it is not sent: somebody else may be leading")
+                raise StoreError(503, "ServiceUnavailable", _NOT_SENT)
             if _disrupts(request) and not self._may_disrupt():
                 raise StoreError(503, "ServiceUnavailable", "it is not sent: no pod is to be disrupted at present")
             return await self._session.answer(request, left_s)

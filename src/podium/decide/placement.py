@@ -13,8 +13,10 @@ from podium.cluster.cluster import Cluster
 from podium.cluster.nodes import NodeColumns
 from podium.cluster.pods import PodRecord
 from podium.cluster.view import View
+from podium.decide.extending import add_priorities, filter_by_extenders
 from podium.decide.ties import lot, pick
 from podium.framework.cycle_state import CycleState
+from podium.framework.extenders import Extenders
 from podium.framework.pre_filters import PreFiltered
 from podium.framework.runner import Runner
 from podium.framework.status import Status, unresolvable
@@ -105,14 +107,12 @@ def place(
     nodes = runner.cluster.nodes
     if not pre_filter.status.is_success:
         return Placement(pod, state, pre_filter, _NO_ROWS, Outcome(0), _NO_ROWS, None, None, cursor)
-    if nominated_first:
-        row = nodes.row_of.get(pod.nominated_node_name) if pod.nominated_node_name else None
-        if row is not None and (pre_filter.rows is None or row in pre_filter.rows):
-            rows = np.array([row], dtype=np.int64)
-            outcome = runner.filter(state, pod, rows)
-            if outcome.refused[0] == 0:
-                return Placement(pod, state, pre_filter, rows, outcome, rows, None, row, cursor)
-    if not detailed and pre_filter.rows is None:
+    extenders = runner.extenders_of(pod)
+    if nominated_first and pod.nominated_node_name:
+        nominated = _nominated(runner, extenders, state, pod, pre_filter, cursor)
+        if nominated is not None:
+            return nominated
+    if not detailed and pre_filter.rows is None and extenders is None:
         row = runner.rankings.best(state, pod, lot(pod.uid, seed))
         if row is not None:
             return Placement(pod, state, pre_filter, _NO_ROWS, _NOT_TOLD, _NO_ROWS, None, row, cursor)
@@ -127,12 +127,41 @@ def place(
     else:
         rows, fitting = pre_filter.rows, pre_filter.rows[outcome.feasible]
     feasible, cursor = _sample(runner, fitting, cursor)
-    totals, row = _best(runner, state, pod, feasible, seed)
+    if extenders is not None and len(feasible):
+        extended = filter_by_extenders(runner, extenders, pod, outcome, rows, feasible)
+        outcome, feasible, problem = extended.outcome, extended.feasible, extended.error
+        if problem:
+            return Placement(pod, state, pre_filter, rows, outcome, feasible, None, None, cursor, problem)
+    totals, row = _best(runner, extenders, state, pod, feasible, seed)
     return Placement(pod, state, pre_filter, rows, outcome, feasible, totals, row, cursor)
 
 
+def _nominated(
+    runner: Runner,
+    extenders: Extenders | None,
+    state: CycleState,
+    pod: PodRecord,
+    pre_filter: PreFiltered,
+    cursor: int,
+) -> Placement | None:
+    """The placement on the node that the pod is nominated to, where it fits there (evaluateNominatedNode).
+
+    An extender that does not answer leaves it to be found among all nodes.
+    """
+    row = runner.cluster.nodes.row_of.get(pod.nominated_node_name)
+    if row is None or (pre_filter.rows is not None and row not in pre_filter.rows):
+        return None
+    rows = np.array([row], dtype=np.int64)
+    outcome = runner.filter(state, pod, rows)
+    if outcome.refused[0] != 0:
+        return None
+    if extenders is not None and not extenders.filter(pod, [pod.nominated_node_name]).left:
+        return None
+    return Placement(pod, state, pre_filter, rows, outcome, rows, None, row, cursor)
+
+
 def _best(
-    runner: Runner, state: CycleState, pod: PodRecord, feasible: Int64s, seed: int
+    runner: Runner, extenders: Extenders | None, state: CycleState, pod: PodRecord, feasible: Int64s, seed: int
 ) -> tuple[Int64s | None, int | None]:
     if not len(feasible):
         return None, None
@@ -142,6 +171,8 @@ def _best(
     view = View(runner.cluster) if whole else View(runner.cluster, feasible)
     runner.scoring.prepare(state, pod, view)
     totals = runner.scoring.totals(state, pod, view)
+    if extenders is not None:
+        add_priorities(runner, extenders, pod, feasible, totals)
     return totals, pick(runner.cluster.nodes, feasible, pod.uid, seed, totals == totals.max())
 
 

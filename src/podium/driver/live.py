@@ -98,7 +98,7 @@ class LiveDriver:
     @property
     def failures(self) -> Mapping[str, str]:
         """By name, the components that are down because their machines have failed, and what with."""
-        return {component.name: problem for component, problem in self._failures.items()}
+        return {component.name: problem for component, problem in list(self._failures.items())}
 
     # What the thread that runs calls
 

@@ -14,6 +14,7 @@ from podium.framework.cycle_state import CycleState
 from podium.framework.verdicts import Outcome
 
 if TYPE_CHECKING:
+    from podium.framework.extenders import Extenders
     from podium.framework.kept.row_filters import RowFilters
 
 
@@ -26,6 +27,10 @@ class Handle(Protocol):
     @property
     def cluster(self) -> Cluster:
         """The cluster as it is; not to be changed."""
+        ...
+
+    def extenders_of(self, pod: PodRecord) -> Extenders | None:
+        """The extenders where any of them is asked about the pod, else None."""
         ...
 
     def filter_worlds(self, state: CycleState, pod: PodRecord, worlds: Worlds, own_uid: str) -> Outcome:

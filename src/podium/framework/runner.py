@@ -17,6 +17,7 @@ from podium.cluster.view import View
 from podium.cluster.worlds import Worlds
 from podium.framework.cycle_state import CycleState
 from podium.framework.errors import Calling, PluginError, failure, is_failure
+from podium.framework.extenders import Extenders
 from podium.framework.kept.class_cache import ClassCache, as_many_as
 from podium.framework.kept.filters import KEPT_CLASSES, KEPT_ENTRIES, KeptFilters
 from podium.framework.kept.rankings import Rankings
@@ -70,6 +71,8 @@ class Runner:
     def __init__(self, profile: Profile, cluster: Cluster) -> None:
         self.profile = profile
         self.cluster = cluster
+        # Who is asked beside the plugins; None where nobody is.
+        self.extenders: Extenders | None = None
         self.cache = ClassCache(as_many_as(KEPT_ENTRIES, cluster.nodes, least=KEPT_CLASSES))
         self.scoring = Scoring(profile, cluster, self.cache)
         self._pod_change = [plugin for plugin in profile.pre_filter if isinstance(plugin, PodChangePlugin)]
@@ -85,6 +88,11 @@ class Runner:
             cluster.notes_every_reading = True
         self._pre_filters = PreFilters(profile.pre_filter, cluster)
         self.rankings = Rankings(self)
+
+    def extenders_of(self, pod: PodRecord) -> Extenders | None:
+        """The extenders where any of them is asked about the pod, else None."""
+        extenders = self.extenders
+        return None if extenders is None or not extenders.concern(pod) else extenders
 
     def pre_enqueue(self, pod: PodRecord) -> Status:
         """Whether the pod may be attempted at all: success, or the answer of the first PreEnqueue that holds it back.

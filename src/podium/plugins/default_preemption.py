@@ -100,7 +100,8 @@ class DefaultPreemption:
             return PostFilterResult(Status(Code.ERROR, (f"preemption: {plan.error}",)), plan=plan)
         if plan.chosen is None:
             retry_ns = plan.put_off.next_ns if plan.put_off else None
-            return PostFilterResult(unschedulable(plan.message), nominated_node="", plan=plan, retry_ns=retry_ns)
+            nominated_node = None if plan.keeps_nomination else ""
+            return PostFilterResult(unschedulable(plan.message), nominated_node, plan=plan, retry_ns=retry_ns)
         victims = ", ".join(victim.key for victim in plan.chosen.victims)
         status = Status(reasons=(f"preemption: node {plan.chosen.node_name} is nominated; victims: {victims}",))
         return PostFilterResult(status, plan.chosen.node_name, plan.chosen.victims, plan)

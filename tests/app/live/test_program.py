@@ -255,14 +255,3 @@ def test_nobody_preempts_where_the_server_may_be_anybody(server: str) -> None:
     check_settings(access, msgspec.structs.replace(SETTINGS, configuration=read_configuration(raw, "")))
     check_settings(access, msgspec.structs.replace(SETTINGS, dry_run=True))
     check_settings(access, msgspec.structs.replace(SETTINGS, allows_insecure_preemption=True))
-
-
-def test_extenders_are_refused_by_their_names() -> None:
-    raw = {"apiVersion": API_VERSION, "kind": KIND, "extenders": [{"urlPrefix": "http://extender.example"}]}
-    configuration = read_configuration(raw, "scheduler.yaml")
-
-    with pytest.raises(InputError, match=r"scheduler\.yaml, \.extenders: .* http://extender\.example"):
-        check_settings(
-            ClusterAccess(name="test", server="https://a"),
-            msgspec.structs.replace(SETTINGS, configuration=configuration),
-        )

@@ -26,6 +26,7 @@ from podium.decide.placement import Placement, full_outcome, left_out, place
 from podium.decide.preempting.deferred import Deferred
 from podium.decide.preempting.preemption import PreemptionPlan
 from podium.framework.errors import PluginError
+from podium.framework.extenders import EXTENDER
 from podium.framework.runner import Runner
 from podium.framework.settings.configuration import Configuration, default_configuration
 from podium.framework.settings.feature_gates import FeatureGates
@@ -224,6 +225,10 @@ def _ratings(
             return {}, {}, (runner.cluster.nodes.name(row),)
     by_plugin = dict(sorted(runner.scoring.scores(placement.state, placement.pod, view).items()))
     totals = np.zeros(len(view), dtype=np.int64) + sum(by_plugin.values())
+    if placement.totals is not None and not np.array_equal(placement.totals, totals):
+        # Extenders were asked once, for the placement.
+        by_plugin[EXTENDER] = placement.totals - totals
+        totals = placement.totals
     all_names = runner.cluster.nodes.names_by_row()
     names = [all_names[row] for row in placement.feasible.tolist()]
 

@@ -21,6 +21,7 @@ from podium.app.live.settings import LiveSettings
 from podium.client.access.cluster_access import ClusterAccess
 from podium.client.access.credentials import Credentials
 from podium.client.dry_transport import DryTransport
+from podium.client.extending.http_extenders import HTTPExtenders
 from podium.client.leading.elector import Elector
 from podium.client.leading.leader_election import LeaderElection, LeaseSettings
 from podium.client.live_cluster import Answer, ClosableTransport, LiveCluster, Watched
@@ -29,6 +30,7 @@ from podium.client.transport import HTTPTransport
 from podium.driver.clock import SystemClock
 from podium.driver.component import Component
 from podium.driver.transport import Asked
+from podium.framework.extenders import Extenders
 from podium.machines.actions import Record
 from podium.machines.disruption.avoid_lists import AvoidLists
 from podium.machines.disruption.disruption_counts import DisruptionCounts
@@ -38,6 +40,7 @@ from podium.machines.scheduling.scheduler import Scheduler
 from podium.plugins.default_preemption import DefaultPreemption
 from podium.server.http.security import is_loopback
 from podium.store.api_resources import APIResources
+from podium.store.stored import Stored
 
 # Kinds that a cluster may do without, or that a role for kube-scheduler does not let anybody see.
 OPTIONAL = frozenset(("DisruptionPolicy", "DeviceTaintRule"))
@@ -59,10 +62,7 @@ def check_settings(access: ClusterAccess, settings: LiveSettings) -> None:
     """
     configuration = settings.configuration
     settings.health.check()
-    if configuration.extenders:
-        urls = ", ".join(extender.url_prefix for extender in configuration.extenders)
-        problem = f"podium scheduler calls no extenders: {urls}; take them out, or let kube-scheduler decide"
-        raise InputError(problem, path=".extenders", source=configuration.source)
+    HTTPExtenders(configuration.extenders, configuration.source, SystemClock().now)
     runners = Scheduler(configuration, feature_gates=settings.feature_gates).runners.values()
     preempts = any(isinstance(plugin, DefaultPreemption) for runner in runners for plugin in runner.profile.post_filter)
     is_unsure = access.is_insecure or (
@@ -92,6 +92,12 @@ class LiveScheduler:
         self._problems: dict[str, str] = {}
         self._cluster: LiveCluster | None = None
         self._elector: Elector | None = None
+        configuration = settings.configuration
+        has_extenders = bool(configuration.extenders)
+        self._extending = (
+            HTTPExtenders(configuration.extenders, configuration.source, self.now) if has_extenders else None
+        )
+        self._extenders: Extenders | None = None
         self._observed: ObservedScheduler | None = None
         self.url = ""
         self.leads = asyncio.Event()
@@ -117,6 +123,12 @@ class LiveScheduler:
                 ending.callback(file.close)
                 self._recorder = DecisionRecorder(settings.identity, file.write)
             cluster = self._cluster = self._make_cluster(session)
+            if self._extending is not None:
+                self._extending.open()
+                ending.push_async_callback(self._extending.close)
+                self._extenders = self._extending.asked(cluster.find, asyncio.get_running_loop())
+                for url in self._extending.unchecked:
+                    self._log.warning("an extender's certificate is not checked", url=url)
             ending.push_async_callback(cluster.close)
             ending.push_async_callback(cluster.transport.close)
             health = Health(settings.health, self.metrics.text, self._alive, self._ready, CONTENT_TYPE)
@@ -150,12 +162,13 @@ class LiveScheduler:
             lambda answer: self._make_transport(session, answer),
             on_problem=self._kind_problem,
             on_failure=self._machine_failed,
+            in_thread=self._extending is not None,
         )
 
     def _make_transport(self, session: Session, answer: Answer) -> ClosableTransport:
         if self._settings.dry_run:
             return DryTransport(answer, self._would_do)
-        return HTTPTransport(
+        transport = HTTPTransport(
             session,
             answer,
             self.now,
@@ -164,10 +177,21 @@ class LiveScheduler:
             may_disrupt=self._may_disrupt,
             on_fault=lambda error: self._log.error("a request failed unexpectedly", problem=repr(error)),
         )
+        if self._extending is not None:
+            transport.binder = self._extending.binder(self._find)
+        return transport
+
+    def _find(self, kind: str, key: str) -> Stored | None:
+        return None if self._cluster is None else self._cluster.find(kind, key)
 
     def _make_machine(self) -> Machine:
         settings = self._settings
-        scheduler = Scheduler(settings.configuration, seed=settings.seed, feature_gates=settings.feature_gates)
+        scheduler = Scheduler(
+            settings.configuration,
+            seed=settings.seed,
+            feature_gates=settings.feature_gates,
+            extenders=self._extenders,
+        )
         recorder = self._recorder
         self._observed = ObservedScheduler(
             scheduler,

@@ -18,11 +18,13 @@ from podium.cluster.nodes import NodeColumns
 from podium.cluster.pods import PodRecord
 from podium.decide.cap import CappedTable, PutOff, is_capped, within_cap, without_budgets
 from podium.decide.preempting.deferred import Deferred
+from podium.decide.preempting.extended import NO_CANDIDATE, ask_extenders
 from podium.decide.preempting.fair_trials import FairTrials
 from podium.decide.preempting.trial_table import CRITERIA, TrialTable
 from podium.decide.preempting.trials import BestTrial, Trials, VictimFilter
 from podium.decide.ties import lot, pick
 from podium.framework.cycle_state import CycleState
+from podium.framework.extenders import Extender, ExtenderError
 from podium.framework.handle import Handle
 from podium.framework.status import Code, Status
 from podium.framework.verdicts import Outcome
@@ -64,7 +66,8 @@ class PreemptionPlan:
     only because they are fewer). ``candidates`` and ``rejected`` are by node name. These four are filled in only where
     the plan was asked for in detail. ``is_exchange``: among the victims are pods of the
     preemptor's own priority, for the sake of fairer shares. ``put_off`` says that preemption would work, and which cap
-    it has to wait for; ``error`` what failed while nodes were tried, where no candidate was found among the others.
+    it has to wait for; ``error`` what failed while nodes were tried, where no candidate was found among the others, or
+    an extender that did not answer. ``keeps_nomination``: extenders have left no candidate, which ends no nomination.
     """
 
     eligible: bool
@@ -78,6 +81,7 @@ class PreemptionPlan:
     is_exchange: bool = False
     put_off: PutOff | None = None
     error: str = ""
+    keeps_nomination: bool = False
 
 
 def ineligible_reason(cluster: Cluster, pod: PodRecord, nominated_status: Status | None) -> str:
@@ -120,7 +124,7 @@ def plan_preemption(
     order; otherwise all of them are looked at.
     """
     any_may_be = options.minimum_candidates is None and options.may_disrupt is None and not is_capped(runner.cluster)
-    if any_may_be and not detailed:
+    if any_may_be and not detailed and not _preempting(runner, pod):
         best = trials.best(runner, state, pod, outcome, lot(pod.uid, options.seed))
         if best is not None:
             return _brief(runner.cluster, best)
@@ -171,8 +175,18 @@ def _planned(
     nodes, table, put_off = runner.cluster.nodes, capped.table, capped.put_off
     if options.minimum_candidates is not None:
         table = _limited(nodes, table, options.minimum_candidates, len(table.rows), f"{options.seed}/{pod.uid}")
-    tied, criterion = _best(table)
     candidates, rejected = _details(runner.cluster, capped, table) if detailed else ({}, {})
+    extenders = _preempting(runner, pod) if len(table.candidates) else ()
+    if extenders:
+        try:
+            table = ask_extenders(runner.cluster, extenders, pod, table)
+        except ExtenderError as unanswered:
+            return PreemptionPlan(True, candidates=candidates, rejected=rejected, error=str(unanswered))
+    tied, criterion = _best(table)
+    if extenders and not len(tied):
+        return PreemptionPlan(
+            True, message=NO_CANDIDATE, candidates=candidates, rejected=rejected, keeps_nomination=True
+        )
     if not len(tied):
         tally = table.tally()
         message = f"preemption: {put_off}" if put_off is not None else _message(len(nodes), tally)
@@ -189,6 +203,12 @@ def _planned(
         candidates=candidates,
         rejected=rejected,
     )
+
+
+def _preempting(runner: Handle, pod: PodRecord) -> Sequence[Extender]:
+    """The extenders that want to be asked about the pod's victims."""
+    extenders = runner.extenders_of(pod)
+    return () if extenders is None else extenders.preempting(pod)
 
 
 def _best(table: TrialTable) -> tuple[Int64s, str]:

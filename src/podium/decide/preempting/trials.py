@@ -252,15 +252,20 @@ class Trials:
 def _row_trial(records: Sequence[PodRecord], violating: Sequence[bool], chosen: Sequence[int]) -> RowTrial:
     """The trial on a row, by the places of its victims in ``records``, ascending."""
     victims = [records[place] for place in chosen]
+    key = criteria_of(victims, sum(violating[place] for place in chosen))
+    return RowTrial(0, key, tuple(victim.slot for victim in victims))
+
+
+def criteria_of(victims: Sequence[PodRecord], budget_violations: int) -> tuple[int, ...]:
+    """What `CRITERIA` say of victims on one node, most important first."""
     highest = victims[0].priority
-    key = (
-        sum(violating[place] for place in chosen),
+    return (
+        budget_violations,
         highest,
         sum(victim.priority + _PRIORITY_SHIFT for victim in victims),
         len(victims),
         -min(victim.start_ns for victim in victims if victim.priority == highest),
     )
-    return RowTrial(0, key, tuple(victim.slot for victim in victims))
 
 
 def grouped(positions: Int64s, count: int) -> tuple[Int64s, Int64s]:

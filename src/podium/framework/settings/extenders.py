@@ -1,7 +1,6 @@
 """Extenders: schedulers' helpers that are called over HTTP, as a configuration describes them.
 
-Podium calls none itself. It reads and checks them, so that who has a connection can call them, and so that an answer
-which was found without them can say so.
+They are called by who has a connection (`podium.client.extending`); an answer which was found without them says so.
 
 Source: staging/src/k8s.io/kube-scheduler/config/v1/types.go (Extender), pkg/scheduler/apis/config/validation
 (validateExtenders), pkg/scheduler/extender.go (NewHTTPExtender, DefaultExtenderTimeout).
@@ -14,6 +13,7 @@ import msgspec
 from podium.api.basis import MOST_NAMES, Caveat
 from podium.api.errors import InputError, shown
 from podium.api.names import label_key_problem
+from podium.api.pod import PodSpec
 from podium.api.resources import is_extended
 from podium.api.times import parse_duration
 from podium.framework.settings.strict import Strict
@@ -80,6 +80,22 @@ def check_extenders(extenders: tuple[Extender, ...], path: str) -> None:
     if len(binding) > 1:
         problem = f"so has {path}[{binding[0]}]; only one extender can bind"
         raise InputError(problem, path=f"{path}[{binding[1]}].bindVerb")
+
+
+def timeout_ns(extender: Extender) -> int:
+    """How long an answer may take; 0 stands for the default."""
+    return parse_duration(extender.http_timeout) or parse_duration(DEFAULT_TIMEOUT)
+
+
+def is_interested(extender: Extender, spec: PodSpec) -> bool:
+    """Whether an extender is asked about such pods (IsInterested): some container names a resource that it manages."""
+    if not extender.managed_resources:
+        return True
+    managed = {resource.name for resource in extender.managed_resources}
+    return any(
+        not managed.isdisjoint((*container.resources.requests, *container.resources.limits))
+        for container in (*spec.containers, *spec.init_containers)
+    )
 
 
 def ignored_resources(extenders: tuple[Extender, ...]) -> list[str]:

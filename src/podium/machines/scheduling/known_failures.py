@@ -35,6 +35,7 @@ class KnownFailures:
 
     def __init__(self, runners: Mapping[str, Runner]) -> None:
         self._trusted = {name for name, runner in runners.items() if all(map(_is_trusted, runner.profile.plugins()))}
+        self._runners = runners
         self._now = 0
         self._found: dict[_Key, KnownFailure] = {}
 
@@ -51,7 +52,10 @@ class KnownFailures:
 
     def keep(self, pod: PodRecord, failure: KnownFailure, now: int) -> None:
         """Remember an attempt that changed nothing."""
-        if pod.scheduler_name in self._trusted and not _is_unlike_others(pod):
+        # What extenders said of one pod they need not say of the next.
+        if pod.scheduler_name not in self._trusted or _is_unlike_others(pod):
+            return
+        if self._runners[pod.scheduler_name].extenders_of(pod) is None:
             self._now = now
             self._found[_key(pod)] = failure
 

@@ -9,6 +9,8 @@ from podium.cluster.cluster import Cluster
 from podium.cluster.feed import Feed
 from podium.cluster.pods import PodRecord
 from podium.framework.errors import Calling, PluginError
+from podium.framework.events import EVERY_EVENT, EventToRegister
+from podium.framework.extenders import EXTENDER, Extenders
 from podium.framework.registrations import registrations
 from podium.framework.runner import Runner
 from podium.framework.settings.configuration import Configuration
@@ -34,7 +36,9 @@ PREEMPTION_GATE = "DefaultPreemption"
 class Parts:
     """The parts of one scheduler, which share them; each belongs to it alone."""
 
-    def __init__(self, configuration: Configuration, seed: int, feature_gates: FeatureGates) -> None:
+    def __init__(
+        self, configuration: Configuration, seed: int, feature_gates: FeatureGates, extenders: Extenders | None = None
+    ) -> None:
         self.cluster = Cluster(honors_policy=feature_gates.non_preempting_priority)
         self.feed = Feed(self.cluster)
         self.waiting_pods = WaitingPods()
@@ -42,10 +46,14 @@ class Parts:
             configuration, Registry(IN_TREE), self.cluster, waiting_pods=self.waiting_pods, seed=seed
         )
         self.runners = {name: Runner(profile, self.cluster) for name, profile in profiles.items()}
+        for runner in self.runners.values():
+            runner.extenders = extenders
+        # Extenders say nothing of what might help: any event wakes the pods that they turned down.
+        of_extenders: dict[str, tuple[EventToRegister, ...]] = {} if extenders is None else {EXTENDER: EVERY_EVENT}
         self.queue = SchedulingQueue(
             {name: _sort_key(runner) for name, runner in self.runners.items()},
             self._pre_enqueue,
-            {name: registrations(profile) for name, profile in profiles.items()},
+            {name: registrations(profile) | of_extenders for name, profile in profiles.items()},
             QueueSettings(configuration.pod_initial_backoff_ns, configuration.pod_max_backoff_ns),
         )
         self.bindings = BindingCycles(self.cluster, self.waiting_pods)

@@ -15,6 +15,7 @@ from podium.cluster.pods import PodRecord
 from podium.decide.placement import Placement, place
 from podium.decide.preempting.post_filter import ask_post_filters
 from podium.framework.errors import PluginError
+from podium.framework.extenders import Extenders
 from podium.framework.plugin import PostFilterResult
 from podium.framework.runner import Runner
 from podium.framework.settings.configuration import Configuration, default_configuration
@@ -62,8 +63,10 @@ class Scheduler:
         *,
         seed: int = 0,
         feature_gates: FeatureGates = FeatureGates(),  # noqa: B008 - an immutable value
+        extenders: Extenders | None = None,
     ) -> None:
-        parts = Parts(configuration or default_configuration(), seed, feature_gates)
+        """Without ``extenders`` nobody is asked, whatever the configuration says of them."""
+        parts = Parts(configuration or default_configuration(), seed, feature_gates, extenders)
         self.cluster = parts.cluster
         self.waiting_pods = parts.waiting_pods
         self.runners = parts.runners
