@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import importlib
 import io
+import json
 import os
 import shutil
 import subprocess
@@ -17,7 +18,7 @@ from pathlib import Path
 import pytest
 import yaml
 from hatchling.builders.wheel import WheelBuilder
-from tools import krew
+from tools import krew, sbom
 
 from tests.app.processes import run
 
@@ -47,6 +48,17 @@ def test_the_same_sources_give_the_same_wheel(tmp_path: Path, monkeypatch: pytes
         wheels.append(hashlib.sha256(Path(made).read_bytes()).hexdigest())
 
     assert wheels[0] == wheels[1]
+
+
+def test_the_wheel_names_all_that_it_brings_along_as_it_is_locked(tmp_path: Path) -> None:
+    (made,) = WheelBuilder(str(ROOT)).build(directory=str(tmp_path))
+
+    with zipfile.ZipFile(made) as wheel:
+        (name,) = (name for name in wheel.namelist() if "/sboms/" in name)
+        listed = json.loads(wheel.read(name))
+    assert sbom.main(["--check"]) == 0
+    assert listed == sbom.document()
+    assert {"aiohttp", "msgspec", "numpy"} <= {component["name"] for component in listed["components"]}
 
 
 def test_every_command_of_the_package_is_there() -> None:
