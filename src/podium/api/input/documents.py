@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, TypeVar
 
 import msgspec
 
@@ -16,6 +16,8 @@ from podium.api.objects import label_of
 from podium.api.pod import Pod
 from podium.api.snapshot import Snapshot, is_snapshot, read_snapshot
 from podium.api.warnings import InputWarning, PassedOver, Validation
+
+Read = TypeVar("Read")
 
 # What speaks to Podium or to a scheduler is no object of a cluster.
 _NOT_OF_A_CLUSTER = ("podium.dev", "kubescheduler.config.k8s.io")
@@ -112,10 +114,20 @@ def refuse_empty_pods(documents: Iterable[Document]) -> None:
 
 def snapshots_of(documents: Iterable[Document]) -> Iterator[tuple[Snapshot, Document]]:
     """The Snapshots among the documents. Raises InputError for one that cannot be read."""
+    return read_among(documents, is_snapshot, read_snapshot)
+
+
+def read_among(
+    documents: Iterable[Document], is_wanted: Callable[[Raw], bool], reading: Callable[[Raw], Read]
+) -> Iterator[tuple[Read, Document]]:
+    """The documents that are no objects of a cluster and are wanted, each as it is read.
+
+    Raises InputError, with its place, for one that cannot be read.
+    """
     for document in documents:
-        if document.object is None and is_snapshot(document.raw):
+        if document.object is None and is_wanted(document.raw):
             try:
-                yield read_snapshot(document.raw), document
+                yield reading(document.raw), document
             except InputError as error:
                 label = label_of(document.raw)
                 raise error.located(source=document.source, document=document.index, object=label) from None

@@ -102,15 +102,20 @@ async def _serving(pipe: Connection) -> None:
     with collector_paused():
         await server.start()
         pipe.send(server.port)
-        asked = asyncio.Event()
-        asyncio.get_running_loop().add_reader(pipe.fileno(), asked.set)
-        while True:
-            await asked.wait()
-            asked.clear()
-            if pipe.recv() == "stop":
-                break
-            pipe.send((process_time(), peak_memory_mib()))
+        await tell_use(pipe)
     await server.stop()
+
+
+async def tell_use(pipe: Connection) -> None:
+    """Tell through a pipe how much this process took, each time that somebody asks, until told to stop."""
+    asked = asyncio.Event()
+    asyncio.get_running_loop().add_reader(pipe.fileno(), asked.set)
+    while True:
+        await asked.wait()
+        asked.clear()
+        if pipe.recv() == "stop":
+            return
+        pipe.send((process_time(), peak_memory_mib()))
 
 
 async def _measured(server: ServerProcess, pods: int) -> list[Measurement]:

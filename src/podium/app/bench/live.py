@@ -11,14 +11,14 @@ import multiprocessing
 from collections.abc import Iterator
 from contextlib import contextmanager
 from multiprocessing.connection import Connection
-from time import perf_counter, process_time
+from time import perf_counter
 
 import msgspec
 
 from podium.api.collector import collector_paused
-from podium.app.bench.api_server import pod_creation, served
+from podium.app.bench.api_server import pod_creation, served, tell_use
 from podium.app.bench.http_client import Watcher, ask_all, request
-from podium.app.bench.measurement import Measurement, peak_memory_mib, rate
+from podium.app.bench.measurement import Measurement, rate
 from podium.app.live.logs import Log
 from podium.app.live.program import LiveScheduler
 from podium.app.live.settings import LiveSettings
@@ -118,13 +118,6 @@ async def _running(pipe: Connection, port: int) -> None:
     task = asyncio.ensure_future(program.run())
     await program.leads.wait()
     pipe.send("ready")
-    asked = asyncio.Event()
-    asyncio.get_running_loop().add_reader(pipe.fileno(), asked.set)
-    while True:
-        await asked.wait()
-        asked.clear()
-        if pipe.recv() == "stop":
-            break
-        pipe.send((process_time(), peak_memory_mib()))
+    await tell_use(pipe)
     program.stop()
     await task

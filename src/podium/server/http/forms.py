@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
-from typing import Any
 
 from podium.api.meta import Raw
 from podium.requests.wire.content_types import JSON
@@ -34,7 +33,7 @@ def formed(raw: Raw, resource: APIResource, form: Form, make_table: MakeTable) -
 
 async def list_reply(page: Page, form: Form, make_table: MakeTable) -> Reply:
     """A page of a list; a long one is put together little by little."""
-    head = head_of(page)
+    head = page.head()
     if form.is_table:
         table = make_table(page.selector.resource, [stored.raw for stored in page.items])
         return of_object({**table, "metadata": head["metadata"]}, content_type=form.header)
@@ -53,17 +52,6 @@ async def list_reply(page: Page, form: Form, make_table: MakeTable) -> Reply:
         pieces.append(stored.encoded)
     pieces.append(b"]}")
     return Reply(pieces=pieces, content_type=form.header)
-
-
-def head_of(page: Page) -> dict[str, Any]:
-    """What a list says before its items."""
-    resource = page.selector.resource
-    metadata: dict[str, Any] = {"resourceVersion": str(page.version)}
-    if page.continue_token:
-        metadata["continue"] = page.continue_token
-    if page.remaining is not None:
-        metadata["remainingItemCount"] = page.remaining
-    return {"kind": resource.list_kind, "apiVersion": resource.api_version, "metadata": metadata}
 
 
 def metadata_of(raw: Raw) -> Raw:

@@ -13,9 +13,9 @@ import msgspec
 
 from podium.api.errors import InputError
 from podium.api.input.codec import Document
+from podium.api.input.documents import read_among
 from podium.api.kinds import group_of
 from podium.api.meta import Kubernetes, Narrow, Raw
-from podium.api.objects import label_of
 from podium.api.reading import read
 from podium.api.snapshot import API_VERSION
 from podium.api.times import format_duration, parse_duration
@@ -88,13 +88,7 @@ def is_recording(raw: Raw) -> bool:
 
 def recordings_of(documents: Iterable[Document]) -> Iterator[tuple[Recording, Document]]:
     """The Recordings among the documents. Raises InputError for one that cannot be read."""
-    for document in documents:
-        if document.object is None and is_recording(document.raw):
-            try:
-                yield _read(document.raw), document
-            except InputError as error:
-                label = label_of(document.raw)
-                raise error.located(source=document.source, document=document.index, object=label) from None
+    return read_among(documents, is_recording, _read)
 
 
 def _read(raw: Raw) -> Recording:

@@ -60,13 +60,14 @@ class Page:
 
     def to_dict(self) -> dict[str, Any]:
         """The list as the API gives it."""
-        return {**self._head(), "items": [stored.raw for stored in self.items]}
+        return {**self.head(), "items": [stored.raw for stored in self.items]}
 
     def encoded(self) -> bytes:
         """The same as JSON, from the bytes that the objects keep."""
-        return spliced(self._head(), "items", [stored.encoded for stored in self.items])
+        return spliced(self.head(), "items", [stored.encoded for stored in self.items])
 
-    def _head(self) -> dict[str, Any]:
+    def head(self) -> dict[str, Any]:
+        """What the list says before its items."""
         resource = self.selector.resource
         metadata: dict[str, Any] = {"resourceVersion": str(self.version)}
         if self.continue_token:
