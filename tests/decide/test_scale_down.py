@@ -17,7 +17,6 @@ from podium.api.pod import Pod, PodCondition
 from podium.api.policy import PodDisruptionBudget
 from podium.cluster.cluster import Cluster
 from podium.decide.eviction_budgets import EvictionBudgets
-from podium.decide.preempting.scratch import Scratch
 from podium.decide.scaling.scale_down import (
     RemovalTerms,
     ScaleDownOptions,
@@ -28,6 +27,7 @@ from podium.decide.scaling.scale_down import (
     utilisation,
     why_kept,
 )
+from podium.decide.scratch import Scratch
 from tests import builders
 from tests.builders import HOSTNAME, budget, cluster_of, node, plain_runner, term
 

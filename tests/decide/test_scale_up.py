@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 
 from podium.api.meta import Kubernetes, Raw
 from podium.api.pod import Pod
-from podium.decide.preempting.scratch import Scratch
 from podium.decide.scaling.node_groups import NodeGroup
 from podium.decide.scaling.scale_up import Expandable, ScaleUpPlan, plan_scale_up
+from podium.decide.scratch import Scratch
 from tests.builders import HOSTNAME, ZONE, cluster_of, node, plain_runner, pod, spread_over, term, tolerate
 
 

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from podium.cluster.cluster import Cluster
 from podium.cluster.pods import PodRecord
 from podium.cluster.view import View
-from podium.decide.preempting.scratch import Scratch
+from podium.decide.scratch import Scratch
 from podium.framework.cycle_state import CycleState
 from podium.framework.plugin import Scope
 from podium.framework.status import Status

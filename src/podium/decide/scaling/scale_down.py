@@ -16,7 +16,7 @@ from podium.cluster.nodes import CPU, MEMORY
 from podium.cluster.pods import PodRecord
 from podium.decide.drain import DAEMON_SET
 from podium.decide.eviction_budgets import Allowance, EvictionBudgets
-from podium.decide.preempting.scratch import Scratch
+from podium.decide.scratch import Scratch
 
 SAFE_TO_EVICT = "cluster-autoscaler.kubernetes.io/safe-to-evict"
 """Annotation of a pod: "true" lets it be moved whatever else speaks against it, "false" never."""

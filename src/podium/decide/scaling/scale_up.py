@@ -16,8 +16,8 @@ from podium.api.reading import read
 from podium.api.resource_requests import node_allocatable
 from podium.cluster.nodes import CPU, MEMORY
 from podium.cluster.pods import PodRecord
-from podium.decide.preempting.scratch import Scratch
 from podium.decide.scaling.node_groups import NodeGroup, started
+from podium.decide.scratch import Scratch
 
 
 @dataclass(frozen=True, slots=True)

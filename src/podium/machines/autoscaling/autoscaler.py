@@ -12,7 +12,6 @@ from podium.api.meta import Kubernetes
 from podium.api.node import Node
 from podium.api.times import format_time, parse_time
 from podium.cluster.pods import PodRecord
-from podium.decide.preempting.scratch import Scratch
 from podium.decide.scaling.node_groups import NodeGroup
 from podium.decide.scaling.scale_down import (
     RemovalTerms,
@@ -25,6 +24,7 @@ from podium.decide.scaling.scale_down import (
     why_kept,
 )
 from podium.decide.scaling.scale_up import Expandable, ScaleUpPlan, add_daemons, plan_scale_up, settle_pending
+from podium.decide.scratch import Scratch
 from podium.framework.runner import Runner
 from podium.framework.settings.configuration import Configuration, default_configuration
 from podium.framework.settings.profile_builder import build_profiles

@@ -1,0 +1,56 @@
+"""What a rescheduler decides to do, and what it left alone."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from podium.cluster.pods import PodRecord
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Move:
+    """A pod that is to leave its node ``source``, for ``target``; None where nobody has looked for one.
+
+    ``is_sure``: of the nodes that the pod's scheduler likes equally, none would gain less than was counted on.
+    """
+
+    pod: PodRecord
+    source: str
+    target: str | None
+    is_sure: bool = True
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class PlannedMoves:
+    """Moves that are made together, why, and by how much the sum of the objectives falls by them."""
+
+    policy: str
+    reason: str
+    moves: tuple[Move, ...]
+    gain: float
+    avoid_for_ns: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class LeftAlone:
+    """A proposal that came to nothing: its first pod, and why."""
+
+    policy: str
+    pod: str
+    why: str
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Plan:
+    """Moves in the order in which they were found, and what they come to.
+
+    ``before`` and ``after`` are the objectives by policy, each by itself, as things stand and with all moves made.
+    ``trials`` is how many moves were tried; ``is_cut``: more would have been, if the limit had been higher.
+    """
+
+    planned: tuple[PlannedMoves, ...]
+    left_alone: tuple[LeftAlone, ...]
+    before: dict[str, float]
+    after: dict[str, float]
+    trials: int
+    is_cut: bool

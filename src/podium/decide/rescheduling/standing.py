@@ -1,0 +1,43 @@
+"""What moves have been made of late, and what they mean for the next ones."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import dataclass
+
+from podium.cluster.pods import PodRecord
+from podium.decide.eviction_budgets import EvictionBudgets
+
+
+@dataclass(frozen=True, slots=True)
+class PastMove:
+    """A move that counts against limits: whose pod left which node, and when it was evicted.
+
+    ``is_in_flight``: its replacement is not ready yet. ``target`` is where it is expected, "" where that is not known,
+    or is known from the API: then there is no room to keep. ``waiting`` is the pod whose room is kept there.
+    """
+
+    namespace: str
+    owner_uid: str
+    source: str
+    evicted_ns: int
+    is_in_flight: bool
+    has_budget: bool
+    target: str = ""
+    waiting: PodRecord | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """What a plan depends on besides the cluster and the settings.
+
+    ``cooling`` are the owners whose pods on a node are left alone: their replacement came back to it. ``keeps_data``
+    are the pods (uids) that would lose data by a move. ``component_may_evict`` is how many evictions the cap of the
+    component leaves at the moment, None for any number.
+    """
+
+    past: tuple[PastMove, ...]
+    budgets: EvictionBudgets
+    cooling: Collection[tuple[str, str]] = frozenset()
+    keeps_data: Collection[str] = frozenset()
+    component_may_evict: int | None = None
