@@ -36,6 +36,19 @@ class Judgement(Enum):
     BLIND = "Blind"
 
 
+class Steering(Enum):
+    """What keeps a replacement off the node that its predecessor was moved from.
+
+    AVOID_LIST: its controller stands on the node's avoid list, which Podium's schedulers heed. SOFT_TAINT: the node has
+    a PreferNoSchedule taint for the time of the move, which every scheduler heeds that scores taints.
+    SCORES_ALONE: nothing; a pod is moved only where its scheduler's scores send the replacement elsewhere as it is.
+    """
+
+    AVOID_LIST = "AvoidList"
+    SOFT_TAINT = "SoftTaint"
+    SCORES_ALONE = "ScoresAlone"
+
+
 @dataclass(frozen=True, slots=True)
 class Limits:
     """How many pods may be moved, in all and of each node (that they leave), namespace and owner; None: any number."""
@@ -105,6 +118,7 @@ class ReschedulerSettings:
     scope: Scope = Scope()
     guidance: Guidance = Guidance.EVICT
     judgement: Judgement = Judgement.PLACEMENT
+    steering: Steering = Steering.AVOID_LIST
     goes_first: bool = False
     move_timeout_ns: int = 10 * _MINUTE
     cool_down_ns: int = 60 * _MINUTE
