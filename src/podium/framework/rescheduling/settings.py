@@ -25,6 +25,19 @@ class Guidance(Enum):
     BIND = "Bind"
 
 
+class Steering(Enum):
+    """What keeps a replacement from coming back to the node that its predecessor left, where nobody guides it.
+
+    AVOID_LIST: its controller stands on the node's avoid list, which the schedulers heed. SOFT_TAINT: the node has a
+    PreferNoSchedule taint for the time of the move. SCORES_ALONE: nothing; its scheduler must rate another node higher
+    as things are.
+    """
+
+    AVOID_LIST = "AvoidList"
+    SOFT_TAINT = "SoftTaint"
+    SCORES_ALONE = "ScoresAlone"
+
+
 class Judgement(Enum):
     """By what a move is judged.
 
@@ -34,19 +47,6 @@ class Judgement(Enum):
 
     PLACEMENT = "Placement"
     BLIND = "Blind"
-
-
-class Steering(Enum):
-    """What keeps a replacement off the node that its predecessor was moved from.
-
-    AVOID_LIST: its controller stands on the node's avoid list, which Podium's schedulers heed. SOFT_TAINT: the node has
-    a PreferNoSchedule taint for the time of the move, which every scheduler heeds that scores taints.
-    SCORES_ALONE: nothing; a pod is moved only where its scheduler's scores send the replacement elsewhere as it is.
-    """
-
-    AVOID_LIST = "AvoidList"
-    SOFT_TAINT = "SoftTaint"
-    SCORES_ALONE = "ScoresAlone"
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,8 +117,8 @@ class ReschedulerSettings:
     budget_reserve_share: float = 0.5
     scope: Scope = Scope()
     guidance: Guidance = Guidance.EVICT
-    judgement: Judgement = Judgement.PLACEMENT
     steering: Steering = Steering.AVOID_LIST
+    judgement: Judgement = Judgement.PLACEMENT
     goes_first: bool = False
     move_timeout_ns: int = 10 * _MINUTE
     cool_down_ns: int = 60 * _MINUTE
