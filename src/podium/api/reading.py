@@ -72,7 +72,7 @@ def _explained(message: str, raw: dict[str, Any], type_: type[Any]) -> InputErro
 def _in_words(types: str) -> str:
     words = [_WORDS[name] for name in types.split(" | ") if name != "null"]
     # "a whole number or a number" says no more than "a number".
-    if _WORDS["float"] in words:
+    if _WORDS["float"] in words and _WORDS["int"] in words:
         words.remove(_WORDS["int"])
     return " or ".join(words)
 
