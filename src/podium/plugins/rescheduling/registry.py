@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 
-from podium.framework.plugin import PluginContext
-from podium.framework.rescheduling.policy import Policy
+from podium.framework.rescheduling.policy_registry import PolicyFactory
 from podium.plugins.rescheduling.move_to_underused_nodes import MoveToUnderusedNodes
 
-IN_TREE: Mapping[str, Callable[[PluginContext], Policy]] = {
+IN_TREE: Mapping[str, PolicyFactory] = {
     "MoveToUnderusedNodes": MoveToUnderusedNodes,
 }
