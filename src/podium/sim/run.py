@@ -13,8 +13,7 @@ from podium.api.basis import Caveat, basis_of
 from podium.api.collector import collector_paused
 from podium.api.errors import InputError
 from podium.api.input.codec import Document, Input, Reader
-from podium.api.input.documents import snapshots_of
-from podium.api.present import start_time
+from podium.api.present import present_time
 from podium.api.times import MAX_TIME_NS, parse_duration, parse_time
 from podium.driver.component import Component
 from podium.framework.settings.configuration import Configuration, default_configuration
@@ -112,7 +111,7 @@ def simulation_of(documents: Sequence[Document], options: RunOptions) -> Simulat
     """The simulation of documents, at its beginning. Raises InputError for what is wrong with them."""
     _without_extenders(options)
     objects, scenario = split_documents(documents)
-    start_ns = _start_ns(documents, objects) if options.start_ns is None else options.start_ns
+    start_ns = present_time(documents, objects) if options.start_ns is None else options.start_ns
     settings = Settings(
         seed=options.seed,
         start_ns=start_ns,
@@ -132,12 +131,6 @@ def compared(found: Input, simulation: Simulation) -> Comparison | None:
         objects = [document.object for document in found.documents if document.object is not None]
         return compare(recording, objects, simulation)
     return None
-
-
-def _start_ns(documents: Sequence[Document], objects: Sequence[Document]) -> int:
-    """The newest time in the objects, or when they were read from their cluster."""
-    taken = (snapshot.taken_ns for snapshot, _ in snapshots_of(documents))
-    return max(start_time(objects), *(taken_ns for taken_ns in taken if taken_ns is not None), 0)
 
 
 def rests_on(found: Input, scenario: Scenario, options: RunOptions) -> tuple[Caveat, ...]:
