@@ -25,6 +25,19 @@ class Guidance(Enum):
     BIND = "Bind"
 
 
+class Steering(Enum):
+    """What keeps a replacement from coming back to the node that its predecessor left, where nobody guides it.
+
+    AVOID_LIST: its controller stands on the node's avoid list, which the schedulers heed. SOFT_TAINT: the node has a
+    PreferNoSchedule taint for the time of the move. SCORES_ALONE: nothing; its scheduler must rate another node higher
+    as things are.
+    """
+
+    AVOID_LIST = "AvoidList"
+    SOFT_TAINT = "SoftTaint"
+    SCORES_ALONE = "ScoresAlone"
+
+
 class Judgement(Enum):
     """By what a move is judged.
 
@@ -104,6 +117,7 @@ class ReschedulerSettings:
     budget_reserve_share: float = 0.5
     scope: Scope = Scope()
     guidance: Guidance = Guidance.EVICT
+    steering: Steering = Steering.AVOID_LIST
     judgement: Judgement = Judgement.PLACEMENT
     goes_first: bool = False
     move_timeout_ns: int = 10 * _MINUTE
