@@ -164,12 +164,12 @@ def test_what_was_left_goes_with_the_list_and_with_the_node() -> None:
 
 def test_nothing_is_kept_when_nothing_is_left() -> None:
     feed = shown(with_list("n1", left("gone")), made("a"), made("b", on="n2"), made("c", 10**6))
-    assert feed._cluster.replacements
+    assert feed._cluster.replacements.awaited
 
     show(feed, with_list("n1"))
 
     kept = vars(feed._cluster.replacements)
-    assert not any(kept[name] for name in kept if name not in ("version", "by_pod"))
+    assert not any(kept[name] for name in kept if name != "version")
 
 
 # Against a plain loop
@@ -247,7 +247,7 @@ def test_pods_take_what_is_left_as_a_plain_loop_says(story: Story) -> None:
     found = {uid: one.evicted_pod.uid for uid, one in replacements.by_pod.items()}
     assert found == expected(story)
     assert replacements.first == set(found)
-    assert bool(replacements) == any(
+    assert bool(replacements.awaited) == any(
         LISTS[one.metadata.name][int(one.metadata.labels["version"])]
         for one in story.last.values()
         if isinstance(one, Node)

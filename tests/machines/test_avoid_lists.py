@@ -343,7 +343,7 @@ def test_nothing_is_remembered_of_pods_that_nobody_waits_for_any_more() -> None:
 
 def nothing_awaited(rig: Rig) -> bool:
     awaited = rig.machine._awaited
-    return not any((awaited._awaiting, awaited._placed, awaited._pending, awaited._replacements))
+    return not any((awaited._awaiting, awaited._placed, awaited._pending, awaited._replacements.awaited))
 
 
 # What evictions left for replacements

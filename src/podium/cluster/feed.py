@@ -61,13 +61,13 @@ class Feed:
         namesake = self._uid_of.get(key)
         replaced = None if namesake is None or namesake == uid else self._forget(namesake)
         if pod.is_terminal:
-            if self._replacements:
+            if self._replacements.awaited:
                 self._note_ended(pod)
             return PodChange(self._forget(uid), None, replaced)
         before = self._pods.get(uid)
         record = self._pods[uid] = self._cluster.read(pod)
         self._uid_of[key] = uid
-        if self._replacements and record.controller is not None:
+        if self._replacements.awaited and record.controller is not None:
             self._replacements.put_pod(_candidate(record, record.controller), is_settled=bool(record.node_name))
         return PodChange(before, record, replaced)
 
@@ -130,7 +130,7 @@ class Feed:
             return None
         if self._uid_of.get(record.key) == uid:
             del self._uid_of[record.key]
-        if self._replacements and record.controller is not None:
+        if self._replacements.awaited and record.controller is not None:
             self._replacements.drop_pod(record.controller.uid, uid, is_settled=bool(record.node_name))
         return record
 

@@ -98,24 +98,18 @@ class Replacements:
     """What evictions left, and who takes it. ``version`` is another one whenever that has changed.
 
     ``by_pod`` says by uid of a pod what it gets, ``first`` are those of them that go first. Nothing is kept about pods
-    of controllers for which nothing is left.
+    of controllers for which nothing is left, and ``awaited`` is empty where there are none.
     """
 
     def __init__(self) -> None:
         self._on_node: dict[str, tuple[Replacement, ...]] = {}
         self._awaited: dict[str, _Awaited] = {}
+        # Shown as it is, not as a proxy: it is asked about with every pod.
+        self.awaited: Mapping[str, object] = self._awaited
         self._by_pod: dict[str, Replacement] = {}
         self.by_pod: Mapping[str, Replacement] = MappingProxyType(self._by_pod)
         self.first: set[str] = set()
         self.version = 0
-
-    def __bool__(self) -> bool:
-        """Whether anything is left for anybody."""
-        return bool(self._awaited)
-
-    def awaits(self, controller_uid: str) -> bool:
-        """Whether anything was left for a pod of a controller."""
-        return controller_uid in self._awaited
 
     def hint(self, uid: str) -> str:
         """The node where room for a pod is thought to be, "" for none."""

@@ -108,7 +108,7 @@ def place(
     if not pre_filter.status.is_success:
         return Placement(pod, state, pre_filter, _NO_ROWS, Outcome(0), _NO_ROWS, None, None, cursor)
     extenders = runner.extenders_of(pod)
-    if nominated_first:
+    if nominated_first and (pod.nominated_node_name or runner.cluster.replacements.awaited):
         tried = _try_first(runner, extenders, state, pod, pre_filter, cursor)
         if tried is not None:
             return tried
@@ -144,7 +144,7 @@ def tried_first(cluster: Cluster, pod: PodRecord) -> tuple[str, ...]:
     that are alike one after the other (GetNodeHint).
     """
     nominated = pod.nominated_node_name
-    hint = cluster.replacements.hint(pod.uid) if cluster.replacements else ""
+    hint = cluster.replacements.hint(pod.uid)
     if not hint or hint == nominated:
         return (nominated,) if nominated else ()
     return (nominated, hint) if nominated else (hint,)

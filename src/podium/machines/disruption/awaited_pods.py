@@ -49,21 +49,21 @@ class AwaitedPods:
         """A pod as it is now."""
         if pod.is_terminal and not pod.spec.node_name:
             return self.drop_pod(pod)
-        found = candidate(pod) if self._replacements else None
+        found = candidate(pod) if self._replacements.awaited else None
         if not pod.spec.node_name:
             self._pending[pod.metadata.uid] = pod
             if found is not None:
                 self._replacements.put_pod(found, is_settled=False)
             return ()
         nodes = self._waits_no_more(pod.metadata.uid)
-        if found is None or not self._replacements.awaits(found.controller_uid):
+        if found is None or found.controller_uid not in self._replacements.awaited:
             return nodes
         self._replacements.put_pod(found, is_settled=True)
         return [*nodes, *self._replacements.nodes_of(found.controller_uid)]
 
     def drop_pod(self, pod: Pod) -> Iterable[str]:
         """A pod is gone, or has ended without a node."""
-        found = candidate(pod) if self._replacements else None
+        found = candidate(pod) if self._replacements.awaited else None
         if found is not None:
             self._replacements.drop_pod(found.controller_uid, found.uid, is_settled=bool(pod.spec.node_name))
         return self._waits_no_more(pod.metadata.uid)

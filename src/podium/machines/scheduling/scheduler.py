@@ -196,7 +196,8 @@ class Scheduler:
         That ends with the first one of which there is something to write to the API, since others may react to that.
         """
         actions: list[Action] = []
-        self._front.settle(self.queue, now)
+        if self.cluster.replacements.awaited or self._front.first:
+            self._front.settle(self.queue, now)
         while (queued := self.queue.pop(now)) is not None:
             known = self.known.find(queued.record, now)
             if known is None or self.futile.knows(queued.record):
