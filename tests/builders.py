@@ -14,11 +14,10 @@ import msgspec
 from msgspec.structs import replace
 
 from podium.api.avoid_list import PREFER_AVOID_PODS, avoid_entry, written
+from podium.api.disruption_cap import Cap, CapStatus
 from podium.api.disruption_policy import (
     POLICY_NAME,
     SCHEDULER,
-    Cap,
-    CapStatus,
     DisruptionPolicy,
     DisruptionPolicySpec,
     DisruptionPolicyStatus,

@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from podium.api.disruption_cap import MAX_BUCKETS, CapBucket
 from podium.api.disruption_policy import DisruptionPolicy
 from podium.api.errors import InputError
 from podium.api.input.codec import decode
@@ -132,8 +133,10 @@ def test_default_budgets_that_cannot_count_are_refused(budgets: Any, error: str)
     [
         ([{"component": "drain", "max": "often"}], '[0].max: "often" is no rate; write how many in how long'),
         ([{"component": "", "max": "1/1h"}], "[0].component: is empty"),
-        ([{"max": "1/1h"}], "[0].component: is missing"),
+        ([{"component": "drain"}], "[0].max: is missing"),
         ([{"component": "a", "max": "1/1h"}, {"component": "a", "max": "2/1h"}], '[1].component: "a" is given twice'),
+        ([{"max": "1/1h"}, {"max": "2/1h"}], "[1].component: a cap on all components is given twice"),
+        ([{"max": "1/1h", "per": "Node"}], '[0].per: "Node" is not one of "Cluster", "Namespace"'),
     ],
 )
 def test_caps_that_cannot_be_read_are_refused(caps: Any, error: str) -> None:
@@ -160,25 +163,88 @@ def test_the_status_has_times() -> None:
 
 
 def test_a_component_without_a_cap_may_always_disrupt() -> None:
-    assert policy().cap_rate("drain") is None
-    assert policy().cap_next_ns("drain", 77) == 77
-    with pytest.raises(ValueError, match="no cap"):
-        policy().status_after("drain", 77)
+    assert policy().cap_next_ns("drain", "default", 77) == 77
+    assert policy().status_after("drain", "default", 77) is None
+
+
+def taken(spec: Raw, status: Raw, *disruptions: tuple[str, str], now: int = 0) -> Raw:
+    """The status once components have disrupted in namespaces."""
+    for component, namespace in disruptions:
+        status = policy(spec, status).status_after(component, namespace, now) or status
+    return status
 
 
 def test_a_cap_is_a_bucket_of_its_component() -> None:
     spec = {"caps": [{"component": "drain", "max": "2/1h"}, {"component": "autoscaler", "max": "1/1h"}]}
-    now = 0
-    status: Raw = {}
-    for _ in range(2):
-        assert policy(spec, status).cap_next_ns("drain", now) == now
-        status = policy(spec, status).status_after("drain", now)
+    status = taken(spec, {}, ("drain", "web"))
+    assert policy(spec, status).cap_next_ns("drain", "web", 0) == 0
 
+    status = taken(spec, status, ("drain", "db"))
     after = policy(spec, status)
 
     assert status == {"caps": [{"component": "drain", "fullTime": "1970-01-01T01:00:00Z"}]}
-    assert after.cap_next_ns("drain", now) == HOUR // 2
-    assert after.cap_next_ns("autoscaler", now) == now
+    assert after.cap_next_ns("drain", "web", 0) == HOUR // 2
+    assert after.cap_next_ns("autoscaler", "web", 0) == 0
+
+
+def test_a_cap_on_each_namespace_is_a_bucket_for_each_and_counts_all_components_where_it_names_none() -> None:
+    spec = {"caps": [{"max": "2/1h", "per": "Namespace"}, {"component": "drain", "max": "1/1h", "per": "Namespace"}]}
+    status = taken(spec, {}, ("drain", "web"), ("autoscaler", "web"), ("", "db"))
+    after = policy(spec, status)
+
+    half, full = "1970-01-01T00:30:00Z", "1970-01-01T01:00:00Z"
+    assert status["caps"] == [
+        {"namespace": "db", "fullTime": half},
+        {"namespace": "web", "fullTime": full},
+        {"component": "drain", "namespace": "web", "fullTime": full},
+    ]
+    waits = {
+        (component, namespace): after.cap_next_ns(component, namespace, 0)
+        for component in ("drain", "autoscaler", "")
+        for namespace in ("web", "db")
+    }
+    assert [key for key, next_ns in waits.items() if next_ns] == [("drain", "web"), ("autoscaler", "web"), ("", "web")]
+    assert waits["drain", "web"] == HOUR
+    assert waits["", "web"] == HOUR // 2
+
+
+def test_of_several_caps_the_one_that_forbids_longest_is_told() -> None:
+    spec = {"caps": [{"max": "1/1h", "per": "Namespace"}, {"component": "drain", "max": "1/2h"}]}
+    after = policy(spec, taken(spec, {}, ("drain", "web")))
+
+    exhausted = after.exhausted_cap("drain", "web", 0)
+
+    assert exhausted is not None
+    assert (exhausted[0], str(exhausted[1]), exhausted[2]) == (CapBucket("drain"), "1/2h", 2 * HOUR)
+
+
+def test_a_disruption_that_is_not_allowed_takes_what_there_is_of_the_others() -> None:
+    spec = {"caps": [{"max": "1/1h", "per": "Namespace"}, {"max": "3/3h"}]}
+    status = taken(spec, {}, ("", "web"), ("", "web"))
+
+    assert status["caps"] == [
+        {"fullTime": "1970-01-01T02:00:00Z"},
+        {"namespace": "web", "fullTime": "1970-01-01T01:00:00Z"},
+    ]
+
+
+def test_a_bucket_that_is_full_again_is_left_out() -> None:
+    spec = {"caps": [{"max": "1/1h", "per": "Namespace"}]}
+    status = taken(spec, {}, ("", "web"))
+
+    later = taken(spec, status, ("", "db"), now=HOUR)
+
+    assert [entry["namespace"] for entry in later["caps"]] == ["db"]
+
+
+def test_a_status_has_a_limit_and_leaves_out_what_is_full_again_soonest() -> None:
+    spec = {"caps": [{"max": "3/1h", "per": "Namespace"}]}
+    full = {CapBucket(namespace=f"n{number:04}"): HOUR + number for number in range(MAX_BUCKETS + 5)}
+
+    written = policy(spec).status_with(full, 0)["caps"]
+
+    assert len(written) == MAX_BUCKETS
+    assert [written[0]["namespace"], written[-1]["namespace"]] == ["n0005", f"n{MAX_BUCKETS + 4:04}"]
 
 
 @given(seconds=st.integers(1, 10_000))

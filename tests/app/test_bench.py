@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import tempfile
 from collections.abc import Callable
 from concurrent.futures import Future
 from pathlib import Path
@@ -26,6 +27,7 @@ from podium.app.bench.table import in_text
 from podium.app.bench.workloads import FULL, USUAL, WORKLOADS, Wanted, measure
 from podium.app.console.command import podium
 from podium.framework.settings.feature_gates import FeatureGates
+from tests.app.snapshots.fake_api_server import FakeAPIServer, serving
 
 GATES = FeatureGates()
 SCHEDULED = sorted(set(BUILDERS) - {"explain", "scale"})
@@ -196,6 +198,28 @@ def test_a_run_is_kept_and_compared_with(tmp_path: Path) -> None:
     basic, explain = json.loads(again.stdout)["measurements"]
     assert basic["compared"]["operations_per_pod"] == 1.0
     assert explain["compared"] is None
+
+
+@pytest.mark.usefixtures("in_this_process")
+def test_a_cluster_is_played_in_place_of_the_made_story_and_nothing_of_it_is_left(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "left").mkdir()
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "left"))
+    *objects, scenario = make_trace(3, 4).documents()
+    story = tmp_path / "story.json"
+    story.write_text(json.dumps(scenario))
+    server = FakeAPIServer({**raw, "metadata": {**raw["metadata"], "uid": raw["metadata"]["name"]}} for raw in objects)
+
+    with serving(server, tmp_path) as file:
+        result = bench(
+            "simulation", "--kubeconfig", file, "--context", "test", "-f", str(story), "--nodes", "9", "-o", "json"
+        )
+
+    assert result.exit_code == 0, result.output
+    simulated = json.loads(result.stdout)["measurements"][0]
+    assert (simulated["nodes"], simulated["pods"], simulated["counts"]["bound"]) == (3, 4, 4)
+    assert list((tmp_path / "left").iterdir()) == []
 
 
 MEASURED = Measurement(

@@ -3,6 +3,7 @@
 import json
 import re
 import shlex
+from collections.abc import Iterator
 from importlib import metadata
 from pathlib import Path
 
@@ -58,6 +59,25 @@ def test_help_names_every_subcommand_as_that_one_describes_itself() -> None:
     assert [name for name, _ in listed] == list(SUBCOMMANDS)
     for name, _ in listed:
         assert CliRunner().invoke(podium, [name, "--help"]).exit_code == 0
+
+
+def _commands(group: click.Group, path: str = "") -> Iterator[tuple[str, click.Command]]:
+    """All commands, each with the names that lead to it."""
+    context = click.Context(group)
+    for name in group.list_commands(context):
+        _, found, _ = group.resolve_command(context, [name])
+        assert found is not None
+        if isinstance(found, click.Group):
+            yield from _commands(found, f"{path}{name} ")
+        else:
+            yield f"{path}{name}", found
+
+
+def test_every_command_that_takes_files_takes_a_context_too() -> None:
+    options = {name: {text for given in found.params for text in given.opts} for name, found in _commands(podium)}
+
+    assert {"explain", "simulate", "bench", "up"} <= {name for name, texts in options.items() if "-f" in texts}
+    assert [name for name, texts in options.items() if "-f" in texts and "--context" not in texts] == []
 
 
 def test_the_version_is_the_installed_one() -> None:

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import pytest
+from msgspec.structs import replace
 
-from podium.api.meta import Kubernetes
+from podium.api.disruption_cap import Cap, CapStatus
+from podium.api.disruption_policy import DisruptionPolicy, DisruptionPolicySpec, DisruptionPolicyStatus
+from podium.api.meta import Kubernetes, ObjectMeta
 from podium.api.pod import Pod
 from podium.decide.preempting.preemption import PreemptionPlan
 from tests.builders import budget, configuration, explain, node, pod, scheduler_cap
@@ -107,3 +110,62 @@ def test_an_exchange_is_put_off_by_the_cap_too() -> None:
 
     assert found.chosen is None
     assert found.put_off is not None
+
+
+def in_namespace(found: Pod, name: str) -> Pod:
+    return replace(found, metadata=replace(found.metadata, namespace=name, uid=f"{name}-{found.metadata.uid}"))
+
+
+def each_namespace(rate: str, *used: str) -> DisruptionPolicy:
+    """A cap on each namespace, used up in some of them for two hours."""
+    return DisruptionPolicy(
+        metadata=ObjectMeta(name="default"),
+        spec=DisruptionPolicySpec(caps=(Cap(max=rate, per="Namespace"),)),
+        status=DisruptionPolicyStatus(
+            caps=tuple(CapStatus(namespace=name, full_time="1970-01-01T02:00:00Z") for name in used)
+        ),
+    )
+
+
+HERE = [node("a", cpu=1), node("b", cpu=1), db(0), GUARD]
+ELSEWHERE = [in_namespace(db(1, on="b", priority=3), "other"), budget("b", "app=db", 9, namespace="other")]
+
+
+def test_a_cap_on_each_namespace_holds_back_those_nodes_whose_victims_are_in_a_namespace_where_it_is_used_up() -> None:
+    assert chosen(*HERE, *ELSEWHERE, each_namespace("1/2h"), cpu=1) == ("a", ["db-0"])
+
+    found = plan(*HERE, *ELSEWHERE, each_namespace("1/2h", "default"), cpu=1)
+
+    assert found.chosen is not None
+    assert found.chosen.node_name == "b"
+    assert [status.reasons for status in found.rejected.values()] == [
+        (
+            "1 of the victims have a budget, and the cap of 1/2h on namespace default (DisruptionPolicy default) "
+            "leaves 0",
+        )
+    ]
+
+
+def test_where_it_is_used_up_in_all_namespaces_preemption_is_put_off_and_the_namespace_is_told() -> None:
+    found = plan(*HERE, *ELSEWHERE, each_namespace("2/4h", "default", "other"), cpu=1)
+    assert found.chosen is not None  # One of two is left in each.
+
+    found = plan(*HERE, *ELSEWHERE, each_namespace("1/2h", "default", "other"), cpu=1)
+
+    assert found.chosen is None
+    assert found.put_off is not None
+    assert found.put_off.to_dict() == {
+        "victims": 1,
+        "cap": "1/2h",
+        "left": 0,
+        "next": "1970-01-01T02:00:00Z",
+        "namespace": "default",
+    }
+
+
+def test_victims_with_a_budget_in_another_namespace_are_found_where_those_of_one_may_not_go() -> None:
+    """By importance the pod of the namespace whose cap is used up would go; the other goes instead."""
+    both = [node("a", cpu=2), db(0), GUARD, in_namespace(db(1, on="a", priority=3), "other"), ELSEWHERE[1]]
+    assert chosen(*both, each_namespace("1/2h"), cpu=1) == ("a", ["db-0"])
+
+    assert chosen(*both, each_namespace("1/2h", "default"), cpu=1) == ("a", ["db-1"])

@@ -6,9 +6,11 @@ from typing import Any
 from msgspec.structs import replace
 
 from podium.api.budget_rate import full_ns, rate_of
+from podium.api.disruption_cap import Cap
 from podium.api.disruption_rate import DISRUPTION_RATE
 from podium.api.pod import Pod, PodCondition
 from podium.api.policy import PodDisruptionBudget, PodDisruptionBudgetStatus
+from podium.api.times import format_exact_time
 from podium.machines.actions import Action, PatchObject
 from podium.machines.disruption.disruption_counts import DisruptionCounts
 from podium.machines.observations import Answered, Changed, Gone, Problem, Tick
@@ -25,10 +27,12 @@ def healthy(name: str = "web", **more: Any) -> Pod:
     return replace(made, status=replace(made.status, phase="Running", conditions=(ready,)))
 
 
-def ending(one: Pod, *, preempted: bool = False) -> Pod:
+def ending(one: Pod, *, preempted: bool = False, reason: str = "") -> Pod:
     conditions = one.status.conditions
     if preempted:
         conditions = (*conditions, PREEMPTED)
+    if reason:
+        conditions = (*conditions, replace(PREEMPTED, reason=reason))
     metadata = replace(one.metadata, deletion_timestamp="2026-01-01T00:00:00Z")
     return replace(one, metadata=metadata, status=replace(one.status, conditions=conditions))
 
@@ -131,6 +135,21 @@ def test_a_preemption_takes_a_token_of_the_schedulers_cap() -> None:
     assert (write.kind, write.subresource) == ("DisruptionPolicy", "status")
     [cap] = write.patch["status"]["caps"]
     assert cap["component"] == "scheduler"
+
+
+def test_a_cap_on_all_components_in_a_namespace_counts_evictions_too_and_deletions_not() -> None:
+    each = scheduler_cap("3/1h")
+    each = replace(each, spec=replace(each.spec, caps=(Cap(max="3/1h", per="Namespace"),)))
+    counts = machine(budget("web", "app=web", 1), each)
+
+    disrupt(counts, "a", preempted=True)
+    disrupt(counts, "b", reason="EvictionByEvictionAPI")
+    disrupt(counts, "c")
+    [write] = written(counts)
+
+    assert write.patch["status"]["caps"] == [
+        {"namespace": "default", "fullTime": format_exact_time(NOW + 2 * HOUR // 3)}
+    ]
 
 
 def test_what_could_not_be_written_is_written_later() -> None:

@@ -216,7 +216,11 @@ class FleetStory(DrawnStory):
     def _policy(self) -> Raw:
         spec: Raw = {"defaultBudgets": [{"minPriority": 500, "maxUnavailable": 1}, {"maxUnavailable": "50%"}]}
         if self.chance(0.5):
-            spec["caps"] = [{"component": "drain", "max": "2/1m"}, {"component": "scheduler", "max": "3/1m"}]
+            spec["caps"] = [
+                {"component": "drain", "max": "2/1m"},
+                {"component": "scheduler", "max": "3/1m"},
+                {"max": "4/1m", "per": "Namespace"},
+            ]
         if self.chance(0.5):
             spec["severalBudgets"] = "RequireAll"
         return {"apiVersion": "podium.dev/v1alpha1", "kind": "DisruptionPolicy", "metadata": {"name": "default"}} | {

@@ -152,10 +152,10 @@ class InvariantChecker:
         nominated = {one.metadata.uid: _with_nomination(one, node) for one, node in sight.nominated}
         nominated.setdefault(record.uid, _with_nomination(scheduler.pod(record.uid), ""))
         others = [one for kind, known in scheduler.seen.items() if kind != "Pod" for one in known.values()]
-        cap = scheduler.cluster.cap
-        explainer = Explainer([*others, *sight.placed.values(), *nominated.values()], self.settings, now_ns=cap.now)
+        caps = scheduler.cluster.caps
+        explainer = Explainer([*others, *sight.placed.values(), *nominated.values()], self.settings, now_ns=caps.now)
         # What it has begun and the API does not show yet counts.
-        explainer.cluster.cap.full_ns = cap.full_ns
+        explainer.cluster.caps.assume(caps.known())
         known = explain_decision(scheduler.runners[record.scheduler_name], record).to_dict()
         anew = explainer.explain(record.key).to_dict()
         anew.pop("disruptions", None)

@@ -72,7 +72,7 @@ class JudgedScheduler(Scheduler):
 
     def sight(self, besides: str = "") -> Sight:
         """What the scheduler sees; the nomination of the pod ``besides`` (a uid) left out."""
-        pods, cap = self.seen.get("Pod", {}), self.cluster.cap
+        pods, caps = self.seen.get("Pod", {}), self.cluster.caps
         return Sight(
             nodes={key: one for key, one in self.seen.get("Node", {}).items() if isinstance(one, Node)},
             placed={uid: on(self._pod(pods[uid]), record.node_name) for uid, record in self.cluster.placed.items()},
@@ -84,9 +84,9 @@ class JudgedScheduler(Scheduler):
             budgets=[
                 one for one in self.seen.get("PodDisruptionBudget", {}).values() if isinstance(one, PodDisruptionBudget)
             ],
-            now=self.cluster.cap.now,
+            now=caps.now,
             nominated_pods_repel=self.nominated_pods_repel,
-            cap=None if cap.rate is None else (cap.left or 0, cap.rate.count),
+            caps=[(bucket.namespace, caps.left(bucket), caps.rate(bucket).count) for bucket in caps.used()],
         )
 
     def pod(self, uid: str) -> Pod:

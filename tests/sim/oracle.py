@@ -35,7 +35,8 @@ class Sight:
     """A cluster as somebody sees it: nodes, pods that hold room (each with its node), nominations, budgets.
 
     ``nominated_pods_repel``: their anti-affinity keeps others off also where no placed pod's does.
-    ``cap`` is how many disruptions of pods with a budget are left, and how many there are at most; None without a cap.
+    ``caps`` are those of which something is used: the namespace whose pods with a budget count ("" for any), how many
+    of their disruptions are left, and how many there are at most.
     """
 
     nodes: dict[str, Node]
@@ -43,7 +44,7 @@ class Sight:
     nominated: list[tuple[Pod, str]] = field(default_factory=list)
     budgets: list[PodDisruptionBudget] = field(default_factory=list)
     now: int = 0
-    cap: tuple[int, int] | None = None
+    caps: list[tuple[str, int, int]] = field(default_factory=list)
     nominated_pods_repel: bool = False
 
     def plain(self, *, without: Iterable[str] = (), beside: Sequence[tuple[Pod, str]] = ()) -> PlainCluster:
@@ -81,7 +82,7 @@ class Sight:
         return [name for name in self.nodes if self.fits(pod, name)]
 
     def ways(self, pod: Pod, *, sparing: bool = False) -> list[Way]:
-        """All ways out by preemption; ``sparing`` leaves out pods that count for caps."""
+        """All ways out by preemption; ``sparing`` leaves out pods that count for a cap of which something is used."""
         hopeful = [name for name in self.nodes if self.verdict(pod, name).status == UNSCHEDULABLE]
         return [way for name in hopeful if (way := self._way(pod, name, sparing)) is not None]
 
@@ -104,19 +105,27 @@ class Sight:
 
     def _is_allowed(self, way: Way) -> bool:
         victims = [one for one in self.on_node(way.node) if one.key in way.victims]
-        return self.cap is None or min(sum(map(self._counts, victims)), self.cap[1]) <= self.cap[0]
+        return all(
+            min(sum(self._counts(victim, namespace) for victim in victims), most) <= left
+            for namespace, left, most in self.caps
+        )
 
-    def _counts(self, pod: Pod) -> bool:
-        """Whether the disruption of a pod counts for caps: it is healthy, and has a budget."""
+    def _counts(self, pod: Pod, namespace: str) -> bool:
+        """Whether the disruption of a pod counts for a cap on a namespace: it is healthy, and has a budget."""
+        if namespace not in ("", pod.metadata.namespace):
+            return False
         ready = pod.status.condition("Ready")
         is_healthy = ready is not None and ready.status == "True" and not pod.is_terminating
         return is_healthy and any(selects(budget, pod) for budget in self.budgets)
+
+    def _is_capped(self, pod: Pod) -> bool:
+        return any(self._counts(pod, namespace) for namespace, _, _ in self.caps)
 
     def _way(self, pod: Pod, node: str, sparing: bool) -> Way | None:
         there = (
             one
             for one in self.on_node(node)
-            if policy_of(one) not in NEVER_PREEMPTED and not (sparing and self._counts(one))
+            if policy_of(one) not in NEVER_PREEMPTED and not (sparing and self._is_capped(one))
         )
         lower = sorted((one for one in there if one.priority < pod.priority), key=_importance)
         gone = {one.metadata.uid for one in lower}

@@ -19,10 +19,10 @@ def owned(name: str, priority: int) -> Raw:
     return {**made, "spec": {**made["spec"], "selector": {"matchLabels": {"app": name}}}}
 
 
-def times_of_preemptions(*objects: Raw) -> list[float]:
-    """When pods go for three urgent ones that come after 10 seconds, to three full nodes."""
+def times_of_preemptions(*objects: Raw, steps: tuple[Raw, ...] = ()) -> list[float]:
+    """When pods go: for three urgent ones that come after 10 seconds to three full nodes, and in other steps."""
     nodes = [node(f"n{number}", cpu=1) for number in range(3)]
-    arrival = scenario({"at": "10s", "apply": [owned("urgent", 10)]}, until="1h")
+    arrival = scenario(*steps, {"at": "10s", "apply": [owned("urgent", 10)]}, until="1h")
     events = podium.simulate([*nodes, owned("web", 0), *objects, arrival]).events
     return [event.time for event in events if event.reason == "Killing"]
 
@@ -45,6 +45,20 @@ def test_pods_without_a_budget_and_other_components_caps_do_not_count() -> None:
 
     assert times_of_preemptions(policy) == [10, 10, 10]
     assert times_of_preemptions(GENEROUS, others) == [10, 10, 10]
+
+
+def test_a_cap_on_each_namespace_holds_for_preemptions_and_evictions_together() -> None:
+    """Two in ten minutes: an eviction and a preemption use them up, and the next waits until one is back."""
+    policy = disruption_policy(caps=[{"max": "2/10m", "per": "Namespace"}])
+    full = node("n9", cpu=0)
+    evict: Raw = {"at": "5s", "evict": {"name": "other"}}
+    other = running("other", node="n9", labels={"app": "other"})
+
+    its = budget("other", selector={"matchLabels": {"app": "other"}}, minAvailable=0)
+
+    times = times_of_preemptions(GENEROUS, its, policy, other, full, steps=(evict,))
+
+    assert times == [5, 10, 305, 605]
 
 
 def test_an_evict_step_takes_what_the_subresource_takes() -> None:

@@ -99,6 +99,25 @@ def test_caps_tell_what_is_left_of_them() -> None:
     ]
 
 
+def test_caps_on_namespaces_tell_which_have_used_something() -> None:
+    policy = disruption_policy(
+        caps=[
+            {"max": "2/4h", "per": "Namespace"},
+            {"max": "9/1h"},
+            {"component": "a", "max": "1/1h", "per": "Namespace"},
+        ]
+    )
+    drain = scenario({"at": "10s", "drain": {"name": "n1"}})
+
+    caps = state(node("n1", cpu=1), web(2), node("n2", cpu=1), budget("pdb", maxUnavailable=2), policy, drain)["caps"]
+
+    assert [(cap.get("component"), cap.get("per"), cap.get("namespace"), cap["rate"]["left"]) for cap in caps] == [
+        (None, "Namespace", "default", 1),
+        (None, None, None, 8),
+        ("a", "Namespace", None, 1),
+    ]
+
+
 def test_quotas_tell_what_is_used_and_which_priority_classes_they_are_about() -> None:
     selector = {"matchExpressions": [{"scopeName": "PriorityClass", "operator": "In", "values": ["low", "high"]}]}
     found = state(node("n"), web(2), quota("all", {"pods": "9"}), quota("some", {"pods": "5"}, scopeSelector=selector))

@@ -1,6 +1,7 @@
 """What disruptions use up besides a budget: its rate, the cap of a component; and whom a node is to avoid then."""
 
 import json
+from functools import partial
 from typing import Any
 
 import pytest
@@ -280,6 +281,50 @@ def test_a_preemption_of_a_pod_without_a_budget_takes_nothing() -> None:
     store.delete("Pod", "default/web-0", now=0)
 
     assert caps_of(store) == {}
+
+
+def in_each_namespace(*objects: Raw, component: str | None = None) -> Store:
+    """Two namespaces with two pods and a budget each, and a cap of one an hour on each."""
+    named = {} if component is None else {"component": component}
+    policy = disruption_policy(caps=[{**named, "max": "1/1h", "per": "Namespace"}])
+    pods = [
+        {**made, "metadata": {**made["metadata"], "namespace": name}}
+        for name in ("red", "blue")
+        for made in (budget(allowed=9), running("web-0"), running("web-1"))
+    ]
+    return cluster(policy, *pods, *objects, pods=0)
+
+
+def test_a_cap_on_each_namespace_counts_all_components_there_and_none_elsewhere() -> None:
+    store = in_each_namespace()
+    store.evict("red/web-0", now=0, component="drain")
+
+    for component in ("drain", "descheduler", ""):
+        error = refusal(store, partial(store.evict, "red/web-1", now=SECOND, component=component))
+        assert waits(error) == ("DisruptionCap", 3_599)
+        assert "all components together may disrupt 1/1h pods with a budget in namespace red" in error.message
+    assert store.evict("blue/web-0", now=SECOND, component="drain") is not None
+    written = store.get("DisruptionPolicy", "default").raw["status"]["caps"]
+    assert [cap["namespace"] for cap in written] == ["blue", "red"]
+
+
+def test_a_components_cap_on_each_namespace_leaves_other_components_alone() -> None:
+    store = in_each_namespace(component="drain")
+    store.evict("red/web-0", now=0, component="drain")
+
+    error = refusal(store, lambda: store.evict("red/web-1", now=0, component="drain"))
+
+    assert "drain may disrupt 1/1h pods with a budget in namespace red, and has done so" in error.message
+    assert store.evict("red/web-1", now=0, component="descheduler") is not None
+
+
+def test_a_preemption_takes_of_the_cap_on_its_namespace() -> None:
+    store = in_each_namespace()
+    set_pod_status(store, "red/web-0", {}, [PREEMPTED], now=0)
+
+    store.delete("Pod", "red/web-0", now=0)
+
+    assert waits(refusal(store, lambda: store.evict("red/web-1", now=0))) == ("DisruptionCap", 3_600)
 
 
 def test_a_policy_that_is_changed_keeps_what_was_used() -> None:

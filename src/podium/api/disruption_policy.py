@@ -7,11 +7,13 @@ says all of that; a cluster without it has the defaults given here.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Literal
 
-from podium.api.disruption_rate import Rate, parse_rate
+from podium.api.disruption_cap import Cap, CapBucket, CapStatus, full_times, written_buckets
+from podium.api.disruption_rate import Rate
 from podium.api.meta import Int32, Kubernetes, Narrow, Raw
-from podium.api.times import format_exact_time, parse_duration, parse_time
+from podium.api.times import parse_duration
 
 POLICY_NAME = "default"
 """The name of a cluster's one DisruptionPolicy."""
@@ -38,13 +40,6 @@ class BudgetBound(Narrow, frozen=True, kw_only=True, forbid_unknown_fields=True)
     min_priority: Int32 | None = None
     min_disruptions: Int32 | str | None = None
     min_rate: str | None = None
-
-
-class Cap(Narrow, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """How often a component may disrupt pods that have a budget: a rate such as "5/1h"."""
-
-    component: str
-    max: str
 
 
 class AvoidLists(Narrow, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -104,15 +99,8 @@ class DisruptionPolicySpec(Narrow, frozen=True, kw_only=True, forbid_unknown_fie
         return self.budget_bounds if covers_all else (*self.budget_bounds, None)
 
 
-class CapStatus(Narrow, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """What a component has used of its cap: the token bucket of the rate is full again at `full_time`."""
-
-    component: str
-    full_time: str
-
-
 class DisruptionPolicyStatus(Narrow, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """What the components have used; the bucket of one that is not listed is full."""
+    """What is used of the caps; a bucket that is not listed is full."""
 
     caps: tuple[CapStatus, ...] = ()
 
@@ -123,48 +111,55 @@ class DisruptionPolicy(Kubernetes, frozen=True, kw_only=True, forbid_unknown_fie
     spec: DisruptionPolicySpec = DisruptionPolicySpec()
     status: DisruptionPolicyStatus = DisruptionPolicyStatus()
 
-    def cap_rate(self, component: str) -> Rate | None:
-        """How often the component may disrupt; None is without limit."""
-        return next((parse_rate(cap.max) for cap in self.spec.caps if cap.component == component), None)
+    def caps_on(self, component: str, namespace: str) -> dict[CapBucket, Rate]:
+        """The buckets that a disruption takes of: by a component ("" for one that names itself not), in a namespace."""
+        return {cap.bucket(namespace): cap.rate for cap in self.spec.caps if cap.counts(component)}
 
-    def cap_full_ns(self, component: str) -> int:
-        """When the bucket of the component's cap is full again; 0 for one that it did not use yet."""
-        caps = self.status.caps
-        return next((parse_time(cap.full_time) for cap in caps if cap.component == component), 0)
+    def cap_full_ns(self, bucket: CapBucket) -> int:
+        """When a bucket is full again; 0 for one that nothing was taken of."""
+        return full_times(self.status.caps).get(bucket, 0)
 
-    def cap_next_ns(self, component: str, now: int) -> int:
-        """When the component may disrupt next: `now` where it may at once."""
-        rate = self.cap_rate(component)
-        return now if rate is None else rate.next_ns(self.cap_full_ns(component), now)
+    def exhausted_cap(self, component: str, namespace: str, now: int) -> tuple[CapBucket, Rate, int] | None:
+        """The cap that forbids a disruption now: its bucket, its rate, and when there is a token; None where none does.
 
-    def status_after(self, component: str, now: int) -> Raw:
-        """The status once the component has disrupted another time. Raises ValueError for one without a cap."""
-        rate = self.cap_rate(component)
-        if rate is None:
-            raise ValueError(f"{component} has no cap")
-        full = {cap.component: parse_time(cap.full_time) for cap in self.status.caps}
-        return _status({**full, component: rate.taken(full.get(component, 0), now)})
+        Of several the one that forbids it longest.
+        """
+        full = full_times(self.status.caps)
+        waits = [
+            (rate.next_ns(full.get(bucket, 0), now), bucket, rate)
+            for bucket, rate in sorted(self.caps_on(component, namespace).items())
+        ]
+        next_ns, bucket, rate = max(waits, key=lambda wait: wait[0], default=(now, None, None))
+        return None if bucket is None or rate is None or next_ns <= now else (bucket, rate, next_ns)
 
-    def status_with(self, component: str, full_ns: int) -> Raw:
-        """The status where the bucket of a component's cap is full again at a time."""
-        full = {cap.component: parse_time(cap.full_time) for cap in self.status.caps}
-        return _status({**full, component: full_ns})
+    def cap_next_ns(self, component: str, namespace: str, now: int) -> int:
+        """When the component may disrupt next in a namespace: `now` where it may at once."""
+        exhausted = self.exhausted_cap(component, namespace, now)
+        return now if exhausted is None else exhausted[2]
+
+    def status_after(self, component: str, namespace: str, now: int) -> Raw | None:
+        """The status once the component has disrupted another time; None where nothing changes.
+
+        That takes a token of each bucket that has one: a disruption that the caps do not allow takes what there is.
+        """
+        full = full_times(self.status.caps)
+        taken = {
+            bucket: rate.taken(full.get(bucket, 0), now)
+            for bucket, rate in self.caps_on(component, namespace).items()
+            if rate.tokens(full.get(bucket, 0), now) > 0
+        }
+        return self.status_with(taken, now) if taken else None
+
+    def status_with(self, full: Mapping[CapBucket, int], now: int) -> Raw:
+        """The status where these buckets are full again at other times."""
+        return {"caps": written_buckets({**full_times(self.status.caps), **full}, now)}
 
     def status_carried_over(self, before: DisruptionPolicy) -> Raw:
         """The status of this policy where it takes the place of `before`: what was used of a cap still counts."""
-        full = {}
-        for cap in self.spec.caps:
-            rate, old = parse_rate(cap.max), before.cap_rate(cap.component)
-            used = before.cap_full_ns(cap.component)
-            if old is not None and used:
-                full[cap.component] = used if old == rate else rate.carried_over(used, old)
-        return _status(full)
-
-
-def _status(full: dict[str, int]) -> Raw:
-    """The status whose buckets are full again at those times, by component."""
-    return {
-        "caps": [
-            {"component": component, "fullTime": format_exact_time(time)} for component, time in sorted(full.items())
-        ]
-    }
+        rates, old = ({cap.scope: cap.rate for cap in policy.spec.caps} for policy in (self, before))
+        full = {
+            bucket: used if rate == old[bucket.scope] else rate.carried_over(used, old[bucket.scope])
+            for bucket, used in full_times(before.status.caps).items()
+            if bucket.scope in old and (rate := rates.get(bucket.scope)) is not None
+        }
+        return {"caps": written_buckets(full, 0)}

@@ -20,6 +20,7 @@ _STEP = re.compile(r"\.(?P<field>\w+)|\[(?P<index>\d+)\]|(?P<any>\[\.\.\.\])")
 _MISSING = re.compile(r"Object missing required field `(\w+)`")
 _UNKNOWN = re.compile(r"Object contains unknown field `(.*)`", re.DOTALL)
 _EXPECTED = re.compile(r"Expected `([^`]+)`, got `(\w+)`")
+_LIMITED = re.compile(r"Expected `(?:int|float)` (.+)")
 _WORDS = {
     "str": "text",
     "int": "a whole number",
@@ -64,8 +65,9 @@ def _explained(message: str, raw: dict[str, Any], type_: type[Any]) -> InputErro
     if problem.startswith("Invalid enum value"):
         allowed = ", ".join(shown(value) for value in _allowed(type_, steps))
         return InputError(f"{shown(value)} is not one of {allowed}", path=path)
-    if problem.startswith("Expected `int` "):
-        return MalformedError(f"{shown(value)} is out of range; it must be {problem[15:]}", path=path)
+    limited = _LIMITED.fullmatch(problem)
+    if limited:
+        return MalformedError(f"{shown(value)} is out of range; it must be {limited[1]}", path=path)
     return InputError(problem, path=path)
 
 
@@ -73,7 +75,7 @@ def _in_words(types: str) -> str:
     words = [_WORDS[name] for name in types.split(" | ") if name != "null"]
     # "a whole number or a number" says no more than "a number".
     if _WORDS["float"] in words:
-        words.remove(_WORDS["int"])
+        words = [word for word in words if word != _WORDS["int"]]
     return " or ".join(words)
 
 

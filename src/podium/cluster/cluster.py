@@ -20,7 +20,7 @@ from podium.cluster.arrays import Int64s
 from podium.cluster.budgets import Budget, Budgets
 from podium.cluster.carried_terms import CarriedTerms
 from podium.cluster.devices import DeviceObject, Devices
-from podium.cluster.disruption_cap import DisruptionCap
+from podium.cluster.disruption_caps import DisruptionCaps
 from podium.cluster.groups import Groups
 from podium.cluster.marks import NAMESPACE
 from podium.cluster.matchers import Matcher, Matchers, Predicate
@@ -53,7 +53,7 @@ class Cluster:
         self.claim_users: dict[str, int] = {}
         self.nominations = Nominations(self.nodes)
         self.budgets = Budgets()
-        self.cap = DisruptionCap()
+        self.caps = DisruptionCaps()
         self.storage = Storage()
         self.devices = Devices()
         self.groups = Groups()
@@ -84,7 +84,7 @@ class Cluster:
             case PodDisruptionBudget():
                 self.budgets.put(item)
             case DisruptionPolicy():
-                self.cap.observe(item)
+                self.caps.observe(item)
             case Service() | ReplicationController() | ReplicaSet() | StatefulSet():
                 self.groups.put(item)
             case _ if isinstance(item, StorageObject):
@@ -109,7 +109,7 @@ class Cluster:
             case PodDisruptionBudget():
                 self.budgets.remove(item.key)
             case DisruptionPolicy():
-                self.cap.observe(None)
+                self.caps.observe(None)
             case Service() | ReplicationController() | ReplicaSet() | StatefulSet():
                 self.groups.remove(item)
             case _ if isinstance(item, StorageObject):
@@ -120,7 +120,7 @@ class Cluster:
     def pass_time(self, now: int) -> None:
         """What is left of rates is as of ``now`` (nanoseconds) from here on; nothing else depends on time."""
         self.budgets.pass_time(now)
-        self.cap.now = now
+        self.caps.now = now
 
     def rows_of(self, budgets: Iterable[Budget]) -> Int64s:
         """The rows with pods that some of the budgets count, ascending."""

@@ -1,20 +1,21 @@
-"""Preemption under a cap on how often schedulers may disrupt pods that have a budget.
+"""Preemption under caps on how often schedulers may disrupt pods that have a budget.
 
-A candidate whose victims take more than is left of the cap is held back. Where that leaves none, victims without a
-budget are looked for; where there are none either, preemption is put off until enough is left.
+A candidate whose victims take more than is left of a cap is held back. Where that leaves none, victims are looked for
+that take nothing of what is partly used up; where there are none either, preemption is put off until enough is left.
 
 Source: controlled-rescheduling.md, "Disruption budget" (a quota for the components that consume it).
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
-from podium.api.disruption_policy import POLICY_NAME, SCHEDULER
+from podium.api.disruption_cap import CapBucket
+from podium.api.disruption_policy import POLICY_NAME
 from podium.api.times import format_time
 from podium.cluster.arrays import Bools, Int64s
 from podium.cluster.cluster import Cluster
@@ -29,11 +30,12 @@ _SECOND = 10**9
 
 @dataclass(frozen=True, slots=True)
 class PutOff:
-    """Why preemption has to wait: the fewest ``victims`` with a budget that it takes, and what the cap leaves.
+    """Why preemption has to wait: the fewest ``victims`` with a budget that it takes, and what a cap leaves for them.
 
     ``next_ns`` is when enough will be left.
     """
 
+    bucket: CapBucket
     victims: int
     rate: str
     left: int
@@ -44,82 +46,107 @@ class PutOff:
         """When enough will be left, as people read it and not before it."""
         return format_time(-(-self.next_ns // _SECOND) * _SECOND)
 
+    @property
+    def cap(self) -> str:
+        """What the cap leaves, in words."""
+        return f"the cap of {self.rate} on {self.bucket} (DisruptionPolicy {POLICY_NAME}) leaves {self.left}"
+
     def to_dict(self) -> dict[str, Any]:
         """As JSON shows it."""
-        return {"victims": self.victims, "cap": self.rate, "left": self.left, "next": self.next_time}
+        found = {"victims": self.victims, "cap": self.rate, "left": self.left, "next": self.next_time}
+        return {**found, "namespace": self.bucket.namespace} if self.bucket.namespace else found
 
     def __str__(self) -> str:
         pods = "a pod" if self.victims == 1 else f"{self.victims} pods"
-        cap = _cap(self.rate, self.left)
-        return f"it would disrupt {pods} with a budget, and {cap}; the next try is at {self.next_time}"
+        return f"it would disrupt {pods} with a budget, and {self.cap}; the next try is at {self.next_time}"
 
 
 @dataclass(frozen=True, slots=True)
 class CappedTable:
-    """Trials whose candidates the cap allows. ``held`` are the rows held back, with how many budgeted victims each.
+    """Trials whose candidates the caps allow. ``held`` are the rows held back, with the cap that does.
 
     ``put_off`` is None where some candidate is left, or there was none.
     """
 
     table: TrialTable
-    held: Mapping[int, int] = field(default_factory=dict)
+    held: Mapping[int, PutOff] = field(default_factory=dict)
     put_off: PutOff | None = None
-    cap: str = ""
 
     def held_back(self, names: Sequence[str]) -> dict[str, Status]:
         """Why each node held back is no candidate, by its name."""
         return {
-            names[row]: unschedulable(f"{victims} of the victims have a budget, and {self.cap}")
-            for row, victims in self.held.items()
+            names[row]: unschedulable(f"{wait.victims} of the victims have a budget, and {wait.cap}")
+            for row, wait in self.held.items()
         }
 
 
 def is_capped(cluster: Cluster) -> bool:
-    """Whether some candidates may need more of the cap than is left."""
-    cap = cluster.cap
-    return cap.rate is not None and not cap.allows(cap.rate.count)
+    """Whether some candidates may need more of a cap than is left."""
+    return bool(cluster.caps.used())
 
 
 def within_cap(cluster: Cluster, table: TrialTable) -> CappedTable:
-    """The trials with those candidates alone that need no more of the cap than is left."""
-    cap = cluster.cap
-    if cap.rate is None or not is_capped(cluster):
+    """The trials with those candidates alone that need no more of any cap than is left.
+
+    Where that leaves none, the one counts that can be had first: of several the one with the fewest victims that count.
+    """
+    if not is_capped(cluster):
         return CappedTable(table)
-    candidates, numbers = table.candidates, _budgeted_victims(cluster, table)
-    allowed = np.minimum(numbers, cap.rate.count) <= (cap.left or 0)
-    if allowed.all():
+    candidates = table.candidates
+    held: dict[int, PutOff] = {}
+    for bucket, numbers in _victims_by_bucket(cluster, table):
+        needed = np.minimum(numbers, cluster.caps.rate(bucket).count)
+        for position in np.flatnonzero(needed > cluster.caps.left(bucket)).tolist():
+            wait = put_off_by(cluster, bucket, int(numbers[position]))
+            if position not in held or wait.next_ns > held[position].next_ns:
+                held[position] = wait
+    if not held:
         return CappedTable(table)
-    held = dict(zip(table.rows[candidates[~allowed]].tolist(), numbers[~allowed].tolist(), strict=True))
+    allowed = np.ones(len(candidates), dtype=np.bool_)
+    allowed[list(held)] = False
     put_off = None
     if not allowed.any():
-        put_off = put_off_by(cluster, int(numbers.min()))
-    return CappedTable(table.only(candidates[allowed]), held, put_off, _cap(str(cap.rate), cap.left or 0))
+        put_off = held[min(held, key=lambda position: (held[position].next_ns, held[position].victims, position))]
+    by_row = {int(table.rows[candidates[position]]): held[position] for position in sorted(held)}
+    return CappedTable(table.only(candidates[allowed]), by_row, put_off)
 
 
-def put_off_by(cluster: Cluster, victims: int) -> PutOff:
-    """What the cap has to say about the disruption of more pods with a budget than it leaves."""
-    cap = cluster.cap
-    return PutOff(victims, str(cap.rate), cap.left or 0, cap.next_ns(victims))
+def put_off_by(cluster: Cluster, bucket: CapBucket, victims: int) -> PutOff:
+    """What a cap has to say about the disruption of more pods with a budget than it leaves."""
+    caps = cluster.caps
+    return PutOff(bucket, victims, str(caps.rate(bucket)), caps.left(bucket), caps.next_ns(bucket, victims))
 
 
 def without_budgets(cluster: Cluster, may_disrupt: VictimFilter | None) -> VictimFilter:
-    """Lets be victims whom ``may_disrupt`` does, and no pod that counts for the cap."""
+    """Lets be victims whom ``may_disrupt`` does, and no pod that counts for a cap of which something is used."""
 
     def allowed(pod: PodRecord, slots: Int64s) -> Bools:
-        free: Bools = ~budgeted(cluster, slots)
+        free = np.ones(len(slots), dtype=np.bool_)
+        for _, counted in _counted(cluster, slots):
+            free &= ~counted
         return free if may_disrupt is None else free & may_disrupt(pod, slots)
 
     return allowed
 
 
-def _budgeted_victims(cluster: Cluster, table: TrialTable) -> Int64s:
-    """``[candidates]``: how many victims of each have a budget."""
+def _victims_by_bucket(cluster: Cluster, table: TrialTable) -> Iterator[tuple[CapBucket, Int64s]]:
+    """Each bucket of which something is used, and ``[candidates]``: how many victims of each count for it."""
     victims = [table.victims(position) for position in table.candidates.tolist()]
     slots = np.array([slot for found in victims for slot in found], dtype=np.int64)
     owners = np.repeat(np.arange(len(victims)), [len(found) for found in victims])
-    numbers: Int64s = np.bincount(owners[budgeted(cluster, slots)], minlength=len(victims))
-    return numbers
+    for bucket, counted in _counted(cluster, slots):
+        numbers: Int64s = np.bincount(owners[counted], minlength=len(victims))
+        yield bucket, numbers
 
 
-def _cap(rate: str, left: int) -> str:
-    return f"the cap of {rate} on component {SCHEDULER} (DisruptionPolicy {POLICY_NAME}) leaves {left}"
+def _counted(cluster: Cluster, slots: Int64s) -> Iterator[tuple[CapBucket, Bools]]:
+    """Each bucket of which something is used, and ``[slots]``: the pods whose disruption takes of it."""
+    counted, classes = budgeted(cluster, slots), cluster.pods.pod_class[slots]
+    by_namespace: dict[str, list[int]] = {}
+    for class_id in np.unique(classes[counted]).tolist():
+        by_namespace.setdefault(cluster.classes[class_id].namespace, []).append(class_id)
+    for bucket in cluster.caps.used():
+        if not bucket.namespace:
+            yield bucket, counted
+        elif bucket.namespace in by_namespace:
+            yield bucket, counted & np.isin(classes, by_namespace[bucket.namespace])

@@ -9,11 +9,13 @@ from podium.api.meta import Kubernetes, ObjectMeta
 from podium.api.pod import Pod
 from podium.api.workloads import CronJob, DaemonSet, Deployment, Job, ReplicaSet, ReplicationController, StatefulSet
 from podium.machines.kubelets.pod_annotations import (
+    CPU_USAGE,
     CRASH_AFTER,
     DURATION,
     MEMORY_USAGE,
     READY_AFTER,
     TERMINATION,
+    cpu_usage,
     duration_ns,
     memory_usage,
     termination_ns,
@@ -29,6 +31,7 @@ _READERS: Mapping[str, Callable[[_Annotations], object]] = {
     TERMINATION: termination_ns,
     READY_AFTER: lambda annotations: duration_ns(annotations, READY_AFTER),
     MEMORY_USAGE: memory_usage,
+    CPU_USAGE: cpu_usage,
 }
 # What never comes to rest.
 _ENDLESS = {

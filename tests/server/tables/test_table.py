@@ -173,12 +173,15 @@ def test_priority_classes_tell_the_policy_that_holds() -> None:
     assert row("PriorityClass", {"preemptionPolicy": "PreemptNever"}, group)["PreemptionPolicy"] == "PreemptNever"
 
 
+EACH = {"max": "10/1m", "per": "Namespace"}
+
+
 def test_a_disruption_policy_shows_what_it_says() -> None:
-    spec = {"priorities": "Critical > Normal", "caps": [{"component": "descheduler", "max": "5/1h"}]}
+    spec = {"priorities": "Critical > Normal", "caps": [{"component": "descheduler", "max": "5/1h"}, EACH]}
     found = row("DisruptionPolicy", {"spec": spec}, "podium.dev")
     assert (found["Priorities"], found["Caps"], found["Several-Budgets"]) == (
         "Critical>Normal",
-        "descheduler=5/1h",
+        "descheduler=5/1h,*=10/1m per namespace",
         "Refuse",
     )
 

@@ -10,7 +10,8 @@ from itertools import pairwise
 
 from podium.api.budget_bound import strictness_problem
 from podium.api.checks import check, check_count, check_one_of, check_share, check_time
-from podium.api.disruption_policy import POLICY_NAME, Cap, DefaultBudget, DisruptionPolicy, DisruptionPolicySpec
+from podium.api.disruption_cap import Cap
+from podium.api.disruption_policy import POLICY_NAME, DefaultBudget, DisruptionPolicy, DisruptionPolicySpec
 from podium.api.disruption_rate import MAX_DISRUPTIONS, parse_rate
 from podium.api.errors import InputError, field_path, shown
 from podium.api.names import subdomain_problem
@@ -136,14 +137,15 @@ def _check_order(priorities: Sequence[int | None], path: str) -> None:
 
 def _check_caps(caps: tuple[Cap, ...], path: str) -> None:
     check_count(caps, path)
-    names = [cap.component for cap in caps]
+    scopes = [cap.scope for cap in caps]
     for index, cap in enumerate(caps):
         place = f"{path}[{index}]"
-        if not cap.component:
-            problem = "is empty; write a component's name, such as drain or scheduler"
+        if cap.component == "":
+            problem = "is empty; write a component's name, such as drain or scheduler, or leave it out for all of them"
             raise InputError(problem, path=f"{place}.component")
-        if cap.component in names[:index]:
-            raise InputError(f"{shown(cap.component)} is given twice; remove one", path=f"{place}.component")
+        if cap.scope in scopes[:index]:
+            given = "a cap on all components" if cap.component is None else shown(cap.component)
+            raise InputError(f"{given} is given twice; remove one", path=f"{place}.component")
         _check_rate(cap.max, f"{place}.max")
 
 

@@ -7,8 +7,10 @@ import re
 import sys
 from collections.abc import Iterator
 from concurrent.futures import ProcessPoolExecutor
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import click
@@ -21,6 +23,7 @@ from podium.app.bench.workloads import FULL, USUAL, WORKLOADS, Wanted, measure
 from podium.app.console.command import Command
 from podium.app.console.options import feature_gates_option, output_option
 from podium.app.console.output import in_json, show
+from podium.app.console.source import Source, optional_source_options
 from podium.framework.settings.feature_gates import FeatureGates
 
 _EPILOG = """
@@ -55,14 +58,7 @@ class _WantedText(click.ParamType[Wanted]):
 @click.option("--nodes", type=click.IntRange(1, _MOST_NODES), help="How many nodes, where none are given with @.")
 @click.option("--pods", type=click.IntRange(1, _MOST_PODS), help="How many pods to decide about, likewise.")
 @click.option("--full", is_flag=True, help="All workloads at their full sizes; some minutes.")
-@click.option(
-    "-f",
-    "--filename",
-    "files",
-    metavar="FILE",
-    multiple=True,
-    help="What simulation, score and score-unscoped play, such as the output of podium trace. May be repeated.",
-)
+@optional_source_options
 @click.option("--save", metavar="FILE", help="A file to write the measurements to as well, as JSON.")
 @click.option(
     "--compare", metavar="FILE", help="An earlier run, as --save or -o json wrote it: shows the ratios to it."
@@ -75,7 +71,7 @@ def bench(
     nodes: int | None,
     pods: int | None,
     full: bool,
-    files: tuple[str, ...],
+    source: Source,
     save: str | None,
     compare: str | None,
     feature_gates: FeatureGates,
@@ -87,10 +83,14 @@ def bench(
     scheduler alone, without a cluster); explain; simulation; score, score-unscoped (a simulation with a plugin); load,
     question (a dump); apiserver (pods over HTTP); live (pods bound over HTTP). Without any named, most of them run, in
     about a minute. Each has a process of its own.
+
+    simulation, score and score-unscoped play what -f and --context give, such as the output of podium trace, if they
+    give something; a cluster is read once, before anything is measured.
     """
     earlier = None if compare is None else read_run(compare)
     chosen = [_sized(wanted, nodes, pods) for wanted in workloads or (FULL if full else USUAL)]
-    run = run_of(list(_measured(chosen, files, feature_gates)))
+    with _files(source) as files:
+        run = run_of(list(_measured(chosen, files, feature_gates)))
     if save is not None:
         Path(save).write_text(in_json(msgspec.to_builtins(run)), encoding="ascii")
     _show(run, earlier, form)
@@ -98,6 +98,22 @@ def bench(
 
 def _sized(wanted: Wanted, nodes: int | None, pods: int | None) -> Wanted:
     return replace(wanted, nodes=nodes if wanted.nodes is None else wanted.nodes, pods=wanted.pods or pods)
+
+
+@contextmanager
+def _files(source: Source) -> Iterator[tuple[str, ...]]:
+    """The files to play; what is in the cluster is kept in the first for as long."""
+    if source.cluster is None:
+        yield source.files
+        return
+    from podium.app.snapshots.file import SnapshotFile
+    from podium.app.snapshots.keeping import keep_cluster
+
+    with TemporaryDirectory(prefix="podium-bench-") as folder:
+        target = str(Path(folder) / "cluster.podium")
+        with SnapshotFile(target) as file:
+            file.end(keep_cluster(file, source.cluster))
+        yield (target, *source.files)
 
 
 def _measured(chosen: list[Wanted], files: tuple[str, ...], feature_gates: FeatureGates) -> Iterator[Measurement]:

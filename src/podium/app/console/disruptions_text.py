@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from podium.app.console.page import Cell, Page, Part, counted, shortened
-from podium.sim.results.disruption_state import BudgetState, DisruptionState, QuotaState, RateState
+from podium.sim.results.disruption_state import BudgetState, CapState, DisruptionState, QuotaState, RateState
 
 _MOST_ROWS = 8
 _BUDGET_HEADINGS = ("budget", "healthy", "desired", "of", "allows", "rate left", "experienced")
@@ -16,7 +16,7 @@ def write_disruptions(page: Page, state: DisruptionState) -> None:
     if state.budgets:
         _write_budgets(page, state.budgets)
     if state.caps:
-        rows: list[list[Part]] = [[cap.component, *_rate_cells(cap.rate)] for cap in state.caps]
+        rows: list[list[Part]] = [[_cap_name(cap), *_rate_cells(cap.rate)] for cap in state.caps]
         _write(page, "Caps", "on what components may disrupt", rows)
     if state.quotas:
         quotas = [row for quota in state.quotas for row in _quota_rows(page, quota)]
@@ -79,6 +79,14 @@ def _allowed(budget: BudgetState) -> int:
     if budget.allowed is None:
         return 2**31
     return budget.allowed if budget.rate is None else min(budget.allowed, budget.rate.left)
+
+
+def _cap_name(cap: CapState) -> str:
+    """Whose cap it is: a component's or that of all, in the cluster, in a namespace or in each."""
+    who = cap.component or "all components"
+    if cap.per is None:
+        return who
+    return f"{who}, namespace {cap.namespace}" if cap.namespace else f"{who}, each namespace"
 
 
 def _rate_cells(rate: RateState) -> list[Part]:

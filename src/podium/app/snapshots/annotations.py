@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from podium.api.avoid_list import PREFER_AVOID_PODS
 from podium.api.disruption_rate import DISRUPTION_RATE, MAX_DISRUPTIONS
+from podium.api.maintenance import MAINTENANCE_TIME
 from podium.api.pod import MIRROR_ANNOTATION, NOMINATED_NODE_ANNOTATION, SOURCE_ANNOTATION
 from podium.api.policy import POLICY_ANNOTATION
 from podium.api.resource_claims import EXTENDED_RESOURCE_CLAIM, POD_CLAIM_NAME
@@ -16,7 +17,14 @@ from podium.api.volume_annotations import (
     STORAGE_CLASS,
 )
 from podium.decide.scaling.scale_down import SAFE_TO_EVICT, SCALE_DOWN_DISABLED
-from podium.machines.kubelets.pod_annotations import CRASH_AFTER, DURATION, MEMORY_USAGE, READY_AFTER, TERMINATION
+from podium.machines.kubelets.pod_annotations import (
+    CPU_USAGE,
+    CRASH_AFTER,
+    DURATION,
+    MEMORY_USAGE,
+    READY_AFTER,
+    TERMINATION,
+)
 from podium.machines.scheduling.futile_notes import ANNOTATION as FUTILE_PREEMPTIONS
 from podium.machines.workloads.cron.cron_jobs import SCHEDULED_AT
 from podium.machines.workloads.jobs.completion_indexes import INDEX
@@ -28,6 +36,7 @@ READ_ANNOTATIONS = frozenset(
     (
         BIND_COMPLETED,
         BOUND_BY_CONTROLLER,
+        CPU_USAGE,
         CRASH_AFTER,
         DELETION_COST,
         DISRUPTION_RATE,
@@ -35,6 +44,7 @@ READ_ANNOTATIONS = frozenset(
         EXTENDED_RESOURCE_CLAIM,
         FUTILE_PREEMPTIONS,
         INDEX,
+        MAINTENANCE_TIME,
         MAX_DISRUPTIONS,
         MEMORY_USAGE,
         MIGRATED_PLUGINS,

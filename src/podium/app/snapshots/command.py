@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING
 import click
 
 from podium.app.console.command import Command
-from podium.app.console.source import ClusterSource, Source, optional_source_options
+from podium.app.console.source import Source, optional_source_options
 
 if TYPE_CHECKING:
     from podium.api.snapshot import Snapshot
     from podium.app.snapshots.file import SnapshotFile
-    from podium.app.snapshots.slimming import Part, Slimmer
+    from podium.app.snapshots.slimming import Part
 
 _EPILOG = """
 \b
@@ -42,55 +42,29 @@ def snapshot(*, source: Source, target: str, kept: tuple[Part, ...]) -> None:
     -f it is made from files instead, such as a dump.
     """
     from podium.app.snapshots.file import SnapshotFile
-    from podium.app.snapshots.slimming import Slimmer, left_out_beside
+    from podium.app.snapshots.keeping import keep_cluster
 
     if target == "-" and sys.stdout.isatty():
         raise click.UsageError("a snapshot is not for a terminal; name a file with -o")
     if source.cluster is not None and source.files:
         raise click.UsageError("give either files with -f or a cluster with --context, and not both")
-    slimmer = Slimmer(kept)
     cluster = source.or_current_cluster().cluster
     with SnapshotFile(target) as file:
-        if cluster is None:
-            about = _keep_files(file, source.files, slimmer, kept, left_out_beside(kept))
-        else:
-            about = _keep_cluster(file, cluster, slimmer, kept, left_out_beside(kept))
+        about = _keep_files(file, source.files, kept) if cluster is None else keep_cluster(file, cluster, kept)
         file.end(about)
     _tell(about, file.count)
 
 
-def _keep_cluster(
-    file: SnapshotFile, cluster: ClusterSource, slimmer: Slimmer, kept: Sequence[Part], left_out: tuple[str, ...]
-) -> Snapshot:
-    from podium.api.kinds import KEPT_KINDS
-    from podium.app.console.progress import ProgressBar
-    from podium.app.snapshots.cluster import read_cluster
-
-    further = [kind for kind in KEPT_KINDS if kind.name == "Secret" and "secrets" in kept]
-    with ProgressBar() as bar:
-        found = read_cluster(
-            cluster,
-            slimmer.slim,
-            further=further,
-            left_out=left_out,
-            progress=lambda share: bar.update(share, lambda: "reading"),
-        )
-    for _, objects in found.objects:
-        for text in objects:
-            file.add_text(text)
-    return found.snapshot
-
-
-def _keep_files(
-    file: SnapshotFile, files: Sequence[str], slimmer: Slimmer, kept: Sequence[Part], left_out: tuple[str, ...]
-) -> Snapshot:
+def _keep_files(file: SnapshotFile, files: Sequence[str], kept: Sequence[Part]) -> Snapshot:
     """Keep what is read of files, and what speaks to Podium; all else is counted."""
     from podium.api.input.documents import passed_over
     from podium.api.kinds import group_of
     from podium.api.meta import ObjectMeta
     from podium.api.snapshot import API_VERSION, KindCount, Snapshot
     from podium.app.console.reading import read_shown
+    from podium.app.snapshots.slimming import Slimmer, left_out_beside
 
+    slimmer = Slimmer(kept)
     own = group_of(API_VERSION)
     others = []
     for document in read_shown(files, "ignore").documents:
@@ -104,7 +78,7 @@ def _keep_files(
         KindCount(api_version=passed.api_version, kind=passed.kind, count=passed.count)
         for passed in passed_over(others)
     )
-    return Snapshot(metadata=ObjectMeta(name="files"), left_out=left_out, passed_over=counts)
+    return Snapshot(metadata=ObjectMeta(name="files"), left_out=left_out_beside(kept), passed_over=counts)
 
 
 def _tell(about: Snapshot, count: int) -> None:

@@ -14,14 +14,16 @@ from dataclasses import dataclass, field
 class PodSignals:
     """What a pod's status and its metrics tell of how it fares.
 
-    ``restarts`` and ``out_of_memory_kills`` count those of all its containers. ``cpu_used_milli`` and
-    ``memory_used_bytes`` are what it uses, None where nobody measures. ``cpu_pressure`` is the share of time in which
+    ``restarts`` and ``out_of_memory_kills`` count those of all its containers, ``failure_ns`` is when one last ended
+    with failure, None where none did (`podium.api.pod_health`). ``cpu_used_milli`` and ``memory_used_bytes`` are what
+    it uses, None where nobody measures. ``cpu_pressure`` is the share of time in which
     it could run and had no cpu (pressure stall information), None where nobody tells.
     """
 
     restarts: int = 0
     out_of_memory_kills: int = 0
     is_crash_looping: bool = False
+    failure_ns: int | None = None
     cpu_used_milli: int | None = None
     memory_used_bytes: int | None = None
     cpu_pressure: float | None = None
@@ -47,6 +49,8 @@ NO_NODE_SIGNALS = NodeSignals()
 @dataclass(frozen=True, slots=True)
 class Signals:
     """What is known of how all fare; who has nothing to tell of is in none of the mappings.
+
+    It does not change: whoever learns more makes another one, so that what is worked out of it can be kept.
 
     ``pods`` are by uid, ``nodes`` by name. ``rejections`` count, by a controller's uid and a node's name, the pods that
     the node's kubelet turned away and that are still known (OutOfcpu, NodeAffinity and their like).

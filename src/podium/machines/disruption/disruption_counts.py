@@ -1,9 +1,9 @@
-"""Counts disruptions where the API server does not: rates of budgets, and the cap of the scheduler.
+"""Counts disruptions where the API server does not: rates of budgets, and the caps on schedulers.
 
 Podium's own API server debits them in the write that disrupts a pod. Any other knows nothing of them; there this
 machine counts each pod that is seen to begin to end, whoever asked for that. What it counts stands in objects, so that
 whoever leads next goes on with it: rates in an annotation of the budget, whose status belongs to the cluster's own
-disruption controller, and the cap in the status of the DisruptionPolicy.
+disruption controller, and the caps in the status of the DisruptionPolicy.
 
 Source: controlled-rescheduling.md, Disruption budget; `podium.store.verbs.disruptions` for what counts.
 """
@@ -13,6 +13,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from podium.api.budget_rate import full_ns, rate_annotation, rate_of
+from podium.api.disruption_cap import CapBucket, full_times
 from podium.api.disruption_policy import POLICY_NAME, SCHEDULER, DisruptionPolicy
 from podium.api.disruption_rate import DISRUPTION_RATE, Rate
 from podium.api.pod import Pod
@@ -25,10 +26,12 @@ from podium.machines.machine import UNMOVED
 from podium.machines.observations import Answered, Changed, Gone, Observation, Tick
 from podium.machines.parts.deadlines import Deadline
 from podium.machines.parts.work_queue import WorkQueue
-from podium.store.verbs.eviction import is_protected, is_ready
+from podium.store.verbs.eviction import EVICTED, is_protected, is_ready
 
 _CAUSE = "disruption-counts"
 _BUDGET, _POLICY = "PodDisruptionBudget", "DisruptionPolicy"
+# Who disrupts a pod, by the reason of its condition DisruptionTarget: of evictions it is not known who asked for them.
+_COMPONENTS = {PREEMPTED: SCHEDULER, EVICTED: ""}
 
 
 class DisruptionCounts:
@@ -48,7 +51,7 @@ class DisruptionCounts:
         self._policy: DisruptionPolicy | None = None
         # What was counted here and may not be seen in the API yet: when the bucket of a rate is full again.
         self._full: dict[str, tuple[Rate, int]] = {}
-        self._cap: tuple[Rate, int] | None = None
+        self._caps: dict[CapBucket, tuple[Rate, int]] = {}
         self._queue: WorkQueue[str] = WorkQueue()
 
     def handle(self, observation: Observation, now: int) -> list[Action]:
@@ -66,7 +69,7 @@ class DisruptionCounts:
             case Changed(object=DisruptionPolicy() as policy) if policy.metadata.name == POLICY_NAME:
                 self._policy = policy
             case Gone(object=DisruptionPolicy() as policy) if policy.metadata.name == POLICY_NAME:
-                self._policy, self._cap = None, None
+                self._policy, self._caps = None, {}
                 self._queue.forget(POLICY_NAME)
             case Answered(action=PatchObject() as action):
                 self._queue.answer(action.key, observation, now)
@@ -107,7 +110,7 @@ class DisruptionCounts:
             self._selectors[budget.metadata.namespace].remove(key)
 
     def _count(self, pod: Pod, now: int) -> None:
-        """Take a token of each rate, and one of the scheduler's cap where it was a preemption."""
+        """Take a token of each rate, and of the caps on who disrupted the pod: none on whoever deleted it."""
         index = self._selectors.get(pod.metadata.namespace)
         keys = [] if index is None else sorted(index.matching(pod.metadata.labels))
         for key in keys:
@@ -116,14 +119,14 @@ class DisruptionCounts:
                 self._full[key] = known[0], known[0].taken(known[1], now)
                 self._queue.add(key)
         target = pod.status.condition("DisruptionTarget")
-        if keys and target is not None and target.status == "True" and target.reason == PREEMPTED:
-            self._take_cap(now)
+        if keys and target is not None and target.status == "True" and target.reason in _COMPONENTS:
+            self._take_caps(_COMPONENTS[target.reason], pod.metadata.namespace, now)
 
-    def _take_cap(self, now: int) -> None:
-        known = self._known_cap()
-        if known is not None and known[0].tokens(known[1], now) > 0:
-            self._cap = known[0], known[0].taken(known[1], now)
-            self._queue.add(POLICY_NAME)
+    def _take_caps(self, component: str, namespace: str, now: int) -> None:
+        for bucket, (rate, full_time) in self._known_caps(component, namespace).items():
+            if rate.tokens(full_time, now) > 0:
+                self._caps[bucket] = rate, rate.taken(full_time, now)
+                self._queue.add(POLICY_NAME)
 
     def _known(self, key: str) -> tuple[Rate, int] | None:
         """A budget's rate, and when its bucket is full again; None without a rate that can be read."""
@@ -137,18 +140,23 @@ class DisruptionCounts:
         own = self._full.get(key)
         return rate, shown if own is None or own[0] != rate else max(shown, own[1])
 
-    def _known_cap(self) -> tuple[Rate, int] | None:
-        rate = None if self._policy is None else self._policy.cap_rate(SCHEDULER)
-        if rate is None or self._policy is None:
-            return None
-        shown = self._policy.cap_full_ns(SCHEDULER)
-        return rate, shown if self._cap is None or self._cap[0] != rate else max(shown, self._cap[1])
+    def _known_caps(self, component: str, namespace: str) -> dict[CapBucket, tuple[Rate, int]]:
+        """The buckets that a disruption takes of, each with its rate, and when it is full again."""
+        if self._policy is None:
+            return {}
+        shown = full_times(self._policy.status.caps)
+        known = {}
+        for bucket, rate in self._policy.caps_on(component, namespace).items():
+            own = self._caps.get(bucket)
+            counted = own[1] if own is not None and own[0] == rate else 0
+            known[bucket] = rate, max(shown.get(bucket, 0), counted)
+        return known
 
     def _writes(self, now: int) -> Iterator[Action]:
         """The counts that the API does not show yet."""
         while (key := self._queue.take(now)) is not None:
             if key == POLICY_NAME:
-                yield from self._write_cap()
+                yield from self._write_caps(now)
             elif key in self._budgets:
                 yield from self._write_rate(key, now)
 
@@ -159,8 +167,19 @@ class DisruptionCounts:
             patch = {"metadata": {"annotations": {DISRUPTION_RATE: text}}}
             yield PatchObject(_BUDGET, key, budget.metadata.uid, patch, _CAUSE)
 
-    def _write_cap(self) -> Iterator[Action]:
-        known, policy = self._known_cap(), self._policy
-        if known is not None and policy is not None:
-            status = policy.status_with(SCHEDULER, known[1])
+    def _write_caps(self, now: int) -> Iterator[Action]:
+        """What was counted of caps that are still as they were then; what is full again is forgotten."""
+        policy = self._policy
+        if policy is None:
+            return
+        rates = {cap.scope: cap.rate for cap in policy.spec.caps}
+        self._caps = {
+            bucket: (rate, full_time)
+            for bucket, (rate, full_time) in self._caps.items()
+            if full_time > now and rates.get(bucket.scope) == rate
+        }
+        shown = full_times(policy.status.caps)
+        full = {bucket: max(shown.get(bucket, 0), full_time) for bucket, (_, full_time) in self._caps.items()}
+        if full:
+            status = policy.status_with(full, now)
             yield PatchObject(_POLICY, POLICY_NAME, policy.metadata.uid, {"status": status}, _CAUSE, "status")

@@ -1,13 +1,14 @@
 """What pods say in their annotations about how they will run, for kubelets that run nothing.
 
-What runs inside a pod is not simulated; only when it starts, is ready, fails and ends, and how much memory it uses.
+What runs inside a pod is not simulated; only when it starts, is ready, fails and ends, and how much memory and cpu it
+uses.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 
-from podium.api.quantity import whole_value
+from podium.api.quantity import milli_value, whole_value
 from podium.api.times import parse_duration
 
 DURATION = "podium.dev/duration"
@@ -35,7 +36,10 @@ READY_AFTER = "podium.dev/ready-after"
 MEMORY_USAGE = "podium.dev/memory-usage"
 """How much memory the pod uses while it runs, as a quantity; where it is not given, none that matters."""
 
-READ = (DURATION, CRASH_AFTER, TERMINATION, READY_AFTER, MEMORY_USAGE)
+CPU_USAGE = "podium.dev/cpu-usage"
+"""How much cpu the pod would use if it were alone, as a quantity; where it is not given, as much as it requests."""
+
+READ = (DURATION, CRASH_AFTER, TERMINATION, READY_AFTER, MEMORY_USAGE, CPU_USAGE)
 """All of them."""
 
 _NEVER = "never"
@@ -57,6 +61,8 @@ def problems(annotations: Mapping[str, str]) -> list[str]:
 def _read_strictly(annotations: Mapping[str, str], name: str) -> None:
     if name == MEMORY_USAGE:
         memory_usage(annotations)
+    elif name == CPU_USAGE:
+        cpu_usage(annotations)
     elif name == TERMINATION:
         termination_ns(annotations)
     else:
@@ -105,4 +111,15 @@ def memory_usage(annotations: Mapping[str, str]) -> int:
     amount = whole_value(text)
     if amount < 0:
         raise ValueError(f'"{text}" is negative; an amount of memory is 0 or more')
+    return amount
+
+
+def cpu_usage(annotations: Mapping[str, str]) -> int | None:
+    """The thousandths of a cpu that the pod wants; None where it says nothing. Raises ValueError for no amount."""
+    text = annotations.get(CPU_USAGE)
+    if text is None:
+        return None
+    amount = milli_value(text)
+    if amount < 0:
+        raise ValueError(f'"{text}" is negative; an amount of cpu is 0 or more')
     return amount

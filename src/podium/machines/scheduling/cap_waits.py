@@ -1,6 +1,6 @@
-"""Schedulers that keep to the cap on how often they may disrupt pods that have a budget.
+"""Schedulers that keep to the caps on how often they may disrupt pods that have a budget.
 
-The API server counts: it takes a token of the cap for each such victim. A scheduler starts no preemption for which too
+The API server counts: it takes a token of each cap for each such victim. A scheduler starts no preemption for which too
 few are left; whoever wants one is tried again when there will be enough.
 
 Source: controlled-rescheduling.md, "Disruption budget" (a quota for the components that consume it).
@@ -8,6 +8,7 @@ Source: controlled-rescheduling.md, "Disruption budget" (a quota for the compone
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable
 
 from podium.api.disruption_policy import DisruptionPolicy
@@ -26,26 +27,29 @@ class CapWaits:
         self._held: dict[str, None] = {}
 
     def observe(self, policy: DisruptionPolicy | None) -> None:
-        """Take in the policy, None once it is gone. With another cap, those who wait are tried again."""
-        if self._cluster.cap.observe(policy):
+        """Take in the policy, None once it is gone. With other caps, those who wait are tried again."""
+        if self._cluster.caps.observe(policy):
             for uid in self._held:
                 self._waiting.set(uid, 0)
 
     def take(self, pod: PodRecord, victims: Iterable[PodRecord]) -> str:
         """Take a token for each victim that counts, and return ""; where too few are left, why ``pod`` must wait."""
-        cap, budgets = self._cluster.cap, self._cluster.budgets
-        if cap.rate is None:
+        caps, budgets = self._cluster.caps, self._cluster.budgets
+        counted = Counter(
+            victim.namespace for victim in victims if victim.is_healthy and budgets.counts(victim.pod_class)
+        )
+        needs = caps.needs(counted)
+        short = caps.shortage(needs)
+        if short is None:
+            caps.take(needs)
             return ""
-        needed = sum(victim.is_healthy and budgets.counts(victim.pod_class) for victim in victims)
-        if cap.allows(needed):
-            cap.take(needed)
-            return ""
-        put_off = put_off_by(self._cluster, needed)
+        wanted = counted[short.namespace] if short.namespace else counted.total()
+        put_off = put_off_by(self._cluster, short, wanted)
         self.wait(pod, put_off.next_ns)
         return str(put_off)
 
     def wait(self, pod: PodRecord, time_ns: int) -> None:
-        """A pod is to be handed out at a time, or when there is another cap."""
+        """A pod is to be handed out at a time, or when there are other caps."""
         self._waiting.set(pod.uid, time_ns)
         self._held[pod.uid] = None
 

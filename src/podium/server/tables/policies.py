@@ -97,7 +97,7 @@ def _amount(used: Any, resource: str) -> Any:
 
 def _policy(raw: Raw, now: int) -> Cells:
     spec = value(raw, "spec")
-    caps = (f"{text(cap, 'component')}={text(cap, 'max')}" for cap in entries(spec, "caps"))
+    caps = map(_cap, entries(spec, "caps"))
     return (
         name(raw),
         _priorities(value(spec, "priorities")),
@@ -108,6 +108,11 @@ def _policy(raw: Raw, now: int) -> Cells:
         count(spec, "budgetBounds"),
         text(spec, "avoidLists", "expireAfter", default="1h"),
     )
+
+
+def _cap(raw: Raw) -> str:
+    each = " per namespace" if text(raw, "per") == "Namespace" else ""
+    return f"{text(raw, 'component', default='*')}={text(raw, 'max')}{each}"
 
 
 def _priorities(found: Any) -> str:

@@ -7,7 +7,7 @@ Source: controlled-rescheduling.md, Disruption budget (DisruptionBudgetStatus), 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,6 +15,7 @@ import msgspec
 
 from podium.api.avoid_list import PREFER_AVOID_PODS, AvoidEntry, avoid_entries
 from podium.api.budget_rate import full_ns, rate_of
+from podium.api.disruption_cap import Cap, full_times
 from podium.api.disruption_policy import POLICY_NAME, DisruptionPolicy
 from podium.api.disruption_rate import Rate
 from podium.api.meta import Kubernetes
@@ -94,9 +95,14 @@ class BudgetState(_Shown, frozen=True, kw_only=True):
 
 
 class CapState(_Shown, frozen=True, kw_only=True):
-    """What the DisruptionPolicy leaves a component."""
+    """What a cap of the DisruptionPolicy leaves a component; without one it is what it leaves all of them together.
 
-    component: str
+    ``per`` Namespace: it holds for each namespace by itself. ``namespace`` is one that has used something of it.
+    """
+
+    component: str | None = None
+    per: str | None = None
+    namespace: str | None = None
     rate: RateState
 
 
@@ -151,7 +157,7 @@ def disruption_state(
     policy = kinds.policy
     return DisruptionState(
         budgets=tuple(_budget(budget, kinds.covered(budget), now, counts) for budget in kinds.budgets),
-        caps=tuple(_cap(policy, cap.component, now) for cap in policy.spec.caps),
+        caps=tuple(state for cap in policy.spec.caps for state in _cap(policy, cap, now)),
         quotas=tuple(map(_quota, kinds.quotas)),
         avoid_lists=tuple(found for node in kinds.nodes if (found := _avoid_list(node, policy)).entries),
         warnings=tuple(quota_warnings(kinds.quotas, kinds.classes, kinds.nodes)),
@@ -276,11 +282,17 @@ def _experienced(budget: PodDisruptionBudget, counts: DisruptionCounts, now: int
     )
 
 
-def _cap(policy: DisruptionPolicy, component: str, now: int) -> CapState:
-    rate = policy.cap_rate(component)
-    if rate is None:
-        raise ValueError(f"{component} has no cap")
-    return CapState(component=component, rate=_bucket(rate, policy.cap_full_ns(component), now))
+def _cap(policy: DisruptionPolicy, cap: Cap, now: int) -> Iterator[CapState]:
+    """A cap on the cluster; of one on each namespace those that have used something of it, or that none has."""
+    full = {bucket: full_ns for bucket, full_ns in full_times(policy.status.caps).items() if bucket.scope == cap.scope}
+    used = sorted(bucket.namespace for bucket, full_ns in full.items() if full_ns > now)
+    for namespace in used or [""]:
+        yield CapState(
+            component=cap.component,
+            per=cap.per if cap.scope.by_namespace else None,
+            namespace=namespace or None,
+            rate=_bucket(cap.rate, full.get(cap.bucket(namespace), 0), now),
+        )
 
 
 def _quota(quota: ResourceQuota) -> QuotaState:

@@ -67,7 +67,7 @@ class Disruptions:
             check_allowed(stored, budget, pod, now)
         if asked:
             self._check_cap(pod, component, now)
-            self._take_cap(component, now)
+            self._take_cap(pod, component, now)
         for stored, budget in asked:
             self._write(stored, debited(stored, budget, pod, now))
 
@@ -83,7 +83,7 @@ class Disruptions:
                 self._write(stored, {**status, "disruptionRate": rate_status_after(budget, now)})
         target = pod.status.condition("DisruptionTarget")
         if budgets and target is not None and target.status == "True" and target.reason == _PREEMPTED:
-            self._take_cap(SCHEDULER, now)
+            self._take_cap(pod, SCHEDULER, now)
 
     def avoid(self, pod: Pod, component: str, lasting: AvoidFor, now: int) -> None:
         """Put the pod's controller on the avoid list of its node, where it has both.
@@ -135,17 +135,21 @@ class Disruptions:
         return stored, stored.object
 
     def _check_cap(self, pod: Pod, component: str, now: int) -> None:
-        policy = self._policy()[1]
-        next_ns = policy.cap_next_ns(component, now)
-        if next_ns > now:
-            problem = f"{component} may disrupt {policy.cap_rate(component)} pods with a budget, and has done so"
+        exhausted = self._policy()[1].exhausted_cap(component, pod.metadata.namespace, now)
+        if exhausted is not None:
+            bucket, rate, next_ns = exhausted
+            who = f"{bucket.component} may" if bucket.component else "all components together may"
+            where = f" in namespace {bucket.namespace}" if bucket.namespace else ""
+            done = "has done so" if bucket.component else "have done so"
+            problem = f"{who} disrupt {rate} pods with a budget{where}, and {done}"
             raise too_many_requests(POD, pod.key, problem, CAP_CAUSE, seconds_until(next_ns, now))
 
-    def _take_cap(self, component: str, now: int) -> None:
-        """Take a token of the component's cap, if there is one."""
+    def _take_cap(self, pod: Pod, component: str, now: int) -> None:
+        """Take a token of each cap on the component that has one left."""
         stored, policy = self._policy()
-        if stored is not None and policy.cap_rate(component) is not None and policy.cap_next_ns(component, now) == now:
-            self._write(stored, policy.status_after(component, now))
+        status = policy.status_after(component, pod.metadata.namespace, now)
+        if stored is not None and status is not None:
+            self._write(stored, status)
 
     def _write(self, stored: Stored, status: Raw) -> None:
         raw = {**stored.raw, "status": status}

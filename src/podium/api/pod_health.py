@@ -1,0 +1,90 @@
+"""How a pod's containers fare, as its status tells it (core/v1 ContainerStatus).
+
+Source: pkg/kubelet/kubelet_pods.go (convertToAPIContainerStatuses), kuberuntime (doBackOff).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from podium.api.meta import Raw
+from podium.api.times import parse_time
+
+OUT_OF_MEMORY = "OOMKilled"
+"""The reason of a container that was killed because it used more memory than it may."""
+
+CRASH_LOOP = "CrashLoopBackOff"
+"""The reason of a container that failed again and again, and waits to be started anew."""
+
+_LISTS = ("containerStatuses", "initContainerStatuses")
+_MOST_RESTARTS = 2**31 - 1
+
+
+@dataclass(frozen=True, slots=True)
+class PodHealth:
+    """What the statuses of a pod's containers say, all together.
+
+    ``restarts`` is how often they were started again. ``out_of_memory_kills`` are those restarts of containers whose
+    last end was for memory, one at least for each: a status tells of the last end alone. ``is_crash_looping``: some
+    container waits to be started again after failures. ``failure_ns`` is when one last ended with failure, None where
+    none did, or nobody says when.
+    """
+
+    restarts: int = 0
+    out_of_memory_kills: int = 0
+    is_crash_looping: bool = False
+    failure_ns: int | None = None
+
+
+WELL = PodHealth()
+"""Of pods of which nothing is told."""
+
+
+def pod_health(raw: Raw) -> PodHealth:
+    """How a pod fares by its wire form; what cannot be read there says nothing."""
+    status = raw.get("status")
+    if not isinstance(status, dict):
+        return WELL
+    restarts, kills, loops = 0, 0, False
+    failure_ns: int | None = None
+    for container in (item for name in _LISTS for item in _items(status.get(name))):
+        count = _count(container.get("restartCount"))
+        state, ends = _fields(container.get("state")), _ends(container)
+        restarts += count
+        loops |= _fields(state.get("waiting")).get("reason") == CRASH_LOOP
+        if ends and ends[0].get("reason") == OUT_OF_MEMORY:
+            kills += max(count, 1)
+        times = [
+            time for end in ends if end.get("exitCode") != 0 and (time := _time(end.get("finishedAt"))) is not None
+        ]
+        failure_ns = max((*times, *(() if failure_ns is None else (failure_ns,))), default=None)
+    if not (restarts or kills or loops or failure_ns is not None):
+        return WELL
+    return PodHealth(min(restarts, _MOST_RESTARTS), min(kills, _MOST_RESTARTS), loops, failure_ns)
+
+
+def _ends(container: Raw) -> list[Raw]:
+    """How a container ended last, and before that, as far as is told."""
+    states = (_fields(container.get(name)) for name in ("state", "lastState"))
+    return [end for state in states if (end := _fields(state.get("terminated")))]
+
+
+def _items(found: Any) -> list[Raw]:
+    return [item for item in found if isinstance(item, dict)] if isinstance(found, list) else []
+
+
+def _fields(found: Any) -> Raw:
+    return found if isinstance(found, dict) else {}
+
+
+def _count(found: Any) -> int:
+    is_count = isinstance(found, int) and not isinstance(found, bool)
+    return max(0, min(found, _MOST_RESTARTS)) if is_count else 0
+
+
+def _time(found: Any) -> int | None:
+    try:
+        return parse_time(found) if isinstance(found, str) else None
+    except ValueError:
+        return None

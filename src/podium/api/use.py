@@ -1,0 +1,51 @@
+"""What pods and nodes use, as metrics.k8s.io tells it (k8s.io/metrics/pkg/apis/metrics/v1beta1)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+from podium.api.meta import Raw
+from podium.api.quantity import milli_value, whole_value
+from podium.api.resources import CPU, MEMORY
+
+
+@dataclass(frozen=True, slots=True)
+class Use:
+    """What a pod or a node uses at the moment."""
+
+    cpu_milli: int
+    memory_bytes: int
+
+
+def pod_use(raw: Raw) -> Use | None:
+    """What the PodMetrics of a pod say, all its containers together; None for what cannot be read."""
+    listed = raw.get("containers")
+    if not isinstance(listed, list):
+        return None
+    return _sum(item.get("usage") if isinstance(item, dict) else None for item in listed)
+
+
+def node_use(raw: Raw) -> Use | None:
+    """What the NodeMetrics of a node say; None for what cannot be read."""
+    return _sum([raw.get("usage")])
+
+
+def _sum(usages: Iterable[Any]) -> Use | None:
+    cpu_milli = memory_bytes = 0
+    for usage in usages:
+        if not isinstance(usage, dict):
+            return None
+        try:
+            cpu_milli += _least_0(milli_value(usage.get(CPU, 0)))
+            memory_bytes += _least_0(whole_value(usage.get(MEMORY, 0)))
+        except (TypeError, ValueError):
+            return None
+    return Use(cpu_milli, memory_bytes)
+
+
+def _least_0(amount: int) -> int:
+    if amount < 0:
+        raise ValueError(amount)
+    return amount

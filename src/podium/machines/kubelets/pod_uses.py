@@ -1,0 +1,92 @@
+"""What the pods of a simulated node use.
+
+A container uses what it requests, unless the pod says how much it uses (`podium.dev/memory-usage`,
+`podium.dev/cpu-usage`). Of the node's cpu pods get no more than there is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from podium.api.node import Node
+from podium.api.pod import Pod, ResourceList
+from podium.api.quantity import milli_value, whole_value
+from podium.api.resource_requests import node_allocatable, pod_requests
+from podium.api.resources import CPU, MEMORY
+from podium.api.use import Use
+from podium.decide.cpu_sharing import CPUWant, cpu_pressure, shared_cpu
+from podium.machines.kubelets.pod_annotations import CPU_USAGE, MEMORY_USAGE, cpu_usage, memory_usage, readable
+
+
+@dataclass(frozen=True, slots=True)
+class PodUse:
+    """What a pod uses, and the share of the time in which it has no cpu though it could run."""
+
+    use: Use
+    cpu_pressure: float
+
+
+def says_use(pod: Pod) -> bool:
+    """Whether the pod says what it uses."""
+    annotations = pod.metadata.annotations
+    return CPU_USAGE in annotations or MEMORY_USAGE in annotations
+
+
+def is_running(pod: Pod) -> bool:
+    """Whether the pod uses anything: it runs on a node."""
+    return pod.status.phase == "Running" and bool(pod.spec.node_name)
+
+
+def pod_uses(node: Node, pods: Iterable[Pod]) -> dict[str, PodUse]:
+    """What those pods use that run, by uid; ``pods`` are all that are on the node."""
+    running = [pod for pod in pods if is_running(pod)]
+    wants = [cpu_want(pod) for pod in running]
+    got = shared_cpu(wants, node_allocatable(node.status).get(CPU, 0))
+    return {
+        pod.metadata.uid: PodUse(Use(cpu, memory_used(pod)), cpu_pressure(want, cpu))
+        for pod, want, cpu in zip(running, wants, got, strict=True)
+    }
+
+
+def cpu_want(pod: Pod) -> CPUWant:
+    """How much cpu a pod would use if it were alone."""
+    requested = pod_requests(pod.spec).get(CPU, 0)
+    said = cpu_usage(readable(pod.metadata.annotations))
+    return CPUWant(requested if said is None else said, requested, limit_milli(pod))
+
+
+def memory_used(pod: Pod) -> int:
+    """The bytes that a pod uses."""
+    annotations = readable(pod.metadata.annotations)
+    if MEMORY_USAGE in annotations:
+        return memory_usage(annotations)
+    return sum(_amount(container.resources.requests) for container in pod.spec.containers)
+
+
+def memory_limit_bytes(pod: Pod) -> int | None:
+    """How much memory a pod may use before a container is killed for it; None for any amount.
+
+    What it uses is used by its first container. A limit of the whole pod holds as well.
+    """
+    limits = [container.resources.limits for container in pod.spec.containers[:1]]
+    if pod.spec.resources is not None:
+        limits.append(pod.spec.resources.limits)
+    return min((_amount(limit) for limit in limits if _amount(limit)), default=None)
+
+
+def limit_milli(pod: Pod) -> int | None:
+    """How much cpu a pod may use; None for any amount: where some container has no limit, and the pod has none."""
+    limits = [container.resources.limits for container in pod.spec.containers]
+    if pod.spec.resources is not None and CPU in pod.spec.resources.limits:
+        limits = [pod.spec.resources.limits]
+    amounts = [_milli(limit) for limit in limits]
+    return sum(amounts) if amounts and all(amounts) else None
+
+
+def _milli(amounts: ResourceList) -> int:
+    return milli_value(amounts.get(CPU, 0))
+
+
+def _amount(amounts: ResourceList) -> int:
+    return whole_value(amounts.get(MEMORY, 0))

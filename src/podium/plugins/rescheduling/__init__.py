@@ -1,0 +1,1 @@
+"""Policies of rescheduling: one idea of what a good placement is a file."""

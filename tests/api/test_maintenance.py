@@ -1,0 +1,24 @@
+"""When a node is announced to go down, as its annotation says."""
+
+import pytest
+
+from podium.api.maintenance import MAINTENANCE_TIME, maintenance_ns, maintenance_problem
+from podium.api.times import parse_time
+
+TIME = "2026-01-31T09:30:00Z"
+
+
+def test_the_time_is_that_of_the_annotation() -> None:
+    assert maintenance_ns({MAINTENANCE_TIME: TIME}) == parse_time(TIME)
+    assert maintenance_problem({MAINTENANCE_TIME: TIME}) == ""
+
+
+def test_of_a_node_without_one_nothing_is_announced() -> None:
+    assert maintenance_ns({}) is None
+    assert maintenance_problem({}) == ""
+
+
+@pytest.mark.parametrize("text", ["", "soon", "2026-01-31", "2026-13-01T00:00:00Z", "9" * 100_000])
+def test_what_is_no_time_announces_nothing_and_is_a_problem_in_words(text: str) -> None:
+    assert maintenance_ns({MAINTENANCE_TIME: text}) is None
+    assert "time" in maintenance_problem({MAINTENANCE_TIME: text})

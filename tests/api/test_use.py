@@ -1,0 +1,29 @@
+"""What metrics.k8s.io tells of pods and nodes."""
+
+from typing import Any
+
+import pytest
+
+from podium.api.use import Use, node_use, pod_use
+
+
+def test_what_the_containers_of_a_pod_use_is_added_up() -> None:
+    containers = [{"usage": {"cpu": "150m", "memory": "1Mi"}}, {"usage": {"cpu": "1", "memory": "512Ki"}}]
+    assert pod_use({"containers": containers}) == Use(1150, 1572864)
+
+
+def test_a_node_uses_what_its_metrics_say() -> None:
+    assert node_use({"usage": {"cpu": "1500000000n", "memory": "2Gi"}}) == Use(1500, 2 * 1024**3)
+
+
+@pytest.mark.parametrize(
+    "usage", [None, [], {"cpu": "much"}, {"cpu": "-1"}, {"cpu": True}, {"memory": {}}, {"cpu": float("nan")}]
+)
+def test_what_cannot_be_read_is_not_measured(usage: Any) -> None:
+    assert node_use({"usage": usage}) is None
+    assert pod_use({"containers": [{"usage": usage}]}) is None
+
+
+@pytest.mark.parametrize("containers", [None, {}, [3], "x"])
+def test_pods_without_a_list_of_containers_are_not_measured(containers: Any) -> None:
+    assert pod_use({"containers": containers}) is None
