@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from random import Random
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from podium.api.pod import Pod
@@ -15,7 +16,7 @@ from podium.decide.scratch import Scratch
 from podium.framework.plugin import PluginContext
 from podium.framework.rescheduling.picture import Picture
 from podium.framework.rescheduling.policy import Policy
-from podium.framework.rescheduling.signals import NodeSignals, PodSignals, Signals
+from podium.framework.rescheduling.signals import NodeSignals, PodSignals, Signals, replacement
 from podium.plugins.rescheduling.registry import IN_TREE
 from tests.builders import DAY_ONE_NS, node, pod, spread_over, term
 from tests.plugins.rescheduling.pictures import picture_on, scratch_of
@@ -30,6 +31,7 @@ ARGS: dict[str, dict[str, Any]] = {
 
 
 @pytest.mark.parametrize("name", sorted(IN_TREE))
+@settings(max_examples=30)
 @given(seed=st.integers(0, 2**32))
 def test_what_is_kept_is_what_would_be_worked_out_anew(name: str, seed: int) -> None:
     draw = Random(seed)
@@ -54,6 +56,7 @@ def test_what_is_kept_is_what_would_be_worked_out_anew(name: str, seed: int) -> 
 
 
 @pytest.mark.parametrize("name", sorted(IN_TREE))
+@settings(max_examples=30)
 @given(seed=st.integers(0, 2**32))
 def test_of_what_may_be_moved_alone_is_proposed_and_looking_changes_nothing(name: str, seed: int) -> None:
     draw = Random(seed)
@@ -171,6 +174,7 @@ def _pod(draw: Random, name: str, on: str) -> Pod:
         priority=draw.choice([0, 0, 100]),
         created=draw.randint(0, 600),
         started=draw.randint(0, 600),
+        ready=draw.random() < 0.7,
         terminating=draw.random() < 0.1,
         **extra,
     )
@@ -180,6 +184,8 @@ def _try(draw: Random, cluster: Cluster, scratch: Scratch) -> None:
     if not cluster.placed:
         return
     record = scratch.take_off(draw.choice(sorted(cluster.placed)))
+    if draw.random() < 0.5:
+        record = replace(record, uid=replacement(record.uid), created_ns=DAY_ONE_NS + 60 * MINUTE)
     names = sorted(cluster.nodes.row_of)
     if names and draw.random() < 0.8:
         scratch.place(record, cluster.nodes.row_of[draw.choice(names)])
