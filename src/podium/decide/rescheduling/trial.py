@@ -11,6 +11,7 @@ from podium.decide.rescheduling.likeness import unlike
 from podium.decide.rescheduling.moments import Arrival, Leaver, still_there
 from podium.decide.rescheduling.objectives import ROUNDING, Objectives
 from podium.decide.rescheduling.plan import Move
+from podium.decide.rescheduling.rehearsal import Rehearsal, RehearsalError
 from podium.decide.rescheduling.rooms import Seats, WaitingPods
 from podium.decide.scratch import Scratch
 from podium.framework.rescheduling.picture import Picture
@@ -39,15 +40,15 @@ class Trials:
         self._settings = settings
         self._landings = Landings(scratch, picture, settings)
         self._waiting = WaitingPods(scratch, picture)
-        # Of the moves that are planned already.
+        # Of what is planned already: who leaves, and by proposal, who comes and what ``scratch`` was like before.
         self._leaving: list[Leaver] = []
-        self._arrived: list[Arrival] = []
+        self._accepted: list[tuple[int, list[Arrival]]] = []
 
     def attempt(self, proposal: Proposal, before: float) -> Found:
         """Try a proposal where the sum of the objectives is ``before``; nothing has changed if there is a ``why``."""
         mark = self._scratch.mark()
         try:
-            found = self._attempt(proposal.relocations, before)
+            found = self._attempt(proposal.relocations, before, mark)
         except BaseException:
             self._scratch.roll_back(mark)
             raise
@@ -55,7 +56,43 @@ class Trials:
             self._scratch.roll_back(mark)
         return found
 
-    def _attempt(self, relocations: Sequence[Relocation], before: float) -> Found:
+    def rehearse(self, before: float) -> tuple[int, str]:
+        """How many of the accepted proposals hold together when all are made at once, and why no more do.
+
+        ``before`` is the sum of the objectives before all of them. The others are taken back.
+        """
+        reason = ""
+        while sum(len(arrivals) for _, arrivals in self._accepted) > 1:
+            why, position = self._rehearsed(before)
+            if not why:
+                break
+            reason = why
+            # What stood on the one that fails goes with it.
+            self._scratch.roll_back(self._accepted[position][0])
+            del self._accepted[position:]
+        return len(self._accepted), reason
+
+    def _rehearsed(self, before: float) -> tuple[str, int]:
+        """Why the accepted proposals do not hold together, and which of them is the first to go; or "", and none."""
+        everybody = [arrival for _, arrivals in self._accepted for arrival in arrivals]
+        mark = self._scratch.mark()
+        try:
+            Rehearsal(self._scratch, self._picture, self._landings, everybody).play()
+            gain = before - self._objectives.total()
+        except RehearsalError as error:
+            of = next(
+                position
+                for position, (_, arrivals) in enumerate(self._accepted)
+                if any(arrival.leaver is error.leaver for arrival in arrivals)
+            )
+            return f"{error.leaver.pod.key}: {error.why}", of or len(self._accepted) // 2
+        finally:
+            self._scratch.roll_back(mark)
+        if gain >= self._settings.threshold * len(everybody) - ROUNDING:
+            return "", len(self._accepted)
+        return "together with the moves before it, it would gain too little", len(self._accepted) // 2
+
+    def _attempt(self, relocations: Sequence[Relocation], before: float, mark: int) -> Found:
         leaving = [Leaver(relocation, self._row_of(relocation.pod)) for relocation in relocations]
         for leaver in leaving:
             self._landings.leave(leaver.row)
@@ -79,7 +116,7 @@ class Trials:
         if not found.why:
             self._waiting.keep(seats)
             self._leaving = everybody
-            self._arrived += arrived
+            self._accepted.append((mark, arrived))
         return found
 
     def _landing(self, replacement: PodRecord, leaver: Leaver, leaving: Sequence[Leaver], seats: Seats) -> Landing:
