@@ -63,6 +63,7 @@ class PrepareForMaintenance:
         rows.sort(key=lambda row: (self._announced[picture.node_name(row)], picture.node_name(row)))
         for row in rows:
             name = picture.node_name(row)
+            avoid_for_ns = max(self._announced[name] - picture.now, 0) + self._overdue_ns
             reason = f"{name} is announced to go down at {format_time(self._announced[name])}"
             for pod in sorted(guests_on(picture.cluster, row), key=lambda pod: (pod.key, pod.uid)):
                 if picture.is_movable(pod):
