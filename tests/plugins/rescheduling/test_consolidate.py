@@ -10,7 +10,7 @@ from podium.framework.rescheduling.picture import Picture
 from podium.framework.rescheduling.policy import Policy
 from podium.plugins.rescheduling.consolidate import Consolidate
 from tests.builders import node, pod, term
-from tests.plugins.rescheduling.small_pictures import first, gain, leaving, made, move, names, picture_of, scratch_of
+from tests.plugins.rescheduling.tried_pictures import first, gain, leaving, made, move, names, picture_of, scratch_of
 
 GPU = "nvidia.com/gpu"
 

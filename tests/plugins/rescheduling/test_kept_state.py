@@ -19,7 +19,7 @@ from podium.framework.rescheduling.policy import Policy
 from podium.framework.rescheduling.signals import NodeSignals, PodSignals, Signals, replacement
 from podium.plugins.rescheduling.registry import IN_TREE
 from tests.builders import DAY_ONE_NS, node, pod, spread_over, term
-from tests.plugins.rescheduling.small_pictures import picture_on, scratch_of
+from tests.plugins.rescheduling.tried_pictures import picture_on, scratch_of
 
 MINUTE = 60 * 10**9
 OWNERS = ("ReplicaSet/web", "ReplicaSet/db", "StatefulSet/queue", "DaemonSet/agent", "")

@@ -10,7 +10,7 @@ from podium.framework.rescheduling.picture import Picture
 from podium.framework.rescheduling.signals import PodSignals, Signals
 from podium.plugins.rescheduling.leave_poor_service import LeavePoorService
 from tests.builders import DAY_ONE_NS, node, pod
-from tests.plugins.rescheduling.small_pictures import first, gain, leaving, made, names, picture_of
+from tests.plugins.rescheduling.tried_pictures import first, gain, leaving, made, names, picture_of
 
 MINUTE = 60 * 10**9
 NOW = DAY_ONE_NS + 100 * MINUTE
@@ -88,8 +88,10 @@ def test_a_node_on_which_pods_of_many_owners_fail_is_in_trouble_itself() -> None
 
 def test_owners_who_fail_everywhere_put_no_node_in_trouble() -> None:
     everywhere = [of(app, f"{app}{on}", on) for app in ("x", "y", "z") for on in "ab"]
-    looping = {one.metadata.name: LOOPING for one in everywhere}
-    picture = faring(*everywhere, of("web", "w1", "a"), w1=LOOPING, **looping)
+    picture = faring(
+        *everywhere, of("web", "w1", "a"),
+        w1=LOOPING, xa=LOOPING, xb=LOOPING, ya=LOOPING, yb=LOOPING, za=LOOPING, zb=LOOPING,
+    )  # fmt: skip
     assert made(LeavePoorService, picture).objective(picture) == 0
 
 

@@ -10,7 +10,7 @@ from podium.framework.rescheduling.picture import Picture
 from podium.framework.rescheduling.signals import NodeSignals, Signals
 from podium.plugins.rescheduling.prepare_for_maintenance import PrepareForMaintenance
 from tests.builders import DAY_ONE_NS, node, pod
-from tests.plugins.rescheduling.small_pictures import first, gain, leaving, made, names, picture_of
+from tests.plugins.rescheduling.tried_pictures import first, gain, leaving, made, names, picture_of
 
 MINUTE = 60 * 10**9
 

@@ -10,7 +10,7 @@ from podium.framework.rescheduling.picture import Picture
 from podium.framework.rescheduling.signals import PodSignals, Signals
 from podium.plugins.rescheduling.separate_interfering import SeparateInterfering
 from tests.builders import node, pod
-from tests.plugins.rescheduling.small_pictures import first, gain, leaving, made, picture_of
+from tests.plugins.rescheduling.tried_pictures import first, gain, leaving, made, picture_of
 
 
 def web(name: str, on: str, cpu: str | None = "500m", **fields: Any) -> Pod:
@@ -93,8 +93,9 @@ def test_once_one_has_left_no_more_of_the_node_is_proposed() -> None:
 
 def test_the_worst_node_comes_first() -> None:
     pods = [web("a1", "a"), web("a2", "a"), *(web(f"b{i}", "b") for i in range(4))]
-    told = {"a1": using(2000), "a2": using(2000), **{f"b{i}": using(1000) for i in range(4)}}
-    picture = crowded(*pods, **told)
+    picture = crowded(
+        *pods, a1=using(2000), a2=using(2000), b0=using(1000), b1=using(1000), b2=using(1000), b3=using(1000)
+    )
     assert leaving(made(SeparateInterfering, picture).proposals(picture))[0] == ["b0"]
 
 

@@ -21,13 +21,14 @@ from podium.framework.settings.arguments import Arguments, read_arguments
 from podium.plugins.rescheduling.row_changes import RowChanges
 
 _SECOND = 10**9
+_MONTH_NS = 30 * 86_400 * _SECOND
 _UNITS = ((86_400 * _SECOND, "d"), (3_600 * _SECOND, "h"), (60 * _SECOND, "m"), (_SECOND, "s"))
 
 
 class ReplaceOldPodsArgs(Arguments, frozen=True, kw_only=True):
-    """Arguments: pods that were created longer than ``maxAge`` ago are replaced. It must be given."""
+    """Arguments: pods that were created longer than ``maxAge`` ago are replaced, 720h (30 days) if it is not given."""
 
-    max_age: Span
+    max_age: Span | None = None
 
 
 class ReplaceOldPods:
@@ -37,7 +38,7 @@ class ReplaceOldPods:
 
     def __init__(self, context: PluginContext) -> None:
         args = read_arguments(context.args, ReplaceOldPodsArgs, self.name)
-        self._max_age_ns = span_ns(args.max_age, 0, ".maxAge")
+        self._max_age_ns = span_ns(args.max_age, _MONTH_NS, ".maxAge")
         self._ages = _Ages()
 
     def objective(self, picture: Picture) -> float:
