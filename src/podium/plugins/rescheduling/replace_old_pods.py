@@ -6,6 +6,7 @@ Source: descheduler pkg/framework/plugins/podlifetime.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from heapq import heapify, heappop
 
 import numpy as np
 
@@ -48,10 +49,15 @@ class ReplaceOldPods:
     def proposals(self, picture: Picture) -> Iterator[Proposal]:
         """Each of them, the oldest first, then by key."""
         latest_ns = picture.now - self._max_age_ns
-        old = [pod for pod in picture.cluster.placed.values() if _is_old(pod, latest_ns) and picture.is_movable(pod)]
-        for pod in sorted(old, key=lambda pod: (pod.created_ns, pod.key, pod.uid)):
-            age, most = in_words(picture.now - pod.created_ns), in_words(self._max_age_ns)
-            yield Proposal((Relocation(pod),), f"{pod.key} is {age} old; pods are to be no older than {most}")
+        placed = picture.cluster.placed.values()
+        old = [(pod.created_ns, pod.key, pod.uid, pod) for pod in placed if _is_old(pod, latest_ns)]
+        # Few of many will be asked for.
+        heapify(old)
+        while old:
+            *_, pod = heappop(old)
+            if picture.is_movable(pod):
+                age, most = in_words(picture.now - pod.created_ns), in_words(self._max_age_ns)
+                yield Proposal((Relocation(pod),), f"{pod.key} is {age} old; pods are to be no older than {most}")
 
 
 class _Ages:
