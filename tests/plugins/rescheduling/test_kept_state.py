@@ -19,15 +19,11 @@ from podium.framework.rescheduling.policy import Policy
 from podium.framework.rescheduling.signals import NodeSignals, PodSignals, Signals, replacement
 from podium.plugins.rescheduling.registry import IN_TREE
 from tests.builders import DAY_ONE_NS, node, pod, spread_over, term
+from tests.plugins.rescheduling.pictures import ARGS
 from tests.plugins.rescheduling.tried_pictures import picture_on, scratch_of
 
 MINUTE = 60 * 10**9
 OWNERS = ("ReplicaSet/web", "ReplicaSet/db", "StatefulSet/queue", "DaemonSet/agent", "")
-# Arguments with which a policy has something to do in these clusters.
-ARGS: dict[str, dict[str, Any]] = {
-    "Consolidate": {"for": {"requests": {"cpu": 3}, "places": 2}},
-    "ReplaceOldPods": {"maxAge": "2m"},
-}
 
 
 @pytest.mark.parametrize("name", sorted(IN_TREE))
