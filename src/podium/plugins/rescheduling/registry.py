@@ -6,7 +6,9 @@ from collections.abc import Mapping
 
 from podium.framework.rescheduling.policy_registry import PolicyFactory
 from podium.plugins.rescheduling.move_to_underused_nodes import MoveToUnderusedNodes
+from podium.plugins.rescheduling.satisfy_preferences import SatisfyPreferences
 
 IN_TREE: Mapping[str, PolicyFactory] = {
     "MoveToUnderusedNodes": MoveToUnderusedNodes,
+    "SatisfyPreferences": SatisfyPreferences,
 }
