@@ -25,7 +25,8 @@ from podium.client.extending.http_extenders import HTTPExtenders
 from podium.client.leading.elector import Elector
 from podium.client.leading.leader_election import LeaderElection, LeaseSettings
 from podium.client.live_cluster import Answer, ClosableTransport, LiveCluster, Watched
-from podium.client.session import NoAnswerError, Session
+from podium.client.server_kind import is_podiums
+from podium.client.session import Session
 from podium.client.transport import HTTPTransport
 from podium.driver.clock import SystemClock
 from podium.driver.component import Component
@@ -298,11 +299,7 @@ class LiveScheduler:
 
     async def _say_caveats(self, session: Session, cluster: LiveCluster) -> bool:
         """Say what does not hold here; whether the API server is one of Podium's own."""
-        try:
-            version = (await session.read("/version")).object or {}
-        except NoAnswerError:
-            version = {}
-        knows_ours = "+podium" in str(version.get("gitVersion", ""))
+        knows_ours = await is_podiums(session)
         found = caveats(self._access, self._settings.configuration, cluster.absent, knows_ours=knows_ours)
         for caveat in found:
             self._log.warning(caveat.message, about=caveat.about, names=", ".join(caveat.names))
