@@ -20,6 +20,10 @@ from podium.api.times import format_time, parse_duration, parse_time
 PREFER_AVOID_PODS = "scheduler.alpha.kubernetes.io/preferAvoidPods"
 """The annotation of a node that holds its avoid list."""
 
+# How long evictions are told of beside the last one of their controller, and how many at most.
+_EARLIER_NS = 3_600 * 10**9
+_MOST_EARLIER = 32
+
 
 @dataclass(frozen=True, slots=True)
 class AvoidFor:
@@ -47,11 +51,19 @@ class AwaitedPod(Narrow, frozen=True, kw_only=True):
     uid: str
 
 
+class EarlierEviction(Narrow, frozen=True, kw_only=True):
+    """An eviction of one of the controller's pods from the node, before the one that the entry is for."""
+
+    eviction_time: str
+    reason: str = ""
+
+
 class AvoidEntry(Narrow, frozen=True, kw_only=True):
     """One controller on a node's avoid list (core/v1 PreferAvoidPodsEntry).
 
     An entry without a time, as people write them, does not expire, and is the oldest. Podium's own are `expire_after`,
-    where the entry has a lifetime of its own, and `until_scheduled`.
+    where the entry has a lifetime of its own, `until_scheduled`, and `earlier`: the evictions of the hour before, so
+    that whoever limits evictions by the hour can count them.
     """
 
     pod_signature: PodSignature
@@ -60,6 +72,7 @@ class AvoidEntry(Narrow, frozen=True, kw_only=True):
     message: str = ""
     expire_after: str | None = None
     until_scheduled: AwaitedPod | None = None
+    earlier: tuple[EarlierEviction, ...] = ()
 
     @property
     def controller(self) -> OwnerReference:
@@ -70,6 +83,13 @@ class AvoidEntry(Narrow, frozen=True, kw_only=True):
     def eviction_ns(self) -> int | None:
         """When the pod was evicted, in nanoseconds; None where nobody says."""
         return None if self.eviction_time is None else parse_time(self.eviction_time)
+
+    @property
+    def evictions(self) -> tuple[EarlierEviction, ...]:
+        """All the evictions that the entry tells of, the last one last."""
+        if self.eviction_time is None:
+            return self.earlier
+        return *self.earlier, EarlierEviction(eviction_time=self.eviction_time, reason=self.reason)
 
     def expiry_ns(self, expire_after_ns: int) -> int | None:
         """When the entry's time is over; `expire_after_ns` is the lifetime of those that have none of their own."""
@@ -138,8 +158,10 @@ def with_entry(entries: Iterable[AvoidEntry], new: AvoidEntry, max_entries: int)
 
     Of more than ``max_entries`` the oldest go; of equally old ones, those that stood first.
     """
-    kept = [entry for entry in entries if entry.controller.uid != new.controller.uid]
-    return sorted((*kept, new), key=_age)[-max_entries:]
+    listed = list(entries)
+    kept = [entry for entry in listed if entry.controller.uid != new.controller.uid]
+    before = [entry for entry in listed if entry.controller.uid == new.controller.uid]
+    return sorted((*kept, _after(before, new)), key=_age)[-max_entries:]
 
 
 def unexpired(entries: Iterable[AvoidEntry], expire_after_ns: int, now: int) -> list[AvoidEntry]:
@@ -162,6 +184,16 @@ def written(entries: Iterable[AvoidEntry], replacements: Iterable[Replacement] =
     return msgspec.json.encode(lists).decode()
 
 
+def _after(before: Iterable[AvoidEntry], new: AvoidEntry) -> AvoidEntry:
+    """The new entry of a controller, with the evictions that its former ones tell of."""
+    now = new.eviction_ns
+    if now is None:
+        return new
+    former = [eviction for entry in before for eviction in entry.evictions]
+    earlier = [eviction for eviction in former if parse_time(eviction.eviction_time) > now - _EARLIER_NS]
+    return msgspec.structs.replace(new, earlier=tuple(earlier[-_MOST_EARLIER:]))
+
+
 def _age(entry: AvoidEntry) -> tuple[bool, int]:
     time = entry.eviction_ns
     return time is not None, time or 0
@@ -172,6 +204,8 @@ def _read(item: object) -> AvoidEntry | None:
         entry = msgspec.convert(item, AvoidEntry)
         # Fails for a time or a lifetime that is none.
         entry.expiry_ns(0)
+        for eviction in entry.earlier:
+            parse_time(eviction.eviction_time)
     except (msgspec.ValidationError, ValueError):
         return None
     return entry if entry.controller.uid else None
