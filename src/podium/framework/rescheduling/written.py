@@ -20,7 +20,7 @@ from podium.framework.rescheduling.settings import (
 from podium.framework.rescheduling.written_scope import Span, WrittenScope, scope_of, span_ns
 from podium.framework.settings.strict import Strict
 
-DEFAULT_POLICIES = ("MoveToUnderusedNodes", "SatisfyPreferences")
+DEFAULT_POLICIES = ("MoveToUnderusedNodes",)
 """The policies that are on where a configuration lists none: those of the design's first version."""
 
 UNLIMITED = "Unlimited"

@@ -46,8 +46,9 @@ class Rescheduler:
         *,
         make_planner: MakePlanner,
         seed: int = 0,
+        only_plans: bool = False,
     ) -> None:
-        """The ``configuration`` is the schedulers', whose choices are foreseen.
+        """The ``configuration`` is the schedulers', whose choices are foreseen. One that ``only_plans`` evicts nobody.
 
         Raises InputError for policies that cannot be made, and as `build_profiles` does.
         """
@@ -56,6 +57,7 @@ class Rescheduler:
         self._moves = Moves(self._picture)
         self._returns = Returns(self._picture)
         self._queue = EvictionQueue()
+        self._only_plans = only_plans
         self._refusals = Refusals()
         # When to look at the cluster next, and whether something new is to be expected of that.
         self._look_ns: int | None = None
@@ -70,6 +72,16 @@ class Rescheduler:
     def settings(self) -> ReschedulerSettings:
         """How it works at the moment."""
         return self._planners.settings
+
+    @property
+    def is_at_work(self) -> bool:
+        """Whether something of the last plan is still to be asked for, or an answer to come."""
+        return bool(self._queue)
+
+    @property
+    def moves_under_way(self) -> int:
+        """How many moves are not over."""
+        return len(self._moves.under_way())
 
     def handle(self, observation: Observation, now: int) -> list[Action]:
         """Take in an observation at ``now`` and say what to do."""
@@ -155,12 +167,13 @@ class Rescheduler:
         plan = self._planners.plan(self._standing(now), lambda pod: self._is_movable(pod, now), now)
         if self.on_plan is not None:
             self.on_plan(plan, now)
-        self._queue.put(plan.planned)
-        if plan.planned:
-            self._look_soon(now)
         self._idle_ns = now + self.settings.interval_ns
         self._wake_ns = self._next_wake(plan, now)
-        return [self._evict(now)] if plan.planned else []
+        if self._only_plans or not plan.planned:
+            return []
+        self._queue.put(plan.planned)
+        self._look_soon(now)
+        return [self._evict(now)]
 
     def _is_movable(self, pod: PodRecord, now: int) -> bool:
         return pod.uid not in self._refusals and not self._picture.is_capped(pod, now)
