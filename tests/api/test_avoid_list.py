@@ -17,6 +17,7 @@ from podium.api.avoid_list import (
     written,
 )
 from podium.api.meta import OwnerReference
+from podium.api.times import parse_time
 
 SECOND = 10**9
 

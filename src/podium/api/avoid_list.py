@@ -1,7 +1,7 @@
 """A node's avoid list: the controllers whose pods should rather not run there, because one was evicted from there.
 
 It stands in an annotation of the node, as Kubernetes' AvoidPods (core/v1). Source: controlled-rescheduling.md, /evict
-subresource and PreferAvoidPods.
+subresource and PreferAvoidPods. Beside the entries stands what evictions left for replacements, which is Podium's own.
 """
 
 from __future__ import annotations
@@ -9,10 +9,12 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import lru_cache
+from typing import Any
 
 import msgspec
 
 from podium.api.meta import Narrow, OwnerReference
+from podium.api.replacements import Replacement
 from podium.api.times import format_time, parse_duration, parse_time
 
 PREFER_AVOID_PODS = "scheduler.alpha.kubernetes.io/preferAvoidPods"
@@ -110,9 +112,25 @@ def entry_in_words(entry: AvoidEntry) -> str:
     return f"{entry.controller.kind} {entry.controller.name}{lasting}{until}"
 
 
+@dataclass(frozen=True, slots=True)
+class AvoidList:
+    """What the annotation of a node says: who should keep off it, and what its evictions left for replacements."""
+
+    entries: tuple[AvoidEntry, ...] = ()
+    replacements: tuple[Replacement, ...] = ()
+
+    def __bool__(self) -> bool:
+        """Whether it says anything."""
+        return bool(self.entries or self.replacements)
+
+    def written(self) -> str:
+        """The annotation's text."""
+        return written(self.entries, self.replacements)
+
+
 @lru_cache(maxsize=8_192)
-def avoid_entries(text: str) -> tuple[AvoidEntry, ...]:
-    """The entries of an annotation's text, as they stand there.
+def avoid_list(text: str) -> AvoidList:
+    """What an annotation's text says.
 
     What cannot be read is no entry: those without a controller's uid, those with a time that is none, and all of a text
     that is no such list.
@@ -120,10 +138,19 @@ def avoid_entries(text: str) -> tuple[AvoidEntry, ...]:
     try:
         listed = msgspec.json.decode(text)
     except (msgspec.MsgspecError, RecursionError, ValueError):
-        return ()
-    items = listed.get("preferAvoidPods") if isinstance(listed, dict) else None
-    read = map(_read, items if isinstance(items, list) else ())
-    return tuple(entry for entry in read if entry is not None)
+        return AvoidList()
+    if not isinstance(listed, dict):
+        return AvoidList()
+    entries = (_read(item) for item in _items(listed, "preferAvoidPods"))
+    replacements = (_read_replacement(item) for item in _items(listed, "replacements"))
+    # Each eviction leaves one.
+    by_pod = {left.evicted_pod.uid: left for left in replacements if left is not None}
+    return AvoidList(tuple(entry for entry in entries if entry is not None), tuple(by_pod.values()))
+
+
+def avoid_entries(text: str) -> tuple[AvoidEntry, ...]:
+    """The entries of an annotation's text, as they stand there."""
+    return avoid_list(text).entries
 
 
 def with_entry(entries: Iterable[AvoidEntry], new: AvoidEntry, max_entries: int) -> list[AvoidEntry]:
@@ -148,9 +175,13 @@ def next_expiry_ns(entries: Iterable[AvoidEntry], expire_after_ns: int) -> int |
     return min((time for time in times if time is not None), default=None)
 
 
-def written(entries: Iterable[AvoidEntry]) -> str:
-    """The annotation's text for the entries."""
-    return msgspec.json.encode({"preferAvoidPods": list(entries)}).decode()
+def written(entries: Iterable[AvoidEntry], replacements: Iterable[Replacement] = ()) -> str:
+    """The annotation's text for the entries, and for the replacements where there are any."""
+    lists: dict[str, list[AvoidEntry] | list[Replacement]] = {"preferAvoidPods": list(entries)}
+    left = list(replacements)
+    if left:
+        lists["replacements"] = left
+    return msgspec.json.encode(lists).decode()
 
 
 def _after(before: Iterable[AvoidEntry], new: AvoidEntry) -> AvoidEntry:
@@ -178,3 +209,18 @@ def _read(item: object) -> AvoidEntry | None:
     except (msgspec.ValidationError, ValueError):
         return None
     return entry if entry.controller.uid else None
+
+
+def _items(listed: dict[str, Any], name: str) -> list[object]:
+    items = listed.get(name)
+    return items if isinstance(items, list) else []
+
+
+def _read_replacement(item: object) -> Replacement | None:
+    try:
+        left = msgspec.convert(item, Replacement)
+        # Fails for a time or a lifetime that is none.
+        is_over = left.expiry_ns < left.eviction_ns
+    except (msgspec.ValidationError, ValueError):
+        return None
+    return left if left.controller.uid and left.evicted_pod.uid and not is_over else None

@@ -20,7 +20,7 @@ from podium.framework.settings.configuration import Configuration, default_confi
 from podium.framework.settings.departures import departures
 from podium.framework.settings.extenders import without_extenders
 from podium.framework.settings.feature_gates import FeatureGates
-from podium.plane.components import autoscaler, scheduler
+from podium.plane.components import autoscaler, rescheduler, scheduler
 from podium.plane.switches import SCHEDULER
 from podium.sim.limits import Limits
 from podium.sim.recording.comparison import Comparison, compare
@@ -121,8 +121,7 @@ def simulation_of(documents: Sequence[Document], options: RunOptions) -> Simulat
         limits=options.limits,
         feature_gates=options.feature_gates,
     )
-    components = [*schedulers_of(scenario, options), *autoscalers_of(scenario, options)]
-    return Simulation(objects, scenario, settings=settings, components=components)
+    return Simulation(objects, scenario, settings=settings, components=components_of(scenario, options))
 
 
 def compared(found: Input, simulation: Simulation) -> Comparison | None:
@@ -149,6 +148,15 @@ def _within_time(start_ns: int, until_ns: int | None) -> int | None:
     return None if until_ns is None else min(until_ns, MAX_TIME_NS - start_ns)
 
 
+def components_of(scenario: Scenario, options: RunOptions) -> list[Component]:
+    """The components that differ from scenario to scenario. Raises InputError for what is wrong with them."""
+    return [
+        *schedulers_of(scenario, options),
+        *autoscalers_of(scenario, options),
+        *reschedulers_of(scenario, options),
+    ]
+
+
 def schedulers_of(scenario: Scenario, options: RunOptions) -> list[Component]:
     """The schedulers of a scenario, each a component of its own, or the one of the configuration.
 
@@ -172,6 +180,17 @@ def autoscalers_of(scenario: Scenario, options: RunOptions) -> list[Component]:
         return []
     settings = wanted.settings if cutoff is None else replace(wanted.settings, priority_cutoff=cutoff)
     return [autoscaler(wanted.groups, settings, options.configuration, seed=options.seed)]
+
+
+def reschedulers_of(scenario: Scenario, options: RunOptions) -> list[Component]:
+    """The rescheduler that a scenario asks for, if any: it knows what each of its schedulers would do."""
+    if scenario.rescheduling is None:
+        return []
+    configuration = options.configuration or default_configuration()
+    if scenario.schedulers:
+        named = [configuration_of(found.name, options.configuration) for found in scenario.schedulers]
+        configuration = replace(configuration, profiles=tuple(chain.from_iterable(one.profiles for one in named)))
+    return [rescheduler(scenario.rescheduling, configuration, seed=options.seed)]
 
 
 def configuration_of(name: str, configuration: Configuration | None) -> Configuration:

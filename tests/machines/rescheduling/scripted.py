@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
+from podium.cluster.cluster import Cluster
 from podium.cluster.pods import PodRecord
 from podium.decide.rescheduling.plan import LeftAlone, Move, Plan, PlannedMoves
+from podium.decide.rescheduling.planner import Planner
 from podium.decide.rescheduling.standing import Standing
 from podium.decide.scratch import Scratch
 from podium.driver.component import Component
 from podium.framework.rescheduling.picture import Picture
 from podium.framework.rescheduling.policy import Policy
 from podium.framework.rescheduling.settings import ReschedulerSettings
+from podium.framework.runner import Runner
 from podium.machines.rescheduling.rescheduler import Rescheduler
 from podium.machines.scheduling.scheduler import Scheduler
 from podium.sim.simulation import Simulation
@@ -45,6 +48,11 @@ class Script:
         self.policies, self.settings = policies, settings
         return self
 
+    def picture(
+        self, cluster: Cluster, runners: Mapping[str, Runner], kubelet: Runner, now: int, **more: Any
+    ) -> Picture:
+        return Planner((), PLAIN).picture(cluster, runners, kubelet, now, **more)
+
     def plan(self, scratch: Scratch, picture: Picture, standing: Standing) -> Plan:
         self.standings.append(standing)
         self.pictures.append(picture)
@@ -69,10 +77,11 @@ def rescheduling(script: Script, settings: ReschedulerSettings = PLAIN, **more: 
     return Component("rescheduler", lambda: Rescheduler(settings, make_planner=script.make, **more))
 
 
-def cluster(*others: Raw, replicas: int = 2, nodes: Sequence[str] = (BAD,)) -> list[Raw]:
+def cluster(*others: Raw, replicas: int = 2, annotations: Raw | None = None) -> list[Raw]:
     """A ReplicaSet whose pods are on the bad node, and the rest."""
-    template = {"metadata": {"labels": {"app": "web"}}, "spec": {**pod("")["spec"], "terminationGracePeriodSeconds": 5}}
-    return [*(node(name) for name in nodes), workload("ReplicaSet", "web", replicas, template=template), *others]
+    metadata = {"labels": {"app": "web"}, "annotations": annotations or {}}
+    template = {"metadata": metadata, "spec": {**pod("")["spec"], "terminationGracePeriodSeconds": 5}}
+    return [node(BAD), workload("ReplicaSet", "web", replicas, template=template), *others]
 
 
 LATER = {"at": "1s", "apply": [node("n2", cpu=20)]}

@@ -15,7 +15,7 @@ from tests.machines.rescheduling.scripted import BAD, LATER, MINUTE, PLAIN, Scri
 from tests.sim.objects import budget, scenario
 from tests.sim.planned_faults import NoFaults
 from tests.sim.played import pods, told
-from tests.store.objects import SECOND, node
+from tests.store.objects import SECOND, Raw, node
 
 HOUR = 60 * MINUTE
 
@@ -102,7 +102,7 @@ def test_a_pod_that_a_budget_keeps_is_asked_for_less_and_less_and_that_keeps_no_
 
 
 def test_a_pod_whose_budget_lets_it_go_later_is_moved_then() -> None:
-    steps = [LATER, {"at": "20m", "delete": {"kind": "PodDisruptionBudget", "name": "web"}}]
+    steps: list[Raw] = [LATER, {"at": "20m", "delete": {"kind": "PodDisruptionBudget", "name": "web"}}]
     found = finished(simulation(Script(), *cluster(budget("web", maxUnavailable=0), scenario(*steps))))
 
     assert places(found) == ["n2", "n2"]
@@ -127,21 +127,18 @@ def test_an_eviction_that_was_lost_counts_as_under_way_for_a_minute_and_is_asked
 
 
 def test_moves_under_way_are_known_again_after_a_crash() -> None:
-    # The replacement never starts: there is no room but on the bad node, and that is cordoned.
-    steps = [LATER, {"at": "299s", "cordon": {"name": BAD}}, {"at": "299s", "cordon": {"name": "n2"}}]
+    objects = cluster(scenario(LATER), annotations={"podium.dev/ready-after": "20m"})
     settings = replace(PLAIN, in_flight=Limits(total=1))
-    faults = OfEvictions(crashes_after=[1])
     script = Script()
-    found = simulation(script, *cluster(scenario(*steps)), settings=settings, faults=faults)
-    while found.step() and found.elapsed_ns < 800 * SECOND:
-        pass
+    found = simulation(
+        script, *objects, settings=settings, faults=OfEvictions(crashes_after=[1]), until_ns=1900 * SECOND
+    )
 
-    assert evictions(found) == [300]
-    (past,) = script.standings[-1].past
-    assert (past.namespace, past.source, past.is_in_flight) == ("default", BAD, True)
-    assert past.evicted_ns == found.settings.start_ns + 300 * SECOND + SECOND - 1
-    finished(found)
-    assert evictions(found)[1] == pytest.approx(901)
+    assert evictions(finished(found)) == [1200, pytest.approx(1801)]
+    first = script.standings[-2].past[0]
+    assert (first.namespace, first.source) == ("default", BAD)
+    assert first.evicted_ns == found.settings.start_ns + 1201 * SECOND - 1
+    assert first.is_in_flight is False
 
 
 def test_moves_of_the_last_hour_are_known_again_after_a_crash() -> None:
@@ -154,7 +151,7 @@ def test_moves_of_the_last_hour_are_known_again_after_a_crash() -> None:
 
 def test_an_owner_whose_replacement_came_back_is_left_alone_there_also_after_a_crash() -> None:
     for crashes in ([], [1]):
-        steps = [LATER, {"at": "299s", "cordon": {"name": "n2"}}, {"at": "330s", "uncordon": {"name": "n2"}}]
+        steps: list[Raw] = [LATER, {"at": "299s", "cordon": {"name": "n2"}}, {"at": "330s", "uncordon": {"name": "n2"}}]
         script = Script()
         found = simulation(script, *cluster(scenario(*steps), replicas=1), faults=OfEvictions(crashes_after=crashes))
         while found.step() and found.elapsed_ns < 4100 * SECOND:
@@ -179,7 +176,11 @@ def test_the_next_of_several_is_evicted_only_if_its_plan_still_holds() -> None:
 
 
 def test_a_second_node_of_the_name_has_no_moves() -> None:
-    steps = [LATER, {"at": "400s", "delete": {"kind": "Node", "name": BAD}}, {"at": "500s", "apply": [node(BAD)]}]
+    steps: list[Raw] = [
+        LATER,
+        {"at": "400s", "delete": {"kind": "Node", "name": BAD}},
+        {"at": "500s", "apply": [node(BAD)]},
+    ]
     found = finished(simulation(Script(), *cluster(scenario(*steps))))
 
     assert places(found) == ["n2", "n2"]

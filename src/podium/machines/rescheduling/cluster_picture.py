@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from podium.api.avoid_list import PREFER_AVOID_PODS
 from podium.api.disruption_cap import full_times
 from podium.api.disruption_policy import POLICY_NAME, DisruptionPolicy
 from podium.api.meta import Kubernetes, Raw
 from podium.api.node import Namespace, Node
-from podium.api.node_health import is_ready
 from podium.api.pod import Pod
 from podium.api.policy import PodDisruptionBudget
-from podium.cluster.arrays import Bools
 from podium.cluster.cluster import Cluster
 from podium.cluster.devices import DeviceObject
 from podium.cluster.feed import Feed
@@ -20,7 +18,7 @@ from podium.cluster.pods import PodRecord
 from podium.cluster.storage import StorageObject
 from podium.decide.eviction_budgets import EvictionBudgets
 from podium.decide.local_storage import has_local_storage
-from podium.decide.scaling.node_groups import is_starting, removal_taint
+from podium.decide.rescheduling.node_duty import off_duty
 from podium.machines.rescheduling.observed_signals import ObservedSignals
 from podium.machines.scheduling.shown.node_changes import node_changes
 
@@ -45,8 +43,6 @@ class ClusterPicture:
         self._feed = Feed(self.cluster)
         self._owned: dict[str, dict[str, None]] = {}
         self._differences: dict[str, tuple[object, ...]] = {}
-        # The nodes that take in no pods that move.
-        self._closed: set[str] = set()
         self._policy = DisruptionPolicy()
 
     # What the API shows
@@ -76,7 +72,6 @@ class ClusterPicture:
                 return self._forget_pod(change.before) or fared
             case Node():
                 name = object_.metadata.name
-                self._closed.discard(name)
                 self.avoid_lists.pop(name, None)
                 self.observed.node_gone(name)
                 return self._feed.gone(object_) is not None
@@ -103,16 +98,9 @@ class ClusterPicture:
         found = (self._feed.pods[uid] for uid in self._owned.get(owner_uid, ()))
         return sorted(found, key=lambda pod: (pod.created_ns, pod.key))
 
-    def targets(self) -> Bools:
-        """For each row, whether its node may take in pods that move."""
-        nodes = self.cluster.nodes
-        found: Bools = nodes.present[: nodes.count].copy()
-        found[[nodes.row_of[name] for name in self._closed]] = False
-        return found
-
-    def waiting(self) -> tuple[PodRecord, ...]:
-        """The pods that no node can take: by priority, the highest first, then by key."""
-        return tuple(sorted(self.unschedulable.values(), key=lambda pod: (-pod.priority, pod.key)))
+    def waiting(self) -> Sequence[PodRecord]:
+        """The pods that no node can take."""
+        return list(self.unschedulable.values())
 
     def may_evict(self, now: int) -> int | None:
         """How many disruptions of pods with a budget the cluster's caps leave; None for any number."""
@@ -180,16 +168,11 @@ class ClusterPicture:
             self.avoid_lists[name] = text
         else:
             self.avoid_lists.pop(name, None)
-        was_closed = name in self._closed
-        if _is_closed(node):
-            self._closed.add(name)
-        else:
-            self._closed.discard(name)
         fares_otherwise = self.observed.node_changed(node)
         return (
             before is None
             or fares_otherwise
-            or was_closed != (name in self._closed)
+            or off_duty(before) != off_duty(node)
             or bool(node_changes(before, node))
             or before.metadata.annotations != node.metadata.annotations
         )
@@ -200,17 +183,6 @@ class ClusterPicture:
         before, self._policy = self._policy, policy
         self.budgets.requires_all = policy.spec.several_budgets == "RequireAll"
         return before.spec != policy.spec
-
-
-def _is_closed(node: Node) -> bool:
-    """Whether a node takes in no pods that move: it is not ready, or somebody keeps pods off it, or empties it."""
-    return (
-        node.spec.unschedulable
-        or not is_ready(node)
-        or node.metadata.deletion_timestamp is not None
-        or is_starting(node)
-        or removal_taint(node) is not None
-    )
 
 
 def _is_unschedulable(pod: Pod) -> bool:

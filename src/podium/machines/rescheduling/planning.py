@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Protocol
 
+from podium.cluster.cluster import Cluster
 from podium.cluster.pods import PodRecord
 from podium.decide.rescheduling.plan import Plan, PlannedMoves
 from podium.decide.rescheduling.standing import Standing
 from podium.decide.scratch import Scratch
+from podium.framework.rescheduling.kubelet_profile import kubelet_runner
 from podium.framework.rescheduling.picture import Picture
 from podium.framework.rescheduling.policy import Policy, Proposal, Relocation
 from podium.framework.rescheduling.policy_registry import PolicyRegistry, make_policies
 from podium.framework.rescheduling.settings import ReschedulerSettings
+from podium.framework.rescheduling.signals import Signals
 from podium.framework.runner import Runner
 from podium.framework.settings.configuration import Configuration, default_configuration
 from podium.framework.settings.profile_builder import build_profiles
@@ -28,6 +31,18 @@ Weighted = tuple[Policy, float]
 
 class Planning(Protocol):
     """Decides what to move (`podium.decide.rescheduling.planner.Planner`)."""
+
+    def picture(
+        self,
+        cluster: Cluster,
+        runners: Mapping[str, Runner],
+        kubelet: Runner,
+        now: int,
+        *,
+        standing: Standing,
+        signals: Signals | None = None,
+        waiting: Sequence[PodRecord] = (),
+    ) -> Picture: ...
 
     def plan(self, scratch: Scratch, picture: Picture, standing: Standing) -> Plan: ...
 
@@ -53,11 +68,10 @@ class Planners:
         self._picture = picture
         self._make = make
         self._seed = seed
-        profiles = build_profiles(
-            configuration or default_configuration(), Registry(PLUGINS), picture.cluster, seed=seed
-        )
+        plugins = Registry(PLUGINS)
+        profiles = build_profiles(configuration or default_configuration(), plugins, picture.cluster, seed=seed)
         self._runners = {name: Runner(profile, picture.cluster) for name, profile in profiles.items()}
-        self._kubelet = next(iter(self._runners.values()))
+        self._kubelet = kubelet_runner(picture.cluster, plugins)
         self._policies: tuple[Weighted, ...] = ()
         self.settings = settings
         self.change(settings)
@@ -100,16 +114,17 @@ class Planners:
     def _run(self, planner: Planning, standing: Standing, is_movable: IsMovable, now: int) -> Plan:
         shown = self._picture
         shown.cluster.pass_time(now)
-        picture = Picture(
-            cluster=shown.cluster,
-            runners=self._runners,
-            kubelet=self._kubelet,
-            now=now,
+        picture = planner.picture(
+            shown.cluster,
+            self._runners,
+            self._kubelet,
+            now,
+            standing=standing,
             signals=shown.observed.signals,
-            targets=shown.targets(),
             waiting=shown.waiting(),
-            is_movable=is_movable,
         )
+        allows = picture.is_movable
+        picture = replace(picture, is_movable=lambda pod: is_movable(pod) and allows(pod))
         with Scratch(shown.cluster, self._runners, self._seed) as scratch:
             return planner.plan(scratch, picture, standing)
 

@@ -14,6 +14,7 @@ from podium.api.pod import Pod
 from podium.cluster.pods import NOT_STARTED_NS, PodRecord
 from podium.decide.rescheduling.plan import Move as Planned
 from podium.decide.rescheduling.plan import Plan, PlannedMoves
+from podium.decide.rescheduling.planner import Planner
 from podium.decide.rescheduling.standing import Standing
 from podium.framework.rescheduling.settings import ReschedulerSettings, Steering
 from podium.framework.settings.configuration import Configuration
@@ -44,7 +45,7 @@ class Rescheduler:
         settings: ReschedulerSettings,
         configuration: Configuration | None = None,
         *,
-        make_planner: MakePlanner,
+        make_planner: MakePlanner = Planner,
         seed: int = 0,
         only_plans: bool = False,
     ) -> None:
@@ -235,7 +236,9 @@ class Rescheduler:
         Whoever was left alone may be let go when others count no longer against the limits of an hour.
         """
         settings = self.settings
-        times = [self._moves.next_time(now, settings.move_timeout_ns, counts_past=bool(plan.left_alone))]
+        times = [
+            self._moves.next_time(now, settings.move_timeout_ns, counts_past=bool(plan.left_alone or plan.stopped))
+        ]
         times.append(_next_of_age(self._picture.pods(), settings.scope.minimum_age_ns, now))
         return earliest(times)
 
