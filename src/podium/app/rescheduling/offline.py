@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from podium.api.basis import basis_of
 from podium.api.errors import InputError
 from podium.api.input.codec import Document, Input, refuse_empty_pods
+from podium.api.pod import Pod
 from podium.api.policy import PodDisruptionBudget
 from podium.api.present import present_time
 from podium.app.budget_statuses import with_budget_statuses
@@ -58,7 +59,8 @@ def plan_once(read: Input, question: Question) -> PlanReport:
     objects = [document for document in read.documents if document.object is not None]
     now = present_time(read.documents, objects)
     schedulers = as_they_are(given, heeds_avoid_lists=question.heeds_avoid_lists)
-    further += of_schedulers(settings, schedulers, ())
+    pods = (document.object for document in objects if isinstance(document.object, Pod))
+    further += of_schedulers(settings, schedulers, pods)
     try:
         plan = _plan(objects, settings, schedulers, now)
     except InputError as error:
