@@ -59,14 +59,9 @@ def web(name: str, on: str, **fields: Any) -> Pod:
     return builders.pod(name, on=on, **{"owner": "ReplicaSet/web", "ready": True, "started": 0, "created": 0, **fields})
 
 
-def annotated(object_: Any, **annotations: str) -> Any:
-    """The object with annotations, their names written with underscores for what is no letter."""
-    return changed(object_, metadata=changed(object_.metadata, annotations=annotations))
-
-
-def with_annotations(object_: Any, annotations: Mapping[str, str]) -> Any:
-    """The object with annotations."""
-    return changed(object_, metadata=changed(object_.metadata, annotations=dict(annotations)))
+def with_annotations(pod: Pod, annotations: Mapping[str, str]) -> Pod:
+    """The pod with annotations."""
+    return changed(pod, metadata=changed(pod.metadata, annotations=dict(annotations)))
 
 
 def unready(node: Node) -> Node:
@@ -177,6 +172,11 @@ def given(*objects: Kubernetes, profile: Mapping[str, Any] | None = None) -> Giv
     return Given(cluster, budgets, {SCHEDULER: runner}, kubelet_runner(cluster, Registry(IN_TREE)))
 
 
+def scratch_on(here: Given) -> Scratch:
+    """What the planner changes for a while."""
+    return Scratch(here.cluster, here.runners)
+
+
 @contextmanager
 def planned(
     here: Given,
@@ -194,7 +194,7 @@ def planned(
     picture = planner.picture(
         here.cluster, here.runners, here.kubelet, now, standing=stands, signals=signals, waiting=pending
     )
-    with Scratch(here.cluster, here.runners) as scratch:
+    with scratch_on(here) as scratch:
         yield planner.plan(scratch, picture, stands), picture
 
 

@@ -16,14 +16,14 @@ _MOST_ROWS = 256
 
 
 def unlike(picture: Picture, rows: Int64s) -> tuple[list[int], bool]:
-    """A row of each kind among some rows, ascending; and whether that is all kinds.
+    """A row of each kind among some rows, in the order of their names' hashes; and whether that is all kinds.
 
     Nodes are alike that differ in nothing but their names: in what they offer and in what is requested of it, in
     labels, taints and signals, and in the classes and owners of their pods.
     """
     if len(rows) == 1:
         return [int(rows[0])], True
-    looked_at = rows[:_MOST_ROWS]
+    looked_at = rows[np.argsort(picture.cluster.nodes.name_hash[rows], kind="stable")[:_MOST_ROWS]]
     numbers = _numbers(picture, looked_at)
     kinds: dict[Hashable, int] = {}
     for row, in_numbers in zip(looked_at.tolist(), numbers, strict=True):

@@ -113,7 +113,9 @@ class Trials:
             return Found(moves, after)
         where = "" if len(moves) > 1 or moves[0].target is None else f" on {moves[0].target}"
         each = "" if len(moves) == 1 else " for each of them"
-        found = f"would make it better by {gain:.3g}" if gain > 0 else f"would make it worse by {-gain:.3g}"
+        found = f"would make it better by {gain:.3g}"
+        if gain <= ROUNDING:
+            found = f"would make it worse by {-gain:.3g}" if gain < -ROUNDING else "would not make it better"
         return Found(why=f"a replacement{where} {found}, where {threshold:.3g}{each} is asked for")
 
     def _row_of(self, pod: PodRecord) -> int:
