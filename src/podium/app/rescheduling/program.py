@@ -69,6 +69,7 @@ class LiveRescheduler(LiveProgram):
         self.metrics = ReschedulerMetrics()
         super().__init__(access, settings, log, self.metrics)
         self._settings = settings
+        self._kinds = _machine(settings, heeds_avoid_lists=True).watches
         self._shown: Plan | None = None
         self._heeds = False
         self._caveats: tuple[Caveat, ...] = ()
@@ -76,7 +77,7 @@ class LiveRescheduler(LiveProgram):
     def watched(self) -> Watched:
         """See `LiveProgram`."""
         return Watched(
-            kinds=Rescheduler.watches,
+            kinds=self._kinds,
             field_selectors={"Pod": _PODS},
             optional=OPTIONAL,
             seed=self._settings.seed,
