@@ -20,6 +20,7 @@ from podium.app.rescheduling.settings import ReschedulingSettings
 from podium.client.access.cluster_access import ClusterAccess, Identity
 from podium.framework.rescheduling.configuration import read_rescheduler
 from podium.framework.settings.configuration import default_configuration
+from podium.requests.request import Request
 from podium.server.http.settings import Token
 from tests.app.rescheduling.clusters import CONFIGURATION, budget, replica_set
 from tests.live.cluster import Cluster, lease, until
@@ -166,6 +167,34 @@ def test_one_that_is_to_make_one_plan_ends_when_that_is_carried_out() -> None:
             assert await instance.task == 0
         assert len(instance.said("moving a pod")) == 1
         await until(lambda: len(cluster.on("new")) == 1)
+
+    play(story)
+
+
+def test_the_configuration_is_read_of_a_config_map_while_it_runs_and_one_that_is_wrong_is_refused() -> None:
+    def config_map(text: str) -> Raw:
+        metadata = {"name": "rescheduler", "namespace": "default"}
+        return {"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata, "data": {"config.yaml": text}}
+
+    def put(cluster: Scheduled, text: str) -> None:
+        body = config_map(text)
+        answer = cluster.plane.answer(
+            Request(verb="patch", kind="ConfigMap", key="default/rescheduler", body={"data": body["data"]})
+        )
+        assert answer.error is None, answer.error
+
+    async def story(cluster: Scheduled) -> None:
+        cluster.add(config_map(json.dumps({**HASTY, "paused": True})))
+        instance = Instance(cluster, config_map="default/rescheduler")
+        await until(lambda: instance.said("the ConfigMap was read"))
+        put(cluster, "{apiVersion: v1, kind: Something}")
+        await until(lambda: instance.said("the ConfigMap is refused"))
+        (refused,) = instance.said("the ConfigMap is refused")
+        assert 'ConfigMap default/rescheduler, config.yaml, .kind: is "Something"' in refused["problem"]
+        assert not instance.said("moving a pod")
+        put(cluster, json.dumps(HASTY))
+        await until(lambda: instance.said("moving a pod"))
+        assert await instance.stop() == 0
 
     play(story)
 

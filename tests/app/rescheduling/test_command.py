@@ -65,3 +65,16 @@ def test_a_schedulers_configuration_given_as_the_reschedulers_is_told(cluster: s
     result = reschedule("-f", cluster, "--rescheduler", written(tmp_path, other, name="scheduler.yaml"))
     assert result.exit_code == 1
     assert ".kind: is " in result.output
+
+
+def test_a_config_map_is_for_programs_that_run_on(cluster: str) -> None:
+    result = reschedule("-f", cluster, "--rescheduler-config-map", "podium/rescheduler")
+    assert result.exit_code == 2
+    assert "A ConfigMap is read while this runs" in result.output
+
+
+@pytest.mark.parametrize("name", ["rescheduler", "/rescheduler", "podium/", "a/b/c"])
+def test_a_config_map_is_named_with_its_namespace(name: str) -> None:
+    result = reschedule("--rescheduler-config-map", name)
+    assert result.exit_code == 2
+    assert "write NAMESPACE/NAME" in result.output

@@ -29,6 +29,13 @@ It ends with 0 when it is told to stop (SIGINT, SIGTERM), and with 1 when it may
 """
 
 
+def _config_map(_ctx: click.Context, _param: click.Parameter, value: str) -> str:
+    namespace, _, name = value.partition("/")
+    if value and (not namespace or not name or "/" in name):
+        raise click.BadParameter(f"{value!r} is no ConfigMap; write NAMESPACE/NAME")
+    return value
+
+
 @click.command(cls=Command, epilog=_EPILOG)
 @click.option(
     "-f",
@@ -44,6 +51,14 @@ It ends with 0 when it is told to stop (SIGINT, SIGTERM), and with 1 when it may
     "rescheduler_file",
     metavar="FILE",
     help="A ReschedulerConfiguration, or a DeschedulerPolicy; without it, a cautious one.",
+)
+@click.option(
+    "--rescheduler-config-map",
+    "config_map",
+    metavar="NAMESPACE/NAME",
+    default="",
+    callback=_config_map,
+    help="A ConfigMap with the configuration under config.yaml, read while this runs; and whether all is paused.",
 )
 @config_option
 @click.option("--evict", is_flag=True, help="Move pods. Without it nothing is written, and plans are printed.")
@@ -78,6 +93,7 @@ def reschedule(
     *,
     files: tuple[str, ...],
     rescheduler_file: str | None,
+    config_map: str,
     config: str | None,
     evict: bool,
     is_once: bool,
@@ -102,6 +118,10 @@ def reschedule(
     rescheduling = load_rescheduler(rescheduler_file) if rescheduler_file else default_rescheduler()
     configuration = load_configuration(config) if config else default_configuration()
     if files or (is_once and not evict):
+        if config_map:
+            raise click.UsageError(
+                "A ConfigMap is read while this runs: for one plan, give its text with --rescheduler."
+            )
         from podium.app.console.reading import read_shown
         from podium.app.rescheduling.offline import Question, plan_once
 
@@ -115,6 +135,7 @@ def reschedule(
     without_extenders(configuration.extenders, configuration.source, ignore=ignore_extenders)
     settings = ReschedulingSettings(
         rescheduling=rescheduling,
+        config_map=config_map,
         configuration=configuration,
         dry_run=not evict,
         pause_file=pause_file,

@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 from podium.app.rescheduling.metrics import ReschedulerMetrics
 from podium.decide.rescheduling.plan import Plan
-from podium.machines.actions import Action, Evict
+from podium.machines.actions import Action, Evict, Record
 from podium.machines.answers import Answer
 from podium.machines.observations import Answered, Observation
 from podium.machines.parts.deadlines import Deadline
@@ -26,20 +26,16 @@ _RESULTS = {
 class ObservedRescheduler:
     """The rescheduler as a machine, and beside it what is counted and told of its plans.
 
-    ``on_plan`` is shown each plan with its time, ``on_rest`` is called when a plan was carried out as far as it goes.
+    ``on_plan`` is shown each plan with its time, ``on_record`` what is to be told of other things than pods, and
+    ``on_rest`` is called when a plan was carried out as far as it goes.
     """
 
-    def __init__(
-        self,
-        rescheduler: Rescheduler,
-        metrics: ReschedulerMetrics,
-        on_plan: Callable[[Plan, int], None] = lambda plan, now: None,
-        on_rest: Callable[[], None] = lambda: None,
-    ) -> None:
+    def __init__(self, rescheduler: Rescheduler, metrics: ReschedulerMetrics) -> None:
         self.rescheduler = rescheduler
+        self.on_plan: Callable[[Plan, int], None] = lambda plan, now: None
+        self.on_record: Callable[[Record], None] = lambda record: None
+        self.on_rest: Callable[[], None] = lambda: None
         self._metrics = metrics
-        self._on_plan = on_plan
-        self._on_rest = on_rest
         self._policy_of: dict[str, str] = {}
         self._plans: list[tuple[Plan, int]] = []
         self._is_at_work = False
@@ -61,13 +57,16 @@ class ObservedRescheduler:
         actions = self.rescheduler.handle(observation, now)
         for plan, planned_ns in self._plans:
             self._metrics.planned_once(plan, time.perf_counter() - began_s)
-            self._on_plan(plan, planned_ns)
+            self.on_plan(plan, planned_ns)
+        for action in actions:
+            if isinstance(action, Record) and not action.pod:
+                self.on_record(action)
         if isinstance(observation, Answered) and isinstance(observation.action, Evict):
             self._answered(observation, observation.action)
         self._metrics.under_way.set(self.rescheduler.moves_under_way)
         if self._is_at_work and not self.rescheduler.is_at_work:
             self._is_at_work = False
-            self._on_rest()
+            self.on_rest()
         return actions
 
     def _planned(self, plan: Plan, now: int) -> None:

@@ -16,7 +16,6 @@ from podium.app.rescheduling.caveats import of_schedulers
 from podium.app.rescheduling.heeding import as_they_are
 from podium.app.rescheduling.plan_report import PlanReport
 from podium.decide.rescheduling.plan import Plan
-from podium.decide.rescheduling.planner import Planner
 from podium.framework.rescheduling.configuration import ReschedulerConfiguration
 from podium.framework.rescheduling.settings import ReschedulerSettings
 from podium.framework.settings.configuration import Configuration
@@ -73,7 +72,7 @@ def plan_once(read: Input, question: Question) -> PlanReport:
 def _plan(objects: Sequence[Document], settings: ReschedulerSettings, schedulers: Configuration, now: int) -> Plan:
     """What a rescheduler finds that is shown the objects for the first time, though it be paused."""
     found: list[Plan] = []
-    machine = Rescheduler(replace(settings, is_paused=False), schedulers, make_planner=Planner, only_plans=True)
+    machine = Rescheduler(replace(settings, is_paused=False), schedulers, only_plans=True)
     machine.on_plan = lambda plan, _: found.append(plan)
     for shown in _shown(objects, machine.watches, now):
         machine.handle(shown, now)

@@ -23,11 +23,12 @@ from podium.app.rescheduling.settings import ReschedulingSettings
 from podium.client.access.cluster_access import ClusterAccess
 from podium.client.live_cluster import LiveCluster, Watched
 from podium.decide.rescheduling.plan import Plan
-from podium.decide.rescheduling.planner import Planner
 from podium.driver.component import Component
+from podium.machines.actions import Record
 from podium.machines.disruption.disruption_counts import DisruptionCounts
 from podium.machines.machine import Machine
 from podium.machines.rescheduling.rescheduler import Rescheduler
+from podium.machines.rescheduling.settings_map import CONFIG_MAP, READ, REFUSED
 
 COMPONENT = "rescheduler"
 _PODS = "status.phase!=Succeeded"
@@ -52,7 +53,7 @@ def _machine(settings: ReschedulingSettings, *, heeds_avoid_lists: bool) -> Resc
     return Rescheduler(
         settings.rescheduling.settings,
         as_they_are(settings.configuration, heeds_avoid_lists=heeds_avoid_lists),
-        make_planner=Planner,
+        config_map=settings.config_map,
         seed=settings.seed,
         only_plans=settings.dry_run,
     )
@@ -76,9 +77,11 @@ class LiveRescheduler(LiveProgram):
 
     def watched(self) -> Watched:
         """See `LiveProgram`."""
+        namespace, _, name = self._settings.config_map.partition("/")
         return Watched(
             kinds=self._kinds,
-            field_selectors={"Pod": _PODS},
+            field_selectors={"Pod": _PODS, CONFIG_MAP: f"metadata.name={name}"},
+            namespaces={CONFIG_MAP: namespace},
             optional=OPTIONAL,
             seed=self._settings.seed,
         )
@@ -110,7 +113,9 @@ class LiveRescheduler(LiveProgram):
 
     def _make_machine(self) -> Machine:
         machine = _machine(self._settings, heeds_avoid_lists=self._heeds)
-        return ObservedRescheduler(machine, self.metrics, self._planned, self._rested)
+        observed = ObservedRescheduler(machine, self.metrics)
+        observed.on_plan, observed.on_rest, observed.on_record = self._planned, self._rested, self._recorded
+        return observed
 
     def _pods(self) -> Iterator[Pod]:
         cluster = self._cluster
@@ -137,6 +142,13 @@ class LiveRescheduler(LiveProgram):
                 )
         for left in plan.left_alone:
             self._log.info("a pod is left alone", 2, pod=left.pod, policy=left.policy, why=left.why)
+
+    def _recorded(self, record: Record) -> None:
+        """Say also here what becomes of the ConfigMap."""
+        if record.reason == REFUSED:
+            self._log.error("the ConfigMap is refused", config_map=self._settings.config_map, problem=record.message)
+        elif record.reason == READ:
+            self._log.info("the ConfigMap was read", config_map=self._settings.config_map, state=record.message)
 
     def _show(self, plan: Plan, now: int) -> None:
         """Print a plan that says something else than the one before."""
