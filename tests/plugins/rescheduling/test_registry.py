@@ -8,7 +8,6 @@ from podium.framework.rescheduling.settings import PolicySettings
 from podium.framework.rescheduling.written import DEFAULT_POLICIES
 from podium.plugins.rescheduling.registry import IN_TREE
 
-
 # What has no sensible value of its own.
 NEEDED = {"ReplaceOldPods": {"maxAge": "720h"}}
 
