@@ -7,14 +7,21 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from podium.api.node import Taint
 from podium.cluster.arrays import Bools, Int64s
 from podium.cluster.node_selection import matching_term
 from podium.cluster.pod_class import PodClass
 from podium.cluster.taints import kept_off, tolerated
 from podium.cluster.view import View
+from podium.decide.rescheduling.landing import SOFT_TAINT
 from podium.framework.rescheduling.picture import Picture
 from podium.plugins.node_affinity import preferred_nodes, required_nodes
 from podium.plugins.rescheduling.preferences.wish import MICRO
+
+
+def _is_soft(taint: Taint) -> bool:
+    """Whether a taint asks pods to prefer other nodes; the mark of a move under way asks it of replacements alone."""
+    return taint.effect == "PreferNoSchedule" and taint.key != SOFT_TAINT.key
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +43,7 @@ class NodeWishes:
         self._view = View(picture.cluster)
         self._affinity, self._taints = affinity_weight, taint_weight
         self._has_soft_taints = bool(taint_weight) and any(
-            taint.effect == "PreferNoSchedule" for taints in picture.cluster.nodes.taint_groups for taint in taints
+            _is_soft(taint) for taints in picture.cluster.nodes.taint_groups for taint in taints
         )
         self.missing = 0
         self.of_class: dict[int, NodeWish] = {}
@@ -100,10 +107,7 @@ class NodeWishes:
         tolerations = [item for item in pod_class.spec.tolerations if item.effect in ("", "PreferNoSchedule")]
         groups = view.cluster.nodes.taint_groups
         table = np.fromiter(
-            (
-                any(taint.effect == "PreferNoSchedule" and not tolerated(tolerations, taint) for taint in taints)
-                for taints in groups
-            ),
+            (any(_is_soft(taint) and not tolerated(tolerations, taint) for taint in taints) for taints in groups),
             dtype=np.bool_,
             count=len(groups),
         )
