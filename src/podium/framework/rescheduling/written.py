@@ -21,6 +21,7 @@ from podium.framework.rescheduling.written_scope import Span, WrittenScope, scop
 from podium.framework.settings.strict import Strict
 
 DEFAULT_POLICIES = (
+    "RepairViolations",
     "PrepareForMaintenance",
     "LeavePoorService",
     "MoveToUnderusedNodes",
