@@ -6,8 +6,8 @@ import pytest
 
 from podium.api.errors import InputError
 from podium.api.input.codec import load_text
+from podium.sim.scenario.changes import Apply, Finish, Remove
 from podium.sim.scenario.scenario import Scenario, split_documents
-from podium.sim.scenario.steps import Apply, Finish, Remove
 from tests.sim.objects import documents, scenario
 from tests.store.objects import SECOND, Raw, node, pod
 
