@@ -56,6 +56,30 @@ def test_a_limit_leaves_the_pods_that_come_first(limit: int, files: tuple[str, .
     assert [msgspec.json.decode(line)["kind"] for line in lines] == [*["PriorityClass"] * 3, "Node", "Scenario"]
 
 
+def test_it_is_put_under_pressure_by_options(files: tuple[str, ...]) -> None:
+    lines = openb(*files, "--scale-nodes", "0.5", "--speed-up", "5", "--devices", "--owners").splitlines()
+
+    documents = [msgspec.json.decode(line) for line in lines]
+    assert [document["kind"] for document in documents if document["kind"] != "PriorityClass"] == [
+        "Node",
+        "DeviceClass",
+        "ResourceSlice",
+        "ResourceClaimTemplate",
+        "Scenario",
+    ]
+    steps = documents[-1]["spec"]["steps"]
+    assert [step["at"] for step in steps] == ["1s", "18s"]
+    assert {raw["kind"] for step in steps for raw in step["apply"]} == {"Job"}
+
+
+@pytest.mark.parametrize("option", [("--scale-nodes", "0"), ("--scale-nodes", "1.5"), ("--speed-up", "-1")])
+def test_no_node_and_no_time_are_refused(option: tuple[str, str], files: tuple[str, ...]) -> None:
+    result = CliRunner().invoke(command, ["trace", "openb", *files, *option])
+
+    assert result.exit_code == 2
+    assert "is not in the range" in result.stderr
+
+
 def test_a_fault_in_a_file_is_told_with_line_and_column(files: tuple[str, ...]) -> None:
     Path(files[3]).write_text(PODS.replace("late,1000", "late,much"))
 

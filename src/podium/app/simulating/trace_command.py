@@ -13,6 +13,10 @@ _EPILOG = """
 \b
 Example: the first 1,000 pods of the trace, played at once
   podium trace openb --nodes nodes.csv --pods pods.csv --limit 1000 | podium simulate -f -
+
+\b
+Example: a fiftieth of the nodes, pods that come four times as fast, GPUs as devices
+  podium trace openb --nodes nodes.csv --pods pods.csv --scale-nodes 0.02 --speed-up 4 --devices -o pressed.json
 """
 
 
@@ -26,17 +30,51 @@ def trace() -> None:
 @click.option("--pods", metavar="FILE", required=True, help="The trace's pods.csv.")
 @click.option("-o", "--output", metavar="FILE", default="-", show_default=True, help="The file to write; - for stdout.")
 @click.option("--limit", type=click.IntRange(min=0), help="Take only so many pods, those that come first.")
-def openb(nodes: str, pods: str, output: str, limit: int | None) -> None:
+@click.option(
+    "--scale-nodes",
+    metavar="SHARE",
+    type=click.FloatRange(0, 1, min_open=True),
+    default=1.0,
+    help="Keep only such a share of the nodes, of each model and size alike: 0.3.",
+)
+@click.option(
+    "--speed-up",
+    metavar="FACTOR",
+    type=click.FloatRange(0, 1_000_000, min_open=True),
+    default=1.0,
+    help="Let the pods come so many times as fast; they run as long as before.",
+)
+@click.option("--devices", is_flag=True, help="GPUs as devices that pods claim, not as one sum for each node.")
+@click.option("--owners", is_flag=True, help="Pods belong to ReplicaSets and Jobs, so that evicted ones come again.")
+def openb(
+    *,
+    nodes: str,
+    pods: str,
+    output: str,
+    limit: int | None,
+    scale_nodes: float,
+    speed_up: float,
+    devices: bool,
+    owners: bool,
+) -> None:
     """Convert the openb trace of a production GPU cluster (Alibaba cluster-trace-gpu-v2023).
 
     Writes the priority classes and nodes, and a Scenario in which the pods arrive, as JSON documents, one a line.
     Latency-sensitive and Guaranteed pods get the highest priority, best-effort ones the lowest.
     """
+    from podium.sim.traces.gpu_devices import with_devices
     from podium.sim.traces.openb import read_trace
+    from podium.sim.traces.owners import with_owners
+    from podium.sim.traces.pressure import sped_up, with_fewer_nodes
 
     found = read_trace(nodes, pods)
     if limit is not None:
         found = replace(found, arrivals=sorted(found.arrivals, key=lambda arrival: arrival[0])[:limit])
+    found = sped_up(with_fewer_nodes(found, scale_nodes), speed_up)
+    if devices:
+        found = with_devices(found)
+    if owners:
+        found = with_owners(found)
     with click.open_file(output, "wb") as stream:
         found.write(cast(BinaryIO, stream))
         stream.flush()

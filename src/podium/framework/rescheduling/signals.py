@@ -42,6 +42,19 @@ class NodeSignals:
     memory_used_bytes: int | None = None
 
 
+_REPLACEMENT = "/replacement"
+
+
+def replacement(uid: str) -> str:
+    """Under which uid the replacement of a pod goes until it has one: nothing that is told of a pod holds for it."""
+    return f"{uid}{_REPLACEMENT}"
+
+
+def predecessor(uid: str) -> str:
+    """The uid of the pod that a replacement, by such a uid, is made for; any other uid as it is."""
+    return uid.removesuffix(_REPLACEMENT)
+
+
 NO_POD_SIGNALS = PodSignals()
 NO_NODE_SIGNALS = NodeSignals()
 

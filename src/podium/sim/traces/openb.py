@@ -21,6 +21,9 @@ GPU_MODEL = "podium.dev/gpu-model"
 GPU_MILLI = "podium.dev/gpu-milli"
 """The extended resource that stands for GPUs, 1000 of it for one; so pods share GPUs as if a node had one large one."""
 
+MILLI_PER_GPU = 1_000
+"""So much of that resource is one GPU."""
+
 PRIORITIES = {"production": 100_000, "mid": 50_000, "best-effort": 0}
 """The priority classes of the pods, with their values."""
 
@@ -38,7 +41,6 @@ _POD_COLUMNS = (
     "deletion_time",
     "scheduled_time",
 )
-_MILLI_PER_GPU = 1_000
 # The kubelet's own default, since the trace does not say.
 _PODS_PER_NODE = 110
 
@@ -88,7 +90,7 @@ def _node(row: Row) -> Raw:
         "pods": _PODS_PER_NODE,
     }
     if row.whole("gpu"):
-        allocatable[GPU_MILLI] = row.whole("gpu") * _MILLI_PER_GPU
+        allocatable[GPU_MILLI] = row.whole("gpu") * MILLI_PER_GPU
     return {
         "apiVersion": "v1",
         "kind": "Node",
@@ -120,10 +122,10 @@ def _pod(row: Row) -> Raw:
 def _requests(row: Row) -> Raw:
     requests: Raw = {"cpu": f"{row.whole('cpu_milli')}m", "memory": f"{row.whole('memory_mib')}Mi"}
     gpus, share = row.whole("num_gpu"), row.whole("gpu_milli")
-    if gpus == 1 and not 0 < share <= _MILLI_PER_GPU:
-        raise row.error("gpu_milli", f"{share} is no share of one GPU; it is from 1 to {_MILLI_PER_GPU}")
+    if gpus == 1 and not 0 < share <= MILLI_PER_GPU:
+        raise row.error("gpu_milli", f"{share} is no share of one GPU; it is from 1 to {MILLI_PER_GPU}")
     if gpus:
-        requests[GPU_MILLI] = share if gpus == 1 else gpus * _MILLI_PER_GPU
+        requests[GPU_MILLI] = share if gpus == 1 else gpus * MILLI_PER_GPU
     return requests
 
 

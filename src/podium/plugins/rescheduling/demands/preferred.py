@@ -7,12 +7,14 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from podium.api.node import Taint
 from podium.cluster.affinity_term import AffinityTerm
 from podium.cluster.arrays import Bools
 from podium.cluster.node_selection import matching_term
 from podium.cluster.pod_class import PodClass
 from podium.cluster.taints import kept_off, tolerated
 from podium.cluster.view import View
+from podium.decide.rescheduling.landing import SOFT_TAINT
 from podium.framework.rescheduling.picture import Picture
 from podium.plugins.node_affinity import preferred_nodes, required_nodes
 from podium.plugins.rescheduling.demands.compiling import DomainsOfKeys, selected_by, spread_demands
@@ -64,7 +66,7 @@ class _PreferredNodes:
         self._picture, self._weights = picture, weights
         self._view = View(picture.cluster)
         self._has_soft_taints = weights.taints > 0 and any(
-            taint.effect == "PreferNoSchedule" for taints in picture.cluster.nodes.taint_groups for taint in taints
+            _is_soft(taint) for taints in picture.cluster.nodes.taint_groups for taint in taints
         )
 
     def of(self, classes: Mapping[int, PodClass]) -> dict[int, NodeDemand]:
@@ -108,15 +110,17 @@ class _PreferredNodes:
         tolerations = [item for item in pod_class.spec.tolerations if item.effect in ("", "PreferNoSchedule")]
         groups = view.cluster.nodes.taint_groups
         table = np.fromiter(
-            (
-                any(taint.effect == "PreferNoSchedule" and not tolerated(tolerations, taint) for taint in taints)
-                for taints in groups
-            ),
+            (any(_is_soft(taint) and not tolerated(tolerations, taint) for taint in taints) for taints in groups),
             dtype=np.bool_,
             count=len(groups),
         )
         found: Bools = table[view.take(view.cluster.nodes.taint_group)]
         return found
+
+
+def _is_soft(taint: Taint) -> bool:
+    """Whether it is a taint to be heeded: not the rescheduler's own, which is there for the time of a move."""
+    return taint.effect == "PreferNoSchedule" and taint.key != SOFT_TAINT.key
 
 
 def _pod_demands(picture: Picture, classes: Mapping[int, PodClass], weight: float) -> Iterator[Demand]:
