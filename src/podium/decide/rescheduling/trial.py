@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from podium.cluster.pods import PodRecord
 from podium.decide.rescheduling.landing import Landing, Landings, as_replacement
-from podium.decide.rescheduling.likeness import unlike
+from podium.decide.rescheduling.likeness import Likeness
 from podium.decide.rescheduling.moments import Arrival, Leaver, still_there
 from podium.decide.rescheduling.objectives import ROUNDING, Objectives
 from podium.decide.rescheduling.plan import Move
@@ -40,6 +40,7 @@ class Trials:
         self._settings = settings
         self._landings = Landings(scratch, picture, settings)
         self._waiting = WaitingPods(scratch, picture)
+        self._likeness = Likeness(picture)
         # Of what is planned already: who leaves, and by proposal, who comes and what ``scratch`` was like before.
         self._leaving: list[Leaver] = []
         self._accepted: list[tuple[int, list[Arrival]]] = []
@@ -134,7 +135,7 @@ class Trials:
 
         And the sum of the objectives with it there, where that was asked.
         """
-        rows, are_all = unlike(self._picture, landing.rows)
+        rows, are_all = self._likeness.unlike(landing.rows)
         is_sure = are_all and landing.is_sure
         if len(rows) == 1:
             return rows[0], is_sure, None
