@@ -20,13 +20,19 @@ from podium.api.pod import (
     PodCondition,
     PodSpec,
     PodStatus,
+    ResourceList,
     ResourceRequirements,
     TopologySpreadConstraint,
     WeightedPodAffinityTerm,
 )
 from podium.api.policy import PodDisruptionBudget, PodDisruptionBudgetSpec, PodDisruptionBudgetStatus
-from podium.api.selection import LabelSelector, NodeSelector, NodeSelectorRequirement, NodeSelectorTerm
-from podium.api.selection import PreferredSchedulingTerm
+from podium.api.selection import (
+    LabelSelector,
+    NodeSelector,
+    NodeSelectorRequirement,
+    NodeSelectorTerm,
+    PreferredSchedulingTerm,
+)
 from podium.app.bench.clusters import HOSTNAME, ZONE
 
 PODS_OF_AN_APP = 100
@@ -55,11 +61,12 @@ def drifted(nodes: int, pods: int) -> Iterator[Kubernetes]:
 def _node(number: int) -> Node:
     name = f"node-{number:05d}"
     disk = "ssd" if number % 3 else "hdd"
-    taints = (Taint(key="old", effect="PreferNoSchedule"),) if number % 50 == 7 else ()
-    taints += (Taint(key="reserved", effect="NoSchedule"),) if number % 500 == 9 else ()
+    taints = [Taint(key="old", effect="PreferNoSchedule")] if number % 50 == 7 else []
+    if number % 500 == 9:
+        taints.append(Taint(key="reserved", effect="NoSchedule"))
     return Node(
         metadata=ObjectMeta(name=name, uid=name, labels={HOSTNAME: name, ZONE: f"zone-{number % ZONES}", DISK: disk}),
-        spec=NodeSpec(taints=taints),
+        spec=NodeSpec(taints=tuple(taints)),
         status=NodeStatus(
             allocatable={"cpu": "16", "memory": "64Gi", "pods": "110"},
             conditions=(PodCondition(type="Ready", status="True"),),
@@ -72,7 +79,7 @@ def _pod(number: int, app: int, on: int) -> Pod:
     name, labels = f"app-{app}-{number}", {"app": f"app-{app}"}
     kind = {"daemon": "DaemonSet", "batch": "Job"}.get(flavour, "ReplicaSet")
     owner = OwnerReference(api_version="apps/v1", kind=kind, name=f"app-{app}", uid=f"uid-{app}", controller=True)
-    requests = {"cpu": f"{200 + app % 7 * 150}m", "memory": f"{256 + app % 5 * 256}Mi"}
+    requests: ResourceList = {"cpu": f"{200 + app % 7 * 150}m", "memory": f"{256 + app % 5 * 256}Mi"}
     return Pod(
         metadata=ObjectMeta(
             name=name,
