@@ -25,6 +25,7 @@ from podium.framework.plugin import MAX_NODE_SCORE
 from podium.framework.rescheduling.picture import Picture
 from podium.framework.rescheduling.policy import Relocation
 from podium.framework.rescheduling.settings import Guidance, ReschedulerSettings, Steering
+from podium.framework.rescheduling.signals import replacement
 
 SOFT_TAINT = Taint(key="podium.dev/moving-pods-away", effect="PreferNoSchedule")
 """What a node is marked with while a pod is moved off it, where avoid lists are not heeded."""
@@ -58,7 +59,7 @@ def as_replacement(pod: PodRecord, now: int) -> PodRecord:
     """A placed pod as it will be made again: on no node, and somebody else, whose uid nobody knows yet."""
     return replace(
         pod,
-        uid=f"{pod.uid}/replacement",
+        uid=replacement(pod.uid),
         node_name="",
         nominated_node_name="",
         created_ns=now,
