@@ -31,6 +31,10 @@ class Likeness:
         self._of_node: dict[int, int] = {}
         self._of_pods: dict[int, Hashable] = {}
 
+    def first(self, rows: Int64s) -> int:
+        """The first of the rows that `unlike` gives."""
+        return int(rows[self._nodes.name_hash[rows].argmin()])
+
     def unlike(self, rows: Int64s) -> tuple[list[int], bool]:
         """A row of each kind among some rows, in the order of their names' hashes; and whether that is all kinds."""
         if len(rows) == 1:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from operator import attrgetter
 
 import numpy as np
 
@@ -148,21 +149,30 @@ class Trials:
 
     def _worst(self, replacement: PodRecord, landing: Landing, most: float | None) -> _Choice:
         """Of the rows where a replacement may come to, the one that gains least; or the first one above ``most``."""
+        if most is not None and len(landing.rows) > 1:
+            # Most proposals come to nothing, for which one node is enough.
+            first = _Choice(self._likeness.first(landing.rows), landing.is_sure, None)
+            first = self._measured(replacement, first)
+            if _is_above(first, most):
+                return first
         rows, are_all = self._likeness.unlike(landing.rows)
-        is_sure = are_all and landing.is_sure
+        choices = [_Choice(row, are_all and landing.is_sure, None) for row in rows]
         if len(rows) == 1 and most is None:
-            return _Choice(rows[0], is_sure, None)
-        worst = _Choice(rows[0], is_sure, -1.0)
-        for row in rows:
-            mark = self._scratch.mark()
-            self._scratch.place(replacement, row)
-            total = self._objectives.total()
-            self._scratch.roll_back(mark)
-            if worst.total is None or total > worst.total:
-                worst = _Choice(row, is_sure, total)
+            return choices[0]
+        worst = self._measured(replacement, choices[0])
+        for choice in choices[1:]:
             if _is_above(worst, most):
                 break
+            worst = max(worst, self._measured(replacement, choice), key=attrgetter("total"))
         return worst
+
+    def _measured(self, replacement: PodRecord, choice: _Choice) -> _Choice:
+        """A choice, and what the sum comes to by it."""
+        mark = self._scratch.mark()
+        self._scratch.place(replacement, choice.row)
+        total = self._objectives.total()
+        self._scratch.roll_back(mark)
+        return replace(choice, total=total)
 
     def _judged(self, moves: tuple[Move, ...], before: float, after: float) -> Found:
         """The moves, if the sum falls by the threshold for each of them."""
