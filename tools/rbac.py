@@ -21,6 +21,7 @@ from podium.api.disruption_rate import DISRUPTION_RATE as RATE
 from podium.api.kinds import KINDS
 from podium.api.meta import Raw
 from podium.api.pod import PodCondition
+from podium.api.replacements import ForReplacement
 from podium.framework.rescheduling.settings import ReschedulerSettings
 from podium.machines import actions
 from podium.machines.actions import (
@@ -41,7 +42,8 @@ from podium.machines.disruption.avoid_lists import AvoidLists
 from podium.machines.disruption.disruption_counts import DisruptionCounts
 from podium.machines.rescheduling.rescheduler import Rescheduler
 from podium.machines.scheduling.scheduler import Scheduler
-from podium.requests.actions import carry_out
+from podium.requests.actions import conversation_of
+from podium.requests.conversation import hold
 from podium.requests.request import Request, Response
 from podium.requests.router import Router
 from podium.store.api_resources import BUILT_IN
@@ -105,6 +107,17 @@ def scheduler_rights() -> set[Right]:
     return watch_rights(Scheduler.watches | DisruptionCounts.watches) | asked | counted
 
 
+def eviction_rights(*, knows_ours: bool) -> set[Right]:
+    """What is needed to evict pods so that their nodes are avoided; ``knows_ours``: at Podium's own API server.
+
+    Of another one the nodes are written by whoever evicts.
+    """
+    eviction = Evict(
+        "default/owned", _UID, "", "rescheduler", avoid_node=True, for_replacement=ForReplacement(first=True)
+    )
+    return requested_rights([eviction], knows_ours=knows_ours)
+
+
 def rescheduler_rights() -> set[Right]:
     """What a rescheduler needs that evicts, writes to no node, and leaves replacements to their schedulers."""
     counted = {Right("", "events", "patch")}
@@ -135,8 +148,8 @@ def configuration_rights() -> set[Right]:
     return {Right("", "configmaps", verb) for verb in SEE}
 
 
-def requested_rights(wanted: Iterable[Action]) -> set[Right]:
-    """What is asked of the API server when these are carried out."""
+def requested_rights(wanted: Iterable[Action], *, knows_ours: bool = True) -> set[Right]:
+    """What is asked of the API server when these are carried out; ``knows_ours``: it is Podium's own."""
     found: set[Right] = set()
     for action in wanted:
         store = _store()
@@ -148,9 +161,7 @@ def requested_rights(wanted: Iterable[Action]) -> set[Right]:
             found.add(Right(resource.group, name, request.verb))
             return router.answer(request, now)
 
-        problem = carry_out(ask, _with_uid(action, store), _NOW, "scheduler")
-        if problem is not None:
-            raise RuntimeError(f"{action}: {problem.message}")
+        hold(conversation_of(_with_uid(action, store), "scheduler", _NOW, knows_ours=knows_ours), ask, _NOW)
     return found
 
 
@@ -238,6 +249,9 @@ def _objects() -> Iterator[Raw]:
     yield {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "default"}}
     yield {"apiVersion": "v1", "kind": "Node", "metadata": {"name": "node"}}
     yield _object("v1", "Pod", "pod", spec={"containers": [{"name": "main", "image": "i"}]})
+    owned_pod = _object("v1", "Pod", "owned", spec={"nodeName": "node", "containers": [{"name": "main", "image": "i"}]})
+    replica_set = {"apiVersion": "apps/v1", "kind": "ReplicaSet", "name": "web", "uid": "owner", "controller": True}
+    yield {**owned_pod, "metadata": {**owned_pod["metadata"], "ownerReferences": [replica_set]}}
     yield _object("v1", "PersistentVolumeClaim", "claim", spec=claim_spec)
     yield _object("policy/v1", "PodDisruptionBudget", "budget", spec={"maxUnavailable": 1})
     yield {"apiVersion": "podium.dev/v1alpha1", "kind": "DisruptionPolicy", "metadata": {"name": POLICY_NAME}}

@@ -134,6 +134,19 @@ def test_whoever_trims_avoid_lists_may_patch_nodes_and_see_the_controllers_of_po
     assert not rights & rbac.scheduler_rights()
 
 
+def test_whoever_evicts_may_patch_nodes_only_where_the_api_server_does_not_write_them_itself() -> None:
+    evict = rbac.Right("", "pods/eviction", "create")
+
+    assert rbac.eviction_rights(knows_ours=True) == {evict}
+    assert rbac.eviction_rights(knows_ours=False) == {
+        evict,
+        rbac.Right("", "pods", "get"),
+        rbac.Right("", "nodes", "get"),
+        rbac.Right("", "nodes", "patch"),
+        rbac.Right("podium.dev", "disruptionpolicies", "get"),
+    }
+
+
 @pytest.mark.parametrize("objects", [base(), chart()], ids=["kustomize", "helm"])
 def test_a_lease_may_be_changed_by_its_name_alone(objects: list[Raw]) -> None:
     (role,) = of_kind(objects, "Role")
