@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from hashlib import sha256
 from random import Random
 
+from podium.api.replacements import ForReplacement
 from podium.driver.component import Component
 from podium.machines.actions import DeleteObject, Evict
 from podium.sim.faulty.faults import DrawnFaults, Fault
@@ -140,7 +141,9 @@ class FleetRun:
         if Feature.EVICTIONS in self.features:
             avoids = self.random.random() < 0.3
             component = self.random.choice(("", "drain", "maintenance"))
-            self._ask(Evict(pod.key, pod.uid, "somebody", component, avoid_node=avoids))
+            nodes = simulation.store.objects("Node")
+            left = ForReplacement(avoids, nodes[0].key if avoids and nodes else "")
+            self._ask(Evict(pod.key, pod.uid, "somebody", component, avoid_node=avoids, for_replacement=left))
         elif Feature.DELETIONS in self.features:
             self._ask(DeleteObject("Pod", pod.key, pod.uid, "somebody"))
 

@@ -149,6 +149,19 @@ def test_two_scenarios_are_one_too_many() -> None:
             {"at": "0s", "evict": {"name": "a", "avoidNode": {"untilScheduled": {}}}},
             "evict.avoidNode.untilScheduled.name: is missing, and must be given",
         ),
+        ({"at": "0s", "evict": {"name": "a", "replacement": True}}, "evict.replacement: true is not an object"),
+        (
+            {"at": "0s", "evict": {"name": "a", "replacement": {"first": "yes"}}},
+            'evict.replacement.first: "yes" is neither true nor false',
+        ),
+        (
+            {"at": "0s", "evict": {"name": "a", "replacement": {"nodeName": "N 1"}}},
+            'evict.replacement.nodeName: "N 1" is not a valid name',
+        ),
+        (
+            {"at": "0s", "evict": {"name": "a", "replacement": {"node": "n"}}},
+            "evict.replacement.node: is not a known field",
+        ),
         ({"at": "0s", "evict": {"name": "a", "gracePeriodSeconds": -1}}, "evict.gracePeriodSeconds: -1 is less than 0"),
         ({"at": "0s", "evict": {"name": "a", "component": 7}}, "evict.component: 7 is not text"),
         ({"at": "0s", "cordon": {}}, ".spec.steps[0].cordon.name: is missing, and must be given"),

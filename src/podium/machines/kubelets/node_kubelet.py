@@ -63,7 +63,7 @@ class NodeKubelet:
         self._waits_for_victims = waits_for_victims
         self._actions: list[Action] = []
         self._there = NodeRuns(honors_policy=honors_policy)
-        self._workers = PodWorkers(self._there, self._actions, start_delay_ns)
+        self._workers = PodWorkers(self._there, self._actions, start_delay_ns, records_stops=hosts is not None)
         self._evictions = EvictionManager(memory, self._there, self._workers, eviction_order)
         self._is_down = False
         # By uid, pods to look at.

@@ -27,13 +27,17 @@ class PodWorkers:
     """Moves pods on when their time has come.
 
     ``there`` are the pods that hold their room, ``ended`` by uid those that the API knows to have ended, until it
-    forgets them. ``actions`` is where reports go. ``has_freed``: a pod has ended since this was last cleared.
+    forgets them. ``actions`` is where reports go. ``has_freed``: a pod has ended since this was last cleared. With
+    ``records_stops`` people are told of each container that is stopped.
     """
 
-    def __init__(self, there: NodeRuns, actions: list[Action], start_delay_ns: int) -> None:
+    def __init__(
+        self, there: NodeRuns, actions: list[Action], start_delay_ns: int, *, records_stops: bool = False
+    ) -> None:
         self._there = there
         self._actions = actions
         self._start_delay_ns = start_delay_ns
+        self._records_stops = records_stops
         self._deadlines: SettlingDeadlines[PodRun] = SettlingDeadlines()
         self.ended: dict[str, PodRun] = {}
         self.has_freed = False
@@ -141,6 +145,8 @@ class PodWorkers:
 
     def stop(self, run: PodRun, asked_ns: int, grace_seconds: int, *, is_forced: bool = False) -> None:
         """Let a pod end within a grace period; a shorter one, given later, brings the end forward."""
+        if self._records_stops and run.is_running and not run.is_stopping:
+            self._actions += reports.stops(run)
         run.stop(asked_ns, grace_seconds, is_forced=is_forced)
         self._plan(run)
 
