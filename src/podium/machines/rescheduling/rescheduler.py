@@ -285,7 +285,7 @@ class Rescheduler:
 
     def _look_at_moves(self, now: int) -> None:
         settings = self.settings
-        self._returns.look(self._moves, now, settings.cool_down_ns)
+        self._returns.look(self._moves, now, settings)
         self._moves.look(now, settings.move_timeout_ns)
 
     def _standing(self, now: int) -> Standing:
