@@ -74,6 +74,15 @@ def required_nodes(pod_class: PodClass) -> RequiredNodes:
     return known
 
 
+def preferred_nodes(pod_class: PodClass) -> tuple[tuple[int, NodeTerm], ...]:
+    """The terms by which a pod class prefers nodes, each with its weight, compiled once."""
+    known: tuple[tuple[int, NodeTerm], ...] | None = pod_class.memo.get("NodeAffinity.preferred")
+    if known is None:
+        affinity = pod_class.spec.affinity.node_affinity if pod_class.spec.affinity else None
+        known = pod_class.memo["NodeAffinity.preferred"] = _compile_preferred(affinity.preferred if affinity else ())
+    return known
+
+
 class NodeAffinity:
     """Filters by what is required, scores by what is preferred."""
 
@@ -111,6 +120,11 @@ class NodeAffinity:
         if self._added_required is not None:
             codes[~matching_rows(view, self._added_required)] = 1
         return Verdicts.choose(codes, (SUCCESS, _ADDED_REFUSAL, _REFUSAL))
+
+    def refused(self, pod_class: PodClass, view: View) -> Bools:
+        """`[n]`: the nodes that `filter_rows` refuses."""
+        refused = ~required_nodes(pod_class).rows(view)
+        return refused if self._added_required is None else refused | ~matching_rows(view, self._added_required)
 
     def pre_score(self, state: CycleState, pod: PodRecord, feasible: View) -> Status:
         """Skip pods without preferences."""
@@ -151,11 +165,7 @@ class NodeAffinity:
         return required_nodes(pod.pod_class).node(node)
 
     def _preferred(self, pod_class: PodClass) -> tuple[tuple[int, NodeTerm], ...]:
-        own: tuple[tuple[int, NodeTerm], ...] | None = pod_class.memo.get("NodeAffinity.preferred")
-        if own is None:
-            affinity = pod_class.spec.affinity.node_affinity if pod_class.spec.affinity else None
-            own = pod_class.memo["NodeAffinity.preferred"] = _compile_preferred(affinity.preferred if affinity else ())
-        return own + self._added_preferred
+        return preferred_nodes(pod_class) + self._added_preferred
 
 
 def _compile_preferred(terms: tuple[PreferredSchedulingTerm, ...]) -> tuple[tuple[int, NodeTerm], ...]:

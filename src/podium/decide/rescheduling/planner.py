@@ -28,7 +28,7 @@ from podium.decide.rescheduling.turns import Turns
 from podium.decide.scratch import Scratch
 from podium.framework.rescheduling.picture import Picture
 from podium.framework.rescheduling.policy import Policy, Proposal
-from podium.framework.rescheduling.settings import ReschedulerSettings
+from podium.framework.rescheduling.settings import Guidance, Judgement, ReschedulerSettings
 from podium.framework.rescheduling.signals import Signals
 from podium.framework.runner import Runner
 
@@ -143,7 +143,7 @@ class _Planning:
         keep_expected(self._scratch, (move for move in self._past if move.is_under_way(now, timeout_ns)))
         before = self._objectives.each()
         self._objectives.require_same(before)
-        self._total = self._objectives.total()
+        self._total = at_first = self._objectives.total()
         planned, left_alone = list[PlannedMoves](), list[LeftAlone]()
         is_cut = False
         stopped = self._limits.used_up
@@ -159,6 +159,10 @@ class _Planning:
                     stopped = self._limits.used_up
                 else:
                     left_alone.append(LeftAlone(policy, proposal.relocations[0].pod.key, found))
+        if self._settings.judgement is Judgement.PLACEMENT and self._settings.guidance is not Guidance.BIND:
+            kept, why = self._trials.rehearse(at_first)
+            left_alone += [LeftAlone(group.policy, group.moves[0].pod.key, why) for group in planned[kept:]]
+            del planned[kept:]
         return Plan(
             planned=tuple(planned),
             left_alone=tuple(left_alone),

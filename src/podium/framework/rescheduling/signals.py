@@ -63,8 +63,6 @@ NO_NODE_SIGNALS = NodeSignals()
 class Signals:
     """What is known of how all fare; who has nothing to tell of is in none of the mappings.
 
-    It does not change: whoever learns more makes another one, so that what is worked out of it can be kept.
-
     ``pods`` are by uid, ``nodes`` by name. ``rejections`` count, by a controller's uid and a node's name, the pods that
     the node's kubelet turned away and that are still known (OutOfcpu, NodeAffinity and their like).
     """

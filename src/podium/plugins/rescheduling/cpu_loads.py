@@ -30,7 +30,7 @@ class CPULoads:
 
     def __init__(self) -> None:
         self._changes = RowChanges()
-        self._signals: Signals | None = None
+        self._picture: Picture | None = None
         # By uid, what those want that are measured.
         self._measured: dict[str, int] = {}
         self.wanted: Int64s = np.zeros(0, dtype=np.int64)
@@ -38,9 +38,9 @@ class CPULoads:
 
     def look(self, picture: Picture) -> bool:
         """Take in what has changed; whether anything is measured at all."""
-        if picture.signals is not self._signals:
+        if picture is not self._picture:
             self._changes.forget()
-            self._signals = picture.signals
+            self._picture = picture
             self._measured = _measured(picture.signals)
         if not self._measured:
             return False

@@ -130,5 +130,5 @@ class LeavePoorService:
 
 
 def _how(signals: PodSignals) -> str:
-    for_memory = ", for want of memory" if signals.out_of_memory_kills else ""
+    for_memory = " for want of memory" if signals.out_of_memory_kills else ""
     return f"was started again {signals.restarts} times{for_memory}"

@@ -14,7 +14,6 @@ from podium.api.times import format_time
 from podium.framework.plugin import PluginContext
 from podium.framework.rescheduling.picture import Picture
 from podium.framework.rescheduling.policy import Float64s, Proposal, Relocation
-from podium.framework.rescheduling.signals import Signals
 from podium.framework.rescheduling.written_scope import Span, span_ns
 from podium.framework.settings.arguments import Arguments, read_arguments
 from podium.plugins.rescheduling.node_use import NodeUse, guests_on
@@ -45,7 +44,7 @@ class PrepareForMaintenance:
         args = read_arguments(context.args, PrepareForMaintenanceArgs, self.name)
         self._lead_ns = span_ns(args.lead_time, _HOUR_NS, ".leadTime")
         self._overdue_ns = span_ns(args.overdue_after, _HOUR_NS, ".overdueAfter", least=0)
-        self._signals: Signals | None = None
+        self._picture: Picture | None = None
         # By node name, the times that are announced; few nodes have one.
         self._announced: dict[str, int] = {}
         self._use = NodeUse()
@@ -63,15 +62,16 @@ class PrepareForMaintenance:
         rows.sort(key=lambda row: (self._announced[picture.node_name(row)], picture.node_name(row)))
         for row in rows:
             name = picture.node_name(row)
+            avoid_for_ns = max(self._announced[name] - picture.now, 0) + self._overdue_ns
             reason = f"{name} is announced to go down at {format_time(self._announced[name])}"
             for pod in sorted(guests_on(picture.cluster, row), key=lambda pod: (pod.key, pod.uid)):
                 if picture.is_movable(pod):
-                    yield Proposal((Relocation(pod, safe),), reason)
+                    yield Proposal((Relocation(pod, safe),), reason, avoid_for_ns or None)
 
     def _urgencies(self, picture: Picture) -> Float64s:
         """``[rows]``: 0 for nodes that stay, 1 at the beginning of the lead time, 2 when the time has come."""
         nodes = picture.cluster.nodes
-        self._read(picture.signals)
+        self._read(picture)
         urgencies = np.zeros(nodes.count)
         self._use.look(picture.cluster)
         for name, time_ns in self._announced.items():
@@ -81,10 +81,8 @@ class PrepareForMaintenance:
                 urgencies[row] = 2 - max(left_ns, 0) / self._lead_ns
         return urgencies
 
-    def _read(self, signals: Signals) -> None:
-        if signals is not self._signals:
-            told = signals.nodes.items()
-            self._announced = {
-                name: node.maintenance_ns for name, node in sorted(told) if node.maintenance_ns is not None
-            }
-            self._signals = signals
+    def _read(self, picture: Picture) -> None:
+        if picture is not self._picture:
+            told = sorted(picture.signals.nodes.items(), key=lambda each: each[0])
+            self._announced = {name: node.maintenance_ns for name, node in told if node.maintenance_ns is not None}
+            self._picture = picture

@@ -6,6 +6,7 @@ Source: descheduler pkg/framework/plugins/podlifetime.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from heapq import heapify, heappop
 
 import numpy as np
 
@@ -21,13 +22,14 @@ from podium.framework.settings.arguments import Arguments, read_arguments
 from podium.plugins.rescheduling.row_changes import RowChanges
 
 _SECOND = 10**9
+_MONTH_NS = 30 * 86_400 * _SECOND
 _UNITS = ((86_400 * _SECOND, "d"), (3_600 * _SECOND, "h"), (60 * _SECOND, "m"), (_SECOND, "s"))
 
 
 class ReplaceOldPodsArgs(Arguments, frozen=True, kw_only=True):
-    """Arguments: pods that were created longer than ``maxAge`` ago are replaced. It must be given."""
+    """Arguments: pods that were created longer than ``maxAge`` ago are replaced, 720h (30 days) if it is not given."""
 
-    max_age: Span
+    max_age: Span | None = None
 
 
 class ReplaceOldPods:
@@ -37,7 +39,7 @@ class ReplaceOldPods:
 
     def __init__(self, context: PluginContext) -> None:
         args = read_arguments(context.args, ReplaceOldPodsArgs, self.name)
-        self._max_age_ns = span_ns(args.max_age, 0, ".maxAge")
+        self._max_age_ns = span_ns(args.max_age, _MONTH_NS, ".maxAge")
         self._ages = _Ages()
 
     def objective(self, picture: Picture) -> float:
@@ -47,10 +49,15 @@ class ReplaceOldPods:
     def proposals(self, picture: Picture) -> Iterator[Proposal]:
         """Each of them, the oldest first, then by key."""
         latest_ns = picture.now - self._max_age_ns
-        old = [pod for pod in picture.cluster.placed.values() if _is_old(pod, latest_ns) and picture.is_movable(pod)]
-        for pod in sorted(old, key=lambda pod: (pod.created_ns, pod.key, pod.uid)):
-            age, most = in_words(picture.now - pod.created_ns), in_words(self._max_age_ns)
-            yield Proposal((Relocation(pod),), f"{pod.key} is {age} old; pods are to be no older than {most}")
+        placed = picture.cluster.placed.values()
+        old = [(pod.created_ns, pod.key, pod.uid, pod) for pod in placed if _is_old(pod, latest_ns)]
+        # Few of many will be asked for.
+        heapify(old)
+        while old:
+            *_, pod = heappop(old)
+            if picture.is_movable(pod):
+                age, most = in_words(picture.now - pod.created_ns), in_words(self._max_age_ns)
+                yield Proposal((Relocation(pod),), f"{pod.key} is {age} old; pods are to be no older than {most}")
 
 
 class _Ages:
