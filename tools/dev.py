@@ -14,6 +14,7 @@ import os
 import shutil
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -79,6 +80,52 @@ def lock(options: argparse.Namespace) -> int:
     return step(run, *compile_, *options.others, *sources, "--output-file", run) or step(
         dev, *compile_, *options.others, *sources, "--group", "dev", "--constraint", run, "--output-file", dev
     )
+
+
+def audit(_: argparse.Namespace) -> int:
+    """Ask whether the locked packages are known to be vulnerable; fails also where nobody could be asked."""
+    code = set_up("dev")
+    ignored = [word for id_ in accepted_vulnerabilities() for word in ("--ignore-vuln", id_)]
+    command = ("-m", "pip_audit", "--strict", "--disable-pip", "--require-hashes", "--progress-spinner", "off")
+    for name in REQUIREMENTS:
+        file = f"requirements/{name}.txt"
+        code = code or step(f"pip-audit {file}", PYTHON, *command, "--requirement", file, *ignored)
+    return code
+
+
+def accepted_vulnerabilities() -> dict[str, str]:
+    """The ids of vulnerabilities that are accepted, each with the reason."""
+    lines = (ROOT / "requirements" / "accepted-vulnerabilities.txt").read_text().splitlines()
+    entries = (line.split(None, 1) for line in lines if line.strip() and not line.startswith("#"))
+    accepted = {id_: " ".join(reason) for id_, *reason in entries}
+    for id_, reason in accepted.items():
+        if not reason:
+            sys.exit(f"requirements/accepted-vulnerabilities.txt: {id_} is accepted without a reason.")
+    return accepted
+
+
+def build(_: argparse.Namespace) -> int:
+    """Build wheel and source archive into `dist/`, and once more beside it; fails where the bytes differ."""
+    shutil.rmtree(ROOT / "dist", ignore_errors=True)
+    with tempfile.TemporaryDirectory() as again:
+        code = set_up("dev") or build_into(ROOT / "dist") or build_into(Path(again))
+        if not code and file_digests(ROOT / "dist") != file_digests(Path(again)):
+            print("The same sources gave other bytes the second time.", file=sys.stderr)
+            return 1
+    return code
+
+
+def build_into(folder: Path) -> int:
+    """Build wheel and source archive, dated with the newest commit."""
+    command = ("git", "log", "-1", "--format=%ct")
+    time_s = subprocess.run(command, cwd=ROOT, capture_output=True, check=True, text=True).stdout.strip()
+    built = (PYTHON, "-m", "hatchling", "build", "--directory", folder)
+    return step("hatchling build", *built, SOURCE_DATE_EPOCH=time_s)
+
+
+def file_digests(folder: Path) -> dict[str, str]:
+    """The digests of a folder's files, by name."""
+    return {file.name: hashlib.sha256(file.read_bytes()).hexdigest() for file in sorted(folder.iterdir())}
 
 
 def set_up(requirements: str) -> int:
@@ -155,7 +202,7 @@ def parse(arguments: list[str]) -> argparse.Namespace:
     """Read the command line; `others` holds the arguments meant for the program that the command runs."""
     parser = argparse.ArgumentParser(prog="tools/dev.py", description="Podium's development commands.")
     commands = parser.add_subparsers(metavar="COMMAND", required=True)
-    for command in (demo, test, lint, check, fuzz, lock):
+    for command in (demo, test, lint, check, fuzz, lock, audit, build):
         added = commands.add_parser(command.__name__, help=command.__doc__, allow_abbrev=False)
         added.set_defaults(run=command)
         if command is fuzz:
@@ -163,7 +210,7 @@ def parse(arguments: list[str]) -> argparse.Namespace:
             added.add_argument("--runs", type=int, default=100, help="how many runs")
     options, others = parser.parse_known_args(arguments)
     options.others = others
-    if options.others and options.run in (demo, lint, check):
+    if options.others and options.run in (demo, lint, check, audit, build):
         parser.error(f"{options.run.__name__} takes no arguments, but was given: {' '.join(options.others)}")
     return options
 
