@@ -8,8 +8,10 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
+from podium.api.budget_rate import full_ns, rate_of
+from podium.api.disruption_rate import Rate
 from podium.api.policy import PodDisruptionBudget
 from podium.api.selectors import Selector, compile_label_selector
 from podium.cluster.pods import PodRecord
@@ -17,11 +19,26 @@ from podium.cluster.pods import PodRecord
 
 @dataclass(frozen=True, slots=True)
 class EvictionBudget:
-    """How many of the selected pods may be evicted now."""
+    """How many of the selected pods may be evicted now.
+
+    Two that agree in that are equal, whatever else they say. ``with_all_up`` is how many might be if all its pods were
+    healthy. ``is_behind``: its controller has not seen it as it is yet, and until then nobody is evicted.
+    ``spares_unready``: pods that are not ready may go without being counted. ``full_ns`` is when the bucket of its
+    ``rate`` is full again.
+    """
 
     key: str
     selector: Selector
     allowed: int
+    with_all_up: int = field(default=0, compare=False)
+    is_behind: bool = field(default=False, compare=False)
+    spares_unready: bool = field(default=False, compare=False)
+    rate: Rate | None = field(default=None, compare=False)
+    full_ns: int = field(default=0, compare=False)
+
+    def tokens(self, now: int) -> int | None:
+        """How many disruptions its rate leaves at a time; None without one."""
+        return None if self.rate is None else max(0, self.rate.tokens(self.full_ns, now))
 
 
 class EvictionBudgets:
@@ -34,9 +51,7 @@ class EvictionBudgets:
     def put(self, budget: PodDisruptionBudget) -> bool:
         """Add or replace a budget; whether that makes a difference. The empty selector covers all, none nothing."""
         meta = budget.metadata
-        read = EvictionBudget(
-            budget.key, compile_label_selector(budget.spec.selector), budget.status.disruptions_allowed
-        )
+        read = _read(budget)
         in_namespace = self._budgets.setdefault(meta.namespace, {})
         changed = in_namespace.get(meta.name) != read
         in_namespace[meta.name] = read
@@ -54,6 +69,34 @@ class EvictionBudgets:
         """The budgets over a pod, by name."""
         budgets = self._budgets.get(pod.namespace, {})
         return [budgets[name] for name in sorted(budgets) if budgets[name].selector.matches(pod.labels)]
+
+
+def _read(budget: PodDisruptionBudget) -> EvictionBudget:
+    status, allowed = budget.status, budget.status.disruptions_allowed
+    rate, bucket_full_ns = _bucket(budget)
+    is_behind = status.observed_generation < budget.metadata.generation
+    condition = status.condition("DisruptionAllowed")
+    is_computed = not is_behind and (condition is None or condition.reason != "SyncFailed")
+    return EvictionBudget(
+        key=budget.key,
+        selector=compile_label_selector(budget.spec.selector),
+        allowed=allowed,
+        with_all_up=max(allowed, status.expected_pods - status.desired_healthy),
+        is_behind=is_behind,
+        spares_unready=budget.spec.unhealthy_pod_eviction_policy == "AlwaysAllow"
+        or (is_computed and status.current_healthy >= status.desired_healthy > 0),
+        rate=rate,
+        full_ns=bucket_full_ns,
+    )
+
+
+def _bucket(budget: PodDisruptionBudget) -> tuple[Rate | None, int]:
+    """A budget's rate, and when its bucket is full; one that cannot be read lets nobody go, as its status says."""
+    try:
+        rate = rate_of(budget)
+        return rate, 0 if rate is None else full_ns(budget, rate)
+    except ValueError:
+        return None, 0
 
 
 class Allowance:

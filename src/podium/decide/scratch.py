@@ -70,6 +70,12 @@ class Scratch:
         self.cluster.remove_node(name)
         self._undo.append(lambda: self.cluster.put_node(node))
 
+    def change_node(self, node: Node) -> None:
+        """Let a node that is there be another one of its name."""
+        before = self.cluster.nodes.node(self.cluster.nodes.row_of[node.metadata.name])
+        self.cluster.put_node(node)
+        self._undo.append(lambda: self.cluster.put_node(before))
+
     def place(self, pod: PodRecord, row: int) -> None:
         """Let a pod that is on no node be on the one in ``row``."""
         name = self.cluster.nodes.name(row)

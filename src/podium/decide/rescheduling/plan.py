@@ -45,7 +45,8 @@ class Plan:
     """Moves in the order in which they were found, and what they come to.
 
     ``before`` and ``after`` are the objectives by policy, each by itself, as things stand and with all moves made.
-    ``trials`` is how many moves were tried; ``is_cut``: more would have been, if the limit had been higher.
+    ``trials`` is how many moves were tried; ``is_cut``: more would have been, if the limit had been higher. ``stopped``
+    says why nobody else was looked at, where a limit for all was reached. ``errors`` are those of policies that failed.
     """
 
     planned: tuple[PlannedMoves, ...]
@@ -54,3 +55,5 @@ class Plan:
     after: dict[str, float]
     trials: int
     is_cut: bool
+    stopped: str = ""
+    errors: tuple[str, ...] = ()

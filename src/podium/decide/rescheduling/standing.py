@@ -26,6 +26,10 @@ class PastMove:
     target: str = ""
     waiting: PodRecord | None = None
 
+    def is_under_way(self, now: int, timeout_ns: int) -> bool:
+        """Whether it counts as under way: it is not over, and began less than so long ago."""
+        return self.is_in_flight and now - self.evicted_ns < timeout_ns
+
 
 @dataclass(frozen=True, slots=True)
 class Standing:

@@ -1,0 +1,62 @@
+"""How much work a pod would lose by a move: what it says of itself.
+
+A Job's pod starts its work anew when it is made again, unless it saves it from time to time, and says so.
+
+Source: controlled-rescheduling.md, Example use cases (a pod that makes progress is moved at a price).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from podium.api.errors import shown
+from podium.api.times import parse_duration, parse_time
+from podium.cluster.pods import NOT_STARTED_NS, PodRecord
+
+WORK_IN_PROGRESS = "podium.dev/work-in-progress"
+"""Annotation of a pod: "true" says that it works on something that a move would undo, as Jobs' pods do; "false" that
+it does not, whoever it belongs to."""
+
+CHECKPOINT_TIME = "podium.dev/checkpoint-time"
+"""Annotation of a pod: when it last saved its work, an RFC 3339 time. What came after is lost by a move."""
+
+CHECKPOINT_INTERVAL = "podium.dev/checkpoint-interval"
+"""Annotation of a pod: how often it saves its work, such as "10m". No more than that is lost by a move."""
+
+_JOB = "Job"
+_TRUTHS = {"true": True, "false": False}
+
+
+def is_at_work(pod: PodRecord) -> bool:
+    """Whether the pod's work is in progress. Raises ValueError where its annotation cannot be read."""
+    says = pod.annotations.get(WORK_IN_PROGRESS)
+    if says is None:
+        is_saving = CHECKPOINT_TIME in pod.annotations or CHECKPOINT_INTERVAL in pod.annotations
+        return is_saving or (pod.controller is not None and pod.controller.kind == _JOB)
+    if says not in _TRUTHS:
+        raise ValueError(f'its annotation {WORK_IN_PROGRESS} is {shown(says)}; it must be "true" or "false"')
+    return _TRUTHS[says]
+
+
+def lost_work_ns(pod: PodRecord, now: int) -> int | None:
+    """How much work, in time, would be lost by a move; None where the pod does not say.
+
+    The time of the last checkpoint is a fact, and comes before the interval, which is a promise. Nobody loses more than
+    the time for which the pod has run. Raises ValueError where an annotation cannot be read.
+    """
+    last, interval = pod.annotations.get(CHECKPOINT_TIME), pod.annotations.get(CHECKPOINT_INTERVAL)
+    if last is None and interval is None:
+        return None
+    if last is not None:
+        lost_ns = now - _read(parse_time, CHECKPOINT_TIME, last, "a time such as 2026-01-31T08:00:00Z")
+    else:
+        lost_ns = _read(parse_duration, CHECKPOINT_INTERVAL, str(interval), 'a time such as "10m"')
+    ran_ns = lost_ns if pod.start_ns == NOT_STARTED_NS else now - pod.start_ns
+    return max(0, min(lost_ns, ran_ns))
+
+
+def _read(parse: Callable[[str], int], name: str, text: str, right: str) -> int:
+    try:
+        return parse(text)
+    except ValueError:
+        raise ValueError(f"its annotation {name} is {shown(text)}; it must be {right}") from None

@@ -1,0 +1,76 @@
+"""Whose the room is that moved pods leave: pods that wait for room may be there before any replacement."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator
+from contextlib import contextmanager
+
+import numpy as np
+
+from podium.cluster.pods import PodRecord
+from podium.decide.rescheduling.standing import PastMove
+from podium.decide.scratch import Scratch
+from podium.framework.rescheduling.picture import Picture
+
+MOST_WAITING = 16
+"""At so many waiting pods is looked, the most important ones."""
+
+Seats = tuple[tuple[PodRecord, int], ...]
+"""Waiting pods, and the rows where there is room for them."""
+
+
+def keep_expected(scratch: Scratch, under_way: Iterable[PastMove]) -> None:
+    """Let the replacements that are on their way be where they are expected, so that nobody else gets that room.
+
+    Those that are nominated keep their room by that.
+    """
+    cluster = scratch.cluster
+    for move in under_way:
+        pod, row = move.waiting, cluster.nodes.row_of.get(move.target)
+        if pod is None or row is None:
+            continue
+        if pod.uid not in cluster.placed and pod.uid not in cluster.nominations:
+            scratch.place(pod, row)
+
+
+class WaitingPods:
+    """The pods that wait for room, and where those of them sit that got some by moves."""
+
+    def __init__(self, scratch: Scratch, picture: Picture) -> None:
+        self._scratch = scratch
+        cluster = picture.cluster
+        self._pods = [
+            pod
+            for pod in picture.waiting
+            if not pod.gates and pod.uid not in cluster.placed and pod.uid not in cluster.nominations
+        ][:MOST_WAITING]
+        self._seats: dict[str, int] = {}
+
+    def seats(self, left: Collection[int], priority: int) -> Seats:
+        """Who of at least a priority takes the room that was left in some rows, beside those who have some already."""
+        rows = np.array(sorted(left), dtype=np.int64)
+        seats: list[tuple[PodRecord, int]] = []
+        mark = self._scratch.mark()
+        for pod in self._pods:
+            row = self._seats.get(pod.uid)
+            if row is None and pod.priority >= priority:
+                fitting = self._scratch.fitting(pod, rows)
+                row = int(fitting[0]) if len(fitting) else None
+            if row is not None:
+                self._scratch.place(pod, row)
+                seats.append((pod, row))
+        self._scratch.roll_back(mark)
+        return tuple(seats)
+
+    @contextmanager
+    def seated(self, seats: Seats) -> Iterator[None]:
+        """The cluster with pods on their seats, for a while: nobody is to take their coming for the merit of a move."""
+        mark = self._scratch.mark()
+        for pod, row in seats:
+            self._scratch.place(pod, row)
+        yield
+        self._scratch.roll_back(mark)
+
+    def keep(self, seats: Seats) -> None:
+        """What they sit on is theirs from now on."""
+        self._seats = {pod.uid: row for pod, row in seats}

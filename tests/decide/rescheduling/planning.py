@@ -1,0 +1,214 @@
+"""Plans in few words: a cluster of some objects, small policies, and what the planner makes of them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from msgspec.structs import replace as changed
+
+from podium.api.meta import Kubernetes
+from podium.api.node import Node
+from podium.api.pod import Pod, PodCondition
+from podium.api.policy import PodDisruptionBudget
+from podium.cluster.arrays import Bools
+from podium.cluster.cluster import Cluster
+from podium.cluster.pods import PodRecord
+from podium.decide.eviction_budgets import EvictionBudgets
+from podium.decide.rescheduling.plan import Plan
+from podium.decide.rescheduling.planner import Planner
+from podium.decide.rescheduling.standing import Standing
+from podium.decide.scratch import Scratch
+from podium.framework.rescheduling.kubelet_profile import kubelet_runner
+from podium.framework.rescheduling.picture import Picture
+from podium.framework.rescheduling.policy import Policy, Proposal, Relocation
+from podium.framework.rescheduling.settings import Limits, ReschedulerSettings
+from podium.framework.rescheduling.signals import Signals
+from podium.framework.runner import Runner
+from podium.framework.settings.registry import Registry
+from podium.plugins.registry import IN_TREE
+from tests import builders
+from tests.builders import DAY_ONE_NS, cluster_of, configuration, runner_on
+
+NOW = DAY_ONE_NS + 86_400 * 10**9
+SECOND = 10**9
+HOUR = 3_600 * SECOND
+ANY = Limits()
+SCHEDULER = "default-scheduler"
+
+
+def free_settings(**fields: Any) -> ReschedulerSettings:
+    """Settings without limits and reserves, but for what is said."""
+    free: dict[str, Any] = {
+        "policies": (),
+        "in_flight": ANY,
+        "hourly": ANY,
+        "without_budget": ANY,
+        "budget_reserve": 0,
+        "budget_reserve_share": 0.0,
+        "max_trials": 10_000,
+    }
+    return ReschedulerSettings(**{**free, **fields})
+
+
+def web(name: str, on: str, **fields: Any) -> Pod:
+    """A ready pod of the ReplicaSet web on a node, unless it is said otherwise."""
+    return builders.pod(name, on=on, **{"owner": "ReplicaSet/web", "ready": True, "started": 0, "created": 0, **fields})
+
+
+def with_annotations(pod: Pod, annotations: Mapping[str, str]) -> Pod:
+    """The pod with annotations."""
+    return changed(pod, metadata=changed(pod.metadata, annotations=dict(annotations)))
+
+
+def unready(node: Node) -> Node:
+    """A node that says that it is not ready."""
+    condition = PodCondition(type="Ready", status="False")
+    return changed(node, status=changed(node.status, conditions=(condition,)))
+
+
+@dataclass
+class KeepOff:
+    """Pods are in the wrong place on some nodes, each by 1; each is proposed by itself, by key."""
+
+    nodes: tuple[str, ...]
+    name: str = "KeepOff"
+    cost: float = 1.0
+
+    def objective(self, picture: Picture) -> float:
+        return self.cost * sum(pod.node_name in self.nodes for pod in picture.cluster.placed.values())
+
+    def proposals(self, picture: Picture) -> Iterable[Proposal]:
+        pods = sorted(picture.cluster.placed.values(), key=lambda pod: pod.key)
+        for pod in pods:
+            if pod.node_name in self.nodes:
+                yield Proposal((Relocation(pod),), f"{pod.node_name} is to be left")
+
+
+@dataclass
+class Even:
+    """As many pods on each node as on every other: the sum of squares of what is above the mean, halved."""
+
+    name: str = "Even"
+
+    def objective(self, picture: Picture) -> float:
+        nodes = picture.cluster.nodes
+        counts = nodes.pod_count[: nodes.count][nodes.present[: nodes.count]].astype(np.float64)
+        return float(((counts - counts.mean()) ** 2).sum() / 2) if len(counts) else 0.0
+
+    def proposals(self, picture: Picture) -> Iterable[Proposal]:
+        nodes = picture.cluster.nodes
+        pods = sorted(picture.movable_pods(), key=lambda pod: (-int(nodes.pod_count[pod.row]), pod.key))
+        for pod in pods:
+            yield Proposal((Relocation(pod),), "its node has more pods than others")
+
+
+@dataclass
+class Proposes:
+    """What a test says, as groups of pods' names; the objective likewise."""
+
+    groups: Sequence[Sequence[str]]
+    judge: Callable[[Picture], float]
+    name: str = "Proposes"
+    targets: Mapping[str, Collection[str]] = field(default_factory=dict)
+    preferred: Mapping[str, float] | None = None
+
+    def objective(self, picture: Picture) -> float:
+        return self.judge(picture)
+
+    def proposals(self, picture: Picture) -> Iterable[Proposal]:
+        by_name = {pod.name: pod for pod in picture.cluster.placed.values()}
+        for group in self.groups:
+            yield Proposal(tuple(self._relocation(picture, by_name[name]) for name in group), "so it is said")
+
+    def _relocation(self, picture: Picture, pod: PodRecord) -> Relocation:
+        preferred = None
+        if self.preferred is not None:
+            preferred = np.array([self.preferred.get(name, 0.0) for name in picture.cluster.nodes.names_by_row()])
+        wanted = self.targets.get(pod.name)
+        return Relocation(pod, None if wanted is None else rows_of(picture.cluster, wanted), preferred)
+
+
+def rows_of(cluster: Cluster, names: Collection[str]) -> Bools:
+    """``[rows]``: the nodes of these names."""
+    return np.array([name in names for name in cluster.nodes.names_by_row()], dtype=np.bool_)
+
+
+def places(cluster: Cluster) -> dict[str, str]:
+    """The node of each pod that is on one, by the pod's name."""
+    return {pod.name: pod.node_name for pod in cluster.placed.values()}
+
+
+def on(*names: str) -> Callable[[Picture], float]:
+    """How many pods are not on nodes of these names."""
+    return lambda picture: float(sum(pod.node_name not in names for pod in picture.cluster.placed.values()))
+
+
+@dataclass
+class Given:
+    """A cluster, and what its rescheduler stands on."""
+
+    cluster: Cluster
+    budgets: EvictionBudgets
+    runners: Mapping[str, Runner]
+    kubelet: Runner
+
+    def standing(self, **fields: Any) -> Standing:
+        """What is known beside the cluster, but for what is said nothing."""
+        return Standing(**{"past": (), "budgets": self.budgets, **fields})
+
+
+def given(*objects: Kubernetes, profile: Mapping[str, Any] | None = None) -> Given:
+    """The cluster of some objects, whose scheduler has the default profile but for what is said."""
+    cluster = cluster_of(*objects)
+    budgets = EvictionBudgets()
+    for one in objects:
+        if isinstance(one, PodDisruptionBudget):
+            budgets.put(one)
+    runner = runner_on(cluster, configuration(**(profile or {})))
+    return Given(cluster, budgets, {SCHEDULER: runner}, kubelet_runner(cluster, Registry(IN_TREE)))
+
+
+def scratch_on(here: Given) -> Scratch:
+    """What the planner changes for a while."""
+    return Scratch(here.cluster, here.runners)
+
+
+@contextmanager
+def planned(
+    here: Given,
+    *policies: Policy,
+    settings: ReschedulerSettings | None = None,
+    waiting: Iterable[Pod] = (),
+    signals: Signals | None = None,
+    now: int = NOW,
+    **standing: Any,
+) -> Iterator[tuple[Plan, Picture]]:
+    """The plan that some policies come to, and the picture, while its moves are made."""
+    planner = Planner([(policy, 1.0) for policy in policies], settings or free_settings())
+    stands = here.standing(**standing)
+    pending = [here.cluster.read(pod) for pod in waiting]
+    picture = planner.picture(
+        here.cluster, here.runners, here.kubelet, now, standing=stands, signals=signals, waiting=pending
+    )
+    with scratch_on(here) as scratch:
+        yield planner.plan(scratch, picture, stands), picture
+
+
+def plan(here: Given, *policies: Policy, **fields: Any) -> Plan:
+    """The plan alone."""
+    with planned(here, *policies, **fields) as (made, _):
+        return made
+
+
+def moves(plan_: Plan) -> dict[str, str | None]:
+    """Where each pod goes that is moved, by the pod's name."""
+    return {move.pod.name: move.target for group in plan_.planned for move in group.moves}
+
+
+def why(plan_: Plan) -> dict[str, str]:
+    """Why each proposal came to nothing, by the name of its first pod."""
+    return {left.pod.partition("/")[2]: left.why for left in plan_.left_alone}

@@ -1,0 +1,482 @@
+"""Which proposals become moves."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+import pytest
+
+from podium.decide.rescheduling.plan import Plan
+from podium.decide.rescheduling.planner import Planner
+from podium.decide.rescheduling.standing import PastMove
+from podium.decide.rescheduling.turns import MOST_PROPOSALS
+from podium.framework.rescheduling.picture import Picture
+from podium.framework.rescheduling.policy import Policy, Proposal, Relocation
+from podium.framework.rescheduling.settings import Guidance, Limits, Scope
+from tests.builders import budget, node, node_term, pod
+from tests.decide.rescheduling.planning import (
+    NOW,
+    SECOND,
+    Even,
+    Given,
+    KeepOff,
+    Proposes,
+    free_settings,
+    given,
+    moves,
+    on,
+    places,
+    plan,
+    planned,
+    scratch_on,
+    web,
+    why,
+)
+
+MINUTE = 60 * SECOND
+
+
+def crowded(number: int = 4, **fields: Any) -> Given:
+    """Pods w0, w1, ... on node a, and nodes b and c without any."""
+    return given(node("a"), node("b"), node("c"), *(web(f"w{each}", "a", cpu=1, **fields) for each in range(number)))
+
+
+def test_a_pod_that_would_be_better_elsewhere_is_moved() -> None:
+    here = given(node("a"), node("b"), web("w", "a", cpu=1))
+
+    made = plan(here, KeepOff(("a",)))
+
+    assert moves(made) == {"w": "b"}
+    assert made.planned[0].reason == "a is to be left"
+    assert made.planned[0].gain == 1
+    assert (made.before, made.after) == ({"KeepOff": 1}, {"KeepOff": 0})
+    assert made.planned[0].moves[0].source == "a"
+    assert made.planned[0].moves[0].is_sure
+
+
+def test_what_is_planned_is_taken_back_when_the_scratch_ends() -> None:
+    here = given(node("a"), node("b"), web("w", "a", cpu=1))
+
+    with planned(here, KeepOff(("a",))):
+        assert places(here.cluster) == {"w": "b"}
+
+    assert places(here.cluster) == {"w": "a"}
+
+
+def test_each_move_stands_on_those_before_it() -> None:
+    made = plan(crowded(6), Even())
+
+    assert sorted(str(target) for target in moves(made).values()) == ["b", "b", "c", "c"]
+    assert made.after == {"Even": 0}
+
+
+def test_a_move_that_gains_less_than_the_threshold_is_none() -> None:
+    here = given(node("a"), node("b"), web("w", "a", cpu=1))
+
+    kept = plan(here, KeepOff(("a",), cost=0.4))
+    made = plan(here, KeepOff(("a",), cost=0.5))
+
+    assert why(kept) == {"w": "a replacement on b would make it better by 0.4, where 0.5 is asked for"}
+    assert moves(made) == {"w": "b"}
+
+
+def test_a_pod_that_may_not_be_touched_stays_and_it_is_said_why() -> None:
+    here = given(node("a"), node("b"), web("w", "a", owner="DaemonSet/d"))
+
+    assert why(plan(here, KeepOff(("a",)))) == {"w": "it belongs to a DaemonSet, and comes and goes with its node"}
+
+
+def test_the_objectives_of_all_policies_count_by_their_weights() -> None:
+    here = given(node("a"), node("b"), web("w", "a", cpu=1))
+    to_b, to_a = KeepOff(("a",), name="ToB"), KeepOff(("b",), name="ToA")
+
+    def outcome(weight: float) -> Plan:
+        planner = Planner([(to_b, 1.0), (to_a, weight)], free_settings())
+        picture = planner.picture(here.cluster, here.runners, here.kubelet, NOW, standing=here.standing())
+        with scratch_on(here) as scratch:
+            return planner.plan(scratch, picture, here.standing())
+
+    assert moves(outcome(0.5)) == {"w": "b"}
+    assert why(outcome(0.6)) == {"w": "a replacement on b would make it better by 0.4, where 0.5 is asked for"}
+    assert moves(outcome(2.0)) == {}
+
+
+# Moves that make sense together
+
+
+def test_one_goes_into_the_room_that_another_leaves() -> None:
+    """B is kept out of its own room by the avoid list until A is there."""
+    either = [node_term(name="a"), node_term(name="b")]
+    here = given(
+        node("a", cpu=2),
+        node("b", cpu=2),
+        node("c", cpu=2),
+        web("A", "a", cpu=2, needs_nodes=either),
+        web("B", "b", cpu=1, owner="ReplicaSet/b"),
+    )
+
+    def judge(picture: Picture) -> float:
+        return 0.0 if places(picture.cluster).get("A") == "b" else 1.0
+
+    assert why(plan(here, Proposes([["A"]], judge))) == {"A": "no other node takes it"}
+    chain = moves(plan(here, Proposes([["A", "B"]], judge)))
+    assert chain["A"] == "b"
+    assert chain["B"] in ("a", "c")
+
+
+def test_of_moves_together_all_are_made_or_none() -> None:
+    here = given(node("a"), node("b", cpu=1), web("w0", "a", cpu=1), web("w1", "a", cpu=1))
+    both = Proposes([["w0", "w1"]], on("b"))
+
+    with planned(here, both) as (made, _):
+        assert why(made) == {"w0": "default/w1: no other node takes it"}
+        assert places(here.cluster) == {"w0": "a", "w1": "a"}
+
+
+def test_moves_together_have_to_gain_the_threshold_for_each() -> None:
+    here = crowded(2)
+    both = Proposes([["w0", "w1"]], lambda picture: 0.7 * (on("b", "c")(picture) > 0))
+
+    assert moves(plan(here, both, settings=free_settings(threshold=0.35))).keys() == {"w0", "w1"}
+    assert why(plan(here, both, settings=free_settings(threshold=0.4))) == {
+        "w0": "a replacement would make it better by 0.7, where 0.4 for each of them is asked for"
+    }
+
+
+def test_a_pod_is_moved_once() -> None:
+    here = crowded(1)
+
+    made = plan(here, Proposes([["w0"], ["w0"]], on("b", "c")))
+
+    assert len(made.planned) == 1
+    assert why(made) == {"w0": "it is moved already"}
+
+
+@dataclass
+class Restless:
+    """Proposes whoever it sees, over and over."""
+
+    name: str = "Restless"
+    seen: list[tuple[str, bool]] = field(default_factory=list)
+
+    def objective(self, picture: Picture) -> float:
+        return 100.0 - sum(pod.created_ns == NOW for pod in picture.cluster.placed.values())
+
+    def proposals(self, picture: Picture) -> Iterable[Proposal]:
+        for _ in range(3):
+            (pod_,) = picture.cluster.placed.values()
+            self.seen.append((pod_.node_name, picture.is_movable(pod_)))
+            yield Proposal((Relocation(pod_),), "onwards")
+
+
+def test_a_replacement_is_not_moved_either() -> None:
+    policy = Restless()
+
+    made = plan(crowded(1), policy, settings=free_settings(scope=Scope(minimum_age_ns=0)))
+
+    assert len(made.planned) == 1
+    assert policy.seen[0] == ("a", True)
+    assert [is_movable for _, is_movable in policy.seen[1:]] == [False, False]
+    assert why(made) == {"w0": "it is moved already"}
+
+
+# Limits and budgets
+
+
+def test_nobody_more_is_looked_at_when_the_limit_for_all_is_reached() -> None:
+    made = plan(crowded(), KeepOff(("a",)), settings=free_settings(in_flight=Limits(total=2)))
+
+    assert len(moves(made)) == 2
+    assert made.stopped == "2 moves are under way, and the limit is 2"
+    assert made.left_alone == ()
+
+
+def test_moves_that_are_under_way_already_count() -> None:
+    past = PastMove("default", "x", "z", NOW - MINUTE, True, False)
+
+    made = plan(crowded(), KeepOff(("a",)), settings=free_settings(in_flight=Limits(total=2)), past=(past,))
+
+    assert len(moves(made)) == 1
+
+
+def test_what_a_limit_stops_is_told() -> None:
+    made = plan(crowded(2), KeepOff(("a",)), settings=free_settings(in_flight=Limits(node=1)))
+
+    assert moves(made).keys() == {"w0"}
+    assert why(made) == {"w1": "1 moves of node a are under way, 1 more would be too many: the limit is 1"}
+
+
+def test_no_more_are_moved_than_their_budget_leaves_with_its_reserve() -> None:
+    labels = {"app": "web"}
+    objects = [node("a"), node("b"), *(web(f"w{each}", "a", cpu=1, labels=labels) for each in range(4))]
+    here = given(*objects, budget("pdb", "app=web", 3))
+
+    made = plan(here, KeepOff(("a",)), settings=free_settings(budget_reserve=1))
+
+    assert moves(made).keys() == {"w0", "w1"}
+    assert "the disruption budget default/pdb allows 3, of which 1 are left to others" in why(made)["w2"]
+
+
+def test_what_was_tried_in_vain_uses_up_nothing() -> None:
+    """The first pod fits nowhere; the second has the budget and the limits to itself."""
+    labels = {"app": "web"}
+    here = given(
+        node("a", cpu=64),
+        node("b"),
+        web("w0", "a", cpu=32, labels=labels),
+        web("w1", "a", cpu=1, labels=labels),
+        budget("pdb", "app=web", 1),
+    )
+
+    made = plan(here, KeepOff(("a",)), settings=free_settings(in_flight=Limits(node=1, total=1)))
+
+    assert moves(made) == {"w1": "b"}
+    assert why(made) == {"w0": "no other node takes it"}
+
+
+def test_owners_without_a_budget_take_turns() -> None:
+    objects = [node("a"), node("b"), *(web(f"w{each}", "a", cpu=1) for each in range(3))]
+    here = given(*objects, web("x", "a", cpu=1, owner="ReplicaSet/x"), web("y", "a", cpu=1, owner="ReplicaSet/y"))
+    late = PastMove("default", "ReplicaSet/x", "z", NOW - MINUTE, False, False)
+
+    made = plan(here, KeepOff(("a",)), past=(late,))
+
+    assert list(moves(made)) == ["w0", "y", "w1", "x", "w2"]
+
+
+def test_pods_with_a_budget_need_not_wait_for_others() -> None:
+    labels = {"app": "web"}
+    objects = [node("a"), node("b"), *(web(f"w{each}", "a", cpu=1, labels=labels) for each in range(2))]
+    here = given(*objects, web("x", "a", cpu=1, owner="ReplicaSet/x"), budget("pdb", "app=web", 9))
+
+    assert list(moves(plan(here, KeepOff(("a",))))) == ["w0", "w1", "x"]
+
+
+def test_policies_take_turns() -> None:
+    here = given(node("a"), node("b"), *(web(f"w{each}", "a", cpu=1, owner=f"Set/{each}") for each in range(4)))
+    first, second = Proposes([["w0"], ["w1"]], on("b"), "First"), Proposes([["w2"], ["w3"]], on("b"), "Second")
+
+    made = plan(here, first, second)
+
+    assert [(group.policy, group.moves[0].pod.name) for group in made.planned] == [
+        ("First", "w0"),
+        ("Second", "w2"),
+        ("First", "w1"),
+        ("Second", "w3"),
+    ]
+
+
+def test_no_more_moves_are_tried_than_the_limit_says() -> None:
+    settings = free_settings(max_trials=3, threshold=9.0)
+
+    made = plan(crowded(5), KeepOff(("a",)), settings=settings)
+    all_of_them = plan(crowded(3), KeepOff(("a",)), settings=settings)
+
+    assert (made.trials, made.is_cut, len(made.left_alone)) == (3, True, 3)
+    assert (all_of_them.trials, all_of_them.is_cut) == (3, False)
+
+
+def test_a_proposal_that_is_not_tried_costs_no_trial() -> None:
+    made = plan(crowded(5, owner="DaemonSet/d"), KeepOff(("a",)), settings=free_settings(max_trials=0))
+
+    assert (made.trials, len(made.left_alone)) == (0, 0)
+
+
+def test_proposals_without_an_end_come_to_one() -> None:
+    @dataclass
+    class Endless(KeepOff):
+        closed: bool = False
+
+        def proposals(self, picture: Picture) -> Iterator[Proposal]:
+            try:
+                while True:
+                    (pod_,) = picture.cluster.placed.values()
+                    yield Proposal((Relocation(pod_),), "again")
+            finally:
+                self.closed = True
+
+    policy = Endless(("a",))
+    made = plan(crowded(1, owner="DaemonSet/d"), policy)
+
+    assert (made.trials, made.is_cut, len(made.left_alone)) == (0, True, MOST_PROPOSALS)
+    assert policy.closed
+
+
+def test_an_empty_cluster_and_no_policies_make_an_empty_plan() -> None:
+    assert plan(given(), Even(), KeepOff(("a",))).planned == ()
+    assert plan(crowded()).planned == ()
+
+
+# Policies that break the contract
+
+
+@dataclass
+class Odd(KeepOff):
+    """Says what a test says."""
+
+    says: Callable[[Picture], Any] = lambda picture: 0.0
+    proposes: Callable[[Picture], Any] = lambda picture: ()
+
+    def objective(self, picture: Picture) -> float:
+        return self.says(picture)  # type: ignore[no-any-return]
+
+    def proposals(self, picture: Picture) -> Iterable[Proposal]:
+        return self.proposes(picture)  # type: ignore[no-any-return]
+
+
+def odd(**fields: Any) -> Odd:
+    return Odd((), "Odd", **fields)
+
+
+@pytest.mark.parametrize(
+    ("says", "shown"),
+    [
+        (float("nan"), "nan"),
+        (float("inf"), "inf"),
+        (-1.0, "-1.0"),
+        ("much", '"much"'),
+        (None, "null"),
+        (np.array([1.0, 2.0]), "[1. 2.]"),
+    ],
+)
+def test_a_policy_whose_objective_is_no_number_of_0_or_more_is_left_out(says: Any, shown: str) -> None:
+    made = plan(crowded(1), odd(says=lambda _: says), KeepOff(("a",)))
+
+    problem = f"its objective is {shown}; it must be a number of 0 or more, and 0 as good as can be"
+    assert made.errors == (f"policy Odd: {problem}",)
+    assert moves(made).keys() == {"w0"}
+    assert made.before == {"KeepOff": 1}
+
+
+def test_a_policy_whose_objective_changes_by_itself_is_left_out() -> None:
+    counts = iter(range(1000))
+
+    made = plan(crowded(1), odd(says=lambda _: float(next(counts))), KeepOff(("a",)))
+
+    assert made.errors == ("policy Odd: its objective is 1.0 where it was 0.0, and nothing has changed",)
+    assert moves(made).keys() == {"w0"}
+
+
+def test_a_policy_that_fails_midway_is_left_out_of_all() -> None:
+    """What was planned by what it said is not planned."""
+
+    def says(picture: Picture) -> float:
+        if sum(each.node_name == "a" for each in picture.cluster.placed.values()) < 3:
+            raise RuntimeError("too few")
+        return 0.0
+
+    here = crowded(4)
+    with planned(here, odd(says=says), KeepOff(("a",))) as (made, _):
+        assert len(made.planned) == 4
+        assert list(places(here.cluster).values()).count("a") == 0
+
+    (error,) = made.errors
+    assert error.startswith("policy Odd: objective failed in ")
+    assert "test_planner.py, line " in error
+    assert error.endswith(": RuntimeError: too few")
+
+
+def test_a_policy_that_fails_as_it_proposes_proposes_no_more_and_still_counts() -> None:
+    def proposes(picture: Picture) -> Iterator[Proposal]:
+        yield Proposal((Relocation(next(iter(picture.cluster.placed.values()))),), "first")
+        raise SystemExit("enough")
+
+    made = plan(crowded(2), odd(says=KeepOff(("a",)).objective, proposes=proposes), Even())
+
+    assert len(made.planned) >= 1
+    assert made.before.keys() == {"Odd", "Even"}
+    (error,) = made.errors
+    assert "proposals failed in " in error
+    assert error.endswith("SystemExit: enough")
+
+
+def relocation(picture: Picture, **fields: Any) -> Relocation:
+    return Relocation(next(iter(picture.cluster.placed.values())), **fields)
+
+
+@pytest.mark.parametrize(
+    ("proposes", "problem"),
+    [
+        (lambda _: None, "proposals failed: TypeError"),
+        (lambda _: ["w"], 'it proposed "w", which is no Proposal with a reason'),
+        (lambda p: [Proposal((relocation(p),), None)], "which is no Proposal with a reason"),  # type: ignore[arg-type]
+        (lambda _: [Proposal((), "")], "a proposal moves no pod"),
+        (lambda p: [Proposal((relocation(p), relocation(p)), "")], "a proposal moves a pod twice"),
+        (lambda p: [Proposal([relocation(p)], "")], "the relocations of a proposal are no tuple of Relocations"),  # type: ignore[arg-type]
+        (
+            lambda p: [Proposal((relocation(p, targets=np.ones(2, dtype=np.bool_)),), "")],
+            "the targets of default/w0 are no array of 3 booleans",
+        ),
+        (
+            lambda p: [Proposal((relocation(p, targets=np.ones(3)),), "")],
+            "the targets of default/w0 are no array of 3 booleans",
+        ),
+        (
+            lambda p: [Proposal((relocation(p, preferred=np.array([1.0, np.nan, 0.0])),), "")],
+            "the preferences of default/w0 are no array of 3 numbers",
+        ),
+        (
+            lambda p: [Proposal((relocation(p, preferred="bca"),), "")],
+            "the preferences of default/w0 are no array of 3 numbers",
+        ),
+    ],
+)
+def test_what_is_no_proposal_ends_its_policys_turn(proposes: Any, problem: str) -> None:
+    made = plan(crowded(1), odd(proposes=proposes), KeepOff(("a",)), settings=free_settings(guidance=Guidance.BIND))
+
+    (error,) = made.errors
+    assert error.startswith("policy Odd: ")
+    assert problem in error
+    assert moves(made) == {"w0": "b"}
+
+
+def test_a_pod_that_is_not_on_a_node_or_was_read_anew_is_not_moved() -> None:
+    here = crowded(2)
+    record = next(iter(here.cluster.placed.values()))
+    stranger = here.cluster.read(pod("x", owner="ReplicaSet/web"))
+
+    made = plan(
+        here,
+        odd(proposes=lambda _: [Proposal((Relocation(each),), "") for each in (replace(record), stranger)]),
+    )
+
+    assert why(made) == {"w0": "it has changed since it was looked at", "x": "it is on no node"}
+
+
+def test_who_makes_the_picture_may_keep_more_pods_from_being_moved() -> None:
+    here = crowded(2)
+    planner = Planner([(KeepOff(("a",)), 1.0)], free_settings())
+    picture = planner.picture(here.cluster, here.runners, here.kubelet, NOW, standing=here.standing())
+    picture = replace(picture, is_movable=lambda pod_: pod_.name == "w1")
+
+    with scratch_on(here) as scratch:
+        made = planner.plan(scratch, picture, here.standing())
+
+    assert moves(made).keys() == {"w1"}
+    assert why(made) == {"w0": "it may not be touched"}
+
+
+@pytest.mark.parametrize("threshold", [0.0, -1.0, float("nan"), float("inf")])
+def test_a_threshold_that_is_not_above_0_is_refused(threshold: float) -> None:
+    with pytest.raises(ValueError, match="it must be above 0, or moves might never end"):
+        Planner([], free_settings(threshold=threshold))
+
+
+@pytest.mark.parametrize("weight", [0.0, -1.0, float("nan")])
+def test_a_weight_that_is_not_above_0_is_refused(weight: float) -> None:
+    with pytest.raises(ValueError, match=r"the weight of policy Even is .*; it must be above 0"):
+        Planner([(Even(), weight)], free_settings())
+
+
+def test_the_same_things_come_to_the_same_plan_in_whatever_order_they_were_told() -> None:
+    pods = [web(f"w{each}", "a", cpu=1, owner=f"Set/{each % 3}") for each in range(9)]
+    nodes = [node(name, zone=f"z{name}") for name in "abcd"]
+
+    def outcome(*objects: Any) -> list[tuple[str, str | None]]:
+        policies: list[Policy] = [Even(), KeepOff(("d",))]
+        return list(moves(plan(given(*objects), *policies)).items())
+
+    assert outcome(*nodes, *pods) == outcome(*reversed(nodes), *reversed(pods))
