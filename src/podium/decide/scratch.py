@@ -12,6 +12,7 @@ from types import TracebackType
 import numpy as np
 
 from podium.api.node import Node
+from podium.api.resource_claims import ResourceClaim
 from podium.cluster.arrays import Bools, Int64s
 from podium.cluster.cluster import Cluster
 from podium.cluster.nodes import CPU, MEMORY
@@ -87,6 +88,17 @@ class Scratch:
         record = self.cluster.remove_pod(uid)
         self._undo.append(lambda: self.cluster.add_pod(record))
         return replace(record, node_name="", row=NO_ROW, slot=-1)
+
+    def put_claim(self, claim: ResourceClaim) -> None:
+        """Let a claim for devices be there, in place of the one of its name."""
+        before = self.cluster.devices.claims.get(claim.key)
+        self.cluster.put(claim)
+        self._undo.append(lambda: self.cluster.remove(claim) if before is None else self.cluster.put(before))
+
+    def drop_claim(self, claim: ResourceClaim) -> None:
+        """Let a claim for devices be gone."""
+        self.cluster.remove(claim)
+        self._undo.append(lambda: self.cluster.put(claim))
 
     def fitting(self, pod: PodRecord, rows: Int64s | None = None) -> Int64s:
         """The rows, of ``rows`` (ascending) or of all, where the scheduler's filters let the pod in; ascending."""

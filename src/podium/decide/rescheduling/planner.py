@@ -17,6 +17,7 @@ from podium.decide.rescheduling.budget_room import BudgetRoom
 from podium.decide.rescheduling.guards import Guards
 from podium.decide.rescheduling.landing import as_replacement
 from podium.decide.rescheduling.limits import Leaving, MoveLimits
+from podium.decide.rescheduling.moved_claims import MovedClaims
 from podium.decide.rescheduling.node_duty import NodeDuty
 from podium.decide.rescheduling.objectives import Objectives
 from podium.decide.rescheduling.plan import LeftAlone, Plan, PlannedMoves
@@ -140,7 +141,8 @@ class _Planning:
 
     def plan(self) -> Plan:
         now, timeout_ns = self._picture.now, self._settings.move_timeout_ns
-        keep_expected(self._scratch, (move for move in self._past if move.is_under_way(now, timeout_ns)))
+        claims = MovedClaims(self._scratch, self._picture)
+        keep_expected(self._scratch, claims, (move for move in self._past if move.is_under_way(now, timeout_ns)))
         before = self._objectives.each()
         self._objectives.require_same(before)
         self._total = self._objectives.total()

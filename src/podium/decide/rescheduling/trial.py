@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from podium.cluster.pods import PodRecord
 from podium.decide.rescheduling.landing import Landing, Landings, as_replacement
 from podium.decide.rescheduling.likeness import unlike
+from podium.decide.rescheduling.moved_claims import MovedClaims
 from podium.decide.rescheduling.objectives import ROUNDING, Objectives
 from podium.decide.rescheduling.plan import Move
 from podium.decide.rescheduling.rooms import WaitingPods
@@ -37,7 +38,8 @@ class Trials:
         self._objectives = objectives
         self._settings = settings
         self._landings = Landings(scratch, picture, settings)
-        self._waiting = WaitingPods(scratch, picture)
+        self._claims = MovedClaims(scratch, picture)
+        self._waiting = WaitingPods(scratch, picture, self._claims)
         # By owner, the rows that its pods have left.
         self._left_by: dict[str, set[int]] = {}
 
@@ -58,6 +60,7 @@ class Trials:
         for leaver in leaving:
             self._landings.leave(leaver.row)
             self._scratch.take_off(leaver.pod.uid)
+            self._claims.give_back(leaver.pod, as_replacement(leaver.pod, self._picture.now))
         if self._settings.judgement is Judgement.BLIND:
             blind = tuple(Move(leaver.pod, leaver.pod.node_name, None) for leaver in leaving)
             return self._judged(blind, before, self._objectives.total())
@@ -78,7 +81,7 @@ class Trials:
             if landing.why:
                 return Found(why=landing.why if len(leaving) == 1 else f"{leaver.pod.key}: {landing.why}")
             row, is_sure, total = self._least(leaver.pod, landing)
-            self._scratch.place(as_replacement(leaver.pod, self._picture.now), row)
+            self._seat(leaver.pod, row)
             moves.append(Move(leaver.pod, leaver.pod.node_name, self._picture.node_name(row), is_sure))
         found = self._judged(tuple(moves), before, self._objectives.total() if total is None else total)
         if not found.why:
@@ -95,11 +98,10 @@ class Trials:
         is_sure = are_all and landing.is_sure
         if len(rows) == 1:
             return rows[0], is_sure, None
-        replacement = as_replacement(pod, self._picture.now)
         worst, worst_total = rows[0], -1.0
         for row in rows:
             mark = self._scratch.mark()
-            self._scratch.place(replacement, row)
+            self._seat(pod, row)
             total = self._objectives.total()
             self._scratch.roll_back(mark)
             if total > worst_total:
@@ -117,6 +119,12 @@ class Trials:
         if gain <= ROUNDING:
             found = f"would make it worse by {-gain:.3g}" if gain < -ROUNDING else "would not make it better"
         return Found(why=f"a replacement{where} {found}, where {threshold:.3g}{each} is asked for")
+
+    def _seat(self, pod: PodRecord, row: int) -> None:
+        """Let the replacement of a pod be in a row, with the devices that it gets there."""
+        replacement = as_replacement(pod, self._picture.now)
+        self._claims.take(replacement, row)
+        self._scratch.place(replacement, row)
 
     def _row_of(self, pod: PodRecord) -> int:
         return self._picture.cluster.placed[pod.uid].row
