@@ -17,6 +17,7 @@ from podium.api.avoid_list import (
     written,
 )
 from podium.api.meta import OwnerReference
+from podium.api.times import parse_time
 
 SECOND = 10**9
 
@@ -82,6 +83,8 @@ def test_a_text_that_is_no_list_has_no_entries(text: str) -> None:
         {"podSignature": {"podController": {"kind": "ReplicaSet", "name": "web"}}},
         {"podSignature": {"podController": {"uid": "u1"}}, "evictionTime": "yesterday"},
         {"podSignature": {"podController": {"uid": "u1"}}, "evictionTime": 5},
+        {"podSignature": {"podController": {"uid": "u1"}}, "earlier": [{"evictionTime": "yesterday"}]},
+        {"podSignature": {"podController": {"uid": "u1"}}, "earlier": [{}]},
     ],
 )
 def test_an_entry_that_cannot_be_read_is_left_out_and_the_others_stay(item: Any) -> None:
@@ -93,7 +96,25 @@ def test_an_entry_that_cannot_be_read_is_left_out_and_the_others_stay(item: Any)
 def test_a_controller_has_one_entry_the_newest() -> None:
     listed = with_entry([entry("u1", 1), entry("u2", 2)], entry("u1", 3), 16)
 
-    assert listed == [entry("u2", 2), entry("u1", 3)]
+    assert [(one.controller.uid, one.eviction_ns) for one in listed] == [("u2", 2 * SECOND), ("u1", 3 * SECOND)]
+
+
+def test_the_newest_entry_of_a_controller_tells_of_the_evictions_of_the_hour_before() -> None:
+    listed: list[AvoidEntry] = []
+    for time in (0, 1800, 3601, 3602):
+        listed = with_entry(listed, entry("u1", time), 16)
+
+    (newest,) = avoid_entries(written(listed))
+    assert [parse_time(one.eviction_time) // SECOND for one in newest.evictions] == [1800, 3601, 3602]
+    assert {one.reason for one in newest.evictions} == {newest.reason}
+
+
+def test_so_many_evictions_are_told_of_that_an_entry_stays_short() -> None:
+    listed: list[AvoidEntry] = []
+    for time in range(100):
+        listed = with_entry(listed, entry("u1", time), 16)
+
+    assert [parse_time(one.eviction_time) // SECOND for one in listed[0].evictions] == list(range(67, 100))
 
 
 def test_of_more_entries_than_there_may_be_the_oldest_go() -> None:

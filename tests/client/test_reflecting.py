@@ -71,6 +71,15 @@ def test_the_objects_are_first_asked_for_as_events_of_a_watch() -> None:
     assert options.field_selector == "status.phase!=Failed"
 
 
+def test_where_the_objects_of_one_namespace_are_wanted_no_others_are_asked_for() -> None:
+    machine = machine_of(namespace="shop")
+    first = asked(machine)
+    machine.refused(error(400, "BadRequest"), NOW)
+    listed = asked(machine)
+    assert (first.request.verb, first.request.namespace) == ("watch", "shop")
+    assert (listed.request.verb, listed.request.namespace) == ("list", "shop")
+
+
 def test_nothing_is_told_before_all_initial_events_have_come() -> None:
     machine = machine_of()
     asked(machine)

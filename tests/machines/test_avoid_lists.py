@@ -8,17 +8,21 @@ from msgspec.structs import replace
 from podium.api.avoid_list import (
     PREFER_AVOID_PODS,
     AvoidEntry,
+    AvoidList,
     AwaitedPod,
     PodSignature,
     avoid_entries,
     avoid_entry,
+    avoid_list,
     written,
 )
 from podium.api.disruption_policy import AvoidLists as Limits
 from podium.api.disruption_policy import DisruptionPolicy, DisruptionPolicySpec
 from podium.api.meta import Kubernetes, ObjectMeta, OwnerReference
 from podium.api.node import Node
-from podium.api.pod import Pod
+from podium.api.pod import Pod, PodSpec, PodStatus
+from podium.api.replacements import EvictedPod, ForReplacement, Replacement, replacement
+from podium.api.times import format_time
 from podium.api.workloads import Job, ReplicaSet
 from podium.machines.actions import Action, PatchObject
 from podium.machines.disruption.avoid_lists import AvoidLists
@@ -334,6 +338,122 @@ def test_nothing_is_remembered_of_pods_that_nobody_waits_for_any_more() -> None:
     rig.answer(rig.at(1)[0])
     rig.see(node(version=2))
 
-    assert not rig.machine._awaiting
-    assert not rig.machine._placed
-    assert not rig.machine._pending
+    assert nothing_awaited(rig)
+
+
+def nothing_awaited(rig: Rig) -> bool:
+    awaited = rig.machine._awaited
+    return not any((awaited._awaiting, awaited._placed, awaited._pending, awaited._replacements.awaited))
+
+
+# What evictions left for replacements
+
+
+def owed(name: str, seconds: int = 0, owned_by: str = "web", grace: int = 30) -> Replacement:
+    """What the eviction of a pod left at a time."""
+    evicted_pod = EvictedPod(name=name, uid=f"uid-{name}")
+    return replacement(owner(owned_by), evicted_pod, ForReplacement(first=True), grace, seconds * SECOND)
+
+
+def owing(*found: Replacement, version: int = 1, entries: tuple[AvoidEntry, ...] = ()) -> Node:
+    annotations = {PREFER_AVOID_PODS: AvoidList(entries, found).written()} if found or entries else {}
+    return Node(metadata=ObjectMeta(name="n1", uid="n1", resource_version=str(version), annotations=annotations))
+
+
+def made(name: str, seconds: int = 0, *, on: str = "", phase: str = "Pending") -> Pod:
+    """A pod of the ReplicaSet web, created at a time."""
+    meta = ObjectMeta(
+        name=name,
+        namespace="shop",
+        uid=f"uid-{name}",
+        creation_timestamp=format_time(seconds * SECOND),
+        owner_references=(owner("web"),),
+    )
+    return Pod(metadata=meta, spec=PodSpec(node_name=on), status=PodStatus(phase=phase))
+
+
+def left_for(actions: list[Action]) -> list[str]:
+    """The evicted pods whose replacements the only patch leaves something."""
+    text = patch(actions)["annotations"][PREFER_AVOID_PODS]
+    return [one.evicted_pod.name for one in avoid_list(text or "").replacements]
+
+
+def test_what_was_left_for_a_replacement_goes_when_that_has_a_node_and_the_entry_stays() -> None:
+    rig = Rig(WEB, owing(owed("a"), owed("b", 1), entries=(evicted("web", 0),)), made("new", 1))
+    assert rig.at(1) == []
+
+    rig.see(made("new", 1, on="n2"))
+
+    actions = rig.at(1)
+    assert left_for(actions) == ["b"]
+    assert left(actions) == ["web"]
+    assert isinstance(actions[0], PatchObject)
+    assert actions[0].message == "taken off the avoid list: what was left for the replacement of pod a"
+
+
+def test_what_was_left_goes_though_its_pod_is_gone_by_then() -> None:
+    rig = Rig(WEB, owing(owed("a")), made("new"))
+
+    rig.see(made("new", on="n2"))
+    rig.miss(made("new", on="n2"))
+
+    assert left_for(rig.at(0)) == []
+
+
+def test_a_pod_that_goes_without_a_node_uses_nothing_up() -> None:
+    rig = Rig(WEB, owing(owed("a")), made("new"))
+
+    rig.miss(made("new"))
+    rig.see(made("other"), made("other", phase="Failed"))
+    assert rig.at(0) == []
+
+    rig.see(made("next"), made("next", on="n2"))
+    assert left_for(rig.at(0)) == []
+
+
+def test_a_replacement_that_was_seen_before_the_list_counts_while_it_waits() -> None:
+    rig = Rig(WEB, made("new"), owing(owed("a")))
+
+    rig.see(made("new", on="n2"))
+
+    assert left_for(rig.at(0)) == []
+
+
+def test_what_was_left_goes_with_its_time_and_the_last_of_it_takes_the_annotation() -> None:
+    rig = Rig(WEB, owing(owed("a"), owed("b", grace=3600)))
+    assert rig.at(0) == []
+    assert rig.deadline_seconds == 630
+
+    actions = rig.at(630)
+    assert left_for(actions) == ["b"]
+    rig.see(owing(owed("b", grace=3600), version=2))
+    assert rig.at(630) == []
+
+    assert patch(rig.at(4200))["annotations"] == {PREFER_AVOID_PODS: None}
+
+
+def test_what_was_left_goes_with_the_controller() -> None:
+    rig = Rig(WEB, owing(owed("a")))
+    assert rig.at(0) == []
+
+    rig.miss(WEB)
+
+    assert left_for(rig.at(1)) == []
+
+
+def test_what_was_left_for_a_controller_that_nobody_has_seen_goes_after_a_minute() -> None:
+    rig = Rig(owing(owed("a", owned_by="nobody")))
+    assert rig.at(0) == []
+    assert rig.deadline_seconds == 60
+
+    assert left_for(rig.at(60)) == []
+
+
+def test_nothing_is_remembered_of_replacements_when_nothing_is_left() -> None:
+    rig = Rig(WEB, owing(owed("a")), made("new"))
+    rig.see(made("new", on="n2"))
+    rig.answer(rig.at(0)[0])
+    rig.see(owing(version=2))
+
+    assert rig.at(0) == []
+    assert nothing_awaited(rig)

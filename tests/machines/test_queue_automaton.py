@@ -98,6 +98,7 @@ class Scene:
             Happening.EVENT: lambda: queue.move(NODE_ADDED, now),
             Happening.ACTIVATED: lambda: queue.activate(["p"], now),
             Happening.GATE_ASKED: lambda: queue.ask_gate_again("p", now, is_worth_attempt=self.wake is not Wake.NO),
+            Happening.REORDERED: lambda: queue.reorder("p", now),
             Happening.FLUSHED: lambda: queue.flush(now),
         }
         tell[happening]()

@@ -76,6 +76,7 @@ class QueueMachine(RuleBasedStateMachine):
         self.born = 0
         self.known: dict[str, Known] = {}
         self.preempting: set[str] = set()
+        self.first: set[str] = set()
 
     @initialize(pop_from_backoff=st.booleans(), priorities=st.lists(st.integers(0, 3), min_size=2, max_size=4))
     def start(self, pop_from_backoff: bool, priorities: list[int]) -> None:
@@ -86,6 +87,7 @@ class QueueMachine(RuleBasedStateMachine):
             {"default-scheduler": PLUGINS},
             # Attempts at one instant are told of in test_queue.py.
             QueueSettings(pop_from_backoff=pop_from_backoff, most_pops_at_once=1_000),
+            self.first,
         )
         for priority in priorities:
             self.add(priority, gated=False)
@@ -210,6 +212,13 @@ class QueueMachine(RuleBasedStateMachine):
         uid = self.choose(data, lambda _: True).record.uid
         self.preempting = self.preempting | {uid} if begins else self.preempting - {uid}
 
+    @precondition(lambda self: self.known)
+    @rule(data=st.data(), begins=st.booleans())
+    def go_first(self, data: st.DataObject, begins: bool) -> None:
+        uid = self.choose(data, lambda _: True).record.uid
+        (self.first.add if begins else self.first.discard)(uid)
+        self.queue.reorder(uid, self.now)
+
     @rule(nanoseconds=st.sampled_from((1, SECOND // 3, SECOND, 5 * SECOND, FLUSH // 2)))
     def wait(self, nanoseconds: int) -> None:
         self.now += nanoseconds
@@ -289,8 +298,8 @@ class QueueMachine(RuleBasedStateMachine):
         end = pod.queued_ns + self.backoff(pod)
         return end - end % SECOND + SECOND if self.early and self.backoff(pod) else end
 
-    def order(self, pod: Known) -> tuple[int, int, str]:
-        return (-pod.record.priority, pod.queued_ns, pod.record.name)
+    def order(self, pod: Known) -> tuple[bool, int, int, str]:
+        return (pod.record.uid not in self.first, -pod.record.priority, pod.queued_ns, pod.record.name)
 
     def at(self, place: Place) -> list[Known]:
         return [pod for pod in self.known.values() if pod.place is place]

@@ -6,11 +6,13 @@ import pytest
 
 from podium.api.kinds import KIND_OF
 from podium.api.meta import Kubernetes
+from podium.framework.rescheduling.settings import ReschedulerSettings
 from podium.machines.autoscaling.autoscaler import Autoscaler
 from podium.machines.disruption.drain import Drain
 from podium.machines.kubelets.kubelet import KubeletSettings
 from podium.machines.machine import CUSTOM_KINDS, Machine, does_watch
 from podium.machines.observations import Changed, Gone
+from podium.machines.rescheduling.rescheduler import Rescheduler
 from podium.machines.scheduling.scheduler import Scheduler
 from podium.sim.control_plane import ControlPlane
 from podium.sim.scenario.scenario import Scenario
@@ -23,6 +25,7 @@ MAKERS: dict[str, Callable[[], Machine]] = {
     **{one.name: one.make for one in ControlPlane(Scenario(), KubeletSettings(), {}, 0).components},
     "scheduler": Scheduler,
     "autoscaler": lambda: Autoscaler([]),
+    "rescheduler": lambda: Rescheduler(ReschedulerSettings(policies=())),
     "drain": lambda: Drain("web"),
 }
 OBJECTS = [(one.object, one.raw) for one in documents(*manifests()) if one.object is not None]

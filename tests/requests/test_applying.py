@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import pytest
@@ -9,7 +10,7 @@ import pytest
 from podium.requests.request import Request, Response
 from tests.requests.asking import API, NOW
 from tests.store.objects import SECOND, Raw
-from tests.store.test_definitions import definition
+from tests.store.test_definitions import definition, version
 
 KEY = "default/web"
 
@@ -407,3 +408,153 @@ class TestCustomKinds:
         assert [part["name"] for part in raw["spec"]["parts"]] == ["a", "b"]
         assert raw["spec"]["tags"] == ["x", "y"]
         assert applied(api, widget(), kind=kind)["spec"]["parts"] == [{"name": "b", "count": 1}]
+
+
+def pod_config(*containers: Raw, **spec: Any) -> Raw:
+    return {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "web"}, "spec": {"containers": containers, **spec}}
+
+
+def listed(raw: Raw) -> Raw:
+    """The object as it comes from JSON."""
+    return dict(json.loads(json.dumps(raw)))
+
+
+def sized(cpu: str, name: str = "main") -> Raw:
+    return {"name": name, "resources": {"requests": {"cpu": cpu}}}
+
+
+def scale(replicas: int | None, **metadata: Any) -> Raw:
+    spec = {} if replicas is None else {"replicas": replicas}
+    return {"apiVersion": "autoscaling/v1", "kind": "Scale", "metadata": {"name": "web", **metadata}, "spec": spec}
+
+
+class TestPartsOfObjects:
+    @staticmethod
+    def of_pod(*containers: Raw) -> API:
+        api = API()
+        body = listed(pod_config(*(containers or (container(**sized("1")), container("side")))))
+        assert api.ask("create", "Pod", namespace="default", body=body, field_manager="maker").code == 201
+        return api
+
+    def test_a_resize_is_applied_and_owns_the_resources_alone(self) -> None:
+        api = self.of_pod()
+
+        raw = applied(
+            api, listed(pod_config(container(image="app:2", **sized("2")))), "sizer", subresource="resize", force=True
+        )
+
+        assert [item["name"] for item in raw["spec"]["containers"]] == ["main", "side"]
+        assert raw["spec"]["containers"][0]["resources"]["requests"] == {"cpu": "2"}
+        assert raw["spec"]["containers"][0]["image"] == "app:1"
+        resources: Raw = {"f:resources": {"f:requests": {"f:cpu": {}}}}
+        found = entries(raw)
+        assert found["sizer", "Apply", "resize"] == {"f:spec": {"f:containers": {'k:{"name":"main"}': resources}}}
+        left = found["maker", "Update", ""]["f:spec"]["f:containers"]['k:{"name":"main"}']
+        assert "f:cpu" not in left.get("f:resources", {}).get("f:requests", {})
+
+    def test_resources_that_another_has_given_are_a_conflict(self) -> None:
+        response = apply(self.of_pod(), listed(pod_config(sized("2"))), "sizer", subresource="resize")
+
+        assert response.code == 409
+        [cause] = response.to_dict()["details"]["causes"]
+        assert cause["field"] == '.spec.containers[name="main"].resources.requests.cpu'
+
+    def test_a_resize_adds_no_container(self) -> None:
+        response = apply(self.of_pod(), listed(pod_config(sized("2", "new"))), "sizer", subresource="resize")
+
+        assert response.code == 422
+
+    def test_ephemeral_containers_are_applied_and_stay(self) -> None:
+        api = self.of_pod()
+        debug = {"name": "debug", "image": "busybox"}
+
+        raw = applied(api, listed(pod_config(ephemeralContainers=[debug])), "me", subresource="ephemeralcontainers")
+        again = applied(api, listed(pod_config(ephemeralContainers=[debug])), "me", subresource="ephemeralcontainers")
+
+        assert [item["name"] for item in raw["spec"]["ephemeralContainers"]] == ["debug"]
+        assert len(raw["spec"]["containers"]) == 2
+        assert entries(raw)["me", "Apply", "ephemeralcontainers"] == {
+            "f:spec": {"f:ephemeralContainers": {'k:{"name":"debug"}': {".": {}, "f:image": {}, "f:name": {}}}}
+        }
+        assert again["metadata"]["resourceVersion"] == raw["metadata"]["resourceVersion"]
+        gone = apply(api, listed(pod_config()), "me", subresource="ephemeralcontainers")
+        assert gone.code == 422
+        assert "may not be removed" in gone.to_dict()["message"]
+
+    def test_a_scale_is_applied_and_its_manager_stands_in_the_books_of_the_workload(self) -> None:
+        api = API()
+        applied(api, deployment(container(), replicas=2))
+
+        refused = apply(api, scale(5), "scaler", kind="Deployment", subresource="scale")
+        assert refused.code == 409
+        assert refused.to_dict()["details"]["causes"][0]["field"] == ".spec.replicas"
+
+        told = applied(api, scale(5), "scaler", kind="Deployment", subresource="scale", force=True)
+
+        assert (told["kind"], told["spec"]) == ("Scale", {"replicas": 5})
+        raw = api.raw("Deployment", KEY)
+        assert raw["spec"]["replicas"] == 5
+        found = entries(raw)
+        assert found["scaler", "Apply", "scale"] == {"f:spec": {"f:replicas": {}}}
+        assert "f:replicas" not in found["one", "Apply", ""]["f:spec"]
+        assert applied(api, deployment(container()))["spec"]["replicas"] == 5
+
+    def test_a_workload_nobody_keeps_account_of_keeps_its_replicas_unless_they_are_taken(self) -> None:
+        api = API(deployment(container(), replicas=2))
+
+        refused = apply(api, scale(5), kind="Deployment", subresource="scale")
+
+        assert refused.code == 409
+        assert "before-first-apply" in refused.to_dict()["message"]
+        assert applied(api, scale(2), kind="Deployment", subresource="scale")["spec"] == {"replicas": 2}
+
+    def test_the_scale_of_a_custom_kind_is_where_its_definition_says(self) -> None:
+        replicas = {"type": "object", "properties": {"size": {"type": "integer"}, "copies": {"type": "integer"}}}
+        paths = {"specReplicasPath": ".spec.copies", "statusReplicasPath": ".status.replicas"}
+        api = API()
+        api.store.create(definition(version(spec=replicas, subresources={"scale": paths})), now=0, is_new=True)
+        body = {"apiVersion": "example.com/v1", "kind": "Widget", "metadata": {"name": "web"}, "spec": {"size": 1}}
+        api.ask("create", "Widget.example.com", namespace="default", body=body)
+
+        told = applied(api, scale(3), kind="Widget.example.com", subresource="scale", force=True)
+
+        assert told["spec"] == {"replicas": 3}
+        raw = api.raw("Widget.example.com", KEY)
+        assert raw["spec"] == {"size": 1, "copies": 3}
+        assert entries(raw)["one", "Apply", "scale"] == {"f:spec": {"f:copies": {}}}
+
+    @pytest.mark.parametrize(
+        ("body", "code"),
+        [
+            ([], 400),
+            ({"kind": "Scale"}, 400),
+            (scale(1, managedFields=[{}]), 400),
+            (scale(-1), 422),
+            (scale(1, name="other"), 400),
+            (scale(1, resourceVersion="7"), 409),
+            ({**scale(1), "spec": {"replicas": "two"}}, 400),
+        ],
+    )
+    def test_what_is_no_scale_is_not_applied(self, body: Any, code: int) -> None:
+        api = API()
+        applied(api, deployment(container(), replicas=2))
+
+        response = api.ask(
+            "patch",
+            "Deployment",
+            KEY,
+            subresource="scale",
+            body=body,
+            patch_type="apply",
+            field_manager="a",
+            force=True,
+        )
+
+        assert response.code == code
+        assert api.raw("Deployment", KEY)["spec"]["replicas"] == 2
+
+    def test_what_has_no_such_part_is_not_there(self) -> None:
+        api = API(config())
+
+        assert apply(api, scale(1), kind="ConfigMap", subresource="scale").code == 404
+        assert apply(API(), listed(pod_config(sized("1"))), subresource="resize").code == 404

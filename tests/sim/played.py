@@ -7,7 +7,7 @@ from podium.api.pod import Pod
 from podium.api.present import start_time
 from podium.driver.component import Component
 from podium.machines.machine import Machine
-from podium.sim.run import RunOptions, autoscalers_of
+from podium.sim.run import RunOptions, autoscalers_of, reschedulers_of
 from podium.sim.scenario.scenario import split_documents
 from podium.sim.simulation import Settings, Simulation
 from tests.sim.first_fit import FirstFit
@@ -28,7 +28,8 @@ def simulation_of(
         one if isinstance(one, Component) else Component(f"scheduler-{index}", lambda one=one: one, waits=True)  # type: ignore[misc]
         for index, one in enumerate(schedulers or [FirstFit()])
     ]
-    components += autoscalers_of(scenario, RunOptions(seed=chosen.get("seed", 0)))
+    options = RunOptions(seed=chosen.get("seed", 0))
+    components += [*autoscalers_of(scenario, options), *reschedulers_of(scenario, options)]
     return Simulation(found, scenario, settings=Settings(**chosen), components=components, faults=faults)
 
 

@@ -9,8 +9,9 @@ import pytest
 from podium.store.errors import StoreError
 from podium.store.journal.durable import DurableJournal
 from podium.store.reads.listing import ListOptions
+from podium.store.reads.watch import Watch
 from podium.store.store import Store
-from tests.store.objects import Raw
+from tests.store.objects import Raw, node
 from tests.store.refusals import answer, refusal
 
 SPEC: Raw = {
@@ -441,6 +442,75 @@ class TestDeleting:
         store.update({**held, "metadata": {**held["metadata"], "finalizers": []}})
         assert store.find("CustomResourceDefinition", "widgets.example.com") is None
         assert refusal(store, lambda: store.objects("Widget.example.com")).code == 404
+
+
+class TestWatching:
+    @staticmethod
+    def watched(store: Store) -> Watch:
+        watch = store.watch("Widget.example.com", "", ListOptions(resource_version=str(store.version)))
+        watch.wake_by(lambda: None)
+        return watch
+
+    def test_a_watch_ends_with_the_definition_after_it_has_told_of_the_objects(self) -> None:
+        store = defining()
+        store.create(widget(), now=0, is_new=True)
+        watch, woken = self.watched(store), []
+        watch.wake_by(lambda: woken.append(watch.is_ended))
+
+        store.delete("CustomResourceDefinition", "widgets.example.com", now=1)
+
+        assert woken == [True]
+        assert [(notice.type, notice.raw["metadata"]["name"]) for notice in watch.pull()] == [("DELETED", "a")]
+        assert watch.pull() == []
+
+    def test_a_watch_ends_when_the_definition_says_something_else_and_not_otherwise(self) -> None:
+        store = defining()
+        raw = store.get("CustomResourceDefinition", "widgets.example.com").raw
+        watch = self.watched(store)
+
+        labelled = store.update({**raw, "metadata": {**raw["metadata"], "labels": {"a": "b"}}})
+        was_ended = watch.is_ended
+
+        store.update({**labelled.raw, "spec": {**raw["spec"], "versions": [version(), version("v2", storage=False)]}})
+        assert (was_ended, watch.is_ended) == (False, True)
+        again = self.watched(store)
+        store.create(widget(), now=0, is_new=True)
+        assert [notice.type for notice in again.pull()] == ["ADDED"]
+
+    def test_a_dry_run_ends_no_watch(self) -> None:
+        store = defining()
+        watch = self.watched(store)
+
+        with store.transaction(dry_run=True):
+            store.delete("CustomResourceDefinition", "widgets.example.com", now=1)
+        store.follow_definitions()
+
+        store.create(widget(), now=0, is_new=True)
+        assert not watch.is_ended
+        assert [notice.type for notice in watch.pull()] == ["ADDED"]
+
+    def test_what_was_told_of_a_kind_that_went_is_forgotten_where_one_like_it_comes(self) -> None:
+        store = defining()
+        store.create(widget(), now=0, is_new=True)
+        before = store.version
+        store.delete("CustomResourceDefinition", "widgets.example.com", now=1)
+        assert "Widget.example.com" not in store._revisions.kinds()
+        store.create(definition(), now=2, is_new=True)
+
+        options = ListOptions(resource_version=str(before))
+
+        assert answer(refusal(store, lambda: store.watch("Widget.example.com", "", options))) == (410, "Expired")
+
+    def test_the_log_goes_on_where_it_has_events_of_a_kind_that_is_gone(self) -> None:
+        store = Store(log_capacity=3)
+        store.create(definition(), now=0, is_new=True)
+        store.create(widget(), now=0, is_new=True)
+        store.delete("CustomResourceDefinition", "widgets.example.com", now=1)
+
+        for number in range(5):
+            store.create(node(f"n{number}"), now=2)
+
+        assert [event.stored.key for event in store.events_since(store.version - 3)] == ["n2", "n3", "n4"]
 
 
 @pytest.mark.parametrize("keep", [0, 100])

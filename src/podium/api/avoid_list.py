@@ -1,7 +1,7 @@
 """A node's avoid list: the controllers whose pods should rather not run there, because one was evicted from there.
 
 It stands in an annotation of the node, as Kubernetes' AvoidPods (core/v1). Source: controlled-rescheduling.md, /evict
-subresource and PreferAvoidPods.
+subresource and PreferAvoidPods. Beside the entries stands what evictions left for replacements, which is Podium's own.
 """
 
 from __future__ import annotations
@@ -9,14 +9,20 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import lru_cache
+from typing import Any
 
 import msgspec
 
 from podium.api.meta import Narrow, OwnerReference
+from podium.api.replacements import Replacement
 from podium.api.times import format_time, parse_duration, parse_time
 
 PREFER_AVOID_PODS = "scheduler.alpha.kubernetes.io/preferAvoidPods"
 """The annotation of a node that holds its avoid list."""
+
+# How long evictions are told of beside the last one of their controller, and how many at most.
+_EARLIER_NS = 3_600 * 10**9
+_MOST_EARLIER = 32
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,11 +51,19 @@ class AwaitedPod(Narrow, frozen=True, kw_only=True):
     uid: str
 
 
+class EarlierEviction(Narrow, frozen=True, kw_only=True):
+    """An eviction of one of the controller's pods from the node, before the one that the entry is for."""
+
+    eviction_time: str
+    reason: str = ""
+
+
 class AvoidEntry(Narrow, frozen=True, kw_only=True):
     """One controller on a node's avoid list (core/v1 PreferAvoidPodsEntry).
 
     An entry without a time, as people write them, does not expire, and is the oldest. Podium's own are `expire_after`,
-    where the entry has a lifetime of its own, and `until_scheduled`.
+    where the entry has a lifetime of its own, `until_scheduled`, and `earlier`: the evictions of the hour before, so
+    that whoever limits evictions by the hour can count them.
     """
 
     pod_signature: PodSignature
@@ -58,6 +72,7 @@ class AvoidEntry(Narrow, frozen=True, kw_only=True):
     message: str = ""
     expire_after: str | None = None
     until_scheduled: AwaitedPod | None = None
+    earlier: tuple[EarlierEviction, ...] = ()
 
     @property
     def controller(self) -> OwnerReference:
@@ -68,6 +83,13 @@ class AvoidEntry(Narrow, frozen=True, kw_only=True):
     def eviction_ns(self) -> int | None:
         """When the pod was evicted, in nanoseconds; None where nobody says."""
         return None if self.eviction_time is None else parse_time(self.eviction_time)
+
+    @property
+    def evictions(self) -> tuple[EarlierEviction, ...]:
+        """All the evictions that the entry tells of, the last one last."""
+        if self.eviction_time is None:
+            return self.earlier
+        return *self.earlier, EarlierEviction(eviction_time=self.eviction_time, reason=self.reason)
 
     def expiry_ns(self, expire_after_ns: int) -> int | None:
         """When the entry's time is over; `expire_after_ns` is the lifetime of those that have none of their own."""
@@ -90,9 +112,25 @@ def entry_in_words(entry: AvoidEntry) -> str:
     return f"{entry.controller.kind} {entry.controller.name}{lasting}{until}"
 
 
+@dataclass(frozen=True, slots=True)
+class AvoidList:
+    """What the annotation of a node says: who should keep off it, and what its evictions left for replacements."""
+
+    entries: tuple[AvoidEntry, ...] = ()
+    replacements: tuple[Replacement, ...] = ()
+
+    def __bool__(self) -> bool:
+        """Whether it says anything."""
+        return bool(self.entries or self.replacements)
+
+    def written(self) -> str:
+        """The annotation's text."""
+        return written(self.entries, self.replacements)
+
+
 @lru_cache(maxsize=8_192)
-def avoid_entries(text: str) -> tuple[AvoidEntry, ...]:
-    """The entries of an annotation's text, as they stand there.
+def avoid_list(text: str) -> AvoidList:
+    """What an annotation's text says.
 
     What cannot be read is no entry: those without a controller's uid, those with a time that is none, and all of a text
     that is no such list.
@@ -100,10 +138,19 @@ def avoid_entries(text: str) -> tuple[AvoidEntry, ...]:
     try:
         listed = msgspec.json.decode(text)
     except (msgspec.MsgspecError, RecursionError, ValueError):
-        return ()
-    items = listed.get("preferAvoidPods") if isinstance(listed, dict) else None
-    read = map(_read, items if isinstance(items, list) else ())
-    return tuple(entry for entry in read if entry is not None)
+        return AvoidList()
+    if not isinstance(listed, dict):
+        return AvoidList()
+    entries = (_read(item) for item in _items(listed, "preferAvoidPods"))
+    replacements = (_read_replacement(item) for item in _items(listed, "replacements"))
+    # Each eviction leaves one.
+    by_pod = {left.evicted_pod.uid: left for left in replacements if left is not None}
+    return AvoidList(tuple(entry for entry in entries if entry is not None), tuple(by_pod.values()))
+
+
+def avoid_entries(text: str) -> tuple[AvoidEntry, ...]:
+    """The entries of an annotation's text, as they stand there."""
+    return avoid_list(text).entries
 
 
 def with_entry(entries: Iterable[AvoidEntry], new: AvoidEntry, max_entries: int) -> list[AvoidEntry]:
@@ -111,8 +158,10 @@ def with_entry(entries: Iterable[AvoidEntry], new: AvoidEntry, max_entries: int)
 
     Of more than ``max_entries`` the oldest go; of equally old ones, those that stood first.
     """
-    kept = [entry for entry in entries if entry.controller.uid != new.controller.uid]
-    return sorted((*kept, new), key=_age)[-max_entries:]
+    listed = list(entries)
+    kept = [entry for entry in listed if entry.controller.uid != new.controller.uid]
+    before = [entry for entry in listed if entry.controller.uid == new.controller.uid]
+    return sorted((*kept, _after(before, new)), key=_age)[-max_entries:]
 
 
 def unexpired(entries: Iterable[AvoidEntry], expire_after_ns: int, now: int) -> list[AvoidEntry]:
@@ -126,9 +175,23 @@ def next_expiry_ns(entries: Iterable[AvoidEntry], expire_after_ns: int) -> int |
     return min((time for time in times if time is not None), default=None)
 
 
-def written(entries: Iterable[AvoidEntry]) -> str:
-    """The annotation's text for the entries."""
-    return msgspec.json.encode({"preferAvoidPods": list(entries)}).decode()
+def written(entries: Iterable[AvoidEntry], replacements: Iterable[Replacement] = ()) -> str:
+    """The annotation's text for the entries, and for the replacements where there are any."""
+    lists: dict[str, list[AvoidEntry] | list[Replacement]] = {"preferAvoidPods": list(entries)}
+    left = list(replacements)
+    if left:
+        lists["replacements"] = left
+    return msgspec.json.encode(lists).decode()
+
+
+def _after(before: Iterable[AvoidEntry], new: AvoidEntry) -> AvoidEntry:
+    """The new entry of a controller, with the evictions that its former ones tell of."""
+    now = new.eviction_ns
+    if now is None:
+        return new
+    former = [eviction for entry in before for eviction in entry.evictions]
+    earlier = [eviction for eviction in former if parse_time(eviction.eviction_time) > now - _EARLIER_NS]
+    return msgspec.structs.replace(new, earlier=tuple(earlier[-_MOST_EARLIER:]))
 
 
 def _age(entry: AvoidEntry) -> tuple[bool, int]:
@@ -141,6 +204,23 @@ def _read(item: object) -> AvoidEntry | None:
         entry = msgspec.convert(item, AvoidEntry)
         # Fails for a time or a lifetime that is none.
         entry.expiry_ns(0)
+        for eviction in entry.earlier:
+            parse_time(eviction.eviction_time)
     except (msgspec.ValidationError, ValueError):
         return None
     return entry if entry.controller.uid else None
+
+
+def _items(listed: dict[str, Any], name: str) -> list[object]:
+    items = listed.get(name)
+    return items if isinstance(items, list) else []
+
+
+def _read_replacement(item: object) -> Replacement | None:
+    try:
+        left = msgspec.convert(item, Replacement)
+        # Fails for a time or a lifetime that is none.
+        is_over = left.expiry_ns < left.eviction_ns
+    except (msgspec.ValidationError, ValueError):
+        return None
+    return left if left.controller.uid and left.evicted_pod.uid and not is_over else None

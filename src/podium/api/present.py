@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from podium.api.input.codec import Document
+from podium.api.input.documents import snapshots_of
 from podium.api.meta import Kubernetes, Raw
 from podium.api.node import Node
 from podium.api.pod import Pod
@@ -23,6 +24,12 @@ def start_time(documents: Iterable[Document]) -> int:
     """
     times = (time for document in documents for time in _times(document))
     return max(times, default=DEFAULT_START_NS)
+
+
+def present_time(documents: Iterable[Document], objects: Iterable[Document]) -> int:
+    """The newest time in the objects among the documents, or when they were read from their cluster."""
+    taken = (snapshot.taken_ns for snapshot, _ in snapshots_of(documents))
+    return max(start_time(objects), *(taken_ns for taken_ns in taken if taken_ns is not None), 0)
 
 
 def newest_time(objects: Iterable[Kubernetes]) -> int:

@@ -76,13 +76,14 @@ class OverLoop:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Watched:
-    """What is kept up with: the kinds, and of some only what a field selector names.
+    """What is kept up with: the kinds, of some only what a field selector names, and of some those of one namespace.
 
     ``optional`` are kinds that the server may not have, or not show. ``seed`` spreads waits among several programs.
     """
 
     kinds: frozenset[str]
     field_selectors: Mapping[str, str] = field(default_factory=dict)
+    namespaces: Mapping[str, str] = field(default_factory=dict)
     optional: frozenset[str] = frozenset()
     seed: int = 0
 
@@ -118,6 +119,7 @@ class LiveCluster:
                 Reflecting(
                     session.resources.named(kind),
                     seed=watched.seed,
+                    namespace=watched.namespaces.get(kind, ""),
                     field_selector=watched.field_selectors.get(kind, ""),
                     is_optional=kind in watched.optional,
                 ),

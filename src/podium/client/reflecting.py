@@ -83,9 +83,18 @@ class Reflecting:
     """
 
     def __init__(
-        self, resource: APIResource, *, seed: int = 0, field_selector: str = "", is_optional: bool = False
+        self,
+        resource: APIResource,
+        *,
+        seed: int = 0,
+        namespace: str = "",
+        field_selector: str = "",
+        is_optional: bool = False,
     ) -> None:
-        """A kind that ``is_optional`` may be one that the server does not have, or shows to nobody."""
+        """A kind that ``is_optional`` may be one that the server does not have, or shows to nobody.
+
+        ``namespace`` is where the objects are that are wanted, "" for those of all namespaces.
+        """
         self.resource = resource
         self.known: dict[str, Stored] = {}
         self.version = 0
@@ -94,6 +103,7 @@ class Reflecting:
         self.problem = ""
         self.counts = Counts()
         self.unreadable: dict[str, str] = {}
+        self._namespace = namespace
         self._field_selector = field_selector
         self._is_optional = is_optional
         self._random = Random(f"{resource.name} {seed}")  # noqa: S311 - a wait is no secret
@@ -216,7 +226,12 @@ class Reflecting:
     # How
 
     def _request(self, verb: str, options: ListOptions) -> Request:
-        return Request(verb="list" if verb == "list" else "watch", kind=self.resource.name, options=options)
+        return Request(
+            verb="list" if verb == "list" else "watch",
+            kind=self.resource.name,
+            namespace=self._namespace,
+            options=options,
+        )
 
     def _options(
         self, *, resource_version: str, resource_version_match: str = "", send_initial_events: bool | None = None

@@ -29,6 +29,7 @@ from podium.cluster.nodes import NodeColumns
 from podium.cluster.nominations import Nominations
 from podium.cluster.pod_class import PodClass, PodClasses
 from podium.cluster.pods import NO_ROW, PodRecord, PodTable, read_pod
+from podium.cluster.replacements import Replacements
 from podium.cluster.storage import Storage, StorageObject
 
 
@@ -52,6 +53,7 @@ class Cluster:
         self.placed: dict[str, PodRecord] = {}
         self.claim_users: dict[str, int] = {}
         self.nominations = Nominations(self.nodes)
+        self.replacements = Replacements()
         self.budgets = Budgets()
         self.caps = DisruptionCaps()
         self.storage = Storage()

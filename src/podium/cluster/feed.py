@@ -6,15 +6,16 @@ theirs.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from types import MappingProxyType
 from typing import NamedTuple
 
-from podium.api.meta import Kubernetes
+from podium.api.meta import Kubernetes, OwnerReference
 from podium.api.node import Node
 from podium.api.pod import Pod
 from podium.cluster.cluster import Cluster
 from podium.cluster.pods import PodRecord
+from podium.cluster.replacements import Candidate, candidate
 
 
 class PodChange(NamedTuple):
@@ -48,6 +49,7 @@ class Feed:
 
     def __init__(self, cluster: Cluster) -> None:
         self._cluster = cluster
+        self._replacements = cluster.replacements
         self._pods: dict[str, PodRecord] = {}
         self._uid_of: dict[str, str] = {}
         self.pods: Mapping[str, PodRecord] = MappingProxyType(self._pods)
@@ -59,10 +61,14 @@ class Feed:
         namesake = self._uid_of.get(key)
         replaced = None if namesake is None or namesake == uid else self._forget(namesake)
         if pod.is_terminal:
+            if self._replacements.awaited:
+                self._note_ended(pod)
             return PodChange(self._forget(uid), None, replaced)
         before = self._pods.get(uid)
         record = self._pods[uid] = self._cluster.read(pod)
         self._uid_of[key] = uid
+        if self._replacements.awaited and record.controller is not None:
+            self._replacements.put_pod(_candidate(record, record.controller), is_settled=bool(record.node_name))
         return PodChange(before, record, replaced)
 
     def pod_gone(self, pod: Pod) -> PodChange:
@@ -96,14 +102,20 @@ class Feed:
 
     def changed(self, item: Kubernetes) -> ObjectChange:
         """Any object but a pod was added or changed."""
-        before = self.known_node(item.metadata.name) if isinstance(item, Node) else self._cluster.find(item)
+        if isinstance(item, Node):
+            before: Kubernetes | None = self.known_node(item.metadata.name)
+            self._replacements.put_node(item, self._pods_of)
+        else:
+            before = self._cluster.find(item)
         self._cluster.put(item)
         return ObjectChange(before, item)
 
     def gone(self, item: Kubernetes) -> ObjectChange | None:
         """Any object but a pod is no more; None for a node that was not known."""
-        if isinstance(item, Node) and item.metadata.name not in self._cluster.nodes.row_of:
-            return None
+        if isinstance(item, Node):
+            if item.metadata.name not in self._cluster.nodes.row_of:
+                return None
+            self._replacements.drop_node(item.metadata.name)
         self._cluster.remove(item)
         return ObjectChange(item, None)
 
@@ -114,11 +126,32 @@ class Feed:
 
     def _forget(self, uid: str) -> PodRecord | None:
         record = self._pods.pop(uid, None)
-        if record is not None and self._uid_of.get(record.key) == uid:
+        if record is None:
+            return None
+        if self._uid_of.get(record.key) == uid:
             del self._uid_of[record.key]
+        if self._replacements.awaited and record.controller is not None:
+            self._replacements.drop_pod(record.controller.uid, uid, is_settled=bool(record.node_name))
         return record
+
+    def _note_ended(self, pod: Pod) -> None:
+        """A pod that has ended may be the replacement of one that was evicted, and no other is then."""
+        ended = candidate(pod)
+        if ended is not None and pod.spec.node_name:
+            self._replacements.put_pod(ended, is_settled=True)
+
+    def _pods_of(self, since: Mapping[str, int]) -> Iterator[Candidate]:
+        """The pods of some controllers that were created at a time or later."""
+        for record in self._pods.values():
+            controller = record.controller
+            if controller is not None and record.created_ns >= since.get(controller.uid, record.created_ns + 1):
+                yield _candidate(record, controller)
 
     def _unsettle(self, uid: str) -> None:
         self._cluster.nominations.remove(uid)
         if uid in self._cluster.placed:
             self._cluster.remove_pod(uid)
+
+
+def _candidate(record: PodRecord, controller: OwnerReference) -> Candidate:
+    return Candidate(record.created_ns, record.key, record.uid, controller.uid)

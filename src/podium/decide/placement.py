@@ -95,9 +95,9 @@ def place(
 ) -> Placement:
     """Find a node for ``pod``.
 
-    ``nominated_first``: if the pod fits the node it is nominated to, it goes there and no other node is looked at.
-    ``cursor`` is what the placement before came to: from where on nodes are rated, if only a sample of them is. Nothing
-    changes by being asked: the same pod, cluster, seed and cursor give the same placement.
+    ``nominated_first``: if the pod fits one of the nodes that are `tried_first`, it goes there and no other node is
+    looked at. ``cursor`` is what the placement before came to: from where on nodes are rated, if only a sample of them
+    is. Nothing changes by being asked: the same pod, cluster, seed and cursor give the same placement.
 
     Without ``detailed`` it may tell no more than the row of a pod that fits somewhere: what is found without looking at
     every node (`podium.framework.kept.rankings`).
@@ -108,10 +108,10 @@ def place(
     if not pre_filter.status.is_success:
         return Placement(pod, state, pre_filter, _NO_ROWS, Outcome(0), _NO_ROWS, None, None, cursor)
     extenders = runner.extenders_of(pod)
-    if nominated_first and pod.nominated_node_name:
-        nominated = _nominated(runner, extenders, state, pod, pre_filter, cursor)
-        if nominated is not None:
-            return nominated
+    if nominated_first and (pod.nominated_node_name or runner.cluster.replacements.awaited):
+        tried = _try_first(runner, extenders, state, pod, pre_filter, cursor)
+        if tried is not None:
+            return tried
     if not detailed and pre_filter.rows is None and extenders is None:
         row = runner.rankings.best(state, pod, lot(pod.uid, seed))
         if row is not None:
@@ -136,7 +136,21 @@ def place(
     return Placement(pod, state, pre_filter, rows, outcome, feasible, totals, row, cursor)
 
 
-def _nominated(
+def tried_first(cluster: Cluster, pod: PodRecord) -> tuple[str, ...]:
+    """The nodes that are tried before all others: the one whose room is the pod's, then the one where room may be.
+
+    The first is the one that it is nominated to. The other one is named by the eviction of the pod that it replaces
+    (`podium.api.replacements`); kube-scheduler tries a node of its own guess in the same way, where it attempts pods
+    that are alike one after the other (GetNodeHint).
+    """
+    nominated = pod.nominated_node_name
+    hint = cluster.replacements.hint(pod.uid)
+    if not hint or hint == nominated:
+        return (nominated,) if nominated else ()
+    return (nominated, hint) if nominated else (hint,)
+
+
+def _try_first(
     runner: Runner,
     extenders: Extenders | None,
     state: CycleState,
@@ -144,20 +158,21 @@ def _nominated(
     pre_filter: PreFiltered,
     cursor: int,
 ) -> Placement | None:
-    """The placement on the node that the pod is nominated to, where it fits there (evaluateNominatedNode).
+    """The placement on a node that is tried before the others, where the pod fits there (evaluateNominatedNode).
 
     An extender that does not answer leaves it to be found among all nodes.
     """
-    row = runner.cluster.nodes.row_of.get(pod.nominated_node_name)
-    if row is None or (pre_filter.rows is not None and row not in pre_filter.rows):
-        return None
-    rows = np.array([row], dtype=np.int64)
-    outcome = runner.filter(state, pod, rows)
-    if outcome.refused[0] != 0:
-        return None
-    if extenders is not None and not extenders.filter(pod, [pod.nominated_node_name]).left:
-        return None
-    return Placement(pod, state, pre_filter, rows, outcome, rows, None, row, cursor)
+    for node_name in tried_first(runner.cluster, pod):
+        row = runner.cluster.nodes.row_of.get(node_name)
+        if row is None or (pre_filter.rows is not None and row not in pre_filter.rows):
+            continue
+        rows = np.array([row], dtype=np.int64)
+        outcome = runner.filter(state, pod, rows)
+        if outcome.refused[0] != 0:
+            continue
+        if extenders is None or extenders.filter(pod, [node_name]).left:
+            return Placement(pod, state, pre_filter, rows, outcome, rows, None, row, cursor)
+    return None
 
 
 def _best(

@@ -13,8 +13,10 @@ from typing import Literal
 import msgspec
 
 from podium.api.avoid_list import AvoidFor
+from podium.api.left_behind import Wishes
 from podium.api.meta import Raw
 from podium.api.pod import PodCondition
+from podium.api.replacements import ForReplacement
 
 
 class Bind(msgspec.Struct, frozen=True, gc=False):
@@ -184,8 +186,9 @@ class Evict(msgspec.Struct, frozen=True):
     """Delete a pod if the disruption budgets allow it (POST pods/eviction).
 
     ``component`` is whose cap on disruptions counts, such as drain or autoscaler. ``avoid_node`` asks that the pod's
-    controller be put on its node's avoid list, ``avoid_for`` as long as that says. Refused with TooManyRequests where a
-    budget, a rate or the cap is exhausted; the Problem then says when to try again where that is known.
+    controller be put on its node's avoid list, ``avoid_for`` as long as that says. ``for_replacement`` is left there
+    for the pod that comes in its place. Refused with TooManyRequests where a budget, a rate or the cap is exhausted;
+    the Problem then says when to try again where that is known.
     """
 
     pod: str
@@ -195,6 +198,12 @@ class Evict(msgspec.Struct, frozen=True):
     grace_seconds: int | None = None
     avoid_node: bool = False
     avoid_for: AvoidFor = AvoidFor()
+    for_replacement: ForReplacement = ForReplacement()
+
+    @property
+    def wishes(self) -> Wishes:
+        """What is to be left behind."""
+        return Wishes(avoid_node=self.avoid_node, avoid_for=self.avoid_for, for_replacement=self.for_replacement)
 
 
 Action = (

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from podium.api.node import Node
 from podium.decide.scaling.node_groups import NodeGroup
 from podium.driver.component import Component, MakeMachine
+from podium.framework.rescheduling.settings import ReschedulerSettings
 from podium.framework.settings.configuration import Configuration
 from podium.framework.settings.feature_gates import FeatureGates
 from podium.machines.autoscaling.autoscaler import Autoscaler, AutoscalerSettings
@@ -19,6 +20,7 @@ from podium.machines.machine import Machine
 from podium.machines.nodes.node_lifecycle import NodeLifecycle, NodeLifecycleSettings
 from podium.machines.nodes.pod_garbage import PodGarbageCollector
 from podium.machines.nodes.taint_eviction import TaintEviction
+from podium.machines.rescheduling.rescheduler import Rescheduler
 from podium.machines.scheduling.scheduler import Scheduler
 from podium.machines.volumes.persistent_volumes import PersistentVolumes
 from podium.machines.workloads.cron.cron_jobs import CronJobs
@@ -28,7 +30,7 @@ from podium.machines.workloads.resource_claims import ResourceClaims
 from podium.machines.workloads.rolling.deployments import Deployments
 from podium.machines.workloads.rolling.replica_sets import ReplicaSets
 from podium.machines.workloads.stateful.stateful_sets import StatefulSets
-from podium.plane.switches import AUTOSCALER, CONTROLLERS, KUBELET, NODE_LIFECYCLE
+from podium.plane.switches import AUTOSCALER, CONTROLLERS, KUBELET, NODE_LIFECYCLE, RESCHEDULER
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,6 +89,15 @@ def autoscaler(
         return Autoscaler(groups, settings, configuration, seed=seed)
 
     return Component(AUTOSCALER, make)
+
+
+def rescheduler(settings: ReschedulerSettings, configuration: Configuration | None, *, seed: int) -> Component:
+    """A rescheduler, which knows from the configuration what its scheduler would do."""
+
+    def make() -> Rescheduler:
+        return Rescheduler(settings, configuration, seed=seed)
+
+    return Component(RESCHEDULER, make)
 
 
 def _maker(name: str, settings: ComponentSettings) -> MakeMachine:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 SCHEDULER = "scheduler"
 AUTOSCALER = "autoscaler"
+RESCHEDULER = "rescheduler"
 KUBELET = "kubelet"
 NODE_LIFECYCLE = "node-lifecycle-controller"
 GARBAGE_COLLECTOR = "garbage-collector"

@@ -46,7 +46,7 @@ def _bind(action: Bind) -> Request:
 
 def _evict(action: Evict) -> Request:
     delete = delete_options_body(action.uid, action.grace_seconds)
-    body = eviction_body(action.pod, delete, action.component, avoid_node=action.avoid_node, avoid_for=action.avoid_for)
+    body = eviction_body(action.pod, delete, action.component, action.wishes)
     return Request(verb="create", kind="Pod", key=action.pod, subresource="eviction", body=body)
 
 

@@ -11,7 +11,10 @@ import msgspec
 
 from podium.api.avoid_list import AvoidFor
 from podium.api.errors import shown
+from podium.api.left_behind import Wishes
 from podium.api.meta import Raw
+from podium.api.names import subdomain_problem
+from podium.api.replacements import ForReplacement
 from podium.api.times import format_duration, parse_duration
 from podium.store.errors import bad_request
 
@@ -26,6 +29,12 @@ AVOID_FOR = "podium.dev/avoid-for"
 
 AVOID_UNTIL_SCHEDULED = "podium.dev/avoid-until-scheduled"
 """The annotation of an Eviction that names the pod (`namespace/name`) which is to have the room."""
+
+REPLACEMENT_FIRST = "podium.dev/replacement-first"
+"""The annotation of an Eviction that sends the pod's replacement to the front of the scheduler's queue: "true"."""
+
+REPLACEMENT_NODE = "podium.dev/replacement-node"
+"""The annotation of an Eviction that names the node which the scheduler is to try first for the replacement."""
 
 
 class DeleteOptions(msgspec.Struct, frozen=True, kw_only=True):
@@ -45,6 +54,7 @@ class EvictionOptions(msgspec.Struct, frozen=True, kw_only=True):
     component: str = ""
     avoid_node: bool = False
     avoid_for: AvoidFor = AvoidFor()
+    for_replacement: ForReplacement = ForReplacement()
 
 
 _PLAIN = DeleteOptions()
@@ -88,22 +98,30 @@ def is_dry_run(value: Any) -> bool:
     raise bad_request(f"dryRun: {shown(value)}: All is the only value that there is")
 
 
-def eviction_body(
-    key: str, delete: Raw, component: str = "", *, avoid_node: bool = False, avoid_for: AvoidFor | None = None
-) -> Raw:
+def eviction_body(key: str, delete: Raw, component: str = "", wishes: Wishes | None = None) -> Raw:
     """The Eviction of a pod; what Podium adds stands in its annotations."""
     annotations = {COMPONENT: component} if component else {}
-    if avoid_node:
-        annotations[AVOID_NODE] = "true"
-    if avoid_for is not None and avoid_for.expire_after_ns is not None:
-        annotations[AVOID_FOR] = format_duration(avoid_for.expire_after_ns)
-    if avoid_for is not None and avoid_for.until_scheduled:
-        annotations[AVOID_UNTIL_SCHEDULED] = avoid_for.until_scheduled
+    if wishes is not None:
+        annotations |= _annotations(wishes)
     namespace, _, name = key.rpartition("/")
     metadata: Raw = {"name": name, "namespace": namespace}
     if annotations:
         metadata["annotations"] = annotations
     return {"apiVersion": "policy/v1", "kind": "Eviction", "metadata": metadata, "deleteOptions": delete}
+
+
+def _annotations(wishes: Wishes) -> dict[str, str]:
+    """What is to be left behind, as an Eviction says it."""
+    avoid_for, for_replacement = wishes.avoid_for, wishes.for_replacement
+    lasts_ns = avoid_for.expire_after_ns
+    said = {
+        AVOID_NODE: "true" if wishes.avoid_node else "",
+        AVOID_FOR: "" if lasts_ns is None else format_duration(lasts_ns),
+        AVOID_UNTIL_SCHEDULED: avoid_for.until_scheduled,
+        REPLACEMENT_FIRST: "true" if for_replacement.first else "",
+        REPLACEMENT_NODE: for_replacement.node_name,
+    }
+    return {name: value for name, value in said.items() if value}
 
 
 def read_eviction(body: Any, key: str) -> EvictionOptions:
@@ -122,7 +140,16 @@ def read_eviction(body: Any, key: str) -> EvictionOptions:
         component=_text(annotations.get(COMPONENT), COMPONENT),
         avoid_node=annotations.get(AVOID_NODE) == "true",
         avoid_for=AvoidFor(expire_after_ns, _text(annotations.get(AVOID_UNTIL_SCHEDULED), AVOID_UNTIL_SCHEDULED)),
+        for_replacement=_for_replacement(annotations),
     )
+
+
+def _for_replacement(annotations: Raw) -> ForReplacement:
+    node_name = _text(annotations.get(REPLACEMENT_NODE), REPLACEMENT_NODE)
+    problem = subdomain_problem(node_name) if node_name else None
+    if problem:
+        raise bad_request(f"metadata.annotations[{REPLACEMENT_NODE}]: {problem}")
+    return ForReplacement(annotations.get(REPLACEMENT_FIRST) == "true", node_name)
 
 
 def binding_body(key: str, uid: str, node_name: str) -> Raw:

@@ -107,7 +107,7 @@ def _handle_of(resource: APIResource, request: Request) -> _Handle:
     if subresource and resource.subresource(subresource) is None:
         raise unknown_kind(f"{request.kind}/{subresource}")
     if verb == "patch" and request.patch_type == "apply":
-        return applying.apply
+        return applying.apply_scale if subresource == "scale" else applying.apply
     return _OF_KINDS.get((verb, request.kind), handle)
 
 

@@ -137,6 +137,7 @@ class Player:
             evict.grace_seconds,
             avoid_node=evict.avoid_node,
             avoid_for=evict.avoid_for,
+            for_replacement=evict.for_replacement,
         )
         problem = self._server.carry_out(action, now)
         if problem is not None:

@@ -13,15 +13,14 @@ from podium.api.basis import Caveat, basis_of
 from podium.api.collector import collector_paused
 from podium.api.errors import InputError
 from podium.api.input.codec import Document, Input, Reader
-from podium.api.input.documents import snapshots_of
-from podium.api.present import start_time
+from podium.api.present import present_time
 from podium.api.times import MAX_TIME_NS, parse_duration, parse_time
 from podium.driver.component import Component
 from podium.framework.settings.configuration import Configuration, default_configuration
 from podium.framework.settings.departures import departures
 from podium.framework.settings.extenders import without_extenders
 from podium.framework.settings.feature_gates import FeatureGates
-from podium.plane.components import autoscaler, scheduler
+from podium.plane.components import autoscaler, rescheduler, scheduler
 from podium.plane.switches import SCHEDULER
 from podium.sim.limits import Limits
 from podium.sim.recording.comparison import Comparison, compare
@@ -112,7 +111,7 @@ def simulation_of(documents: Sequence[Document], options: RunOptions) -> Simulat
     """The simulation of documents, at its beginning. Raises InputError for what is wrong with them."""
     _without_extenders(options)
     objects, scenario = split_documents(documents)
-    start_ns = _start_ns(documents, objects) if options.start_ns is None else options.start_ns
+    start_ns = present_time(documents, objects) if options.start_ns is None else options.start_ns
     settings = Settings(
         seed=options.seed,
         start_ns=start_ns,
@@ -122,8 +121,7 @@ def simulation_of(documents: Sequence[Document], options: RunOptions) -> Simulat
         limits=options.limits,
         feature_gates=options.feature_gates,
     )
-    components = [*schedulers_of(scenario, options), *autoscalers_of(scenario, options)]
-    return Simulation(objects, scenario, settings=settings, components=components)
+    return Simulation(objects, scenario, settings=settings, components=components_of(scenario, options))
 
 
 def compared(found: Input, simulation: Simulation) -> Comparison | None:
@@ -132,12 +130,6 @@ def compared(found: Input, simulation: Simulation) -> Comparison | None:
         objects = [document.object for document in found.documents if document.object is not None]
         return compare(recording, objects, simulation)
     return None
-
-
-def _start_ns(documents: Sequence[Document], objects: Sequence[Document]) -> int:
-    """The newest time in the objects, or when they were read from their cluster."""
-    taken = (snapshot.taken_ns for snapshot, _ in snapshots_of(documents))
-    return max(start_time(objects), *(taken_ns for taken_ns in taken if taken_ns is not None), 0)
 
 
 def rests_on(found: Input, scenario: Scenario, options: RunOptions) -> tuple[Caveat, ...]:
@@ -154,6 +146,15 @@ def rests_on(found: Input, scenario: Scenario, options: RunOptions) -> tuple[Cav
 def _within_time(start_ns: int, until_ns: int | None) -> int | None:
     """How long the run may be: no longer than up to the last time that there is."""
     return None if until_ns is None else min(until_ns, MAX_TIME_NS - start_ns)
+
+
+def components_of(scenario: Scenario, options: RunOptions) -> list[Component]:
+    """The components that differ from scenario to scenario. Raises InputError for what is wrong with them."""
+    return [
+        *schedulers_of(scenario, options),
+        *autoscalers_of(scenario, options),
+        *reschedulers_of(scenario, options),
+    ]
 
 
 def schedulers_of(scenario: Scenario, options: RunOptions) -> list[Component]:
@@ -179,6 +180,17 @@ def autoscalers_of(scenario: Scenario, options: RunOptions) -> list[Component]:
         return []
     settings = wanted.settings if cutoff is None else replace(wanted.settings, priority_cutoff=cutoff)
     return [autoscaler(wanted.groups, settings, options.configuration, seed=options.seed)]
+
+
+def reschedulers_of(scenario: Scenario, options: RunOptions) -> list[Component]:
+    """The rescheduler that a scenario asks for, if any: it knows what each of its schedulers would do."""
+    if scenario.rescheduling is None:
+        return []
+    configuration = options.configuration or default_configuration()
+    if scenario.schedulers:
+        named = [configuration_of(found.name, options.configuration) for found in scenario.schedulers]
+        configuration = replace(configuration, profiles=tuple(chain.from_iterable(one.profiles for one in named)))
+    return [rescheduler(scenario.rescheduling, configuration, seed=options.seed)]
 
 
 def configuration_of(name: str, configuration: Configuration | None) -> Configuration:

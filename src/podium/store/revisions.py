@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Literal, Protocol
 
 import msgspec
@@ -55,6 +55,7 @@ class Revisions:
         self._objects: dict[str, dict[str, Stored]] = {}
         self._keys: dict[str, SortedKeys] = {}
         self._changes: dict[str, int] = {}
+        self._told: dict[str, Callable[[WatchEvent], None]] = {}
         # The last version, that of the transaction under way if there is one.
         self.version = log.version
         # The writes of the transaction under way.
@@ -129,6 +130,17 @@ class Revisions:
                 self._wake()
         return stored
 
+    def tell(self, resource: str, told: Callable[[WatchEvent], None]) -> None:
+        """Have somebody told of each write of a kind once it is known, before those who wait for it are."""
+        self._told[resource] = told
+
+    def forget(self, resource: str) -> None:
+        """Keep nothing of a kind of which there are no objects any more, and let its watches end."""
+        self.log.end(resource)
+        if not self._objects.get(resource):
+            for kept in (self._objects, self._keys, self._changes):
+                kept.pop(resource, None)
+
     def transaction(self, *, dry_run: bool = False) -> Transaction:
         """Let the writes within take place together; those of a dry run, or before an error, leave no trace."""
         return Transaction(self, dry_run=dry_run)
@@ -162,6 +174,9 @@ class Revisions:
             self._recorder.append(self._staged, self.identities)
         for event in self._staged:
             self.log.append(event)
+            told = self._told.get(event.stored.resource.name)
+            if told is not None:
+                told(event)
         self._staged.clear()
 
     def _wake(self) -> None:

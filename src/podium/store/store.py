@@ -7,8 +7,10 @@ from typing import Any, Literal
 
 from podium.api.avoid_list import AvoidFor
 from podium.api.disruption_policy import DisruptionPolicy
+from podium.api.left_behind import Wishes
 from podium.api.meta import Kubernetes, Raw
 from podium.api.pod import Pod
+from podium.api.replacements import ForReplacement
 from podium.api.times import parse_time
 from podium.store.admission.admission_control import Admission
 from podium.store.admission.priority_levels import missing_classes
@@ -260,13 +262,14 @@ class Store(Commits):
         component: str = "",
         avoid_node: bool = False,
         avoid_for: AvoidFor = AvoidFor(),  # noqa: B008 - an immutable value
+        for_replacement: ForReplacement = ForReplacement(),  # noqa: B008 - an immutable value
         dry_run: bool = False,
     ) -> Stored | None:
         """Delete a pod if the budgets over it allow it, and debit them (POST pods/eviction); returns as `delete` does.
 
         `component` is whose cap on disruptions counts, "" for none. `avoid_node` puts the pod's controller on the avoid
-        list of its node, `avoid_for` as long as that says. All of that takes place together, or nothing does; a dry run
-        leaves no trace.
+        list of its node, `avoid_for` as long as that says; `for_replacement` is left there, too. All of that takes
+        place together, or nothing does; a dry run leaves no trace.
 
         Raises StoreError: 404; 409 for a precondition that is not met; 429 for a budget, a rate or a cap that is used
         up, with the seconds to wait in `details["retryAfterSeconds"]`; 403 for a budget whose status is out of hand;
@@ -276,8 +279,9 @@ class Store(Commits):
             previous = self._expect("Pod", key, uid, resource_version)
             pod = _pod(previous)
             self._disruptions.grant(pod, component, now)
-            if avoid_node:
-                self._disruptions.avoid(pod, component, avoid_for, now)
+            wishes = Wishes(avoid_node=avoid_node, avoid_for=avoid_for, for_replacement=for_replacement)
+            if wishes:
+                self._disruptions.leave_behind(pod, component, wishes, grace_seconds, now)
             return self.terminate(previous, marked(previous.raw, pod, now), grace_seconds, now)
 
     def delete_collection(

@@ -12,6 +12,14 @@ import pytest
 
 from podium.app.snapshots.annotations import READ_ANNOTATIONS
 from podium.app.snapshots.slimming import LEFT_OUT_ANNOTATION, LEFT_OUT_VARIABLE, PARTS, Slimmer, left_out_beside
+from podium.requests.options import (
+    AVOID_FOR,
+    AVOID_NODE,
+    AVOID_UNTIL_SCHEDULED,
+    COMPONENT,
+    REPLACEMENT_FIRST,
+    REPLACEMENT_NODE,
+)
 from tests.app.manifests import manifests
 
 Raw = dict[str, Any]
@@ -137,9 +145,8 @@ def test_every_annotation_that_is_read_is_on_the_list() -> None:
             read |= {name.strip('"') if name.startswith('"') else getattr(module, name) for name in names}
 
     # Evictions, deletions, definitions and bookmarks have annotations of their own, which no snapshot holds.
-    of_evictions = {
-        f"podium.dev/{name}" for name in ("delete", "component", "avoid-node", "avoid-for", "avoid-until-scheduled")
-    }
+    of_evictions = {"podium.dev/delete", COMPONENT, AVOID_NODE, AVOID_FOR, AVOID_UNTIL_SCHEDULED}
+    of_evictions |= {REPLACEMENT_FIRST, REPLACEMENT_NODE}
     assert len(read) > 15
     of_others = {"api-approved.kubernetes.io", "k8s.io/initial-events-end"}
     assert read - of_evictions - of_others - READ_ANNOTATIONS == set()

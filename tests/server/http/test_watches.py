@@ -15,6 +15,7 @@ from podium.store.api_resource import APIResource
 from tests.server import serving
 from tests.server.serving import LONG_SECONDS, NOW, PODS, Client, until_closed, with_server
 from tests.store.objects import pod
+from tests.store.test_definitions import definition, widget
 
 
 @pytest.fixture(params=[asyncio.run, loops.run], ids=["asyncio", "quickest"], autouse=True)
@@ -205,6 +206,27 @@ def test_when_the_server_stops_watches_end_as_they_should() -> None:
                     await watcher.next()
 
     with_server(check, pod("a"))
+
+
+@pytest.mark.parametrize("objects", [1, 150])
+def test_a_watch_of_a_custom_kind_ends_with_its_definition_when_all_is_told(objects: int) -> None:
+    async def check(client: Client) -> None:
+        store = client.backend.store
+        store.create(definition(), now=NOW, is_new=True)
+        for number in range(objects):
+            store.create(widget(f"w{number:03}"), now=NOW, is_new=True)
+        path = "/apis/example.com/v1/widgets?watch=true"
+        async with client.watch(path) as watcher, client.watch(f"{path}&resourceVersion={store.version}") as late:
+            await watcher.names(objects)
+            store.delete("CustomResourceDefinition", "widgets.example.com", now=NOW)
+            for told in (watcher, late):
+                assert await told.names(objects) == [("DELETED", f"w{number:03}") for number in range(objects)]
+                with pytest.raises(EOFError):
+                    await told.next()
+        code, _ = await client.ask("GET", path)
+        assert code == 404
+
+    with_server(check)
 
 
 def test_more_watches_than_may_be_are_turned_away() -> None:

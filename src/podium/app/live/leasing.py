@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import socket
+import uuid
 from dataclasses import dataclass
 
 from podium.api.errors import InputError, shown
@@ -24,7 +26,14 @@ class LeaseOptions:
     retry_period_ns: int | None = None
 
 
-def lease_of(identity: str, options: LeaseOptions, configuration: Configuration) -> LeaseSettings | None:
+def own_identity() -> str:
+    """Who this process is, as kube-scheduler says it: another one than any other on the machine, and any before."""
+    return f"{socket.gethostname()}_{uuid.uuid4()}"
+
+
+def lease_of(
+    identity: str, options: LeaseOptions, configuration: Configuration, usual_name: str = _USUAL.name
+) -> LeaseSettings | None:
     """The Lease, None where no leader is to be elected. Raises InputError for what does not go together."""
     said = configuration.leader_election
     elects = said.leader_elect if options.elects is None else options.elects
@@ -35,7 +44,7 @@ def lease_of(identity: str, options: LeaseOptions, configuration: Configuration)
     lease = LeaseSettings(
         identity=identity,
         namespace=options.namespace or said.resource_namespace or _USUAL.namespace,
-        name=options.name or said.resource_name or _USUAL.name,
+        name=options.name or said.resource_name or usual_name,
         duration_ns=_either(options.duration_ns, said.lease_duration, "leaseDuration", configuration)
         or _USUAL.duration_ns,
         renew_deadline_ns=_either(options.renew_deadline_ns, said.renew_deadline, "renewDeadline", configuration)

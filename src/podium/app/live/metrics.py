@@ -6,18 +6,16 @@ grows with a cluster.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 
-from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
+from prometheus_client import Counter, Histogram
 from prometheus_client.core import GaugeMetricFamily
 from prometheus_client.registry import Collector
 
-from podium.client.live_cluster import LiveCluster
-from podium.client.transport import TransportCounts
+from podium.app.live.program_metrics import ProgramMetrics
 from podium.machines.scheduling.queue.places import QueuePlaces
 from podium.machines.scheduling.queue.queued_pod import Place
 
-CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 _MOST_ATTEMPTS = 15
 _QUEUES = {
     "active": Place.ACTIVE,
@@ -29,11 +27,12 @@ _ATTEMPT_BUCKETS = tuple(0.001 * 2**power for power in range(15))
 _SLI_BUCKETS = tuple(0.01 * 2**power for power in range(20))
 
 
-class Metrics:
-    """Counts what a scheduler does; `text` is what a scrape gets."""
+class Metrics(ProgramMetrics):
+    """Counts what a scheduler does."""
 
     def __init__(self) -> None:
-        self.registry = registry = CollectorRegistry()
+        super().__init__()
+        registry = self.registry
         self.attempts = Counter(
             "scheduler_schedule_attempts",
             "Number of attempts to schedule pods, by the result. 'unschedulable' means a pod could not be scheduled, "
@@ -92,18 +91,10 @@ class Metrics:
             buckets=tuple(0.0001 * 2**power for power in range(12)),
             registry=registry,
         )
-        self.leader = Gauge(
-            "leader_election_master_status",
-            "Gauge of if the reporting system is master of the relevant lease, 0 indicates backup, 1 indicates master.",
-            ["name"],
-            registry=registry,
-        )
 
-    def watch(
-        self, queue: Callable[[], QueuePlaces | None], cluster: LiveCluster, sent: TransportCounts | None
-    ) -> None:
-        """Tell also how a queue stands, and how it goes with what is watched and sent, whenever somebody asks."""
-        self.registry.register(_Standing(queue, cluster, sent))
+    def watch_queue(self, queue: Callable[[], QueuePlaces | None]) -> None:
+        """Tell also how a queue stands, whenever somebody asks."""
+        self.registry.register(_Queue(queue))
 
     def scheduled(self, seconds_since_queued: float, attempts: int) -> None:
         """A pod was bound."""
@@ -111,23 +102,15 @@ class Metrics:
         self.sli_seconds.labels(label).observe(seconds_since_queued)
         self.pod_attempts.observe(attempts)
 
-    def text(self) -> bytes:
-        """All metrics, as Prometheus reads them."""
-        return generate_latest(self.registry)
 
+class _Queue(Collector):
+    """How a scheduler's queue stands, when somebody asks."""
 
-class _Standing(Collector):
-    """What is counted when it is asked for."""
-
-    def __init__(
-        self, queue: Callable[[], QueuePlaces | None], cluster: LiveCluster, sent: TransportCounts | None
-    ) -> None:
+    def __init__(self, queue: Callable[[], QueuePlaces | None]) -> None:
         self._queue = queue
-        self._cluster = cluster
-        self._sent = sent
 
     def collect(self) -> Iterator[GaugeMetricFamily]:
-        """How things stand."""
+        """How many pods wait where."""
         pending = GaugeMetricFamily(
             "scheduler_pending_pods", "Number of pending pods, by the queue type.", labels=["queue"]
         )
@@ -135,37 +118,3 @@ class _Standing(Collector):
         for name, place in _QUEUES.items():
             pending.add_metric([name], 0 if queue is None else queue.count(place))
         yield pending
-        cache = GaugeMetricFamily("scheduler_cache_size", "Number of nodes and pods in the cache.", labels=["type"])
-        for name, kind in (("nodes", "Node"), ("pods", "Pod")):
-            cache.add_metric([name], len(self._cluster.reflectors[kind].machine.known))
-        yield cache
-        reflectors = self._cluster.reflectors.values()
-        yield from _sums(
-            "podium_reflector",
-            {
-                "lists": sum(reflector.machine.counts.lists for reflector in reflectors),
-                "watches": sum(reflector.machine.counts.watches for reflector in reflectors),
-                "broken": sum(reflector.machine.counts.broken for reflector in reflectors),
-                "expired": sum(reflector.machine.counts.expired for reflector in reflectors),
-                "unreadable": sum(reflector.machine.counts.unreadable for reflector in reflectors),
-            },
-        )
-        if self._sent is not None:
-            sent = self._sent
-            yield from _sums(
-                "podium_requests",
-                {
-                    "sent": sent.sent,
-                    "waited": sent.waited,
-                    "lost": sent.lost,
-                    "looked": sent.looked,
-                    "dropped_events": sent.dropped_events,
-                },
-            )
-
-
-def _sums(name: str, values: Mapping[str, int]) -> Iterator[GaugeMetricFamily]:
-    family = GaugeMetricFamily(name, "How often something happened since the start.", labels=["what"])
-    for what, value in values.items():
-        family.add_metric([what], value)
-    yield family

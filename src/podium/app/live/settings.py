@@ -1,4 +1,4 @@
-"""How a scheduler is to run: what the command line and its configuration say together."""
+"""How a program is to run at a cluster: what the command line and its configuration say together."""
 
 from __future__ import annotations
 
@@ -12,28 +12,37 @@ from podium.framework.settings.configuration import Configuration
 from podium.framework.settings.feature_gates import FeatureGates
 
 
-class LiveSettings(msgspec.Struct, frozen=True, kw_only=True):
-    """``lease`` None: nobody else runs, so that nobody is elected. With ``dry_run`` nothing is written.
+class ProgramSettings(msgspec.Struct, frozen=True, kw_only=True):
+    """What every program at a cluster has.
 
-    ``trims_avoid_lists``: whoever leads takes off the nodes' avoid lists what is over. ``drain_s`` is how long a
-    scheduler that stops waits for answers. ``decisions`` is a file for them, "" for none. While there is a file
-    ``pause_file`` ("" for none), no pod is preempted.
+    ``lease`` None: nobody else runs, so that nobody is elected. With ``dry_run`` nothing is written. ``drain_s`` is how
+    long a program that stops waits for answers. While there is a file ``pause_file`` ("" for none), no pod is
+    disrupted.
     """
 
-    configuration: Configuration
-    feature_gates: FeatureGates = FeatureGates()
     identity: str = "podium"
     lease: LeaseSettings | None = None
     dry_run: bool = False
-    trims_avoid_lists: bool = False
     allows_exec: bool = False
-    allows_insecure_preemption: bool = False
     health: HealthSettings = HealthSettings()
     transport: TransportSettings = TransportSettings()
     request_timeout_s: float = 30.0
-    decisions: str = ""
     pause_file: str = ""
     drain_s: float = 10.0
     seed: int = 0
     log_format: Format = "text"
     verbosity: int = 0
+
+
+class LiveSettings(ProgramSettings, frozen=True, kw_only=True):
+    """How a scheduler is to run.
+
+    ``trims_avoid_lists``: whoever leads takes off the nodes' avoid lists what is over. ``decisions`` is a file for
+    them, "" for none.
+    """
+
+    configuration: Configuration
+    feature_gates: FeatureGates = FeatureGates()
+    trims_avoid_lists: bool = False
+    allows_insecure_preemption: bool = False
+    decisions: str = ""

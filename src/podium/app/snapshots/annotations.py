@@ -16,6 +16,8 @@ from podium.api.volume_annotations import (
     SELECTED_NODE,
     STORAGE_CLASS,
 )
+from podium.decide.rescheduling.guards import LEAVE_ALONE, PREFER_NO_EVICTION
+from podium.decide.rescheduling.lost_work import CHECKPOINT_INTERVAL, CHECKPOINT_TIME, WORK_IN_PROGRESS
 from podium.decide.scaling.scale_down import SAFE_TO_EVICT, SCALE_DOWN_DISABLED
 from podium.machines.kubelets.pod_annotations import (
     CPU_USAGE,
@@ -34,8 +36,11 @@ from podium.plane.node_power import POWER
 
 READ_ANNOTATIONS = frozenset(
     (
+        *LEAVE_ALONE,
         BIND_COMPLETED,
         BOUND_BY_CONTROLLER,
+        CHECKPOINT_INTERVAL,
+        CHECKPOINT_TIME,
         CPU_USAGE,
         CRASH_AFTER,
         DELETION_COST,
@@ -54,6 +59,7 @@ READ_ANNOTATIONS = frozenset(
         POLICY_ANNOTATION,
         POWER,
         PREFER_AVOID_PODS,
+        PREFER_NO_EVICTION,
         PROVISIONED_BY,
         READY_AFTER,
         REVISION,
@@ -64,5 +70,6 @@ READ_ANNOTATIONS = frozenset(
         SOURCE_ANNOTATION,
         STORAGE_CLASS,
         TERMINATION,
+        WORK_IN_PROGRESS,
     )
 )

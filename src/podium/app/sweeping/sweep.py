@@ -10,7 +10,7 @@ from podium.api.basis import Caveat
 from podium.api.errors import PodiumError
 from podium.api.input.codec import Input
 from podium.app.sweeping.settings import Combination
-from podium.sim.run import RunOptions, autoscalers_of, play, schedulers_of
+from podium.sim.run import RunOptions, components_of, play
 from podium.sim.scenario.scenario import split_documents
 
 
@@ -57,10 +57,7 @@ class Sweep:
         scenarios = [split_documents(found.documents)[1] for found in self.inputs]
         for variant in self.variants:
             scenario = scenarios[variant.input]
-            for component in (
-                *schedulers_of(scenario, variant.options),
-                *autoscalers_of(scenario, variant.options),
-            ):
+            for component in components_of(scenario, variant.options):
                 component.make()
 
     def play(self, run: Run) -> Outcome:

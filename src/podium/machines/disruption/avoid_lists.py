@@ -6,16 +6,19 @@ take off the entries about themselves; one component does it for all of them her
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
-from podium.api.avoid_list import PREFER_AVOID_PODS, AvoidEntry, avoid_entries, next_expiry_ns, unexpired, written
+from podium.api.avoid_list import PREFER_AVOID_PODS, AvoidEntry, AvoidList, avoid_list, next_expiry_ns, unexpired
 from podium.api.disruption_policy import POLICY_NAME, DisruptionPolicy
 from podium.api.kinds import group_of
 from podium.api.meta import Kubernetes
 from podium.api.node import Node
 from podium.api.pod import Pod
+from podium.api.replacements import Replacement, awaited_replacements
 from podium.api.workloads import DaemonSet, Deployment, Job, ReplicaSet, ReplicationController, StatefulSet
 from podium.machines.actions import Action, PatchObject
+from podium.machines.disruption.awaited_pods import AwaitedPods
 from podium.machines.machine import UNMOVED
 from podium.machines.observations import Answered, Changed, Gone, Observation, Tick
 from podium.machines.parts.deadlines import Deadline, Deadlines, earliest, soonest
@@ -54,7 +57,7 @@ class AvoidLists:
     time never is. A controller is gone when it was seen and is no more, or is of a kind that is seen here and has not
     been seen a minute after the eviction. Other kinds of controllers are left to time alone. An entry that waits for a
     pod to be scheduled is over when that pod has a node, ends or is gone, or has not been seen a minute after the
-    eviction.
+    eviction. What was left for a replacement goes with its time, when it has a node, and with the controller.
     """
 
     watches = frozenset(("DisruptionPolicy", "Node", "Pod", *(type_.__name__ for type_ in _API_GROUPS)))
@@ -68,10 +71,7 @@ class AvoidLists:
         self._uid_of: dict[tuple[type[Kubernetes], str], str] = {}
         self._alive: set[str] = set()
         self._gone: set[str] = set()
-        # The nodes whose entries wait for a pod, by its uid; which of these pods wait no more; and all that do wait.
-        self._awaiting: dict[str, dict[str, None]] = {}
-        self._placed: set[str] = set()
-        self._pending: set[str] = set()
+        self._awaited = AwaitedPods()
         self._queue: WorkQueue[str] = WorkQueue()
         self._expiries: Deadlines[str] = Deadlines()
 
@@ -79,7 +79,7 @@ class AvoidLists:
         """Take in an observation at ``now``; on a Tick, say what to take off."""
         match observation:
             case Changed(object=Pod() as pod):
-                if not self._put_pod(pod):
+                if not self._look_at(self._awaited.put_pod(pod)):
                     return UNMOVED
             case Changed(object=changed):
                 self._put(changed)
@@ -108,9 +108,10 @@ class AvoidLists:
     def _drop(self, gone: Kubernetes) -> None:
         match gone:
             case Node():
+                self._awaited.drop_node(gone.metadata.name)
                 self._drop_node(gone.metadata.name)
             case Pod():
-                self._waits_no_more(gone.metadata.uid)
+                self._look_at(self._awaited.drop_pod(gone))
             case DisruptionPolicy() if gone.metadata.name == POLICY_NAME:
                 self._set_expiry(_DEFAULT_EXPIRE_AFTER_NS)
             case _:
@@ -119,19 +120,20 @@ class AvoidLists:
     def _put_node(self, node: Node) -> None:
         name, meta = node.metadata.name, node.metadata
         uid, version, text = meta.uid, meta.resource_version, meta.annotations.get(PREFER_AVOID_PODS, "")
+        self._awaited.put_node(node)
         before = self._nodes.get(name)
         if before is not None and (before.uid, before.text) == (uid, text):
             before.asked = before.asked and before.version == version
             before.version = version
         else:
             self._drop_node(name)
-            if not avoid_entries(text):
+            here = avoid_list(text)
+            if not here:
                 return
             self._nodes[name] = _Listed(uid, version, text)
-            for entry in avoid_entries(text):
-                self._named.setdefault(entry.controller.uid, {})[name] = None
-                if entry.until_scheduled is not None:
-                    self._awaiting.setdefault(entry.until_scheduled.uid, {})[name] = None
+            for controller_uid in _controllers(here):
+                self._named.setdefault(controller_uid, {})[name] = None
+            self._awaited.put_list(name, here)
         self._queue.add(name)
 
     def _drop_node(self, name: str) -> None:
@@ -140,33 +142,21 @@ class AvoidLists:
             return
         self._expiries.set(name, None)
         self._queue.forget(name)
-        for uid in {entry.controller.uid for entry in avoid_entries(before.text)}:
+        here = avoid_list(before.text)
+        for uid in _controllers(here):
             self._named[uid].pop(name)
             if not self._named[uid]:
                 del self._named[uid]
                 self._gone.discard(uid)
-        for uid in {entry.until_scheduled.uid for entry in avoid_entries(before.text) if entry.until_scheduled}:
-            self._awaiting[uid].pop(name)
-            if not self._awaiting[uid]:
-                del self._awaiting[uid]
-                self._placed.discard(uid)
+        self._awaited.drop_list(name, here)
 
-    def _put_pod(self, pod: Pod) -> bool:
-        """Take in a pod as it is now; whether a node's list is to be looked at."""
-        if pod.spec.node_name or pod.is_terminal:
-            return self._waits_no_more(pod.metadata.uid)
-        self._pending.add(pod.metadata.uid)
-        return False
-
-    def _waits_no_more(self, uid: str) -> bool:
-        """Take note that a pod does not wait for a node; whether a node's list is to be looked at."""
-        self._pending.discard(uid)
-        if uid not in self._awaiting or uid in self._placed:
-            return False
-        self._placed.add(uid)
-        for name in self._awaiting[uid]:
+    def _look_at(self, names: Iterable[str]) -> bool:
+        """Look at the lists of some nodes; whether there are any."""
+        are_any = False
+        for name in names:
             self._queue.add(name)
-        return True
+            are_any = True
+        return are_any
 
     def _put_controller(self, controller: Kubernetes) -> None:
         key, uid = (type(controller), controller.key), controller.metadata.uid
@@ -183,14 +173,12 @@ class AvoidLists:
         self._alive.discard(uid)
         if uid in self._named:
             self._gone.add(uid)
-            for name in self._named[uid]:
-                self._queue.add(name)
+            self._look_at(self._named[uid])
 
     def _set_expiry(self, expire_after_ns: int) -> None:
         if expire_after_ns != self._expire_after_ns:
             self._expire_after_ns = expire_after_ns
-            for name in self._nodes:
-                self._queue.add(name)
+            self._look_at(self._nodes)
 
     def _answered(self, action: PatchObject, answered: Answered, now: int) -> None:
         listed = self._nodes.get(action.key)
@@ -213,20 +201,30 @@ class AvoidLists:
         """What takes off a node's list who need not be there any more."""
         if listed.asked:
             return []
-        entries = avoid_entries(listed.text)
-        left = unexpired(entries, self._expire_after_ns, now)
-        kept = [entry for entry in left if not (self._is_gone(entry, now) or self._is_done(entry, now))]
-        if len(kept) == len(entries):
+        here = avoid_list(listed.text)
+        kept = AvoidList(
+            tuple(
+                entry for entry in unexpired(here.entries, self._expire_after_ns, now) if not self._is_over(entry, now)
+            ),
+            tuple(
+                left
+                for left in awaited_replacements(here.replacements, now)
+                if not (self._is_gone(left, now) or self._awaited.is_used(name, left))
+            ),
+        )
+        if kept == here:
             self._expiries.set(name, self._next_ns(kept))
             return []
         listed.asked = True
-        off = [f"{entry.controller.kind} {entry.controller.name}" for entry in entries if entry not in kept]
-        annotations = {PREFER_AVOID_PODS: written(kept) if kept else None}
+        annotations = {PREFER_AVOID_PODS: kept.written() if kept else None}
         patch = {"metadata": {"resourceVersion": listed.version, "annotations": annotations}}
-        message = f"taken off the avoid list: {', '.join(off)}"
+        message = f"taken off the avoid list: {', '.join(_taken_off(here, kept))}"
         return [PatchObject("Node", name, listed.uid, patch, _CAUSE, message=message)]
 
-    def _is_gone(self, entry: AvoidEntry, now: int) -> bool:
+    def _is_over(self, entry: AvoidEntry, now: int) -> bool:
+        return self._is_gone(entry, now) or self._is_done(entry, now)
+
+    def _is_gone(self, entry: AvoidEntry | Replacement, now: int) -> bool:
         uid = entry.controller.uid
         if uid in self._alive or not _is_knowable(entry):
             return False
@@ -234,28 +232,55 @@ class AvoidLists:
 
     def _is_done(self, entry: AvoidEntry, now: int) -> bool:
         """Whether the pod that was to have the room has it, or will not."""
-        if entry.until_scheduled is None or entry.until_scheduled.uid in self._pending:
+        awaited = entry.until_scheduled
+        if awaited is None or self._awaited.is_pending(awaited.uid):
             return False
-        return entry.until_scheduled.uid in self._placed or self._is_long_ago(entry, now)
+        return self._awaited.is_placed(awaited.uid) or self._is_long_ago(entry, now)
 
-    def _is_long_ago(self, entry: AvoidEntry, now: int) -> bool:
+    def _is_long_ago(self, entry: AvoidEntry | Replacement, now: int) -> bool:
         """Whether whoever is not seen by now will not be."""
         return entry.eviction_ns is not None and entry.eviction_ns + _UNSEEN_NS <= now
 
-    def _next_ns(self, entries: list[AvoidEntry]) -> int | None:
+    def _next_ns(self, kept: AvoidList) -> int | None:
         """When one of the entries runs out, or whom it is about has not been seen for too long."""
-        unseen = (
-            entry.eviction_ns for entry in entries if self._is_about_unseen(entry) and entry.eviction_ns is not None
+        unseen = [entry.eviction_ns for entry in kept.entries if self._is_about_unseen(entry)]
+        unseen += [left.eviction_ns for left in kept.replacements if self._is_controller_unseen(left)]
+        return earliest(
+            (
+                next_expiry_ns(kept.entries, self._expire_after_ns),
+                *(left.expiry_ns for left in kept.replacements),
+                *(time + _UNSEEN_NS for time in unseen if time is not None),
+            )
         )
-        return earliest((next_expiry_ns(entries, self._expire_after_ns), *(time + _UNSEEN_NS for time in unseen)))
 
     def _is_about_unseen(self, entry: AvoidEntry) -> bool:
         awaited = entry.until_scheduled
-        if awaited is not None and awaited.uid not in self._pending:
+        if awaited is not None and not self._awaited.is_pending(awaited.uid):
             return True
+        return self._is_controller_unseen(entry)
+
+    def _is_controller_unseen(self, entry: AvoidEntry | Replacement) -> bool:
         return _is_knowable(entry) and entry.controller.uid not in self._alive
 
 
-def _is_knowable(entry: AvoidEntry) -> bool:
+def _controllers(here: AvoidList) -> set[str]:
+    """The uids of the controllers that a list names."""
+    entries = {entry.controller.uid for entry in here.entries}
+    return entries | {left.controller.uid for left in here.replacements}
+
+
+def _taken_off(before: AvoidList, kept: AvoidList) -> list[str]:
+    """What is on a list no more, for people."""
+    entries = [
+        f"{entry.controller.kind} {entry.controller.name}" for entry in before.entries if entry not in kept.entries
+    ]
+    return entries + [
+        f"what was left for the replacement of pod {left.evicted_pod.name}"
+        for left in before.replacements
+        if left not in kept.replacements
+    ]
+
+
+def _is_knowable(entry: AvoidEntry | Replacement) -> bool:
     """Whether the entry's controller is of a kind of which all that there are are seen here."""
     return (group_of(entry.controller.api_version), entry.controller.kind) in _KNOWABLE

@@ -16,6 +16,7 @@ from podium.api.budget_rate import full_ns, rate_annotation, rate_of
 from podium.api.disruption_cap import CapBucket, full_times
 from podium.api.disruption_policy import POLICY_NAME, SCHEDULER, DisruptionPolicy
 from podium.api.disruption_rate import DISRUPTION_RATE, Rate
+from podium.api.left_behind import EVICTED
 from podium.api.pod import Pod
 from podium.api.policy import PodDisruptionBudget
 from podium.api.selectors import compile_label_selector
@@ -26,7 +27,7 @@ from podium.machines.machine import UNMOVED
 from podium.machines.observations import Answered, Changed, Gone, Observation, Tick
 from podium.machines.parts.deadlines import Deadline
 from podium.machines.parts.work_queue import WorkQueue
-from podium.store.verbs.eviction import EVICTED, is_protected, is_ready
+from podium.store.verbs.eviction import is_protected, is_ready
 
 _CAUSE = "disruption-counts"
 _BUDGET, _POLICY = "PodDisruptionBudget", "DisruptionPolicy"

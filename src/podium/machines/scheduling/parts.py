@@ -25,6 +25,7 @@ from podium.machines.scheduling.futile_preemptions import FutilePreemptions
 from podium.machines.scheduling.known_failures import KnownFailures
 from podium.machines.scheduling.pod_reports import PodReports
 from podium.machines.scheduling.preemptions import Preemptions
+from podium.machines.scheduling.queue.front import QueueFront
 from podium.machines.scheduling.queue.queue import SchedulingQueue
 from podium.machines.scheduling.queue.queued_pod import QueueSettings
 from podium.machines.scheduling.room import Room
@@ -50,11 +51,13 @@ class Parts:
             runner.extenders = extenders
         # Extenders say nothing of what might help: any event wakes the pods that they turned down.
         of_extenders: dict[str, tuple[EventToRegister, ...]] = {} if extenders is None else {EXTENDER: EVERY_EVENT}
+        self.front = QueueFront(self.cluster.replacements)
         self.queue = SchedulingQueue(
             {name: _sort_key(runner) for name, runner in self.runners.items()},
             self._pre_enqueue,
             {name: registrations(profile) | of_extenders for name, profile in profiles.items()},
             QueueSettings(configuration.pod_initial_backoff_ns, configuration.pod_max_backoff_ns),
+            self.front.first,
         )
         self.bindings = BindingCycles(self.cluster, self.waiting_pods)
         self.preemptions = Preemptions(self.cluster)

@@ -77,6 +77,7 @@ class Scheduler:
         self.cap = parts.cap
         self.reports = parts.reports
         self.known = parts.known
+        self._front = parts.front
         self._room = parts.room
         self._pods = PodsShown(parts)
         self._objects = ObjectsShown(parts.feed, self.queue, self.cap, self._room)
@@ -195,6 +196,8 @@ class Scheduler:
         That ends with the first one of which there is something to write to the API, since others may react to that.
         """
         actions: list[Action] = []
+        if self.cluster.replacements.awaited or self._front.first:
+            self._front.settle(self.queue, now)
         while (queued := self.queue.pop(now)) is not None:
             known = self.known.find(queued.record, now)
             if known is None or self.futile.knows(queued.record):

@@ -5,6 +5,8 @@ Source: apiserver (pkg/endpoints/handlers/patch.go, applyPatcher).
 
 from __future__ import annotations
 
+from functools import partial
+
 from podium.api.meta import Raw
 from podium.api.ownership.elements import KeyMissingError
 from podium.api.ownership.owned import fields_of_value
@@ -12,28 +14,23 @@ from podium.requests.answering.context import Context
 from podium.requests.answering.objects import known, written
 from podium.requests.request import Request, Response
 from podium.store.api_resource import APIResource
-from podium.store.errors import StoreError, bad_request, conflict, not_found
+from podium.store.errors import bad_request, conflict, not_found
 from podium.store.ownership.entries import entries_of, entry_of
-from podium.store.ownership.ownership import Application, Claim, owned_part, with_part
+from podium.store.ownership.ownership import Application, Claim
+from podium.store.ownership.parts import owned_fields, owned_part, with_part
 from podium.store.ownership.writer import Writer
 from podium.store.stored import Stored
 from podium.store.verbs.deletion import check_preconditions
-
-_WITH_FIELDS_OF_THE_OBJECT = ("", "status")
+from podium.store.verbs.pod_parts import PARTS
+from podium.store.verbs.scale import nested, replicas_path, scale_of, scaled, value_at, with_value
 
 
 def apply(context: Context, request: Request, now: int) -> Response:
     """The object with what is applied to it; 201 for one that comes about by it."""
-    if request.subresource not in _WITH_FIELDS_OF_THE_OBJECT:
-        raise StoreError(415, "UnsupportedMediaType", f"{request.subresource} is changed by patches, and not applied")
     if not request.field_manager:
         raise bad_request("fieldManager is required for apply patch")
     config = context.object_of(request, completes=False)
-    metadata = config.get("metadata")
-    if not isinstance(metadata, dict):
-        raise bad_request("metadata is not an object")
-    if metadata.get("managedFields") is not None:
-        raise bad_request("metadata.managedFields must be nil")
+    metadata = _metadata(config)
     config, warnings = known(context, request, config)
     resource = context.store.resources.named(request.kind)
     writer = context.writer(resource, request, "Apply", now)
@@ -42,6 +39,41 @@ def apply(context: Context, request: Request, now: int) -> Response:
         return _created(context, request, resource, config, writer, warnings)
     check_preconditions(stored, str(metadata.get("uid") or ""), str(metadata.get("resourceVersion") or ""))
     return written(_applied(context, request, stored, config, writer), 200, warnings)
+
+
+def apply_scale(context: Context, request: Request, now: int) -> Response:
+    """The scale with what is applied to it: the number of pods comes to be the manager's, in the workload's books."""
+    if not request.field_manager:
+        raise bad_request("fieldManager is required for apply patch")
+    stored, config = context.store.get(request.kind, request.key), request.body
+    if not isinstance(config, dict):
+        raise bad_request("an autoscaling/v1 Scale with metadata is expected")
+    _metadata(config)
+    wanted = scaled(stored, config)
+    path, spec = replicas_path(stored), config.get("spec") or {}
+    writer = context.writer(stored.resource, request, "Apply", now)
+    application = Application(
+        nested(path, value_at(stored.raw, path)),
+        nested(path, spec.get("replicas")),
+        writer.shape,
+        entries_of(stored.raw),
+        Claim(writer.manager, writer.api_version, writer.now),
+        force=request.force,
+    )
+    writer.settled = application.entries
+    replicas = value_at(application.result, path)
+    with context.store.written_by(writer):
+        return Response(object=scale_of(context.store.update(with_value(wanted, path, replicas or 0))))
+
+
+def _metadata(config: Raw) -> Raw:
+    """The metadata of what is applied. Raises StoreError 400."""
+    metadata = config.get("metadata")
+    if not isinstance(metadata, dict):
+        raise bad_request("metadata is not an object")
+    if metadata.get("managedFields") is not None:
+        raise bad_request("metadata.managedFields must be nil")
+    return metadata
 
 
 def _created(
@@ -70,12 +102,14 @@ def _applied(context: Context, request: Request, stored: Stored, config: Raw, wr
         owned_part(config, resource, part),
         writer.shape,
         entries_of(stored.raw),
-        Claim(writer.manager, writer.api_version, writer.now),
+        Claim(writer.manager, writer.api_version, writer.now, partial(owned_fields, subresource=part)),
         force=request.force,
     )
     writer.settled = application.entries
     raw = with_part(stored.raw, application.result, resource, part)
     with context.store.written_by(writer):
-        if part:
+        if part == "status":
             return context.store.update_status(raw)
+        if part:
+            return context.store.update_part(context.completed(resource, raw), PARTS[part])
         return context.store.update(context.completed(resource, raw))

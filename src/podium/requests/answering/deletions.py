@@ -79,6 +79,7 @@ def evict(context: Context, request: Request, now: int) -> Response:
         component=context.rules.component_of(request, eviction.component),
         avoid_node=eviction.avoid_node,
         avoid_for=eviction.avoid_for,
+        for_replacement=eviction.for_replacement,
         dry_run=options.dry_run,
     )
     return Response(code=201, object=CREATED)

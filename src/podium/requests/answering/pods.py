@@ -8,9 +8,8 @@ from podium.requests.request import Request, Response
 from podium.store.conversion.conversion import as_stored
 from podium.store.errors import StoreError, bad_request
 from podium.store.patches.patching import patched
-from podium.store.verbs.pod_parts import with_ephemeral_containers, with_resources
+from podium.store.verbs.pod_parts import PARTS
 
-_PARTS = {"ephemeralcontainers": with_ephemeral_containers, "resize": with_resources}
 _NO_CONTAINERS = "nodes are simulated: containers do not run, so that they have no output and take no connections"
 UNSERVED = {
     "attach": _NO_CONTAINERS,
@@ -46,7 +45,7 @@ def create_binding(context: Context, request: Request, now: int) -> Response:
 
 def update_part(context: Context, request: Request, now: int) -> Response:
     """The pod with another part of its specification (PUT resize, ephemeralcontainers)."""
-    return done(context.store.update_part(context.object_of(request), _PARTS[request.subresource]))
+    return done(context.store.update_part(context.object_of(request), PARTS[request.subresource]))
 
 
 def patch_part(context: Context, request: Request, now: int) -> Response:
@@ -54,7 +53,7 @@ def patch_part(context: Context, request: Request, now: int) -> Response:
     stored = context.store.get(request.kind, request.key)
     result = patched(stored.resource, stored.raw, request.body, request.patch_type)
     result = as_stored(stored.resource, result, "")
-    return done(context.store.update_part(context.completed(stored.resource, result), _PARTS[request.subresource]))
+    return done(context.store.update_part(context.completed(stored.resource, result), PARTS[request.subresource]))
 
 
 def unserved(subresource: str) -> StoreError:

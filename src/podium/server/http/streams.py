@@ -89,11 +89,14 @@ class Stream:
             return
         if len(notices) > _MANY:
             self._stall(notices)
-        elif notices:
+            return
+        if notices:
             shaper = self._shaper
             self._transport.write(b"".join([shaper.chunk(notice, frames) for notice in notices]))
-            if self._transport.get_write_buffer_size() > self._limits.pending_bytes:
-                self._stall([])
+        if self._watch.is_ended:
+            self.end()
+        elif notices and self._transport.get_write_buffer_size() > self._limits.pending_bytes:
+            self._stall([])
 
     def _wake(self) -> None:
         self._hub.wake(self)

@@ -118,6 +118,11 @@ class Fields:
             raise InputError(f"{shown(value)} is not an object", path=path)
         return Fields(value, path)
 
+    def rest(self) -> dict[str, Any]:
+        """All fields that nobody has taken, for one who reads them himself."""
+        left, self._left = self._left, {}
+        return left
+
     def list_of_objects(self, name: str) -> list[tuple[dict[str, Any], str]]:
         """The field's objects, each with its path; none for a field that is not there."""
         items, path = self.take(name, []), field_path(self.path, name)

@@ -25,11 +25,13 @@ from podium.api.meta import Raw
 from podium.api.quantity import whole_value
 from podium.api.snapshot import is_snapshot
 from podium.decide.pressure import EVICTION_ORDERS
+from podium.framework.rescheduling.settings import ReschedulerSettings
 from podium.machines.kubelets.kubelet import KubeletSettings
 from podium.machines.nodes.node_lifecycle import NodeLifecycleSettings
 from podium.sim.recording.tape import is_recording
 from podium.sim.scenario.autoscaling import Autoscaling, read_autoscaling
 from podium.sim.scenario.fields import Fields
+from podium.sim.scenario.rescheduling import read_rescheduling
 from podium.sim.scenario.steps import Step, label_of, located, read_steps
 
 API_VERSION = "podium.dev/v1alpha1"
@@ -49,7 +51,8 @@ class Scenario:
     """The steps by time, then as written; `until_ns` after the start the story ends, None for when all is quiet.
 
     Of one that `is_recorded` steps that cannot be played are skipped: what they are about may have gone otherwise here.
-    Without `schedulers` there is one, with the profiles of its configuration; without `autoscaling` no autoscaler.
+    Without `schedulers` there is one, with the profiles of its configuration; without `autoscaling` no autoscaler, and
+    without `rescheduling` no rescheduler.
     """
 
     name: str = ""
@@ -60,6 +63,7 @@ class Scenario:
     schedulers: tuple[SchedulerSettings, ...] = ()
     autoscaling: Autoscaling | None = None
     is_recorded: bool = False
+    rescheduling: ReschedulerSettings | None = None
 
 
 def split_documents(documents: Iterable[Document]) -> tuple[list[Document], Scenario]:
@@ -110,6 +114,7 @@ def _scenario(document: Document) -> Scenario:
     lifecycle = _node_lifecycle(spec.fields("nodeLifecycle")) if spec.has("nodeLifecycle") else NodeLifecycleSettings()
     schedulers = _schedulers(spec.list_of_fields("schedulers"))
     autoscaling = read_autoscaling(spec.fields("autoscaler")) if spec.has("autoscaler") else None
+    rescheduling = read_rescheduling(spec.fields("rescheduler")) if spec.has("rescheduler") else None
     is_recorded = spec.boolean("recorded", default=False)
     steps: list[Step] = []
     for step in spec.list_of_fields("steps"):
@@ -117,7 +122,17 @@ def _scenario(document: Document) -> Scenario:
     spec.refuse_others()
     root.refuse_others()
     in_order = tuple(sorted(steps, key=lambda step: step.at_ns))
-    return Scenario(name, until_ns, in_order, kubelets, lifecycle, schedulers, autoscaling, is_recorded)
+    return Scenario(
+        name=name,
+        until_ns=until_ns,
+        steps=in_order,
+        kubelets=kubelets,
+        node_lifecycle=lifecycle,
+        schedulers=schedulers,
+        autoscaling=autoscaling,
+        is_recorded=is_recorded,
+        rescheduling=rescheduling,
+    )
 
 
 def _kubelets(given: Fields) -> KubeletSettings:

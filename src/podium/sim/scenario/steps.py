@@ -11,7 +11,9 @@ from podium.api.errors import InputError, shown
 from podium.api.input.codec import Document
 from podium.api.kinds import KINDS
 from podium.api.meta import Kubernetes, Raw
+from podium.api.names import subdomain_problem
 from podium.api.objects import read_object
+from podium.api.replacements import ForReplacement
 from podium.api.warnings import InputWarning
 from podium.machines.disruption.drain import DrainSettings
 from podium.sim.annotations import check_annotations
@@ -52,7 +54,7 @@ class EvictPod:
 
     Where ``kind`` is a workload's, ``pod`` is its key, and the first of its pods is meant. `grace_seconds` None leaves
     it its own period. `component` is whose cap counts. With `avoid_node`, its controller goes on its node's avoid list,
-    `avoid_for` as long as that says.
+    `avoid_for` as long as that says. `for_replacement` is left there for the pod that comes in its place.
     """
 
     pod: str
@@ -61,6 +63,7 @@ class EvictPod:
     avoid_node: bool = False
     avoid_for: AvoidFor = AvoidFor()  # noqa: RUF009 - an immutable value
     kind: str = "Pod"
+    for_replacement: ForReplacement = ForReplacement()  # noqa: RUF009 - an immutable value
 
 
 @dataclass(frozen=True, slots=True)
@@ -246,6 +249,7 @@ def _evict(target: Fields) -> EvictPod:
         avoid_node,
         avoid_for,
         _pod_or_workload(target),
+        _for_replacement(target),
     )
 
 
@@ -270,6 +274,18 @@ def _avoiding(target: Fields) -> tuple[bool, AvoidFor]:
         awaited.refuse_others()
     given.refuse_others()
     return True, AvoidFor(expire_after_ns, until)
+
+
+def _for_replacement(target: Fields) -> ForReplacement:
+    if not target.has("replacement"):
+        return ForReplacement()
+    given = target.fields("replacement")
+    found = ForReplacement(given.boolean("first", default=False), given.text("nodeName", ""))
+    problem = subdomain_problem(found.node_name) if found.node_name else None
+    if problem:
+        raise InputError(problem, path=f"{given.path}.nodeName")
+    given.refuse_others()
+    return found
 
 
 _STEPS: Mapping[str, Callable[[Fields, str], Changes]] = {

@@ -88,6 +88,11 @@ def is_established(raw: Raw) -> bool:
     return _is(raw.get("status", {}).get("conditions", ()), "Established")
 
 
+def kind_name(spec: Raw) -> str:
+    """What the store calls the kind that a definition makes."""
+    return f"{spec['names']['kind']}.{spec['group']}"
+
+
 def clash_of(raw: Raw, others: list[Raw]) -> tuple[str, str] | None:
     """The name of a definition that another of its group has already, and the reason as a condition gives it."""
     names = raw["spec"]["names"]

@@ -15,10 +15,12 @@ from podium.store.definitions.definition import (
     completed,
     defined,
     is_established,
+    kind_name,
     with_judged_names,
 )
 from podium.store.definitions.soundness import check_stored_versions, find_definition_problems
 from podium.store.errors import StoreError, bad_request, invalid_fields
+from podium.store.log.watch_event import WatchEvent
 from podium.store.revisions import Revisions
 from podium.store.stored import Stored
 
@@ -32,6 +34,7 @@ class Definitions:
         # How often definitions had changed, and by name what each of them made of a kind.
         self._seen = 0
         self._made: dict[str, tuple[Raw, str]] = {}
+        revisions.tell(KIND, self._told)
 
     def follow(self) -> None:
         """Serve the kinds as the definitions say by now."""
@@ -57,6 +60,18 @@ class Definitions:
         kind = defined(raw)
         self._resources.define(kind.resource, kind.schema, kind.structurals)
         self._made[name] = spec, kind.resource.name
+
+    def _told(self, event: WatchEvent) -> None:
+        """End the watches of a kind whose definition is gone, or is another one by now.
+
+        Source: apiextensions-apiserver (pkg/apiserver/customresource_handler.go, updateCustomResourceDefinition).
+        """
+        before = None if event.previous is None else _served_spec(event.previous.raw)
+        after = None if event.type == "DELETED" else _served_spec(event.stored.raw)
+        if after is not None and after != before:
+            self._revisions.log.begin_anew(kind_name(after))
+        elif before is not None and after is None:
+            self._revisions.forget(kind_name(before))
 
     def kind_of(self, definition: Stored) -> str:
         """What the store calls the kind that a definition makes; "" for one that makes none."""
@@ -126,6 +141,13 @@ class Definitions:
         if definition is not None and definition.object.metadata.deletion_timestamp is not None:
             problem = "create not allowed while custom resource definition is terminating"
             raise StoreError(405, "MethodNotAllowed", problem)
+
+
+def _served_spec(raw: Raw) -> Raw | None:
+    """What a definition says of the kind that it makes; None where it makes none, or one that is built in."""
+    spec: Raw = raw["spec"]
+    is_own = (spec["group"], spec["names"]["kind"]) not in BUILT_IN
+    return spec if is_own and is_established(raw) else None
 
 
 def register(resources: APIResources, raw: Raw) -> str:

@@ -18,10 +18,11 @@ LEFT_ENCODED = 1_000
 class KindLog:
     """The last events of a kind: all of them after version `begin`.
 
-    They go as those of all kinds do, but for the last `LEAST_KEPT`.
+    They go as those of all kinds do, but for the last `LEAST_KEPT`. Once it `is_ended` no more come: the kind is served
+    no longer, or in another way.
     """
 
-    __slots__ = ("_events", "_least", "_left", "begin", "waiting")
+    __slots__ = ("_events", "_least", "_left", "begin", "is_ended", "waiting")
 
     def __init__(self, begin: int, capacity: int) -> None:
         self.begin = begin
@@ -29,6 +30,7 @@ class KindLog:
         self._events: deque[WatchEvent] = deque(maxlen=capacity)
         self._left = LeftVersions(LEFT_ENCODED)
         self.waiting: dict[object, Callable[[], None]] = {}
+        self.is_ended = False
 
     @property
     def last(self) -> int:

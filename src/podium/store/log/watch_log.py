@@ -40,6 +40,18 @@ class WatchLog:
             found = self._kinds[kind] = KindLog(self._floor, self._capacity)
         return found
 
+    def begin_anew(self, kind: str) -> None:
+        """End the events of a kind, and let others begin after the version that there is now."""
+        self.end(kind)
+        self._kinds[kind] = KindLog(self.version, self._capacity)
+
+    def end(self, kind: str) -> None:
+        """End the events of a kind, so that those who wait for more hear that none come, and forget them."""
+        found = self._kinds.pop(kind, None)
+        if found is not None:
+            found.is_ended = True
+            self.woken += found.take_waiting()
+
     def append(self, event: WatchEvent) -> None:
         """Add the event of the next version. Raises ValueError for any other."""
         stored, known = event.stored, self._events
@@ -54,7 +66,9 @@ class WatchLog:
             self.woken += kind.take_waiting()
         if known and len(known) == self._capacity:
             oldest = known[0].stored
-            self._kinds[oldest.resource.name].trim(oldest.version)
+            kind = self._kinds.get(oldest.resource.name)
+            if kind is not None:
+                kind.trim(oldest.version)
         known.append(event)
 
     def compact(self, version: int) -> None:

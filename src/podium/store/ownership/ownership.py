@@ -1,13 +1,13 @@
 """Who owns what after a write: the rules for those who update objects, and for those who apply a part of them.
 
 Source: structured-merge-diff (merge/update.go), apimachinery (pkg/util/managedfields/internal: structuredmerge.go,
-stripmeta.go, skipnonapplied.go, lastapplied.go, conflict.go), and the reset fields of pkg/registry.
+stripmeta.go, skipnonapplied.go, lastapplied.go, conflict.go).
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
 from podium.api.meta import Raw
@@ -24,7 +24,6 @@ from podium.api.ownership.field_sets import (
 from podium.api.ownership.merging import merged, without
 from podium.api.ownership.owned import Comparison, compared, fields_of_value
 from podium.api.ownership.shapes import Shape
-from podium.store.api_resource import APIResource
 from podium.store.errors import StoreError, bad_request
 from podium.store.ownership.entries import Entries, Entry, Manager, entry_of, of_managers
 
@@ -33,7 +32,7 @@ BEFORE_FIRST_APPLY = "before-first-apply"
 
 LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration"
 _KUBECTL = "kubectl"
-_OF_THE_SERVER = frozenset(
+OF_THE_SERVER = frozenset(
     (
         "creationTimestamp",
         "deletionGracePeriodSeconds",
@@ -47,37 +46,20 @@ _OF_THE_SERVER = frozenset(
         "uid",
     )
 )
+"""The fields of metadata that nobody owns."""
+
 _TYPE = ("apiVersion", "kind")
 
 
 def comparable(raw: Raw) -> Raw:
     """The object without what nobody owns: its type, its identity, its life."""
     found = {name: value for name, value in raw.items() if name not in _TYPE}
-    metadata = {name: value for name, value in raw.get("metadata", {}).items() if name not in _OF_THE_SERVER}
+    metadata = {name: value for name, value in raw.get("metadata", {}).items() if name not in OF_THE_SERVER}
     if metadata:
         found["metadata"] = metadata
     else:
         found.pop("metadata", None)
     return found
-
-
-def owned_part(raw: Raw, resource: APIResource, subresource: str) -> Raw:
-    """The same, and without what a request to this part of the object does not write: the status, or all else."""
-    found = comparable(raw)
-    if subresource == "status":
-        return {"status": found["status"]} if "status" in found else {}
-    if resource.has_status:
-        found.pop("status", None)
-    return found
-
-
-def with_part(raw: Raw, part: Raw, resource: APIResource, subresource: str) -> Raw:
-    """The object with another part in the place of its own."""
-    kept = {name: value for name, value in raw.items() if name not in owned_part(raw, resource, subresource)}
-    if subresource == "status":
-        return {**kept, **part}
-    metadata = {name: value for name, value in raw["metadata"].items() if name in _OF_THE_SERVER}
-    return {**kept, **part, "metadata": {**metadata, **part.get("metadata", {})}}
 
 
 def changes_of(old: Raw, new: Raw, shape: Shape) -> Comparison:
@@ -114,12 +96,17 @@ def _taken_from_others(entries: Entries, manager: Manager, changes: Comparison) 
     return found
 
 
+def _everything(fields: FieldSet) -> FieldSet:
+    return fields
+
+
 class Claim(NamedTuple):
-    """Who applies something, in which version, and when."""
+    """Who applies something, in which version, and when; and what of it is owned by that."""
 
     manager: Manager
     api_version: str
     now: int
+    owned: Callable[[FieldSet], FieldSet] = _everything
 
 
 class Application:
@@ -139,13 +126,13 @@ class Application:
         *,
         force: bool,
     ) -> None:
-        manager, api_version, now = claim
+        manager, api_version, now, owned = claim
         if not entries:
             first = Manager(BEFORE_FIRST_APPLY, "Update", api_version)
             fields = changes_of({}, live, shape).added
             entries = {first: entry_of(fields, api_version, now)} if fields else {}
         try:
-            applied = fields_of_value(config, shape)
+            applied = owned(fields_of_value(config, shape))
             last = entries.get(manager)
             mine = entry_of(applied, api_version, now)
             if last is not None and (last.fields, last.api_version) == (applied, api_version):

@@ -13,7 +13,8 @@ from podium.api.schemas.schema import is_type
 from podium.store.api_resource import APIResource
 from podium.store.api_resources import APIResources
 from podium.store.ownership.entries import FIELD, Entries, Manager, entries_of, read_entries, with_entries
-from podium.store.ownership.ownership import after_update, changes_of, comparable, owned_part
+from podium.store.ownership.ownership import after_update, changes_of, comparable
+from podium.store.ownership.parts import owned_part
 
 _KEPT_SPECS = 1_024
 # The fields of specifications, which pods of one sort share; by identity, with the specification itself.

@@ -68,6 +68,11 @@ class Watch:
         """Tell everything in that version of the kind; "" is the one that is stored."""
         self._api_version = api_version
 
+    @property
+    def is_ended(self) -> bool:
+        """Whether no more comes than what was not pulled yet: the kind is served no longer, or in another way."""
+        return self._events.is_ended
+
     def pull(self) -> list[Notice]:
         """Everything since the last call.
 
@@ -75,10 +80,12 @@ class Watch:
         """
         notices, self._waiting = self._waiting, []
         if self._events.last > self.version:
-            for event in self._log.since(self.version, self._selector.resource.name):
+            if not self._events.is_ended:
+                self._log.check(self.version, self._selector.resource.name)
+            for event in self._events.since(self.version):
                 notices.extend(_notice(event, self._selector))
         self.version = self._log.version
-        if self._wake is not None:
+        if self._wake is not None and not self._events.is_ended:
             self._events.wait(self, self._wake)
         return [self._served(notice) for notice in notices] if self._api_version else notices
 
@@ -91,7 +98,7 @@ class Watch:
         """
         self.close()
         self._wake = wake
-        if self._waiting or self._events.last > self.version:
+        if self._waiting or self._events.last > self.version or self._events.is_ended:
             wake()
         else:
             self._events.wait(self, wake)

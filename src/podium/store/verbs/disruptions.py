@@ -6,32 +6,20 @@ budget.
 
 from __future__ import annotations
 
-import msgspec
-
-from podium.api.avoid_list import (
-    PREFER_AVOID_PODS,
-    AvoidFor,
-    AwaitedPod,
-    avoid_entries,
-    avoid_entry,
-    unexpired,
-    with_entry,
-    written,
-)
+from podium.api.avoid_list import PREFER_AVOID_PODS, avoid_list
 from podium.api.budget_rate import full_ns, rate_of, rate_status_after
 from podium.api.disruption_policy import POLICY_NAME, SCHEDULER, DisruptionPolicy
+from podium.api.left_behind import Wishes, left_behind
 from podium.api.meta import Raw
 from podium.api.pod import Pod
 from podium.api.policy import PodDisruptionBudget
 from podium.api.selectors import compile_label_selector
-from podium.api.times import format_duration
 from podium.store.api_resources import POD
 from podium.store.errors import not_found, too_many_requests
 from podium.store.revisions import Revisions
 from podium.store.stored import Stored, reread
 from podium.store.verbs.eviction import (
     CAP_CAUSE,
-    EVICTED,
     check_allowed,
     debited,
     is_protected,
@@ -85,32 +73,23 @@ class Disruptions:
         if budgets and target is not None and target.status == "True" and target.reason == _PREEMPTED:
             self._take_cap(pod, SCHEDULER, now)
 
-    def avoid(self, pod: Pod, component: str, lasting: AvoidFor, now: int) -> None:
-        """Put the pod's controller on the avoid list of its node, where it has both.
+    def leave_behind(self, pod: Pod, component: str, wishes: Wishes, grace_seconds: int | None, now: int) -> None:
+        """Write to the pod's node what its eviction leaves there.
 
-        Raises StoreError 404 where it is to stay there until a pod is scheduled that does not exist. For one that is
-        scheduled already nothing is done.
+        Raises StoreError 404 where the node is to be avoided until a pod is scheduled that does not exist.
         """
-        wanted = self._revisions.of("Pod").get(lasting.until_scheduled)
-        if lasting.until_scheduled and wanted is None:
-            raise not_found(POD, lasting.until_scheduled)
-        if wanted is not None and isinstance(wanted.object, Pod) and wanted.object.spec.node_name:
+        until = wishes.avoid_for.until_scheduled
+        wanted = self._revisions.of("Pod").get(until)
+        if until and wanted is None:
+            raise not_found(POD, until)
+        awaited = wanted.object if wanted is not None and isinstance(wanted.object, Pod) else None
+        left = left_behind(pod, wishes, awaited, component, grace_seconds, now)
+        node = self._revisions.of("Node").get(pod.spec.node_name)
+        if node is None or not left:
             return
-        meta = None if wanted is None else wanted.object.metadata
-        awaited = None if meta is None else AwaitedPod(namespace=meta.namespace, name=meta.name, uid=meta.uid)
-        node, controller = self._revisions.of("Node").get(pod.spec.node_name), pod.metadata.controller
-        if node is None or controller is None:
-            return
-        lists = self._policy()[1].spec.avoid_lists
         annotations = node.object.metadata.annotations
-        entries = unexpired(avoid_entries(annotations.get(PREFER_AVOID_PODS, "")), lists.expire_after_ns, now)
-        new = avoid_entry(controller, component or EVICTED, f"Pod {pod.key} was evicted from here", now)
-        new = msgspec.structs.replace(
-            new,
-            expire_after=None if lasting.expire_after_ns is None else format_duration(lasting.expire_after_ns),
-            until_scheduled=awaited,
-        )
-        text = written(with_entry(entries, new, lists.max_entries))
+        before = avoid_list(annotations.get(PREFER_AVOID_PODS, ""))
+        text = left.added_to(before, self._policy()[1].spec.avoid_lists, now).written()
         if text == annotations.get(PREFER_AVOID_PODS):
             return
         metadata = {**node.raw["metadata"], "annotations": {**annotations, PREFER_AVOID_PODS: text}}

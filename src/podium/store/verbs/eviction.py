@@ -7,6 +7,7 @@ one transaction does all three here, so that no debit is lost and no conflict is
 from __future__ import annotations
 
 from podium.api.budget_rate import full_ns, rate_of, rate_status_after
+from podium.api.left_behind import EVICTED
 from podium.api.meta import Raw
 from podium.api.pod import Pod
 from podium.api.policy import PodDisruptionBudget
@@ -21,8 +22,6 @@ MAX_DISRUPTED_PODS = 2_000
 
 BUDGET_CAUSE, RATE_CAUSE, CAP_CAUSE = "DisruptionBudget", "DisruptionRate", "DisruptionCap"
 """The reasons of the cause in an answer 429: what is used up."""
-
-EVICTED = "EvictionByEvictionAPI"
 
 _PROCESSING_SECONDS = 10
 _SECOND = 10**9

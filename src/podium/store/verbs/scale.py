@@ -21,8 +21,8 @@ def scale_of(stored: Stored) -> Raw:
     workload = stored.object
     paths = stored.resource.scale_paths
     if paths is not None:
-        told = _at(stored.raw, paths.label_selector) if paths.label_selector else ""
-        replicas, current = _at(stored.raw, paths.spec_replicas), _at(stored.raw, paths.status_replicas)
+        told = value_at(stored.raw, paths.label_selector) if paths.label_selector else ""
+        replicas, current = value_at(stored.raw, paths.spec_replicas), value_at(stored.raw, paths.status_replicas)
         return _scale(stored, replicas or 0, current, told)
     if not isinstance(workload, Deployment | ReplicaSet | ReplicationController | StatefulSet):
         raise unknown_kind(f"{stored.kind}/scale")
@@ -45,7 +45,15 @@ def _scale(stored: Stored, replicas: Any, current: Any, selector: object) -> Raw
     }
 
 
-def _at(raw: Raw, path: tuple[str, ...]) -> Any:
+def replicas_path(stored: Stored) -> tuple[str, ...]:
+    """Where a workload has the number of pods that it wants. Raises StoreError 404 for a kind without a scale."""
+    if not stored.resource.has_scale:
+        raise unknown_kind(f"{stored.kind}/scale")
+    paths = stored.resource.scale_paths
+    return ("spec", "replicas") if paths is None else paths.spec_replicas
+
+
+def value_at(raw: Raw, path: tuple[str, ...]) -> Any:
     """What stands at a path of fields; None where nothing does."""
     value: Any = raw
     for name in path:
@@ -53,11 +61,16 @@ def _at(raw: Raw, path: tuple[str, ...]) -> Any:
     return value
 
 
-def _with(raw: Raw, path: tuple[str, ...], value: Any) -> Raw:
+def with_value(raw: Raw, path: tuple[str, ...], value: Any) -> Raw:
     """The object with a value at a path of fields."""
     name, *rest = path
     inner = raw.get(name)
-    return {**raw, name: _with(inner if isinstance(inner, dict) else {}, tuple(rest), value) if rest else value}
+    return {**raw, name: with_value(inner if isinstance(inner, dict) else {}, tuple(rest), value) if rest else value}
+
+
+def nested(path: tuple[str, ...], value: Any) -> Raw:
+    """An object with a value at a path of fields and nothing else; nothing at all for None."""
+    return {} if value is None else with_value({}, path, value)
 
 
 def scaled(stored: Stored, scale: Raw) -> Raw:
@@ -78,8 +91,7 @@ def scaled(stored: Stored, scale: Raw) -> Raw:
         raise invalid(stored.resource, stored.key, "must be greater than or equal to 0", "spec.replicas")
     identity = {name: metadata[name] for name in ("uid", "resourceVersion") if metadata.get(name)}
     raw = {**stored.raw, "metadata": {**_unconditional(stored.raw["metadata"]), **identity}}
-    paths = stored.resource.scale_paths
-    return _with(raw, ("spec", "replicas") if paths is None else paths.spec_replicas, replicas)
+    return with_value(raw, replicas_path(stored), replicas)
 
 
 def _unconditional(metadata: Raw) -> Raw:

@@ -27,6 +27,7 @@ class Happening(Enum):
     EVENT = "move"
     ACTIVATED = "activate"
     GATE_ASKED = "ask_gate_again"
+    REORDERED = "reorder"
     FLUSHED = "flush"
 
 
@@ -58,6 +59,7 @@ done             stay     stay    stay       stay           stay          leave
 event            stay     stay    stay       land_if_woken  land_if_woken hear
 activated        stay     stay    wake       land           land          hear
 gate_asked       stay     stay    stay       stay           land          stay
+reordered        stay     sort    sort       stay           stay          stay
 flushed          stay     stay    rise       land_if_late   land_if_late  stay
 """
 UNKNOWN = "unknown"

@@ -1,11 +1,13 @@
 """What stands before the active queue: PreEnqueue, which may hold a pod out, and QueueSort, which gives its order.
 
+Before that order come the pods that go first because of an eviction: QueueSort orders them among themselves.
+
 Source: pkg/scheduler/backend/queue/scheduling_queue.go (runPreEnqueuePlugins, moveToActiveQ).
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Container, Mapping
 
 from podium.cluster.pods import PodRecord
 from podium.framework.errors import PluginError
@@ -22,9 +24,10 @@ QUEUE_SORT = "QueueSort"
 class QueueGate:
     """Lets pods in, with their place in order; notes on those that it holds who does, and why."""
 
-    def __init__(self, queue_sort: Mapping[str, SortKey], pre_enqueue: PreEnqueue) -> None:
+    def __init__(self, queue_sort: Mapping[str, SortKey], pre_enqueue: PreEnqueue, first: Container[str]) -> None:
         self._queue_sort = queue_sort
         self._pre_enqueue = pre_enqueue
+        self._first = first
 
     def knows(self, pod: PodRecord) -> bool:
         """Whether there is an order for pods of this scheduler name."""
@@ -50,6 +53,7 @@ class QueueGate:
         except PluginError as error:
             self._hold(queued, unresolvable(str(error)).by(QUEUE_SORT))
             return False
+        queued.goes_first = record.uid in self._first
         return True
 
     def _hold(self, queued: QueuedPod, status: Status) -> None:

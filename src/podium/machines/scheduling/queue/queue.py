@@ -7,7 +7,7 @@ Source: pkg/scheduler/backend/queue (scheduling_queue.go, active_queue.go, backo
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Container, Iterable, Mapping
 
 from podium.api.times import MAX_TIME_NS
 from podium.cluster.pods import PodRecord
@@ -41,7 +41,8 @@ class SchedulingQueue(QueuePlaces):
     off, not again when its backoff ends. Times are nanoseconds and must not go back.
 
     ``queue_sort`` and ``registrations`` are by scheduler name. A plugin that names no events of its own must be given
-    `EVERY_EVENT` in ``registrations``; one that is missing there wakes no pod.
+    `EVERY_EVENT` in ``registrations``; one that is missing there wakes no pod. The pods of ``first``, by uid, come
+    before all others, in order of the sort among themselves; their backoff is as long as that of others.
     """
 
     def __init__(
@@ -50,10 +51,11 @@ class SchedulingQueue(QueuePlaces):
         pre_enqueue: PreEnqueue,
         registrations: Registrations,
         settings: QueueSettings = DEFAULTS,
+        first: Container[str] = frozenset(),
     ) -> None:
         self._settings = settings
         self._rejections = Rejections(registrations)
-        self._gate = QueueGate(queue_sort, pre_enqueue)
+        self._gate = QueueGate(queue_sort, pre_enqueue, first)
         # `flush` has nothing to do before that time.
         self._due_ns = MAX_TIME_NS
         super().__init__(self._rejections, settings)
@@ -100,9 +102,9 @@ class SchedulingQueue(QueuePlaces):
     def pop(self, now: int) -> QueuedPod | None:
         """Start an attempt at the pod that goes first; None if none may be attempted now.
 
-        That is the first active pod in order of the queue's sort, then key, then uid. With none active it is, if the
-        settings say so, the one whose backoff after a rejection ends first; a backoff after an error is kept, and one
-        after too many attempts at one instant.
+        That is the first active pod: those that go first before the others, then in order of the queue's sort, then
+        key, then uid. With none active it is, if the settings say so, the one whose backoff after a rejection ends
+        first; a backoff after an error is kept, and one after too many attempts at one instant.
         """
         if now >= self._due_ns:
             self._end_backoffs(now)
@@ -227,6 +229,12 @@ class SchedulingQueue(QueuePlaces):
                 self._waiting.remove(uid)
                 self._requeue(queued, Wake.AT_ONCE, FORCE_ACTIVATE, now)
 
+    def reorder(self, uid: str, now: int) -> None:
+        """Whether a pod goes first may have changed: an active one, or one that backs off, gets its place in order."""
+        queued = self._pods.get(uid)
+        if queued is not None and queued.place in (Place.ACTIVE, Place.BACKOFF):
+            self._sort_anew(queued, now)
+
     def ask_gate_again(self, uid: str, now: int, *, is_worth_attempt: bool) -> None:
         """Put a gated pod to PreEnqueue again: its gate may have opened. Does nothing for any other pod.
 
@@ -318,7 +326,7 @@ class SchedulingQueue(QueuePlaces):
 
 
 def _sort_item(queued: QueuedPod) -> Item:
-    return (queued.sort_key, queued.record.key, queued.record.uid)
+    return (not queued.goes_first, queued.sort_key, queued.record.key, queued.record.uid)
 
 
 def _update_event(old: PodRecord, new: PodRecord) -> ClusterEvent:

@@ -33,7 +33,8 @@ class QueuedPod:
     ``pending_plugins`` rejected the last attempt (sorted; empty after an error and while in flight). ``gated_by`` is
     the plugin whose PreEnqueue holds the pod, "" if none does. ``message`` says why the pod waits: the gate's reasons,
     or what the scheduler writes there after an attempt. ``woken_by`` is the label of the event that last made the pod
-    worth an attempt.
+    worth an attempt. ``sort_key`` is the pod's place in QueueSort's order; a pod that ``goes_first`` comes before all
+    that do not.
     """
 
     record: PodRecord
@@ -50,6 +51,7 @@ class QueuedPod:
     popped_ns: int | None = None
     pops_at_once: int = 0
     sort_key: tuple[int, ...] = ()
+    goes_first: bool = False
     place: Place = Place.ACTIVE
 
     def pop(self, now: int) -> None:

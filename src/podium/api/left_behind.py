@@ -1,0 +1,99 @@
+"""What the eviction of a pod leaves on the node: whom it should avoid, and what the replacement gets.
+
+The API server writes it with the eviction; where that is one that knows nothing of it, whoever asks for the eviction.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import msgspec
+
+from podium.api.avoid_list import AvoidEntry, AvoidFor, AvoidList, AwaitedPod, avoid_entry, unexpired, with_entry
+from podium.api.disruption_policy import AvoidLists
+from podium.api.pod import Pod
+from podium.api.replacements import (
+    EvictedPod,
+    ForReplacement,
+    Replacement,
+    awaited_replacements,
+    replacement,
+    with_replacement,
+)
+from podium.api.times import format_duration
+
+EVICTED = "EvictionByEvictionAPI"
+"""The reason of what is left where the eviction names no component; and of the evicted pod's DisruptionTarget."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Wishes:
+    """What who asks for an eviction wants to be left: the node avoided or not, how long, and for the replacement."""
+
+    avoid_node: bool = False
+    avoid_for: AvoidFor = AvoidFor()  # noqa: RUF009 - an immutable value
+    for_replacement: ForReplacement = ForReplacement()  # noqa: RUF009 - an immutable value
+
+    def __bool__(self) -> bool:
+        """Whether anything is to be left."""
+        return self.avoid_node or bool(self.for_replacement)
+
+
+@dataclass(frozen=True, slots=True)
+class LeftBehind:
+    """What an eviction leaves; nothing where the pod has no controller, or is ending already."""
+
+    entry: AvoidEntry | None = None
+    replacement: Replacement | None = None
+
+    def __bool__(self) -> bool:
+        """Whether it leaves anything."""
+        return self.entry is not None or self.replacement is not None
+
+    def added_to(self, before: AvoidList, limits: AvoidLists, now: int) -> AvoidList:
+        """A node's list with it, and without what is over."""
+        entries = unexpired(before.entries, limits.expire_after_ns, now)
+        replacements = awaited_replacements(before.replacements, now)
+        if self.entry is not None:
+            entries = with_entry(entries, self.entry, limits.max_entries)
+        if self.replacement is not None:
+            replacements = with_replacement(replacements, self.replacement, limits.max_entries)
+        return AvoidList(tuple(entries), tuple(replacements))
+
+    def taken_off(self, present: AvoidList, before: AvoidList) -> AvoidList:
+        """A node's list without it, where the eviction did not come about; the entry that it displaced is back."""
+        controller = None if self.entry is None else self.entry.controller.uid
+        displaced = [old for old in before.entries if old.controller.uid == controller]
+        entries: list[AvoidEntry] = []
+        for listed in present.entries:
+            entries += displaced if listed == self.entry else [listed]
+        return AvoidList(tuple(entries), tuple(left for left in present.replacements if left != self.replacement))
+
+
+def left_behind(
+    pod: Pod, wishes: Wishes, awaited: Pod | None, component: str, grace_seconds: int | None, now: int
+) -> LeftBehind:
+    """What the eviction of a pod leaves now.
+
+    ``awaited`` is the pod that the node is avoided for; where it has a node already, nobody is kept off.
+    ``grace_seconds`` None is the pod's own time to end. Of a pod that is ending whoever had it end is to say what its
+    replacement gets.
+    """
+    controller = pod.metadata.controller
+    if controller is None:
+        return LeftBehind()
+    entry, left = None, None
+    if wishes.avoid_node and (awaited is None or not awaited.spec.node_name):
+        lasts_ns, meta = wishes.avoid_for.expire_after_ns, None if awaited is None else awaited.metadata
+        entry = msgspec.structs.replace(
+            avoid_entry(controller, component or EVICTED, f"Pod {pod.key} was evicted from here", now),
+            expire_after=None if lasts_ns is None else format_duration(lasts_ns),
+            until_scheduled=None
+            if meta is None
+            else AwaitedPod(namespace=meta.namespace, name=meta.name, uid=meta.uid),
+        )
+    if wishes.for_replacement and not pod.is_terminating:
+        evicted = EvictedPod(name=pod.metadata.name, uid=pod.metadata.uid)
+        grace = pod.spec.termination_grace_period_seconds if grace_seconds is None else grace_seconds
+        left = replacement(controller, evicted, wishes.for_replacement, grace, now)
+    return LeftBehind(entry, left)

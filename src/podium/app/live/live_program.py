@@ -1,0 +1,296 @@
+"""A program that runs machines at a cluster until it is told to stop, or may not lead any more."""
+
+from __future__ import annotations
+
+import asyncio
+import signal
+from abc import ABC, abstractmethod
+from collections.abc import Awaitable, Sequence
+from contextlib import AsyncExitStack
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+from podium.api.basis import Caveat
+from podium.api.errors import PodiumError
+from podium.app.live.health import Health
+from podium.app.live.logs import Log
+from podium.app.live.program_metrics import CONTENT_TYPE, ProgramMetrics
+from podium.app.live.settings import ProgramSettings
+from podium.client.access.cluster_access import ClusterAccess
+from podium.client.access.credentials import Credentials
+from podium.client.dry_transport import DryTransport
+from podium.client.leading.elector import Elector
+from podium.client.leading.leader_election import LeaderElection, LeaseSettings
+from podium.client.live_cluster import Answer, ClosableTransport, LiveCluster, Watched
+from podium.client.session import NoAnswerError, Session
+from podium.client.transport import HTTPTransport
+from podium.driver.clock import SystemClock
+from podium.driver.component import Component
+from podium.driver.transport import Asked
+from podium.machines.actions import Record
+from podium.server.http.security import is_loopback
+from podium.store.api_resources import APIResources
+
+# Kinds that a cluster may do without, or that a role for kube-scheduler does not let anybody see.
+OPTIONAL = frozenset(("DisruptionPolicy", "DeviceTaintRule"))
+PODS_THAT_RUN = "status.phase!=Succeeded,status.phase!=Failed"
+"""Which pods concern those who do not ask how others ended."""
+
+
+def is_unsure(access: ClusterAccess) -> bool:
+    """Whether somebody else could answer in the API server's place: no certificate is checked, on the way elsewhere."""
+    return access.is_insecure or (
+        access.server.startswith("http://") and not is_loopback(urlsplit(access.server).hostname or "")
+    )
+
+
+class LiveProgram(ABC):
+    """One life of a program; `run` returns its exit code: 0 when it was told to stop, 1 when it lost its lease.
+
+    ``user_agent`` is how it calls itself to API servers, ``noun`` to people. ``runs_in_thread``: its machines wait for
+    somebody, and run beside the event loop.
+    """
+
+    user_agent = "podium"
+    noun = "the program"
+    runs_in_thread = False
+
+    def __init__(self, access: ClusterAccess, settings: ProgramSettings, log: Log, metrics: ProgramMetrics) -> None:
+        """Raises InputError for what is not to be run so."""
+        self._access = access
+        self._program = settings
+        self._log = log
+        self._told = metrics
+        self.now = SystemClock().now
+        self._credentials = Credentials(access, self.now, allows_exec=settings.allows_exec)
+        self._stopping = asyncio.Event()
+        self._problems: dict[str, str] = {}
+        self._cluster: LiveCluster | None = None
+        self._elector: Elector | None = None
+        self.url = ""
+        self.leads = asyncio.Event()
+
+    # What a program is
+
+    @abstractmethod
+    def watched(self) -> Watched:
+        """What its machines are shown."""
+
+    @abstractmethod
+    def components(self, *, knows_ours: bool) -> list[Component]:
+        """What runs; ``knows_ours``: the API server is one of Podium's own."""
+
+    @abstractmethod
+    def caveats(self, absent: Sequence[str], *, knows_ours: bool) -> list[Caveat]:
+        """What does not hold here; ``absent`` are the kinds that the API server does not have."""
+
+    @abstractmethod
+    def begun(self) -> None:
+        """Say that all is known, and that it works."""
+
+    @abstractmethod
+    async def open(self, cluster: LiveCluster, ending: AsyncExitStack) -> None:
+        """Open what is needed beside the API server, and have it closed in the end."""
+
+    # Running
+
+    def stop(self) -> None:
+        """Let what is on its way end, give the lease back, and return."""
+        self._stopping.set()
+
+    def stop_on_signals(self) -> None:
+        """SIGINT and SIGTERM end the program in order."""
+        loop = asyncio.get_running_loop()
+        for number in (signal.SIGINT, signal.SIGTERM):
+            loop.add_signal_handler(number, self.stop)
+
+    async def run(self) -> int:
+        """Run until something ends it. Raises PodiumError where it cannot begin."""
+        async with AsyncExitStack() as ending:
+            session = self._session()
+            ending.push_async_callback(session.close)
+            cluster = self._cluster = self._make_cluster(session)
+            await self.open(cluster, ending)
+            ending.push_async_callback(cluster.close)
+            ending.push_async_callback(cluster.transport.close)
+            health = Health(self._program.health, self._told.text, self._alive, self._ready, CONTENT_TYPE)
+            self._told.watch(cluster, getattr(cluster.transport, "counts", None))
+            self.url = await health.start()
+            ending.push_async_callback(health.stop)
+            if self.url:
+                self._log.info("listening", url=self.url)
+            cluster.reflect()
+            return await self._lead(session, cluster, ending)
+
+    def _session(self) -> Session:
+        settings = self._program
+        return Session(
+            self._access,
+            self._credentials,
+            APIResources(),
+            user_agent=self.user_agent,
+            timeout_s=settings.request_timeout_s,
+            connections=settings.transport.concurrency + len(self.watched().kinds) + 8,
+        )
+
+    def _make_cluster(self, session: Session) -> LiveCluster:
+        return LiveCluster(
+            session,
+            self.watched(),
+            self.now,
+            lambda answer: self.make_transport(session, answer),
+            on_problem=self._kind_problem,
+            on_failure=self._machine_failed,
+            in_thread=self.runs_in_thread,
+        )
+
+    def make_transport(self, session: Session, answer: Answer) -> ClosableTransport:
+        """What carries out what the machines ask for."""
+        if self._program.dry_run:
+            return DryTransport(answer, self.would_do)
+        return self.writing_transport(session, answer)
+
+    def writing_transport(self, session: Session, answer: Answer) -> HTTPTransport:
+        """A transport that writes."""
+        return HTTPTransport(
+            session,
+            answer,
+            self.now,
+            self._program.transport,
+            seconds_to_write=self._seconds_to_write,
+            may_disrupt=self.may_disrupt,
+            on_fault=lambda error: self._log.error("a request failed unexpectedly", problem=repr(error)),
+        )
+
+    def _seconds_to_write(self) -> float:
+        return float("inf") if self._elector is None else self._elector.seconds_to_write()
+
+    def may_disrupt(self) -> bool:
+        """Whether nobody has put the file there that keeps pods from being disrupted."""
+        file = self._program.pause_file
+        return not file or not Path(file).exists()
+
+    # Leading
+
+    async def _lead(self, session: Session, cluster: LiveCluster, ending: AsyncExitStack) -> int:
+        """Wait to lead where others may, then for all that there is to know; then decide until something ends it."""
+        version = 0
+        lost: asyncio.Future[str] = asyncio.get_running_loop().create_future()
+        if self._program.lease is not None:
+            self._problems = {"leader-election": "somebody else leads"}
+            elector = self._elector = await self._make_elector(self._program.lease, ending)
+            if not await self._before(elector.acquire(self._holder)):
+                return 0
+            version = elector.machine.version
+            lost = asyncio.ensure_future(self._keep(elector))
+        self._problems = {}
+        ending.callback(lost.cancel)
+        if not await self._before(cluster.synced(version), lost):
+            return await self._end(cluster, lost)
+        components = self.components(knows_ours=await self._say_caveats(session, cluster))
+        running = asyncio.ensure_future(cluster.run(components))
+        self.leads.set()
+        self.begun()
+        try:
+            if await self._before(asyncio.shield(running), lost):
+                raise PodiumError(f"{self.noun} ended by itself")
+        finally:
+            cluster.stop()
+        await running
+        return await self._end(cluster, lost)
+
+    async def _make_elector(self, lease: LeaseSettings, ending: AsyncExitStack) -> Elector:
+        session = self._session()
+        ending.push_async_callback(session.close)
+        return Elector(LeaderElection(lease, self._program.seed), session, self.now)
+
+    async def _keep(self, elector: Elector) -> str:
+        """Keep the lease; return why it is lost."""
+        lease = elector.machine.settings
+        self._told.leader.labels(lease.name).set(1)
+        self._log.info("leading", lease=lease.key, identity=lease.identity)
+        try:
+            return await elector.keep()
+        finally:
+            self._told.leader.labels(lease.name).set(0)
+
+    async def _before(self, work: Awaitable[object], *ends: asyncio.Future[str]) -> bool:
+        """Whether something is done before the program is told to stop, or one of the ends has come."""
+        task = asyncio.ensure_future(work)
+        stopping = asyncio.ensure_future(self._stopping.wait())
+        waited: tuple[asyncio.Future[Any], ...] = (task, stopping, *ends)
+        done, _ = await asyncio.wait(waited, return_when=asyncio.FIRST_COMPLETED)
+        stopping.cancel()
+        if task in done:
+            task.result()
+            return True
+        task.cancel()
+        await asyncio.gather(task, return_exceptions=True)
+        return False
+
+    async def _end(self, cluster: LiveCluster, lost: asyncio.Future[str]) -> int:
+        """End in order where it is to stop; at once where the lease is lost, since nothing may be written any more."""
+        if lost.done() and not self._stopping.is_set():
+            self._log.error(lost.result())
+            return 1
+        self._problems["stopping"] = "it is about to end"
+        if not await cluster.transport.drain(self._program.drain_s):
+            self._log.warning("not all requests were answered in time", seconds=self._program.drain_s)
+        lost.cancel()
+        if self._elector is not None:
+            await asyncio.gather(lost, return_exceptions=True)
+            await self._elector.release()
+            self._log.info("the lease is given back")
+        self._log.info("stopped")
+        return 0
+
+    # Telling
+
+    async def _say_caveats(self, session: Session, cluster: LiveCluster) -> bool:
+        """Say what does not hold here; whether the API server is one of Podium's own."""
+        try:
+            version = (await session.read("/version")).object or {}
+        except NoAnswerError:
+            version = {}
+        knows_ours = "+podium" in str(version.get("gitVersion", ""))
+        found = self.caveats(cluster.absent, knows_ours=knows_ours)
+        for caveat in found:
+            self._log.warning(caveat.message, about=caveat.about, names=", ".join(caveat.names))
+        return knows_ours
+
+    def _holder(self, holder: str) -> None:
+        if holder and self._program.lease is not None and holder != self._program.lease.identity:
+            self._log.info("waiting to lead", holder=holder)
+
+    def _kind_problem(self, kind: str, problem: str) -> None:
+        cluster = self._cluster
+        if cluster is not None and kind in self.watched().optional and cluster.reflectors[kind].machine.is_absent:
+            self._log.info("the API server has no such kind", 1, kind=kind)
+        elif problem:
+            self._log.warning("cannot keep up with a kind", kind=kind, problem=problem)
+        else:
+            self._log.info("keeping up with a kind again", kind=kind)
+
+    def _machine_failed(self, component: Component, error: Exception, restart_ns: int) -> None:
+        seconds = max(0, restart_ns - self.now()) / 1e9
+        self._log.error(f"{self.noun} failed and begins anew", problem=repr(error), seconds=round(seconds, 1))
+
+    def would_do(self, asked: Asked) -> None:
+        """Say what a dry run asked for."""
+        action = asked.action
+        if not isinstance(action, Record):
+            self._log.info("would do", action=type(action).__name__, what=repr(action))
+
+    def _alive(self) -> dict[str, str]:
+        """What is wrong with the program itself; that of a leader that cannot renew its lease ends it."""
+        return {}
+
+    def _ready(self) -> dict[str, str]:
+        problems = dict(self._problems)
+        if self._cluster is not None:
+            if self._cluster.unsynced:
+                problems["informer-sync"] = f"not all is known yet of {', '.join(self._cluster.unsynced)}"
+            for name, problem in self._cluster.driver.failures.items():
+                problems[name] = problem
+        return problems

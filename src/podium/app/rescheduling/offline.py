@@ -1,0 +1,69 @@
+"""What a rescheduler would do to a cluster that stands in files, or was read once: nothing is changed anywhere."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from podium.api.basis import basis_of
+from podium.api.input.codec import Document, Input, refuse_empty_pods
+from podium.api.policy import PodDisruptionBudget
+from podium.api.present import present_time
+from podium.app.budget_statuses import with_budget_statuses
+from podium.app.rescheduling.plan_report import PlanReport
+from podium.decide.rescheduling.plan import Plan
+from podium.decide.rescheduling.planner import Planner
+from podium.framework.rescheduling.configuration import ReschedulerConfiguration
+from podium.framework.settings.configuration import Configuration, default_configuration
+from podium.framework.settings.departures import departures
+from podium.framework.settings.extenders import without_extenders
+from podium.machines.observations import Changed, Tick
+from podium.machines.rescheduling.rescheduler import Rescheduler
+from podium.plane.initial import create_objects
+from podium.store.store import Store
+
+_DAY_NS = 86_400 * 10**9
+
+
+def plan_once(
+    read: Input,
+    rescheduling: ReschedulerConfiguration,
+    configuration: Configuration | None = None,
+    *,
+    ignore_extenders: bool = False,
+) -> PlanReport:
+    """The plan for a cluster as it is read, at the newest time in it.
+
+    Objects that do not say since when they are there have been there for a day: nobody is spared for being young who
+    only has no age. Raises InputError for what no API server would have taken, and for policies that cannot be made.
+    """
+    schedulers = configuration or default_configuration()
+    further = (
+        *rescheduling.caveats,
+        *without_extenders(schedulers.extenders, schedulers.source, ignore=ignore_extenders),
+        *departures(schedulers),
+    )
+    refuse_empty_pods(read.documents)
+    objects = [document for document in read.documents if document.object is not None]
+    now = present_time(read.documents, objects)
+    found: list[Plan] = []
+    machine = Rescheduler(rescheduling.settings, schedulers, make_planner=Planner)
+    machine.on_plan = lambda plan, _: found.append(plan)
+    for shown in _shown(objects, machine.watches, now):
+        machine.handle(shown, now)
+    due_ns = machine.deadline().time_ns
+    machine.handle(Tick(), now if due_ns is None else max(now, due_ns))
+    names = [profile.scheduler_name for profile in schedulers.profiles]
+    caveats = basis_of(read, names, simulates=False, further=further).caveats()
+    plan = found[0] if found else Plan((), (), {}, {}, 0, is_cut=False)
+    return PlanReport(plan, rescheduling.settings, now, caveats=caveats)
+
+
+def _shown(objects: Sequence[Document], kinds: frozenset[str], now: int) -> Iterator[Changed]:
+    """All that a machine is to be shown, as an API server would have stored it: what others stand on first."""
+    store = Store()
+    create_objects(store, objects, now - _DAY_NS)
+    budgets = {each.key: each for each in with_budget_statuses(objects) if isinstance(each, PodDisruptionBudget)}
+    for kind in sorted(kinds, key=lambda kind: (kind == "Pod", kind)):
+        for stored in store.objects(kind):
+            object_ = budgets.get(stored.key, stored.object) if kind == "PodDisruptionBudget" else stored.object
+            yield Changed(object_, stored.raw)

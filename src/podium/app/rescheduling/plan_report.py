@@ -1,0 +1,106 @@
+"""A plan of the rescheduler, as it is shown to people and programs."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from podium.api.basis import Caveat
+from podium.api.times import format_exact_time
+from podium.decide.rescheduling.plan import Move, Plan, PlannedMoves
+from podium.framework.rescheduling.settings import ReschedulerSettings
+
+VERSION = 1
+_DIGITS = 4
+
+
+@dataclass(frozen=True, slots=True)
+class PlanReport:
+    """A plan made at ``now``, by which settings, and what it rests on. ``cluster`` is what was looked at."""
+
+    plan: Plan
+    settings: ReschedulerSettings
+    now: int
+    cluster: str = ""
+    caveats: tuple[Caveat, ...] = ()
+
+    @property
+    def moves(self) -> tuple[Move, ...]:
+        """All moves, in their order."""
+        return tuple(move for planned in self.plan.planned for move in planned.moves)
+
+    def objectives(self) -> list[tuple[str, float, float, float]]:
+        """By policy: its name, its weight, and its objective before and after."""
+        plan = self.plan
+        weights = list(self.settings.policies)
+        names = list(plan.before)
+        return [
+            (name, policy.weight, plan.before[name], plan.after.get(name, plan.before[name]))
+            for name, policy in zip(names, weights, strict=False)
+        ]
+
+    def to_dict(self) -> dict[str, Any]:
+        """The report as plain values."""
+        plan = self.plan
+        return {
+            "version": VERSION,
+            "time": format_exact_time(self.now),
+            "cluster": self.cluster,
+            "planned": [_planned(planned) for planned in plan.planned],
+            "leftAlone": [{"policy": left.policy, "pod": left.pod, "why": left.why} for left in plan.left_alone],
+            "objectives": [
+                {"policy": name, "weight": weight, "before": _rounded(before), "after": _rounded(after)}
+                for name, weight, before, after in self.objectives()
+            ],
+            "trials": plan.trials,
+            "isCut": plan.is_cut,
+            "stopped": plan.stopped,
+            "errors": list(plan.errors),
+            "restsOn": [caveat.to_dict() for caveat in self.caveats],
+        }
+
+
+def same_moves(one: Plan, other: Plan) -> bool:
+    """Whether two plans say the same to people: the same moves, and the same left alone."""
+    return _said(one) == _said(other)
+
+
+def _said(plan: Plan) -> tuple[object, ...]:
+    moves = [
+        (planned.policy, planned.reason, [(move.pod.uid, move.source, move.target) for move in planned.moves])
+        for planned in plan.planned
+    ]
+    return moves, plan.left_alone, plan.stopped, plan.errors
+
+
+def _planned(planned: PlannedMoves) -> dict[str, Any]:
+    return {
+        "policy": planned.policy,
+        "reason": planned.reason,
+        "gain": _rounded(planned.gain),
+        "moves": [_move(move) for move in planned.moves],
+    }
+
+
+def _move(move: Move) -> dict[str, Any]:
+    pod = move.pod
+    controller = pod.controller
+    return {
+        "pod": pod.key,
+        "uid": pod.uid,
+        "controller": "" if controller is None else f"{controller.kind} {controller.name}",
+        "from": move.source,
+        "to": move.target,
+        "isSure": move.is_sure,
+    }
+
+
+def _rounded(value: float) -> float:
+    return round(value, _DIGITS)
+
+
+def gain_per_pod(planned: Sequence[PlannedMoves]) -> float:
+    """By how much the sum of the objectives falls for each pod that is moved; 0 without moves."""
+    count = sum(len(moves.moves) for moves in planned)
+    return sum(moves.gain for moves in planned) / count if count else 0.0

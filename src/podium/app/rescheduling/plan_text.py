@@ -1,0 +1,79 @@
+"""A plan of the rescheduler, for people: who would move from where to where and why, and who is left alone."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+from podium.api.times import format_time
+from podium.app.console.basis_text import write_basis
+from podium.app.console.page import Cell, Page, counted
+from podium.app.rescheduling.plan_report import PlanReport
+from podium.decide.rescheduling.plan import Move, Plan
+
+_MOST_LEFT_ALONE = 20
+
+
+def write_plan(page: Page, report: PlanReport, *, is_acted_on: bool = False) -> None:
+    """Write the plan; ``is_acted_on``: the pods are evicted, not only named."""
+    plan, moves = report.plan, report.moves
+    would = "will" if is_acted_on else "would"
+    where = f"In {report.cluster}, " if report.cluster else ""
+    if moves:
+        what = f"{where}{counted(len(moves), 'pod')} {would} be moved"
+        page.line(Cell(what[0].upper() + what[1:], "good"), f"  ({format_time(report.now)})")
+    else:
+        what = f"{where}nothing {would} be moved"
+        page.line(Cell(what[0].upper() + what[1:], "bold"), f"  ({format_time(report.now)})")
+    _write_moves(page, plan)
+    _write_objectives(page, report)
+    _write_left_alone(page, plan)
+    for problem in plan.errors:
+        page.line("")
+        page.paragraph(Cell(problem, "bad"), hanging=2)
+    write_basis(page, report.caveats)
+
+
+def _write_moves(page: Page, plan: Plan) -> None:
+    for planned in plan.planned:
+        page.title(planned.policy, f"gains {_number(planned.gain)}")
+        page.paragraph(planned.reason, indent=2, hanging=2)
+        page.columns([_row(move) for move in planned.moves], indent=4)
+
+
+def _row(move: Move) -> tuple[str, str]:
+    if move.target is None:
+        return move.pod.key, f"leaves {move.source}; nobody asks where to"
+    doubt = "" if move.is_sure else ", or to another that its scheduler likes as well"
+    return move.pod.key, f"{move.source} -> {move.target}{doubt}"
+
+
+def _write_objectives(page: Page, report: PlanReport) -> None:
+    rows = report.objectives()
+    if not rows:
+        return
+    page.title("Objectives", "0 is as good as can be, 1 as bad as one pod in quite the wrong place")
+    head = (Cell("policy", "dim"), Cell("weight", "dim"), Cell("now", "dim"), Cell("then", "dim"))
+    body = [(name, _number(weight), _number(before), _number(after)) for name, weight, before, after in rows]
+    page.columns([head, *body], indent=2, right=[1, 2, 3])
+
+
+def _write_left_alone(page: Page, plan: Plan) -> None:
+    if not plan.left_alone and not plan.stopped and not plan.is_cut:
+        return
+    page.title("Left alone")
+    shown = plan.left_alone[:_MOST_LEFT_ALONE]
+    for left in shown:
+        page.paragraph(f"{left.pod} ({left.policy}): {left.why}", indent=2, hanging=2)
+    more = Counter(left.why for left in plan.left_alone[_MOST_LEFT_ALONE:])
+    for why, number in sorted(more.items(), key=lambda entry: (-entry[1], entry[0])):
+        page.paragraph(f"{counted(number, 'more')[: -1 if number > 1 else None]}: {why}", indent=2, hanging=2)
+    if plan.stopped:
+        page.paragraph(f"Nobody else was looked at: {plan.stopped}", indent=2, hanging=2)
+    if plan.is_cut:
+        page.paragraph(
+            f"After {plan.trials} trials no more were made (maxTrials); there may be more to gain.", indent=2, hanging=2
+        )
+
+
+def _number(value: float) -> str:
+    return f"{value:.2f}".rstrip("0").rstrip(".")

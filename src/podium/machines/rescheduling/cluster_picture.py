@@ -1,0 +1,204 @@
+"""The cluster as the rescheduler sees it: what placement depends on, how all fare, and who belongs to whom."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from podium.api.avoid_list import PREFER_AVOID_PODS
+from podium.api.disruption_cap import full_times
+from podium.api.disruption_policy import POLICY_NAME, DisruptionPolicy
+from podium.api.meta import Kubernetes, Raw
+from podium.api.node import Namespace, Node
+from podium.api.pod import Pod
+from podium.api.policy import PodDisruptionBudget
+from podium.cluster.cluster import Cluster
+from podium.cluster.devices import DeviceObject
+from podium.cluster.feed import Feed
+from podium.cluster.pods import PodRecord
+from podium.cluster.storage import StorageObject
+from podium.decide.eviction_budgets import EvictionBudgets
+from podium.decide.local_storage import has_local_storage
+from podium.decide.rescheduling.node_duty import off_duty
+from podium.machines.rescheduling.observed_signals import ObservedSignals
+from podium.machines.scheduling.shown.node_changes import node_changes
+
+RESCHEDULER = "rescheduler"
+"""Whose cap on disruptions counts, and the cause of evictions."""
+
+
+class ClusterPicture:
+    """What the API shows, kept for one rescheduler.
+
+    ``keeps_data`` are the pods (uids) that would lose data by a move, ``unschedulable`` those that no node can take, by
+    uid. ``avoid_lists`` are the texts of the nodes' avoid lists, by name.
+    """
+
+    def __init__(self) -> None:
+        self.cluster = Cluster()
+        self.budgets = EvictionBudgets()
+        self.observed = ObservedSignals()
+        self.keeps_data: set[str] = set()
+        self.unschedulable: dict[str, PodRecord] = {}
+        self.avoid_lists: dict[str, str] = {}
+        self._feed = Feed(self.cluster)
+        self._owned: dict[str, dict[str, None]] = {}
+        self._differences: dict[str, tuple[object, ...]] = {}
+        self._policy = DisruptionPolicy()
+
+    # What the API shows
+
+    def changed(self, object_: Kubernetes, raw: Raw) -> bool:
+        """Take in an object; whether it might change a plan."""
+        match object_:
+            case Pod():
+                fares_otherwise = self.observed.pod_changed(object_, raw)
+                return self._pod_changed(object_, raw) or fares_otherwise
+            case Node():
+                return self._node_changed(object_)
+            case PodDisruptionBudget():
+                return self.budgets.put(object_)
+            case DisruptionPolicy() if object_.metadata.name == POLICY_NAME:
+                return self._set_policy(object_)
+        self._feed.changed(object_)
+        return isinstance(object_, StorageObject | DeviceObject | Namespace)
+
+    def gone(self, object_: Kubernetes) -> bool:
+        """Forget an object; whether that might change a plan."""
+        match object_:
+            case Pod():
+                fared = self.observed.pod_gone(object_)
+                change = self._feed.pod_gone(object_)
+                self._feed.settle(change)
+                return self._forget_pod(change.before) or fared
+            case Node():
+                name = object_.metadata.name
+                self.avoid_lists.pop(name, None)
+                self.observed.node_gone(name)
+                return self._feed.gone(object_) is not None
+            case PodDisruptionBudget():
+                self.budgets.remove(object_)
+                return True
+            case DisruptionPolicy() if object_.metadata.name == POLICY_NAME:
+                return self._set_policy(DisruptionPolicy())
+        self._feed.gone(object_)
+        return isinstance(object_, StorageObject | DeviceObject | Namespace)
+
+    # What is asked
+
+    def pod(self, uid: str) -> PodRecord | None:
+        """A pod that has not ended; None for one that is not known."""
+        return self._feed.pods.get(uid)
+
+    def pods(self) -> Iterator[PodRecord]:
+        """All pods that have not ended, in the order in which they were seen."""
+        return iter(self._feed.pods.values())
+
+    def pods_of(self, owner_uid: str) -> list[PodRecord]:
+        """The pods of an owner that have not ended: the oldest first, then by key."""
+        found = (self._feed.pods[uid] for uid in self._owned.get(owner_uid, ()))
+        return sorted(found, key=lambda pod: (pod.created_ns, pod.key))
+
+    def waiting(self) -> Sequence[PodRecord]:
+        """The pods that no node can take."""
+        return list(self.unschedulable.values())
+
+    def may_evict(self, now: int) -> int | None:
+        """How many disruptions of pods with a budget the cluster's caps leave; None for any number."""
+        full = full_times(self._policy.status.caps)
+        caps = (cap for cap in self._policy.spec.caps if cap.counts(RESCHEDULER) and cap.per == "Cluster")
+        left = (max(0, cap.rate.tokens(full.get(cap.bucket(""), 0), now)) for cap in caps)
+        return min(left, default=None)
+
+    def is_capped(self, pod: PodRecord, now: int) -> bool:
+        """Whether some cap forbids the disruption of a pod for now."""
+        if not self._policy.spec.caps or not self.budgets.covering(pod):
+            return False
+        return self._policy.exhausted_cap(RESCHEDULER, pod.namespace, now) is not None
+
+    # Pods
+
+    def _pod_changed(self, pod: Pod, raw: Raw) -> bool:
+        change = self._feed.pod_changed(pod)
+        record = change.after
+        # Before it is settled, which takes the nomination from a pod that is on its node.
+        difference = None if record is None else _difference(pod, record)
+        waits = record is not None and not (record.node_name or record.nominated_node_name or record.terminating)
+        self._feed.settle(change)
+        has_gone = self._forget_pod(change.replaced)
+        if record is None or difference is None:
+            return self._forget_pod(change.before) or has_gone
+        uid = record.uid
+        if change.before is not None and change.before.owner_uid != record.owner_uid:
+            self._disown(change.before)
+        self._owned.setdefault(record.owner_uid, {})[uid] = None
+        if has_local_storage(raw):
+            self.keeps_data.add(uid)
+        if waits and _is_unschedulable(pod):
+            self.unschedulable[uid] = record
+        else:
+            self.unschedulable.pop(uid, None)
+        before = self._differences.get(uid)
+        self._differences[uid] = difference
+        return has_gone or difference != before
+
+    def _forget_pod(self, record: PodRecord | None) -> bool:
+        """Forget a pod that is gone, if there was one."""
+        if record is None:
+            return False
+        self.unschedulable.pop(record.uid, None)
+        self.keeps_data.discard(record.uid)
+        self._differences.pop(record.uid, None)
+        self._disown(record)
+        return True
+
+    def _disown(self, record: PodRecord) -> None:
+        owned = self._owned[record.owner_uid]
+        del owned[record.uid]
+        if not owned:
+            del self._owned[record.owner_uid]
+
+    # Nodes
+
+    def _node_changed(self, node: Node) -> bool:
+        name = node.metadata.name
+        before = self._feed.known_node(name)
+        self._feed.changed(node)
+        text = node.metadata.annotations.get(PREFER_AVOID_PODS, "")
+        if text:
+            self.avoid_lists[name] = text
+        else:
+            self.avoid_lists.pop(name, None)
+        fares_otherwise = self.observed.node_changed(node)
+        return (
+            before is None
+            or fares_otherwise
+            or off_duty(before) != off_duty(node)
+            or bool(node_changes(before, node))
+            or before.metadata.annotations != node.metadata.annotations
+        )
+
+    # Rules
+
+    def _set_policy(self, policy: DisruptionPolicy) -> bool:
+        before, self._policy = self._policy, policy
+        self.budgets.requires_all = policy.spec.several_budgets == "RequireAll"
+        return before.spec != policy.spec
+
+
+def _is_unschedulable(pod: Pod) -> bool:
+    condition = pod.status.condition("PodScheduled")
+    return condition is not None and condition.status == "False" and condition.reason == "Unschedulable"
+
+
+def _difference(pod: Pod, record: PodRecord) -> tuple[object, ...]:
+    """What a plan may depend on of a pod."""
+    return (
+        record.node_name,
+        record.nominated_node_name,
+        _is_unschedulable(pod),
+        record.pod_class.id,
+        record.priority,
+        record.ready,
+        record.terminating,
+        record.annotations,
+    )

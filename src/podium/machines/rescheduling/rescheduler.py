@@ -1,0 +1,243 @@
+"""The rescheduler: finds pods that would be better elsewhere, and evicts them, so that their scheduler moves them.
+
+Source: controlled-rescheduling.md, Rescheduler.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+
+from podium.api.avoid_list import AvoidFor
+from podium.api.meta import Kubernetes
+from podium.api.node import Node
+from podium.api.pod import Pod
+from podium.cluster.pods import NOT_STARTED_NS, PodRecord
+from podium.decide.rescheduling.plan import Move as Planned
+from podium.decide.rescheduling.plan import Plan, PlannedMoves
+from podium.decide.rescheduling.planner import Planner
+from podium.decide.rescheduling.standing import Standing
+from podium.framework.rescheduling.settings import ReschedulerSettings, Steering
+from podium.framework.settings.configuration import Configuration
+from podium.machines.actions import Action, Evict, Record
+from podium.machines.answers import Answer
+from podium.machines.observations import Answered, Changed, Gone, Observation, Tick
+from podium.machines.parts.deadlines import AT_ONCE, NEVER, Deadline, earliest, soonest
+from podium.machines.placement_kinds import PLACEMENT_KINDS
+from podium.machines.rescheduling.cluster_picture import RESCHEDULER, ClusterPicture
+from podium.machines.rescheduling.eviction_queue import EvictionQueue, Ordered, Refusals
+from podium.machines.rescheduling.moves import Moves
+from podium.machines.rescheduling.planning import MakePlanner, Planners
+from podium.machines.rescheduling.returns import Returns
+
+
+class Rescheduler:
+    """Moves pods to better places, within everybody's budgets, and never in circles.
+
+    It looks at the cluster an interval after something has changed, once more for as long as that gains something, and
+    when a limit, a pod's youth or a budget's rate may have come to an end; and from time to time in any case, since
+    what policies find bad may depend on the time.
+    """
+
+    watches = PLACEMENT_KINDS | {"Pod"}
+
+    def __init__(
+        self,
+        settings: ReschedulerSettings,
+        configuration: Configuration | None = None,
+        *,
+        make_planner: MakePlanner = Planner,
+        seed: int = 0,
+    ) -> None:
+        """The ``configuration`` is the schedulers', whose choices are foreseen.
+
+        Raises InputError for policies that cannot be made, and as `build_profiles` does.
+        """
+        self._picture = ClusterPicture()
+        self._planners = Planners(self._picture, settings, configuration, make_planner, seed)
+        self._moves = Moves(self._picture)
+        self._returns = Returns(self._picture)
+        self._queue = EvictionQueue()
+        self._refusals = Refusals()
+        # When to look at the cluster next, and whether something new is to be expected of that.
+        self._look_ns: int | None = None
+        self._is_curious = False
+        # When time alone may have changed what can be moved; and when to look though nothing is known to have changed.
+        self._wake_ns: int | None = None
+        self._idle_ns: int | None = None
+        # Is told each plan, for those who write down how decisions were made.
+        self.on_plan: Callable[[Plan, int], None] | None = None
+
+    @property
+    def settings(self) -> ReschedulerSettings:
+        """How it works at the moment."""
+        return self._planners.settings
+
+    def handle(self, observation: Observation, now: int) -> list[Action]:
+        """Take in an observation at ``now`` and say what to do."""
+        match observation:
+            case Changed(object=object_, raw=raw):
+                self._seen(self._picture.changed(object_, raw), object_, now)
+            case Gone(object=object_):
+                self._seen(self._picture.gone(object_), object_, now)
+                if isinstance(object_, Pod):
+                    self._refusals.forget(object_.metadata.uid)
+            case Answered(action=Evict() as evict):
+                return self._answered(evict, observation, now)
+            case Tick():
+                return self._work(now)
+        return []
+
+    def deadline(self) -> Deadline:
+        """When something is due; that what was refused is tried once more is no news."""
+        if self.settings.is_paused:
+            return NEVER
+        if self._queue.next() is not None:
+            return AT_ONCE
+        if self._queue:
+            return Deadline(None, True)
+        return soonest(
+            Deadline(self._look_ns, self._is_curious),
+            Deadline(self._wake_ns, self._wake_ns is not None),
+            Deadline(self._idle_ns, False),
+            self._refusals.deadline(),
+        )
+
+    # What the API shows, and answers
+
+    def _seen(self, makes_difference: bool, object_: Kubernetes, now: int) -> None:
+        if isinstance(object_, Node):
+            self._moves.read_avoid_lists([object_.metadata.name])
+        if makes_difference or self._idle_ns is None:
+            self._look_soon(now)
+
+    def _look_soon(self, now: int) -> None:
+        """Look at the cluster after an interval, with all that happens until then."""
+        if self._look_ns is None:
+            self._look_ns = now + self.settings.interval_ns
+        self._is_curious = True
+        if self._idle_ns is None:
+            self._idle_ns = self._look_ns
+
+    def _answered(self, evict: Evict, answered: Answered, now: int) -> list[Action]:
+        """Take in how an eviction ended. What was refused is decided anew when it is time for another try."""
+        if self._queue.asked is None or self._queue.asked[0].pod.uid != evict.uid:
+            return []
+        move, planned = self._queue.asked
+        answer = answered.answer
+        self._queue.answered(is_done=answer is Answer.DONE)
+        if answer is Answer.DONE:
+            self._refusals.forget(evict.uid)
+            return [_told(move, planned)]
+        if answer is Answer.UNKNOWN:
+            self._moves.doubt(evict.uid)
+        else:
+            self._moves.drop(evict.uid)
+        if answer not in (Answer.GONE, Answer.REPLACED):
+            self._refusals.refuse(evict.uid, now, answered.wait_ns)
+        return []
+
+    # What follows from it
+
+    def _work(self, now: int) -> list[Action]:
+        """Do what is due."""
+        if self.settings.is_paused:
+            return []
+        if self._queue:
+            return self._go_on(now)
+        times = (self._look_ns, self._wake_ns, self._idle_ns, self._refusals.deadline().time_ns)
+        due_ns = earliest(times)
+        return self._plan(now) if due_ns is not None and due_ns <= now else []
+
+    def _plan(self, now: int) -> list[Action]:
+        """Find out what to move, and begin with it."""
+        self._look_ns, self._is_curious = None, False
+        self._look_at_moves(now)
+        self._refusals.pass_time(now)
+        plan = self._planners.plan(self._standing(now), lambda pod: self._is_movable(pod, now), now)
+        if self.on_plan is not None:
+            self.on_plan(plan, now)
+        self._queue.put(plan.planned)
+        if plan.planned:
+            self._look_soon(now)
+        self._idle_ns = now + self.settings.interval_ns
+        self._wake_ns = self._next_wake(plan, now)
+        return [self._evict(now)] if plan.planned else []
+
+    def _is_movable(self, pod: PodRecord, now: int) -> bool:
+        return pod.uid not in self._refusals and not self._picture.is_capped(pod, now)
+
+    def _go_on(self, now: int) -> list[Action]:
+        """Evict whoever is next, if that is right by now."""
+        while (order := self._queue.next()) is not None:
+            if not self._why_not(order, now):
+                return [self._evict(now)]
+            self._queue.skip()
+        return []
+
+    def _why_not(self, order: Ordered, now: int) -> str:
+        """Why the rest of some moves is left; "" if it is not.
+
+        What was begun is gone on with while its pods are where they were: it was decided as one, and is half done.
+        """
+        pods = [self._picture.pod(move.pod.uid) for move in order.left]
+        there = [pod for pod in pods if pod is not None and not pod.terminating]
+        if len(there) < len(pods) or any(
+            pod.node_name != move.source for pod, move in zip(there, order.left, strict=True)
+        ):
+            return "a pod has left its node by itself"
+        if order.was_begun:
+            return ""
+        self._look_at_moves(now)
+        return self._planners.holds(order.planned, there, self._standing(now), now)
+
+    def _evict(self, now: int) -> Action:
+        asked, planned = self._queue.ask()
+        pod = asked.pod
+        self._moves.begin(pod, asked.target or "", now)
+        return Evict(
+            pod.key,
+            pod.uid,
+            RESCHEDULER,
+            RESCHEDULER,
+            avoid_node=self.settings.steering is not Steering.SCORES_ALONE,
+            avoid_for=AvoidFor(planned.avoid_for_ns),
+        )
+
+    def _look_at_moves(self, now: int) -> None:
+        settings = self.settings
+        self._returns.look(self._moves, now, settings.cool_down_ns)
+        self._moves.look(now, settings.move_timeout_ns)
+
+    def _standing(self, now: int) -> Standing:
+        return Standing(
+            past=self._moves.past(),
+            budgets=self._picture.budgets,
+            cooling=self._returns.cooling(now),
+            keeps_data=self._picture.keeps_data,
+            component_may_evict=self._picture.may_evict(now),
+        )
+
+    def _next_wake(self, plan: Plan, now: int) -> int | None:
+        """When time alone changes what can be moved: moves come to their end, and pods of age.
+
+        Whoever was left alone may be let go when others count no longer against the limits of an hour.
+        """
+        settings = self.settings
+        times = [
+            self._moves.next_time(now, settings.move_timeout_ns, counts_past=bool(plan.left_alone or plan.stopped))
+        ]
+        times.append(_next_of_age(self._picture.pods(), settings.scope.minimum_age_ns, now))
+        return earliest(times)
+
+
+def _next_of_age(pods: Iterable[PodRecord], minimum_age_ns: int, now: int) -> int | None:
+    """When the next pod is old enough to be moved, None where all are."""
+    since = (pod.created_ns if pod.start_ns == NOT_STARTED_NS else pod.start_ns for pod in pods if pod.node_name)
+    return earliest(since_ns + minimum_age_ns for since_ns in since if since_ns + minimum_age_ns > now)
+
+
+def _told(move: Planned, planned: PlannedMoves) -> Record:
+    """The event that tells of an eviction, under the reason that people know from the descheduler."""
+    where = "" if move.target is None else f"; there is room on {move.target}"
+    message = f"moved off {move.source} by {planned.policy}: {planned.reason}{where}"
+    return Record(move.pod.key, move.pod.uid, "Normal", "Descheduled", message, move.source)
