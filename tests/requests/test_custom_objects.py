@@ -73,7 +73,7 @@ def test_a_strategic_merge_patch_is_not_for_custom_kinds() -> None:
 
 
 def test_rules_that_are_not_known_here_are_told_of() -> None:
-    rule = {"rule": "duration(self.wait) > duration('1s')"}
+    rule = {"rule": "image(self.note).registry() == 'docker.io'"}
     body = definition(version(spec={"x-kubernetes-validations": [rule]}))
 
     response = API().ask("create", "CustomResourceDefinition", body=body)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import pytest
@@ -121,6 +122,13 @@ class TestServing:
         store.follow_definitions()
 
         assert answer(refusal(store, lambda: store.objects("Widget.example.com"))) == (404, "NotFound")
+
+    def test_a_webhook_that_has_nothing_to_convert_hinders_nobody(self) -> None:
+        store = defining(
+            definition(conversion={"strategy": "Webhook", "webhook": {"conversionReviewVersions": ["v1"]}})
+        )
+
+        assert store.create(widget(), now=0, is_new=True)
 
     def test_the_columns_of_tables_are_known_by_version(self) -> None:
         column = {"name": "Size", "type": "integer", "jsonPath": ".spec.size"}
@@ -265,6 +273,53 @@ class TestRules:
         assert "was 3" in error.message
         assert store.update(widget(size=4)).raw["spec"]["size"] == 4
 
+    def test_a_rule_with_an_optional_old_value_holds_for_what_is_created_too(self) -> None:
+        rule = {
+            "rule": "oldSelf.hasValue() ? self.size >= oldSelf.value().size : self.size == 1",
+            "messageExpression": "oldSelf.optMap(o, 'not below %d'.format([o.size])).orValue('begin with 1')",
+            "optionalOldSelf": True,
+        }
+        store = defining(definition(version(spec={"x-kubernetes-validations": [rule]})))
+
+        error = refusal(store, lambda: store.create(widget(size=2), now=0, is_new=True))
+        assert error.message.endswith("begin with 1")
+
+        store.create(widget(size=1), now=0, is_new=True)
+        store.update(widget(size=3))
+        assert refusal(store, lambda: store.update(widget(size=2))).message.endswith("not below 3")
+
+    def test_texts_are_what_their_format_says_and_numbers_doubles(self) -> None:
+        properties = {
+            "wait": {"type": "string", "format": "duration"},
+            "from": {"type": "string", "format": "date-time"},
+            "day": {"type": "string", "format": "date"},
+            "data": {"type": "string", "format": "byte"},
+            "ratio": {"type": "number"},
+            "by-key": {"type": "object", "additionalProperties": {"type": "object", "additionalProperties": True}},
+        }
+        rules = [
+            "!has(self.wait) || self.wait > duration('90s')",
+            "!has(self.from) || self.from.getFullYear() > 2000 && self.from > timestamp('2001-01-01T00:00:00Z')",
+            "!has(self.day) || self.day.getMonth() == 1",
+            "!has(self.data) || self.data == b'hello'",
+            "!has(self.ratio) || self.ratio / 2.0 == 0.5",
+            "!has(self.by__dash__key) || self.by__dash__key['a-b']['c-d'] == 1",
+        ]
+        spec = {
+            "properties": properties,
+            "required": [],
+            "x-kubernetes-validations": [{"rule": rule} for rule in rules],
+        }
+        store = defining(definition(version(spec=spec)))
+
+        right = {"wait": "2m", "from": "2026-01-01T00:00:00Z", "day": "2026-02-03", "data": "aGVsbG8=", "ratio": 1}
+        made = {**widget(), "spec": {**right, "by-key": {"a-b": {"c-d": 1}}}}
+        assert store.create(made, now=0, is_new=True)
+        wrong = {"wait": "80s", "from": "1999-01-01T00:00:00Z", "day": "2026-03-03", "data": "aGVs", "ratio": 2}
+        for name, value in wrong.items():
+            raw = {**widget("b"), "spec": {name: value}}
+            assert "failed rule" in refusal(store, partial(store.create, raw, now=0, is_new=True)).message
+
     def test_rules_that_cost_too_much_are_given_up(self) -> None:
         rule = {"rule": "self.tags.all(a, self.tags.all(b, self.tags.all(c, a + b + c != 'x')))"}
         store = defining(definition(version(spec={"x-kubernetes-validations": [rule]})))
@@ -287,6 +342,12 @@ class TestDefinitionsThatAreRefused:
             ({"versions": [version(), version("v2")]}, "spec.versions", "exactly one version marked as storage"),
             ({"versions": [version(), version(storage=False)]}, "spec.versions[1].name", "Duplicate value"),
             ({"preserveUnknownFields": True}, "spec.preserveUnknownFields", "must be false"),
+            (
+                {"versions": [version(), version("v2", storage=False)], "conversion": {"strategy": "Webhook"}},
+                "spec.conversion.strategy",
+                "no webhook is called here",
+            ),
+            ({"conversion": {"strategy": "Magic"}}, "spec.conversion.strategy", "supported values"),
             ({"group": "x.k8s.io"}, "metadata.annotations[api-approved.kubernetes.io]", "protected groups"),
         ],
     )

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from types import TracebackType
+from typing import Protocol
 
 import numpy as np
 
@@ -26,6 +27,18 @@ from podium.framework.status import unresolvable
 from podium.framework.verdicts import Outcome
 
 
+class Follower(Protocol):
+    """Who changes something else with each pod that comes or leaves, in the same scratch."""
+
+    def left(self, pod: PodRecord) -> None:
+        """A pod has left its node."""
+        ...
+
+    def comes(self, pod: PodRecord, row: int) -> None:
+        """A pod is about to be on the node in ``row``."""
+        ...
+
+
 class Scratch:
     """Changes to a cluster, undone from the last to the first when its `with` block ends.
 
@@ -38,6 +51,7 @@ class Scratch:
         self._default = next(iter(runners.values()))
         self._seed = seed
         self._undo: list[Callable[[], object]] = []
+        self._follower: Follower | None = None
 
     def __enter__(self) -> Scratch:
         return self
@@ -46,6 +60,10 @@ class Scratch:
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
         self.roll_back(0)
+
+    def follow(self, follower: Follower) -> None:
+        """Let somebody follow pods as they come and leave from now on."""
+        self._follower = follower
 
     def mark(self) -> int:
         """The state as it is now, for `roll_back`."""
@@ -79,6 +97,8 @@ class Scratch:
 
     def place(self, pod: PodRecord, row: int) -> None:
         """Let a pod that is on no node be on the one in ``row``."""
+        if self._follower is not None:
+            self._follower.comes(pod, row)
         name = self.cluster.nodes.name(row)
         self.cluster.add_pod(replace(pod, node_name=name, nominated_node_name="", row=NO_ROW, slot=-1))
         self._undo.append(lambda: self.cluster.remove_pod(pod.uid))
@@ -87,6 +107,8 @@ class Scratch:
         """Let a pod leave its node; returns it as it would be before it had one."""
         record = self.cluster.remove_pod(uid)
         self._undo.append(lambda: self.cluster.add_pod(record))
+        if self._follower is not None:
+            self._follower.left(record)
         return replace(record, node_name="", row=NO_ROW, slot=-1)
 
     def put_claim(self, claim: ResourceClaim) -> None:

@@ -91,11 +91,16 @@ def autoscaler(
     return Component(AUTOSCALER, make)
 
 
-def rescheduler(settings: ReschedulerSettings, configuration: Configuration | None, *, seed: int) -> Component:
-    """A rescheduler, which knows from the configuration what its scheduler would do."""
+def rescheduler(
+    settings: ReschedulerSettings, configuration: Configuration | None, *, seed: int, config_map: str = ""
+) -> Component:
+    """A rescheduler, which knows from the configuration what its scheduler would do.
+
+    With a ``config_map`` (`namespace/name`) its settings are read from there while it runs.
+    """
 
     def make() -> Rescheduler:
-        return Rescheduler(settings, configuration, seed=seed)
+        return Rescheduler(settings, configuration, config_map=config_map, seed=seed)
 
     return Component(RESCHEDULER, make)
 

@@ -17,6 +17,7 @@ from podium.driver.clock import Clock
 from podium.driver.component import Component
 from podium.driver.live import LiveDriver
 from podium.driver.transport import Asked
+from podium.framework.rescheduling.settings import ReschedulerSettings
 from podium.framework.settings.configuration import Configuration
 from podium.framework.settings.feature_gates import FeatureGates
 from podium.machines.actions import Record
@@ -29,12 +30,18 @@ from podium.machines.observations import ContainersExited, Observation, Problem
 from podium.machines.parts.deadlines import earliest
 from podium.plane.action_events import ActionEvents
 from podium.plane.collectors import Collectors
-from podium.plane.components import ComponentSettings, autoscaler, controllers, scheduler
+from podium.plane.components import ComponentSettings, autoscaler, controllers, rescheduler, scheduler
 from podium.plane.event_expiry import EVENT, EventExpiry
 from podium.plane.keeper import Keeper
 from podium.plane.node_leases import NodeLeases
 from podium.plane.node_power import News, NodePower
-from podium.plane.switches import GARBAGE_COLLECTOR, KUBELET, NAMESPACE_CONTROLLER, SCHEDULER
+from podium.plane.switches import (
+    GARBAGE_COLLECTOR,
+    KUBELET,
+    NAMESPACE_CONTROLLER,
+    RESCHEDULER_CONFIG_MAP,
+    SCHEDULER,
+)
 from podium.requests.actions import carry_out
 from podium.requests.answering.rules import PLAIN, Rules
 from podium.requests.conversation import hold, problem_of
@@ -58,7 +65,8 @@ class PlaneSettings:
     """What a control plane consists of, and how its parts work.
 
     ``configuration`` is the scheduler's, None for that of a default kube-scheduler; with ``autoscaling`` there is a
-    cluster autoscaler, of these groups. ``without`` are names of components that are left out
+    cluster autoscaler, of these groups, and with ``rescheduling`` a rescheduler, which reads its settings from the
+    ConfigMap `RESCHEDULER_CONFIG_MAP` once there is one. ``without`` are names of components that are left out
     (`podium.plane.switches.SWITCHABLE`). ``rules`` are how requests are answered where that is a choice.
     ``absent_is_gone``: an owner that was never there is gone, as Kubernetes has it; false where the objects come from a
     cluster that is known in part.
@@ -70,6 +78,7 @@ class PlaneSettings:
     kubelets: KubeletSettings = field(default_factory=KubeletSettings)
     node_lifecycle: NodeLifecycleSettings = field(default_factory=NodeLifecycleSettings)
     autoscaling: tuple[tuple[NodeGroup, ...], AutoscalerSettings] | None = None
+    rescheduling: ReschedulerSettings | None = None
     without: frozenset[str] = frozenset()
     absent_is_gone: bool = True
     rules: Rules = PLAIN
@@ -299,6 +308,15 @@ def _components(settings: PlaneSettings, nodes: Mapping[str, Node]) -> list[Comp
     if settings.autoscaling is not None:
         groups, wanted = settings.autoscaling
         made.append(autoscaler(groups, wanted, settings.configuration, seed=settings.seed))
+    if settings.rescheduling is not None:
+        made.append(
+            rescheduler(
+                settings.rescheduling,
+                settings.configuration,
+                seed=settings.seed,
+                config_map=RESCHEDULER_CONFIG_MAP,
+            )
+        )
     return made
 
 

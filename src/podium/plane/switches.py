@@ -7,6 +7,9 @@ AUTOSCALER = "autoscaler"
 RESCHEDULER = "rescheduler"
 KUBELET = "kubelet"
 NODE_LIFECYCLE = "node-lifecycle-controller"
+RESCHEDULER_CONFIG_MAP = "kube-system/podium-rescheduler"
+"""The ConfigMap from which a control plane's rescheduler reads its configuration while it runs."""
+
 GARBAGE_COLLECTOR = "garbage-collector"
 NAMESPACE_CONTROLLER = "namespace-controller"
 

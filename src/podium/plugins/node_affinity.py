@@ -74,6 +74,15 @@ def required_nodes(pod_class: PodClass) -> RequiredNodes:
     return known
 
 
+def preferred_nodes(pod_class: PodClass) -> tuple[tuple[int, NodeTerm], ...]:
+    """The terms by which a pod class prefers nodes, each with its weight, compiled once."""
+    known: tuple[tuple[int, NodeTerm], ...] | None = pod_class.memo.get("NodeAffinity.preferred")
+    if known is None:
+        affinity = pod_class.spec.affinity.node_affinity if pod_class.spec.affinity else None
+        known = pod_class.memo["NodeAffinity.preferred"] = _compile_preferred(affinity.preferred if affinity else ())
+    return known
+
+
 class NodeAffinity:
     """Filters by what is required, scores by what is preferred."""
 
@@ -151,11 +160,7 @@ class NodeAffinity:
         return required_nodes(pod.pod_class).node(node)
 
     def _preferred(self, pod_class: PodClass) -> tuple[tuple[int, NodeTerm], ...]:
-        own: tuple[tuple[int, NodeTerm], ...] | None = pod_class.memo.get("NodeAffinity.preferred")
-        if own is None:
-            affinity = pod_class.spec.affinity.node_affinity if pod_class.spec.affinity else None
-            own = pod_class.memo["NodeAffinity.preferred"] = _compile_preferred(affinity.preferred if affinity else ())
-        return own + self._added_preferred
+        return preferred_nodes(pod_class) + self._added_preferred
 
 
 def _compile_preferred(terms: tuple[PreferredSchedulingTerm, ...]) -> tuple[tuple[int, NodeTerm], ...]:

@@ -5,12 +5,12 @@ Source: k8s.io/client-go/tools/record (makeEvent).
 
 from __future__ import annotations
 
-from podium.api.kinds import KINDS
+from podium.api.kinds import KEPT_KINDS, KINDS
 from podium.api.meta import Raw
 from podium.api.times import format_time
 from podium.machines.actions import Record
 
-_API_VERSION = {kind.name: kind.api_version for kind in KINDS.values()}
+_API_VERSION = {kind.name: kind.api_version for kind in (*KINDS.values(), *KEPT_KINDS)}
 
 
 def event_body(action: Record, component: str, now: int) -> Raw:

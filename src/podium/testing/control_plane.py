@@ -15,6 +15,8 @@ from podium.api.meta import Raw
 from podium.api.present import DEFAULT_START_NS
 from podium.api.times import format_duration, parse_duration, parse_time
 from podium.driver.clock import SystemClock
+from podium.framework.rescheduling.configuration import load_rescheduler, read_settings
+from podium.framework.rescheduling.settings import ReschedulerSettings
 from podium.framework.settings.configuration import Configuration, load_configuration
 from podium.framework.settings.feature_gates import read_feature_gates
 from podium.machines.kubelets.kubelet import KubeletSettings
@@ -75,8 +77,9 @@ class ControlPlane:
     `speed` times as fast as the clock; then the control plane runs on a thread of its own, and is served over HTTP.
 
     `nodes` are made by `node_template`, a Node without a name; `objects` are there from the start, pods with a node
-    running. `configuration` is a KubeSchedulerConfiguration or its file. `without` names components that are left out,
-    such as "scheduler" (`podium.plane.switches.SWITCHABLE`). A pod starts `start_delay` after it is bound, and takes
+    running. `configuration` is a KubeSchedulerConfiguration or its file, and with `rescheduler`, the fields of a
+    ReschedulerConfiguration or its file, there is a rescheduler. `without` names components that are left out, such as
+    "scheduler" (`podium.plane.switches.SWITCHABLE`). A pod starts `start_delay` after it is bound, and takes
     `termination` to end when it is deleted, at most its grace period. With `evict_on_delete` people who delete a pod
     evict it; a test is one of them.
     """
@@ -92,6 +95,7 @@ class ControlPlane:
         speed: float = 1.0,
         seed: int = 0,
         configuration: Configuration | str | Path | None = None,
+        rescheduler: Raw | str | Path | None = None,
         feature_gates: str = "",
         without: Iterable[str] = (),
         start_delay: Duration = 0,
@@ -111,6 +115,7 @@ class ControlPlane:
             kubelets=KubeletSettings(
                 start_delay_ns=parse_duration(start_delay), termination_ns=parse_duration(termination)
             ),
+            rescheduling=None if rescheduler is None else _rescheduling(rescheduler),
             without=_known(without),
             rules=Rules(deletes_by_eviction=evict_on_delete),
         )
@@ -319,6 +324,10 @@ class ControlPlane:
 
     def _key(self, kind: str, name: str, namespace: str) -> str:
         return f"{namespace}/{name}" if self.plane.resources.named(kind).namespaced else name
+
+
+def _rescheduling(given: Raw | str | Path) -> ReschedulerSettings:
+    return read_settings(given) if isinstance(given, dict) else load_rescheduler(str(given)).settings
 
 
 def _known(names: Iterable[str]) -> frozenset[str]:

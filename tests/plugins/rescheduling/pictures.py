@@ -20,6 +20,12 @@ from podium.framework.runner import Runner
 from podium.plugins.rescheduling.registry import IN_TREE
 from tests.builders import cluster_of, plain_runner
 
+# Arguments with which a policy has something to do in small clusters.
+ARGS: dict[str, dict[str, Any]] = {
+    "Consolidate": {"for": {"requests": {"cpu": 3}, "places": 2}},
+    "ReplaceOldPods": {"maxAge": "2m"},
+}
+
 
 def policy(name: str, **args: Any) -> Policy:
     """A policy that comes with Podium, with these arguments."""

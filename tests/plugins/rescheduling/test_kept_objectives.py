@@ -12,7 +12,7 @@ from podium.plugins.rescheduling.registry import IN_TREE
 from tests.builders import cluster_of
 from tests.fuzzing import Effort, efforts
 from tests.generators import EVERYTHING, Objects, clusters
-from tests.plugins.rescheduling.pictures import again, carry_out, picture_of, policy, shake
+from tests.plugins.rescheduling.pictures import ARGS, again, carry_out, picture_of, policy, shake
 
 
 @efforts(25)
@@ -22,9 +22,9 @@ def test_an_objective_depends_on_the_picture_alone(effort: Effort, name: str) ->
     @given(clusters(EVERYTHING), st.randoms(use_true_random=False))
     def check(objects: Objects, chance: Any) -> None:
         seen = picture_of(cluster_of(*objects.surroundings), is_movable=lambda pod: True)
-        asked = policy(name)
+        asked = policy(name, **ARGS.get(name, {}))
         for _ in range(4):
-            assert asked.objective(seen) == policy(name).objective(again(seen))
+            assert asked.objective(seen) == policy(name, **ARGS.get(name, {})).objective(again(seen))
             shake(seen, chance, 3)
 
     check()
@@ -37,7 +37,7 @@ def test_moves_that_are_worth_it_come_to_an_end(effort: Effort, name: str) -> No
     @given(clusters(EVERYTHING))
     def check(objects: Objects) -> None:
         seen = picture_of(cluster_of(*objects.surroundings), is_movable=lambda pod: True)
-        asked = policy(name)
+        asked = policy(name, **ARGS.get(name, {}))
         first = asked.objective(seen)
         assert first >= 0
         for _ in range(100):

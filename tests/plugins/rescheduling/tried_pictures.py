@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -15,7 +16,7 @@ from podium.decide.scratch import Scratch
 from podium.framework.plugin import PluginContext
 from podium.framework.rescheduling.picture import Picture
 from podium.framework.rescheduling.policy import Policy, Proposal
-from podium.framework.rescheduling.signals import Signals
+from podium.framework.rescheduling.signals import Signals, replacement
 from tests.builders import DAY_ONE_NS, cluster_of, plain_runner
 
 SECOND = 10**9
@@ -82,8 +83,8 @@ def scratch_of(picture: Picture) -> Scratch:
 
 
 def move(picture: Picture, scratch: Scratch, moves: Mapping[str, str]) -> None:
-    """Let pods, by name, be on other nodes."""
-    taken = {name: scratch.take_off(_uid(picture, name)) for name in moves}
+    """Let replacements of pods, by name, be on other nodes."""
+    taken = {name: _replaced(scratch.take_off(_uid(picture, name)), picture.now) for name in moves}
     for name, node in moves.items():
         scratch.place(taken[name], picture.cluster.nodes.row_of[node])
 
@@ -105,3 +106,7 @@ def names(picture: Picture, rows: Any) -> set[str]:
 
 def _uid(picture: Picture, name: str) -> str:
     return next(uid for uid, pod in picture.cluster.placed.items() if pod.name == name)
+
+
+def _replaced(pod: PodRecord, now: int) -> PodRecord:
+    return replace(pod, uid=replacement(pod.uid), created_ns=now, start_ns=now)

@@ -12,7 +12,18 @@ from dataclasses import dataclass
 from podium.api.cel.functions import FUNCTIONS, METHODS
 from podium.api.cel.overloads import DYN, Function
 from podium.api.cel.syntax import Call, Ident, ListOf, Literal, MapOf, Node, Place, Select, error_text
-from podium.api.cel.values import CompileError, EvaluationError, Value, WithDefault, equal, type_name
+from podium.api.cel.values import (
+    NONE,
+    OPTIONAL,
+    CompileError,
+    EvaluationError,
+    Optional,
+    Value,
+    WithDefault,
+    equal,
+    is_number,
+    type_name,
+)
 
 _LIST_COST, _MAP_COST = 10, 30
 
@@ -112,6 +123,21 @@ class Compiler:
             else:
                 del self._declared[name]
 
+    def within_both(self, first: str, second: str, declaration: Declaration, body: Node) -> Compiled:
+        """A part in which two more variables are declared. Raises CompileError where they are one."""
+        if first == second:
+            raise self.error(body, f"the variables of a loop must differ: {first} stands twice")
+        missing = first not in self._declared
+        before = self._declared.get(first)
+        self._declared[first] = declaration
+        try:
+            return self.within(second, declaration, body)
+        finally:
+            if before is not None:
+                self._declared[first] = before
+            elif missing:
+                del self._declared[first]
+
     def _ident(self, node: Ident) -> Compiled:
         declaration = self._declared.get(node.name)
         if declaration is None:
@@ -129,16 +155,16 @@ class Compiler:
         if owner.fields is not None and node.field not in owner.fields:
             raise self.error(node, f"undefined field '{node.field}'")
         operand = self.compile(node.operand)
-        if operand.type not in (DYN, "map", "object"):
+        if operand.type not in (DYN, "map", "object", OPTIONAL):
             raise self.error(node, f"type '{operand.type}' does not support field selection")
-        evaluate, field = operand.evaluate, node.field
+        evaluate, field, look = operand.evaluate, node.field, looked_for if node.is_optional else looked_up
 
         def select(scope: Variables) -> Value:
             value = evaluate(scope)
             scope.spend(1)
-            return looked_up(value, field)
+            return look(value, field)
 
-        return Compiled(self.declared(node).type, select)
+        return Compiled(OPTIONAL if node.is_optional else self.declared(node).type, select)
 
     def _list(self, node: ListOf) -> Compiled:
         items = [self.compile(item).evaluate for item in node.items]
@@ -174,25 +200,28 @@ class Compiler:
         macro = macro_of(node)
         if macro is not None:
             return macro(self, node)
-        if node.function == "_[_]":
+        if node.function in ("_[_]", "_[?_]"):
             return self._index(node)
         return self._function(node)
 
     def _index(self, node: Call) -> Compiled:
         operand, index = (self.compile(arg) for arg in node.args)
-        function = FUNCTIONS[node.function]
-        if operand.type not in (DYN, "map", "list"):
+        function = FUNCTIONS["_[_]"]
+        if operand.type not in (DYN, "map", "list", OPTIONAL):
             raise self.error(node, f"found no matching overload for '_[_]' applied to '({operand.type}, {index.type})'")
         of, at = operand.evaluate, index.evaluate
 
         def evaluate(scope: Variables) -> Value:
             value, key = of(scope), at(scope)
             scope.spend(1)
+            if is_optional:
+                return looked_for(value, key)
             if isinstance(value, tuple):
                 return function.of_values((value, key)).call(value, key)
             return looked_up(value, key)
 
-        return Compiled(self.declared(node).type, evaluate)
+        is_optional = node.function == "_[?_]"
+        return Compiled(OPTIONAL if is_optional else self.declared(node).type, evaluate)
 
     def _function(self, node: Call) -> Compiled:
         function, parts = self._meant(node)
@@ -228,7 +257,9 @@ class Compiler:
 
 
 def looked_up(value: Value, key: Value) -> Value:
-    """The entry of a map. Raises EvaluationError."""
+    """The entry of a map; of an optional one it is optional. Raises EvaluationError."""
+    if isinstance(value, Optional):
+        return looked_for(value, key)
     if isinstance(value, dict):
         try:
             return value[key]
@@ -236,6 +267,20 @@ def looked_up(value: Value, key: Value) -> Value:
             if isinstance(value, WithDefault):
                 return {}
     raise EvaluationError(f"no such key: {key}")
+
+
+def looked_for(value: Value, key: Value) -> Optional:
+    """The entry of a map or a list, if there is one. Raises EvaluationError for what has no entries."""
+    if isinstance(value, Optional):
+        return looked_for(value.value, key) if value.is_there else NONE
+    if isinstance(value, tuple) and is_number(key):
+        return Optional(value[key]) if type(key) is int and 0 <= key < len(value) else NONE
+    if not isinstance(value, dict):
+        raise EvaluationError("no such overload")
+    try:
+        return Optional(value[key]) if key in value else NONE
+    except TypeError:
+        return NONE
 
 
 def _first_place(node: Node) -> Place:

@@ -1,8 +1,8 @@
 """The functions and methods that expressions may call: CEL's own, those for texts and lists, quantities and versions.
 
 Source: cel-spec (standard definitions), cel-go ext (strings, sets) and apiserver/pkg/cel/library (lists, regex,
-quantity, semver). Left out, and refused when an expression is compiled: times and durations, optional values, URLs, IP
-addresses, named formats, and the formatting of texts.
+quantity, semver); times, addresses, formats and optional values have modules of their own. Left out, and refused when
+an expression is compiled: images and the authorizer.
 """
 
 from __future__ import annotations
@@ -13,7 +13,9 @@ from collections.abc import Callable
 from itertools import pairwise
 from typing import Any
 
+from podium.api.cel import moments, named_formats, network, optionals
 from podium.api.cel.overloads import DYN, Function, Overload, constant, of_product, operators, tenth, traversal
+from podium.api.cel.table import Table
 from podium.api.cel.values import (
     MAX_INT,
     MAX_UINT,
@@ -35,7 +37,7 @@ _NUMBERS = ("int", "uint", "double")
 
 
 class _Table:
-    """Collects overloads by the function's name."""
+    """Collects overloads by name; which of them are methods is told by the names."""
 
     def __init__(self) -> None:
         self.found: dict[str, list[Overload]] = {}
@@ -49,9 +51,6 @@ class _Table:
         cost: Callable[..., int] = constant,
     ) -> None:
         self.found.setdefault(name, []).append(Overload(takes, gives, call, cost))
-
-    def functions(self) -> dict[str, Function]:
-        return {name: Function(name, tuple(overloads)) for name, overloads in self.found.items()}
 
 
 def _whole(value: int | float) -> int:
@@ -346,17 +345,22 @@ _METHODS_ALONE = ("quantity", "isQuantity", "semver", "isSemver", "int", "uint",
 
 
 def _tables() -> tuple[dict[str, Function], dict[str, Function]]:
-    table = _Table()
-    for fill in (_conversions, _texts, _collections, _quantities, _versions):
+    own, table = _Table(), Table()
+    for fill_own in (_conversions, _texts, _collections, _quantities, _versions):
+        fill_own(own)
+    for fill in (optionals.fill, moments.fill, network.fill, named_formats.fill):
         fill(table)
-    found = table.functions()
-    alone = {
-        name: overloads
-        for name, overloads in found.items()
-        if name in (*_METHODS_ALONE, "dyn", "type", "size", "matches") or name.startswith("sets.")
-    }
-    methods = {name: overloads for name, overloads in found.items() if name not in alone or name in ("size", "matches")}
-    return {**operators(), **alone}, methods
+    for name, overloads in own.found.items():
+        is_alone = name in (*_METHODS_ALONE, "dyn", "type", "size", "matches") or name.startswith("sets.")
+        if is_alone:
+            table.functions[name] = [*overloads, *table.functions.get(name, ())]
+        if not is_alone or name in ("size", "matches"):
+            table.methods[name] = [*overloads, *table.methods.get(name, ())]
+    functions, methods = (
+        {name: Function(name, tuple(overloads)) for name, overloads in found.items()}
+        for found in (table.functions, table.methods)
+    )
+    return {**operators(table.operators), **functions}, methods
 
 
 FUNCTIONS, METHODS = _tables()

@@ -7,10 +7,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 
-from podium.api.cel.compiler import Compiled, Compiler, CostExceededError, Declaration, Evaluate, Variables
+from podium.api.cel.compiler import Compiled, Compiler, Declaration, Evaluate, Variables
 from podium.api.cel.overloads import DYN
+from podium.api.cel.pair_loops import pair_loop_of
+from podium.api.cel.scopes import decided, truth, variable_name, with_variables
 from podium.api.cel.syntax import Call, Ident, Node, Select
-from podium.api.cel.values import EvaluationError, Value, WithDefault
+from podium.api.cel.values import NONE, OPTIONAL, EvaluationError, Optional, Value, WithDefault
 
 Macro = Callable[[Compiler, Call], Compiled]
 _ITEM = Declaration(DYN)
@@ -22,13 +24,7 @@ def macro_of(call: Call) -> Macro | None:
         return _ALONE.get((call.function, len(call.args))) or _LOGIC.get(call.function)
     if isinstance(call.target, Ident) and (call.target.name, call.function) == ("cel", "bind"):
         return _bind if len(call.args) == 3 else None
-    return _LOOPS.get((call.function, len(call.args)))
-
-
-def _truth(value: Value) -> bool:
-    if not isinstance(value, bool):
-        raise EvaluationError("no such overload")
-    return value
+    return _LOOPS.get((call.function, len(call.args))) or pair_loop_of(call)
 
 
 def _logic(decisive: bool) -> Macro:
@@ -38,26 +34,11 @@ def _logic(decisive: bool) -> Macro:
         parts = _booleans(compiler, call.args)
 
         def evaluate(scope: Variables) -> Value:
-            return _decided(scope, parts, decisive)
+            return decided(scope, parts, decisive)
 
         return Compiled("bool", evaluate)
 
     return compile_logic
-
-
-def _decided(scope: Variables, parts: Iterable[Evaluate], decisive: bool) -> bool:
-    failed: EvaluationError | None = None
-    for part in parts:
-        try:
-            if _truth(part(scope)) is decisive:
-                return decisive
-        except CostExceededError:
-            raise
-        except EvaluationError as error:
-            failed = failed or error
-    if failed is not None:
-        raise failed
-    return not decisive
 
 
 def _booleans(compiler: Compiler, nodes: Iterable[Node]) -> list[Evaluate]:
@@ -75,7 +56,7 @@ def _choice(compiler: Compiler, call: Call) -> Compiled:
     yes, no = (compiler.compile(arg) for arg in call.args[1:])
 
     def evaluate(scope: Variables) -> Value:
-        return (yes if _truth(condition(scope)) else no).evaluate(scope)
+        return (yes if truth(condition(scope)) else no).evaluate(scope)
 
     return Compiled(yes.type if yes.type == no.type else DYN, evaluate)
 
@@ -89,35 +70,48 @@ def _has(compiler: Compiler, call: Call) -> Compiled:
 
     def evaluate(scope: Variables) -> Value:
         value = operand(scope)
+        value = value.value if isinstance(value, Optional) else value
         return isinstance(value, dict) and (name in value or isinstance(value, WithDefault))
 
     return Compiled("bool", evaluate)
 
 
 def _bind(compiler: Compiler, call: Call) -> Compiled:
-    name = _variable(compiler, call.args[0])
+    name = variable_name(compiler, call.args[0])
     value = compiler.compile(call.args[1])
     body = compiler.within(name, compiler.declared(call.args[1]), call.args[2])
 
     def evaluate(scope: Variables) -> Value:
-        return _with(scope, name, value.evaluate(scope), body.evaluate)
+        return with_variables(scope, {name: value.evaluate(scope)}, body.evaluate)
 
     return Compiled(body.type, evaluate)
 
 
-def _variable(compiler: Compiler, node: Node) -> str:
-    if not isinstance(node, Ident):
-        raise compiler.error(node, "argument must be a simple name")
-    return node.name
+def _optional_map(*, wraps: bool) -> Macro:
+    """What an expression makes of an optional value, if there is one (`optMap`, `optFlatMap`)."""
 
+    def compile_map(compiler: Compiler, call: Call) -> Compiled:
+        if call.target is None:
+            raise AssertionError("a method without a target")
+        some, name = compiler.compile(call.target), variable_name(compiler, call.args[0])
+        body = compiler.within(name, _ITEM, call.args[1]).evaluate
 
-def _with(scope: Variables, name: str, value: Value, body: Evaluate) -> Value:
-    before = scope.variables
-    scope.variables = {**before, name: value}
-    try:
-        return body(scope)
-    finally:
-        scope.variables = before
+        def evaluate(scope: Variables) -> Value:
+            value = some.evaluate(scope)
+            if not isinstance(value, Optional):
+                raise EvaluationError("no such overload")
+            if not value.is_there:
+                return NONE
+            found = with_variables(scope, {name: value.value}, body)
+            if wraps:
+                return Optional(found)
+            if not isinstance(found, Optional):
+                raise EvaluationError("no such overload")
+            return found
+
+        return Compiled(OPTIONAL, evaluate)
+
+    return compile_map
 
 
 def _items(value: Value) -> Iterable[Value]:
@@ -135,7 +129,7 @@ def _loop(
     def compile_loop(compiler: Compiler, call: Call) -> Compiled:
         if call.target is None:
             raise AssertionError("a loop without anything to go over")
-        some, name = compiler.compile(call.target), _variable(compiler, call.args[0])
+        some, name = compiler.compile(call.target), variable_name(compiler, call.args[0])
         if some.type not in ("list", "map", DYN):
             problem = (
                 f"expression of type '{some.type}' cannot be range of a comprehension (must be list, map, or dynamic)"
@@ -148,7 +142,9 @@ def _loop(
                 # The condition to go on, and the variable that gathers the result.
                 scope.spend(steps)
                 return (
-                    [_with(scope, name, item, bodies[0])] if len(bodies) == 1 else _guarded(scope, name, item, bodies)
+                    [with_variables(scope, {name: item}, bodies[0])]
+                    if len(bodies) == 1
+                    else _guarded(scope, name, item, bodies)
                 )
 
             return finish(scope, _items(some.evaluate(scope)), parts)
@@ -160,7 +156,11 @@ def _loop(
 
 def _guarded(scope: Variables, name: str, item: Value, bodies: list[Evaluate]) -> list[Value]:
     """The second part, where the first is true."""
-    return [_with(scope, name, item, bodies[1])] if _truth(_with(scope, name, item, bodies[0])) else []
+    return (
+        [with_variables(scope, {name: item}, bodies[1])]
+        if truth(with_variables(scope, {name: item}, bodies[0]))
+        else []
+    )
 
 
 def _quantifier(decisive: bool) -> Macro:
@@ -168,17 +168,17 @@ def _quantifier(decisive: bool) -> Macro:
         def one(item: Value) -> Evaluate:
             return lambda _: parts(item)[0]
 
-        return _decided(scope, map(one, items), decisive)
+        return decided(scope, map(one, items), decisive)
 
     return _loop(finish, "bool", steps=3)
 
 
 def _one(_: Variables, items: Iterable[Value], parts: Callable[[Value], list[Value]]) -> Value:
-    return sum(_truth(parts(item)[0]) for item in items) == 1
+    return sum(truth(parts(item)[0]) for item in items) == 1
 
 
 def _kept(_: Variables, items: Iterable[Value], parts: Callable[[Value], list[Value]]) -> Value:
-    return tuple([item for item in items if _truth(parts(item)[0])])
+    return tuple([item for item in items if truth(parts(item)[0])])
 
 
 def _mapped(_: Variables, items: Iterable[Value], parts: Callable[[Value], list[Value]]) -> Value:
@@ -195,4 +195,6 @@ _LOOPS: dict[tuple[str, int], Macro] = {
     ("filter", 2): _loop(_kept, "list", steps=2),
     ("map", 2): _loop(_mapped, "list", steps=12),
     ("map", 3): _loop(_mapped, "list", steps=12),
+    ("optFlatMap", 2): _optional_map(wraps=False),
+    ("optMap", 2): _optional_map(wraps=True),
 }

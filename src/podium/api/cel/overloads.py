@@ -6,7 +6,7 @@ else by the sizes of the operands (interpreter/runtimecost.go; apiserver/pkg/cel
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from podium.api.cel.values import (
@@ -215,8 +215,10 @@ def _index(some: Value, index: Value) -> Value:
     return some[place]
 
 
-def operators() -> dict[str, Function]:
-    """All operators, under cel-go's names for them."""
+def operators(further: Mapping[str, Sequence[Overload]]) -> dict[str, Function]:
+    """All operators, under cel-go's names for them, with ``further`` forms of some."""
     found = {**_arithmetic(), **_comparisons()}
+    for name, overloads in further.items():
+        found[name] += overloads
     found["_[_]"] = [Overload(("list", DYN), DYN, _index, constant)]
     return {name: Function(name, tuple(overloads)) for name, overloads in found.items()}

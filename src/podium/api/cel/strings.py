@@ -1,4 +1,4 @@
-"""Texts in quotes: what their escapes stand for."""
+"""Texts in quotes: what their escapes stand for, and what stands outside of them."""
 
 from __future__ import annotations
 
@@ -43,3 +43,28 @@ def _unescaped(match: re.Match[str]) -> str:
     if match[5] not in _PLAIN:
         raise ValueError(f"unknown escape \\{match[5]}")
     return _PLAIN[match[5]]
+
+
+_TOKEN = re.compile(
+    r'''(?P<text>[bB]?[rR]?(?:"""[\s\S]*?"""|\'\'\'[\s\S]*?\'\'\'|"(?:\\.|[^"\\\n])*"|'(?:\\.|[^'\\\n])*'))'''
+    r"|//[^\n]*|(?P<mark>[.\[]\s*\?)\s*"
+)
+
+
+def without_marks(text: str) -> tuple[str, set[int]]:
+    """The expression without the marks of what need not be there (`.?`, `[?`), and where that begins.
+
+    It is as long as before, so that all else stays in its place.
+    """
+    places: set[int] = set()
+    parts: list[str] = []
+    position = 0
+    for match in _TOKEN.finditer(text):
+        if match["mark"] is None:
+            continue
+        question = match.end("mark") - 1
+        parts += [text[position:question], " "]
+        position = question + 1
+        places.add(match.end())
+    parts.append(text[position:])
+    return "".join(parts), places

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from dataclasses import field as dataclass_field
 from typing import TYPE_CHECKING, Any
 
-from podium.api.cel.strings import unquoted
+from podium.api.cel.strings import unquoted, without_marks
 from podium.api.cel.values import MAX_INT, MAX_UINT, MIN_INT, CompileError, UInt, Value
 
 if TYPE_CHECKING:
@@ -49,11 +49,12 @@ class Ident:
 
 @dataclass(frozen=True, slots=True)
 class Select:
-    """A field of a value."""
+    """A field of a value; one that ``is_optional`` need not be there (`value.?field`)."""
 
     operand: Node
     field: str
     place: Place = dataclass_field(default=Place(), compare=False)
+    is_optional: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,11 +109,16 @@ def parse(text: str) -> Node:
     # Loaded with the first expression: most inputs have none.
     from celpy.celparser import CELParseError, CELParser  # noqa: PLC0415
 
+    plain, optional = without_marks(text)
     try:
-        tree = CELParser().parse(text)
+        tree = CELParser().parse(plain)
     except CELParseError as error:
         raise CompileError(error_text(text, Place(error.line or 1, error.column or 1), "Syntax error")) from None
-    return _Reader(text).node(tree, 0)
+    reader = _Reader(text, optional)
+    found = reader.node(tree, 0)
+    if reader.optional:
+        raise CompileError(error_text(text, Place(), "optional entries of lists and maps are not known here"))
+    return found
 
 
 def error_text(text: str, place: Place, problem: str) -> str:
@@ -126,8 +132,10 @@ def error_text(text: str, place: Place, problem: str) -> str:
 class _Reader:
     """Turns the parser's tree, a level for each precedence, into nodes."""
 
-    def __init__(self, text: str) -> None:
+    def __init__(self, text: str, optional: set[int]) -> None:
         self._text = text
+        # Where the names and indexes begin that need not be there; those that were read are taken out.
+        self.optional = optional
 
     def node(self, tree: Any, depth: int) -> Node:
         tree = _without_chain(tree)
@@ -156,12 +164,14 @@ class _Reader:
             case "ident_arg" | "dot_ident_arg":
                 return Call(str(children[0]), self._listed(children[1:], depth), None, place)
             case "member_dot":
-                return Select(self.node(children[0], depth + 1), str(children[1]), place)
+                operand = self.node(children[0], depth + 1)
+                return Select(operand, str(children[1]), place, self._is_optional(_start(children[1])))
             case "member_dot_arg":
                 target = self.node(children[0], depth + 1)
                 return Call(str(children[1]), self._listed(children[2:], depth), target, place)
             case "member_index":
-                return Call("_[_]", self._all(children, depth), None, place)
+                is_optional = self._is_optional(_start(children[1]))
+                return Call("_[?_]" if is_optional else "_[_]", self._all(children, depth), None, place)
             case "list_lit":
                 return ListOf(self._listed(children, depth), place)
             case "map_lit":
@@ -179,6 +189,12 @@ class _Reader:
             tree = _below(rest, str(tree.data))
         parts.append(self.node(tree, depth + 1))
         return Call(function, tuple(reversed(parts)), None, _place(tree))
+
+    def _is_optional(self, position: int | None) -> bool:
+        if position not in self.optional:
+            return False
+        self.optional.discard(position)
+        return True
 
     def _all(self, trees: Any, depth: int) -> tuple[Node, ...]:
         return tuple(self.node(tree, depth + 1) for tree in trees)
@@ -221,6 +237,12 @@ def _below(tree: Any, rule: str) -> Any:
 
 def _place(tree: Any) -> Place:
     return Place() if tree.meta.empty else Place(tree.meta.line, tree.meta.column)
+
+
+def _start(part: Any) -> int | None:
+    """Where a part of the text begins: a name, or an expression."""
+    found: int | None = part.meta.start_pos if hasattr(part, "meta") else part.start_pos
+    return found
 
 
 def _value(kind: str, text: str) -> Value:

@@ -10,7 +10,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import total_ordering
-from typing import Any
+from typing import Any, ClassVar
 
 from podium.api.quantity import parse_quantity
 
@@ -89,6 +89,22 @@ class Semver:
         return self.major, self.minor, self.patch, not identifiers, identifiers
 
 
+OPTIONAL = "optional_type"
+
+
+@dataclass(frozen=True, slots=True)
+class Optional:
+    """A value that may not be there."""
+
+    cel_type: ClassVar[str] = OPTIONAL
+    value: Value = None
+    is_there: bool = True
+
+
+NONE = Optional(is_there=False)
+"""The optional value that is not there."""
+
+
 class WithDefault(dict[str, Value]):
     """A map in which the lookup of an unknown key gives an empty map: the domains of a device's attributes."""
 
@@ -110,8 +126,9 @@ _NAMES: dict[type, str] = {
 
 
 def type_name(value: Value) -> str:
-    """The name of a value's type."""
-    return _NAMES[type(value)]
+    """The name of a value's type; those of libraries name it themselves."""
+    name = _NAMES.get(type(value))
+    return value.cel_type if name is None else name
 
 
 def is_number(value: Value) -> bool:
@@ -134,6 +151,8 @@ def equal(left: Value, right: Value) -> bool:
         return len(left) == len(right) and all(equal(*pair) for pair in zip(left, right, strict=True))
     if isinstance(left, Mapping):
         return len(left) == len(right) and all(key in right and equal(left[key], right[key]) for key in left)
+    if isinstance(left, Optional):
+        return left.is_there == right.is_there and equal(left.value, right.value)
     if isinstance(left, Semver):
         return left.order == right.order  # type: ignore[no-any-return]
     return left == right  # type: ignore[no-any-return]

@@ -1,6 +1,7 @@
 """The rules of a schema that are expressions (x-kubernetes-validations).
 
-`self` is the value at the place of the rule, `oldSelf` what it was before an update. What this evaluator does not know
+`self` is the value at the place of the rule, `oldSelf` what it was before an update; with `optionalOldSelf` an optional
+value, so that the rule holds for what is created, too. What this evaluator does not know
 (`podium.api.cel.functions` lists that) is not judged: such a rule has a `problem`, of which people are warned.
 
 Source: apiextensions-apiserver (pkg/apiserver/schema/cel), apiserver (pkg/cel/escaping.go).
@@ -9,15 +10,14 @@ Source: apiextensions-apiserver (pkg/apiserver/schema/cel), apiserver (pkg/cel/e
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any
 
 from podium.api.cel.compiler import Compiled, Compiler, CostExceededError, Declaration, Variables
 from podium.api.cel.overloads import DYN
 from podium.api.cel.syntax import parse
-from podium.api.cel.values import CompileError, EvaluationError, Value
+from podium.api.cel.values import NONE, CompileError, EvaluationError, Optional, Value
 from podium.api.meta import Raw
 
 COST_LIMIT = 1_000_000
@@ -54,12 +54,16 @@ class Rule:
     reason: str
     place: str
     is_about_change: bool
+    takes_optional: bool = False
 
     def broken(self, value: Value, old: Value | None, spent: Variables) -> str:
         """What is said of a value that breaks the rule; "" for one that does not. `spent` counts the cost."""
         if self.program is None or (self.is_about_change and old is None):
             return ""
-        scope = Variables({"self": value, **({} if old is None else {"oldSelf": old})}, spent.limit - spent.cost)
+        before: Value = old
+        if self.takes_optional:
+            before = NONE if old is None else Optional(old)
+        scope = Variables({"self": value, "oldSelf": before}, spent.limit - spent.cost)
         try:
             holds = self.program.evaluate(scope)
         except CostExceededError:
@@ -92,8 +96,7 @@ def _rule(said: Raw) -> Rule:
     if program is not None and program.type not in ("bool", DYN):
         problem = f"must evaluate to a bool, not {program.type}"
         program = None
-    if said.get("optionalOldSelf"):
-        program, problem = None, "optionalOldSelf is not known here"
+    takes_optional = bool(said.get("optionalOldSelf"))
     message = str(said.get("messageExpression", "")).strip()
     return Rule(
         text=text,
@@ -103,7 +106,8 @@ def _rule(said: Raw) -> Rule:
         message_program=_compiled(message)[0] if message else None,
         reason=said.get("reason") or "FieldValueInvalid",
         place=str(said.get("fieldPath", "")),
-        is_about_change=_USES_OLD.search(text) is not None,
+        is_about_change=not takes_optional and _USES_OLD.search(text) is not None,
+        takes_optional=takes_optional,
     )
 
 
@@ -114,13 +118,6 @@ def _compiled(text: str) -> tuple[Compiled | None, str]:
         return Compiler(text, _VARIABLES).compile(parse(text)), ""
     except (CompileError, RecursionError) as error:
         return None, str(error)
-
-
-def seen(value: Any, names: bool = True) -> Value:
-    """A value as expressions see it; `names` says whether the keys of an object are names of fields."""
-    if isinstance(value, Mapping):
-        return {(escaped(key) if names else key): seen(inner) for key, inner in value.items()}
-    return tuple([seen(item) for item in value]) if isinstance(value, list) else value
 
 
 @lru_cache(maxsize=4_096)

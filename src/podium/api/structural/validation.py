@@ -19,7 +19,8 @@ from podium.api.cel.compiler import Variables
 from podium.api.errors import field_path, shown
 from podium.api.meta import Raw
 from podium.api.structural.node import TYPE_FIELDS, Structural
-from podium.api.structural.rules import COST_LIMIT, seen
+from podium.api.structural.rules import COST_LIMIT
+from podium.api.structural.values import seen
 from podium.api.times import parse_duration, parse_time
 from podium.api.validation.finding import MAX_FINDINGS, Finding, duplicate, invalid, required, too_long, unsupported
 
@@ -195,7 +196,7 @@ def _fits(value: Any, said: Raw) -> bool:
 def _broken(value: Any, node: Structural, old: Any, path: str, spent: Variables) -> Iterator[Finding]:
     """The rules that are expressions, and that the value breaks; `old` None is nothing to compare with."""
     if node.rules:
-        now, before = seen(value, node.values is None), None if old is None else seen(old, node.values is None)
+        now, before = seen(value, node), None if old is None else seen(old, node)
         for rule in node.rules:
             said = rule.broken(now, before, spent)
             if said:

@@ -78,6 +78,7 @@ def _switches(command: Decorated) -> Decorated:
     metavar="N",
     help="Below it pods neither get nodes from the autoscaler nor keep them; without it what the file says, or 0.",
 )
+@click.option("--rescheduler", metavar="FILE", help="Run a rescheduler: a ReschedulerConfiguration says how it works.")
 @click.option(
     "--evict-on-delete",
     is_flag=True,
@@ -116,6 +117,7 @@ def up(
     feature_gates: FeatureGates,
     autoscaler: str | None,
     priority_cutoff: int | None,
+    rescheduler: str | None,
     evict_on_delete: bool,
     bind: str,
     port: int | None,
@@ -156,6 +158,7 @@ def up(
         feature_gates=feature_gates,
         autoscaler=autoscaler,
         priority_cutoff=priority_cutoff,
+        rescheduler=rescheduler,
         evicts_on_delete=evict_on_delete,
         host=bind,
         port=port,

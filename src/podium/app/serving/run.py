@@ -29,6 +29,7 @@ from podium.app.serving.node_template import read_template
 from podium.app.serving.secrets import new_token, read_token
 from podium.app.serving.serving import Place, Serving
 from podium.driver.clock import SystemClock
+from podium.framework.rescheduling.settings import ReschedulerSettings
 from podium.framework.settings.configuration import Configuration, default_configuration, load_configuration
 from podium.framework.settings.extenders import without_extenders
 from podium.framework.settings.feature_gates import FeatureGates
@@ -71,6 +72,7 @@ class Wanted:
     feature_gates: FeatureGates = field(default_factory=FeatureGates)
     autoscaler: str | None = None
     priority_cutoff: int | None = None
+    rescheduler: str | None = None
     evicts_on_delete: bool = False
     host: str = "127.0.0.1"
     port: int | None = None
@@ -132,9 +134,26 @@ def settings_of(wanted: Wanted) -> PlaneSettings:
         feature_gates=wanted.feature_gates,
         kubelets=KubeletSettings(start_delay_ns=wanted.start_delay_ns, termination_ns=wanted.termination_ns),
         autoscaling=autoscaling,
+        rescheduling=None if wanted.rescheduler is None else _rescheduling(wanted.rescheduler),
         without=wanted.without,
         rules=Rules(deletes_by_eviction=wanted.evicts_on_delete),
     )
+
+
+def _rescheduling(path: str) -> ReschedulerSettings:
+    """What a file says of the rescheduler; of what it asks for that is not done, people are told."""
+    # Few want one.
+    from podium.framework.rescheduling.configuration import load_rescheduler
+    from podium.sim.scenario.rescheduling import check_policies
+
+    found = load_rescheduler(path)
+    for caveat in found.caveats:
+        _warn(caveat.message)
+    try:
+        check_policies(found.settings)
+    except InputError as error:
+        raise error.located(source=path) from error.__cause__
+    return found.settings
 
 
 def _check_extenders(configuration: Configuration | None, *, ignore: bool) -> None:

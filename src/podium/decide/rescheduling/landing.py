@@ -18,12 +18,15 @@ from podium.api.node import Node, Taint
 from podium.cluster.arrays import Bools, Int64s
 from podium.cluster.pods import NO_ROW, PodRecord
 from podium.decide.placement import MINIMUM_NODES_TO_SCORE, Placement, place
+from podium.decide.rescheduling.moments import Leaver
+from podium.decide.rescheduling.moved_claims import MADE_ANEW
 from podium.decide.scratch import Scratch
 from podium.framework.errors import PluginError
 from podium.framework.plugin import MAX_NODE_SCORE
 from podium.framework.rescheduling.picture import Picture
 from podium.framework.rescheduling.policy import Relocation
 from podium.framework.rescheduling.settings import Guidance, ReschedulerSettings, Steering
+from podium.framework.rescheduling.signals import replacement
 
 SOFT_TAINT = Taint(key="podium.dev/moving-pods-away", effect="PreferNoSchedule")
 """What a node is marked with while a pod is moved off it, where avoid lists are not heeded."""
@@ -33,27 +36,38 @@ _AVOIDING = "NodePreferAvoidPods"
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Landing:
-    """The rows of which a replacement may come to any, ascending; or ``why`` it should not be made to look for one.
+    """The rows of which a replacement may come to any; or ``why`` it should not be made to look for one.
 
-    ``is_sure``: its scheduler looks at all nodes, so that there are no others.
+    ``fits`` is False where no node takes it, so that it would wait. ``is_sure``: its scheduler looks at all nodes, so
+    that there are no other rows.
     """
 
     rows: Int64s
     why: str = ""
+    fits: bool = True
     is_sure: bool = True
+
+    def or_else(self, other: Landing) -> Landing:
+        """Where it may come to if this may be, and that."""
+        if self.why or not other.fits:
+            return self
+        if other.why:
+            return other
+        return Landing(np.union1d(self.rows, other.rows), is_sure=self.is_sure and other.is_sure)
 
 
 def as_replacement(pod: PodRecord, now: int) -> PodRecord:
     """A placed pod as it will be made again: on no node, and somebody else, whose uid nobody knows yet."""
     return replace(
         pod,
-        uid=f"{pod.uid}/replacement",
+        uid=replacement(pod.uid),
         node_name="",
         nominated_node_name="",
         created_ns=now,
         start_ns=now,
         terminating=False,
         preempted=False,
+        made_claims=tuple((name, claim and f"{claim}{MADE_ANEW}") for name, claim in pod.made_claims),
         row=NO_ROW,
         slot=-1,
     )
@@ -75,10 +89,10 @@ class Landings:
             spec = changed(node.spec, taints=(*node.spec.taints, SOFT_TAINT))
             self._scratch.change_node(changed(node, spec=spec))
 
-    def find(self, pod: PodRecord, source: int, relocation: Relocation, avoided: Collection[int]) -> Landing:
-        """Where the replacement of a pod that was in row ``source`` would go.
+    def find(self, pod: PodRecord, leaver: Leaver, leaving: Collection[Leaver], hinted: int | None = None) -> Landing:
+        """Where the replacement ``pod`` of one that leaves would go, when so many are ``leaving`` in all.
 
-        Its controller is on the avoid lists of the rows ``avoided`` by now, where these are used.
+        Where replacements are sent to a place of ours, it is chosen here, unless it was before: then it is ``hinted``.
         """
         picture = self._picture
         runner = picture.runner_of(pod)
@@ -87,19 +101,33 @@ class Landings:
             placement = place(runner, pod, nominated_first=False)
         except PluginError as error:
             return _nowhere(str(error))
-        rows = placement.feasible
+        rows, source, relocation = placement.feasible, leaver.row, leaver.relocation
         if placement.error:
             return _nowhere(placement.error)
         if not len(rows) or (len(rows) == 1 and rows[0] == source):
-            return _nowhere(f"no other node takes it{_refusal(placement)}")
+            return _nowhere(f"no other node takes it{_refusal(placement)}", fits=len(rows) > 0)
         allowed = self._allowed(source, relocation)
-        if self._guidance is Guidance.BIND or (self._guidance is Guidance.HINT and is_known):
-            return self._best(rows, placement.totals, allowed, relocation)
+        if self.is_sent(pod):
+            if hinted is None:
+                return self._best(rows, placement.totals, allowed, relocation)
+            if hinted in rows:
+                return Landing(np.array([hinted], dtype=np.int64))
         if is_known and placement.totals is not None:
+            avoided = {other.row for other in leaving if other.pod.owner_uid == pod.owner_uid}
             totals = self._steered(pod, runner.profile.weights.get(_AVOIDING, 0), rows, placement.totals, avoided)
             rows = rows[totals == totals.max()]
         is_sure = not is_known or _looks_at_all(runner.profile.percentage_of_nodes_to_score, picture)
         return self._left_to_scheduler(pod, source, rows, allowed, is_known=is_known, is_sure=is_sure)
+
+    def is_sent(self, pod: PodRecord) -> bool:
+        """Whether the replacement of a pod is sent to a place of ours."""
+        is_known = self._picture.runner_of(pod) is not self._picture.kubelet
+        return self._guidance is Guidance.BIND or (self._guidance is Guidance.HINT and is_known)
+
+    @property
+    def is_bound(self) -> bool:
+        """Whether replacements are bound by us, so that no scheduler's choice counts."""
+        return self._guidance is Guidance.BIND
 
     def _allowed(self, source: int, relocation: Relocation) -> Bools:
         allowed = self._picture.targets.copy()
@@ -126,7 +154,7 @@ class Landings:
         return Landing(np.array([first], dtype=np.int64))
 
     def _steered(self, pod: PodRecord, weight: int, rows: Int64s, totals: Int64s, avoided: Collection[int]) -> Int64s:
-        """The totals as they are once the pod's controller is on the avoid lists of some more rows."""
+        """The totals as they are once the pod's controller is on the avoid lists of the rows ``avoided``, too."""
         if self._steering is not Steering.AVOID_LIST or pod.controller is None or not weight:
             return totals
         nodes = self._picture.cluster.nodes
@@ -150,8 +178,8 @@ class Landings:
         return Landing(rows, is_sure=is_sure)
 
 
-def _nowhere(why: str) -> Landing:
-    return Landing(np.empty(0, dtype=np.int64), why)
+def _nowhere(why: str, *, fits: bool = True) -> Landing:
+    return Landing(np.empty(0, dtype=np.int64), why, fits=fits)
 
 
 def _refusal(placement: Placement) -> str:

@@ -18,28 +18,39 @@ from podium.framework.cycle_state import CycleState
 from podium.framework.errors import PluginError
 from podium.framework.rescheduling.picture import Picture
 
+MADE_ANEW = "/replacement"
+"""Behind the name of a claim, the one that will be made for a pod's replacement: no claim can have such a name."""
+
 
 class MovedClaims:
-    """Gives devices back and takes others, in ``scratch``, so that it is undone with the moves."""
+    """Lets pods give their devices back as they leave, and get others as they come, for as long as ``scratch`` is."""
 
     def __init__(self, scratch: Scratch, picture: Picture) -> None:
         self._scratch = scratch
         self._picture = picture
         self._devices = picture.cluster.devices
+        scratch.follow(self)
 
-    def give_back(self, pod: PodRecord, replacement: PodRecord) -> None:
-        """A pod has left its node: the claims made for it are its replacement's by now, and have no devices yet."""
+    def make(self, pod: PodRecord, replacement: PodRecord) -> None:
+        """Let there be claims for a replacement such as were made for the pod, without devices."""
         for _, name in pod.made_claims:
             claim = self._devices.claims.get(f"{pod.namespace}/{name}")
-            if claim is not None and claim.metadata.uid not in self._devices.in_flight:
+            if claim is not None:
                 self._scratch.put_claim(_made_anew(claim, pod.uid, replacement.uid))
+
+    def left(self, pod: PodRecord) -> None:
+        """A pod has left its node: what was made for it gives its devices back."""
+        for _, name in pod.made_claims:
+            claim = self._devices.claims.get(f"{pod.namespace}/{name}")
+            if claim is not None and claim.is_allocated:
+                self._scratch.put_claim(replace(claim, status=ResourceClaimStatus()))
         extended = self._devices.made_for(pod.uid)
         if extended is not None:
             self._scratch.drop_claim(extended)
 
-    def take(self, pod: PodRecord, row: int) -> None:
-        """A pod is about to be placed in a row: its claims get the devices that they would get there."""
-        if not pod.spec.resource_claims and not self._devices.backed:
+    def comes(self, pod: PodRecord, row: int) -> None:
+        """A pod is about to be in a row: its claims that have no devices get those that they would get there."""
+        if not pod.made_claims and not self._devices.backed:
             return
         runner, state = self._picture.runner_of(pod), CycleState()
         givers = [plugin for plugin in runner.profile.reserve if isinstance(plugin, DeviceGiver)]
@@ -57,11 +68,12 @@ class MovedClaims:
 
 
 def _made_anew(claim: ResourceClaim, uid: str, replacement_uid: str) -> ResourceClaim:
+    meta = claim.metadata
     owners = tuple(
-        replace(owner, uid=replacement_uid) if owner.uid == uid else owner for owner in claim.metadata.owner_references
+        replace(owner, uid=replacement_uid) if owner.uid == uid else owner for owner in meta.owner_references
     )
-    metadata = replace(claim.metadata, uid=f"{claim.metadata.uid}/replacement", owner_references=owners)
-    return replace(claim, metadata=metadata, status=ResourceClaimStatus())
+    changed = replace(meta, name=f"{meta.name}{MADE_ANEW}", uid=f"{meta.uid}{MADE_ANEW}", owner_references=owners)
+    return replace(claim, metadata=changed, status=ResourceClaimStatus())
 
 
 def _with_a_key(claim: ResourceClaim) -> ResourceClaim:

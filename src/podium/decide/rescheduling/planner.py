@@ -29,7 +29,7 @@ from podium.decide.rescheduling.turns import Turns
 from podium.decide.scratch import Scratch
 from podium.framework.rescheduling.picture import Picture
 from podium.framework.rescheduling.policy import Policy, Proposal
-from podium.framework.rescheduling.settings import ReschedulerSettings
+from podium.framework.rescheduling.settings import Guidance, Judgement, ReschedulerSettings
 from podium.framework.rescheduling.signals import Signals
 from podium.framework.runner import Runner
 
@@ -133,7 +133,7 @@ class _Planning:
         self._limits = MoveLimits(standing.past, settings, picture.now)
         self._room = BudgetRoom(standing, settings, picture.now)
         self._objectives = Objectives(policies, self._picture)
-        self._trials = Trials(scratch, self._picture, self._objectives, settings)
+        self._trials = Trials(scratch, self._picture, self._objectives, MovedClaims(scratch, self._picture), settings)
         self._turns = Turns([policy for policy, _ in policies], self._picture, self._late)
         self._touched: set[str] = set()
         self._tried = 0
@@ -141,11 +141,10 @@ class _Planning:
 
     def plan(self) -> Plan:
         now, timeout_ns = self._picture.now, self._settings.move_timeout_ns
-        claims = MovedClaims(self._scratch, self._picture)
-        keep_expected(self._scratch, claims, (move for move in self._past if move.is_under_way(now, timeout_ns)))
+        keep_expected(self._scratch, (move for move in self._past if move.is_under_way(now, timeout_ns)))
         before = self._objectives.each()
         self._objectives.require_same(before)
-        self._total = self._objectives.total()
+        self._total = at_first = self._objectives.total()
         planned, left_alone = list[PlannedMoves](), list[LeftAlone]()
         is_cut = False
         stopped = self._limits.used_up
@@ -161,6 +160,10 @@ class _Planning:
                     stopped = self._limits.used_up
                 else:
                     left_alone.append(LeftAlone(policy, proposal.relocations[0].pod.key, found))
+        if self._settings.judgement is Judgement.PLACEMENT and self._settings.guidance is not Guidance.BIND:
+            kept, why = self._trials.rehearse(at_first)
+            left_alone += [LeftAlone(group.policy, group.moves[0].pod.key, why) for group in planned[kept:]]
+            del planned[kept:]
         return Plan(
             planned=tuple(planned),
             left_alone=tuple(left_alone),

@@ -8,7 +8,6 @@ from contextlib import contextmanager
 import numpy as np
 
 from podium.cluster.pods import PodRecord
-from podium.decide.rescheduling.moved_claims import MovedClaims
 from podium.decide.rescheduling.standing import PastMove
 from podium.decide.scratch import Scratch
 from podium.framework.rescheduling.picture import Picture
@@ -20,7 +19,7 @@ Seats = tuple[tuple[PodRecord, int], ...]
 """Waiting pods, and the rows where there is room for them."""
 
 
-def keep_expected(scratch: Scratch, claims: MovedClaims, under_way: Iterable[PastMove]) -> None:
+def keep_expected(scratch: Scratch, under_way: Iterable[PastMove]) -> None:
     """Let the replacements that are on their way be where they are expected, so that nobody else gets that room.
 
     Those that are nominated keep their room by that.
@@ -31,16 +30,14 @@ def keep_expected(scratch: Scratch, claims: MovedClaims, under_way: Iterable[Pas
         if pod is None or row is None:
             continue
         if pod.uid not in cluster.placed and pod.uid not in cluster.nominations:
-            claims.take(pod, row)
             scratch.place(pod, row)
 
 
 class WaitingPods:
     """The pods that wait for room, and where those of them sit that got some by moves."""
 
-    def __init__(self, scratch: Scratch, picture: Picture, claims: MovedClaims) -> None:
+    def __init__(self, scratch: Scratch, picture: Picture) -> None:
         self._scratch = scratch
-        self._claims = claims
         cluster = picture.cluster
         self._pods = [
             pod
@@ -60,7 +57,6 @@ class WaitingPods:
                 fitting = self._scratch.fitting(pod, rows)
                 row = int(fitting[0]) if len(fitting) else None
             if row is not None:
-                self._claims.take(pod, row)
                 self._scratch.place(pod, row)
                 seats.append((pod, row))
         self._scratch.roll_back(mark)
@@ -71,7 +67,6 @@ class WaitingPods:
         """The cluster with pods on their seats, for a while: nobody is to take their coming for the merit of a move."""
         mark = self._scratch.mark()
         for pod, row in seats:
-            self._claims.take(pod, row)
             self._scratch.place(pod, row)
         yield
         self._scratch.roll_back(mark)

@@ -8,10 +8,12 @@ from dataclasses import dataclass
 from podium.cluster.pods import PodRecord
 from podium.decide.rescheduling.landing import Landing, Landings, as_replacement
 from podium.decide.rescheduling.likeness import unlike
+from podium.decide.rescheduling.moments import Arrival, Leaver, still_there
 from podium.decide.rescheduling.moved_claims import MovedClaims
 from podium.decide.rescheduling.objectives import ROUNDING, Objectives
 from podium.decide.rescheduling.plan import Move
-from podium.decide.rescheduling.rooms import WaitingPods
+from podium.decide.rescheduling.rehearsal import Rehearsal, RehearsalError
+from podium.decide.rescheduling.rooms import Seats, WaitingPods
 from podium.decide.scratch import Scratch
 from podium.framework.rescheduling.picture import Picture
 from podium.framework.rescheduling.policy import Proposal, Relocation
@@ -31,23 +33,29 @@ class Trials:
     """Tries proposals on top of what is planned already. What is accepted stays in ``scratch``."""
 
     def __init__(
-        self, scratch: Scratch, picture: Picture, objectives: Objectives, settings: ReschedulerSettings
+        self,
+        scratch: Scratch,
+        picture: Picture,
+        objectives: Objectives,
+        claims: MovedClaims,
+        settings: ReschedulerSettings,
     ) -> None:
         self._scratch = scratch
         self._picture = picture
         self._objectives = objectives
         self._settings = settings
         self._landings = Landings(scratch, picture, settings)
-        self._claims = MovedClaims(scratch, picture)
-        self._waiting = WaitingPods(scratch, picture, self._claims)
-        # By owner, the rows that its pods have left.
-        self._left_by: dict[str, set[int]] = {}
+        self._claims = claims
+        self._waiting = WaitingPods(scratch, picture)
+        # Of what is planned already: who leaves, and by proposal, who comes and what ``scratch`` was like before.
+        self._leaving: list[Leaver] = []
+        self._accepted: list[tuple[int, list[Arrival]]] = []
 
     def attempt(self, proposal: Proposal, before: float) -> Found:
         """Try a proposal where the sum of the objectives is ``before``; nothing has changed if there is a ``why``."""
         mark = self._scratch.mark()
         try:
-            found = self._attempt(proposal.relocations, before)
+            found = self._attempt(proposal.relocations, before, mark)
         except BaseException:
             self._scratch.roll_back(mark)
             raise
@@ -55,41 +63,81 @@ class Trials:
             self._scratch.roll_back(mark)
         return found
 
-    def _attempt(self, relocations: Sequence[Relocation], before: float) -> Found:
-        leaving = [_Leaver(relocation, self._row_of(relocation.pod)) for relocation in relocations]
+    def rehearse(self, before: float) -> tuple[int, str]:
+        """How many of the accepted proposals hold together when all are made at once, and why no more do.
+
+        ``before`` is the sum of the objectives before all of them. The others are taken back.
+        """
+        reason = ""
+        while sum(len(arrivals) for _, arrivals in self._accepted) > 1:
+            why, position = self._rehearsed(before)
+            if not why:
+                break
+            reason = why
+            # What stood on the one that fails goes with it.
+            self._scratch.roll_back(self._accepted[position][0])
+            del self._accepted[position:]
+        return len(self._accepted), reason
+
+    def _rehearsed(self, before: float) -> tuple[str, int]:
+        """Why the accepted proposals do not hold together, and which of them is the first to go; or "", and none."""
+        everybody = [arrival for _, arrivals in self._accepted for arrival in arrivals]
+        mark = self._scratch.mark()
+        try:
+            Rehearsal(self._scratch, self._picture, self._landings, everybody).play()
+            gain = before - self._objectives.total()
+        except RehearsalError as error:
+            of = next(
+                position
+                for position, (_, arrivals) in enumerate(self._accepted)
+                if any(arrival.leaver is error.leaver for arrival in arrivals)
+            )
+            return f"{error.leaver.pod.key}: {error.why}", of or len(self._accepted) // 2
+        finally:
+            self._scratch.roll_back(mark)
+        if gain >= self._settings.threshold * len(everybody) - ROUNDING:
+            return "", len(self._accepted)
+        return "together with the moves before it, it would gain too little", len(self._accepted) // 2
+
+    def _attempt(self, relocations: Sequence[Relocation], before: float, mark: int) -> Found:
+        leaving = [Leaver(relocation, self._row_of(relocation.pod)) for relocation in relocations]
         for leaver in leaving:
             self._landings.leave(leaver.row)
             self._scratch.take_off(leaver.pod.uid)
-            self._claims.give_back(leaver.pod, as_replacement(leaver.pod, self._picture.now))
         if self._settings.judgement is Judgement.BLIND:
             blind = tuple(Move(leaver.pod, leaver.pod.node_name, None) for leaver in leaving)
             return self._judged(blind, before, self._objectives.total())
-        left_by = {owner: set(rows) for owner, rows in self._left_by.items()}
-        for leaver in leaving:
-            left_by.setdefault(leaver.pod.owner_uid, set()).add(leaver.row)
         seats = self._waiting.seats({leaver.row for leaver in leaving}, min(leaver.pod.priority for leaver in leaving))
-        moves = list[Move]()
-        total = None
+        everybody = [*self._leaving, *leaving]
+        arrived, moves, total = list[Arrival](), list[Move](), None
         for leaver in leaving:
-            with self._waiting.seated(seats):
-                landing = self._landings.find(
-                    as_replacement(leaver.pod, self._picture.now),
-                    leaver.row,
-                    leaver.relocation,
-                    left_by[leaver.pod.owner_uid],
-                )
+            replacement = as_replacement(leaver.pod, self._picture.now)
+            self._claims.make(leaver.pod, replacement)
+            landing = self._landing(replacement, leaver, everybody, seats)
             if landing.why:
                 return Found(why=landing.why if len(leaving) == 1 else f"{leaver.pod.key}: {landing.why}")
-            row, is_sure, total = self._least(leaver.pod, landing)
-            self._seat(leaver.pod, row)
+            row, is_sure, total = self._least(replacement, landing)
+            self._scratch.place(replacement, row)
+            arrived.append(Arrival(leaver, replacement, row))
             moves.append(Move(leaver.pod, leaver.pod.node_name, self._picture.node_name(row), is_sure))
         found = self._judged(tuple(moves), before, self._objectives.total() if total is None else total)
         if not found.why:
             self._waiting.keep(seats)
-            self._left_by = left_by
+            self._leaving = everybody
+            self._accepted.append((mark, arrived))
         return found
 
-    def _least(self, pod: PodRecord, landing: Landing) -> tuple[int, bool, float | None]:
+    def _landing(self, replacement: PodRecord, leaver: Leaver, leaving: Sequence[Leaver], seats: Seats) -> Landing:
+        """Where a replacement may come to, whether those that leave are gone by then or not."""
+        with self._waiting.seated(seats):
+            landing = self._landings.find(replacement, leaver, leaving)
+        if landing.why or self._landings.is_bound:
+            return landing
+        hinted = int(landing.rows[0]) if self._landings.is_sent(replacement) else None
+        with still_there(self._scratch, (other for other in leaving if other is not leaver or not other.ends_first)):
+            return landing.or_else(self._landings.find(replacement, leaver, leaving, hinted))
+
+    def _least(self, replacement: PodRecord, landing: Landing) -> tuple[int, bool, float | None]:
         """Of the rows where a replacement may come to, the one that gains least; whether that is sure.
 
         And the sum of the objectives with it there, where that was asked.
@@ -101,7 +149,7 @@ class Trials:
         worst, worst_total = rows[0], -1.0
         for row in rows:
             mark = self._scratch.mark()
-            self._seat(pod, row)
+            self._scratch.place(replacement, row)
             total = self._objectives.total()
             self._scratch.roll_back(mark)
             if total > worst_total:
@@ -120,23 +168,5 @@ class Trials:
             found = f"would make it worse by {-gain:.3g}" if gain < -ROUNDING else "would not make it better"
         return Found(why=f"a replacement{where} {found}, where {threshold:.3g}{each} is asked for")
 
-    def _seat(self, pod: PodRecord, row: int) -> None:
-        """Let the replacement of a pod be in a row, with the devices that it gets there."""
-        replacement = as_replacement(pod, self._picture.now)
-        self._claims.take(replacement, row)
-        self._scratch.place(replacement, row)
-
     def _row_of(self, pod: PodRecord) -> int:
         return self._picture.cluster.placed[pod.uid].row
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class _Leaver:
-    """A pod that is moved, and the row that it leaves."""
-
-    relocation: Relocation
-    row: int
-
-    @property
-    def pod(self) -> PodRecord:
-        return self.relocation.pod

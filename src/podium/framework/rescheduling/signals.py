@@ -42,6 +42,19 @@ class NodeSignals:
     memory_used_bytes: int | None = None
 
 
+_REPLACEMENT = "/replacement"
+
+
+def replacement(uid: str) -> str:
+    """Under which uid the replacement of a pod goes until it has one: nothing that is told of a pod holds for it."""
+    return f"{uid}{_REPLACEMENT}"
+
+
+def predecessor(uid: str) -> str:
+    """The uid of the pod that a replacement, by such a uid, is made for; any other uid as it is."""
+    return uid.removesuffix(_REPLACEMENT)
+
+
 NO_POD_SIGNALS = PodSignals()
 NO_NODE_SIGNALS = NodeSignals()
 
@@ -49,8 +62,6 @@ NO_NODE_SIGNALS = NodeSignals()
 @dataclass(frozen=True, slots=True)
 class Signals:
     """What is known of how all fare; who has nothing to tell of is in none of the mappings.
-
-    It does not change: whoever learns more makes another one, so that what is worked out of it can be kept.
 
     ``pods`` are by uid, ``nodes`` by name. ``rejections`` count, by a controller's uid and a node's name, the pods that
     the node's kubelet turned away and that are still known (OutOfcpu, NodeAffinity and their like).

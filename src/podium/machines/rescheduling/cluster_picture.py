@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from msgspec.structs import replace
+
 from podium.api.avoid_list import PREFER_AVOID_PODS
 from podium.api.disruption_cap import full_times
 from podium.api.disruption_policy import POLICY_NAME, DisruptionPolicy
@@ -18,6 +20,7 @@ from podium.cluster.pods import PodRecord
 from podium.cluster.storage import StorageObject
 from podium.decide.eviction_budgets import EvictionBudgets
 from podium.decide.local_storage import has_local_storage
+from podium.decide.rescheduling.landing import SOFT_TAINT
 from podium.decide.rescheduling.node_duty import off_duty
 from podium.machines.rescheduling.observed_signals import ObservedSignals
 from podium.machines.scheduling.shown.node_changes import node_changes
@@ -162,6 +165,7 @@ class ClusterPicture:
     def _node_changed(self, node: Node) -> bool:
         name = node.metadata.name
         before = self._feed.known_node(name)
+        node = _without_mark(node)
         self._feed.changed(node)
         text = node.metadata.annotations.get(PREFER_AVOID_PODS, "")
         if text:
@@ -183,6 +187,14 @@ class ClusterPicture:
         before, self._policy = self._policy, policy
         self.budgets.requires_all = policy.spec.several_budgets == "RequireAll"
         return before.spec != policy.spec
+
+
+def _without_mark(node: Node) -> Node:
+    """The node as it is without the rescheduler's own mark: that will be gone, and is no reason to move anybody."""
+    taints = tuple(taint for taint in node.spec.taints if taint.key != SOFT_TAINT.key)
+    if len(taints) == len(node.spec.taints):
+        return node
+    return replace(node, spec=replace(node.spec, taints=taints))
 
 
 def _is_unschedulable(pod: Pod) -> bool:

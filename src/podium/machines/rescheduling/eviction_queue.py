@@ -57,6 +57,10 @@ class EvictionQueue:
         """What is to be asked for next, None while an answer is awaited or nothing is left."""
         return self._orders[0] if self._orders and self.asked is None else None
 
+    def sources(self) -> set[str]:
+        """The nodes that pods are still to be evicted from."""
+        return {move.source for order in self._orders for move in order.left}
+
     def ask(self) -> tuple[Planned, PlannedMoves]:
         """The next move is asked for; it, and with which others it is made."""
         order = self._orders[0]

@@ -13,7 +13,8 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 
-from podium.api.avoid_list import AvoidEntry, avoid_entries
+from podium.api.avoid_list import AvoidEntry, avoid_list
+from podium.api.replacements import Replacement
 from podium.api.times import parse_time
 from podium.cluster.pods import NO_ROW, PodRecord
 from podium.decide.rescheduling.standing import PastMove
@@ -105,8 +106,11 @@ class Moves:
                 self._read[name] = text
             else:
                 del self._read[name]
-            for entry in avoid_entries(text):
+            found = avoid_list(text)
+            for entry in found.entries:
                 self._read_entry(name, entry)
+            for replacement in found.replacements:
+                self._read_replacement(name, replacement)
 
     def look(self, now: int, timeout_ns: int) -> None:
         """Find out how far the moves are, and forget those that count for nothing any more."""
@@ -155,6 +159,14 @@ class Moves:
                 known[time] -= 1
             else:
                 self._take_in(node, entry, time)
+
+    def _read_replacement(self, node: str, left: Replacement) -> None:
+        """What was left for a replacement says more about a move of an earlier life."""
+        for move in self._moves:
+            is_of_it = (move.owner_uid, move.source) == (left.controller.uid, node)
+            if is_of_it and not move.pod_uid and move.entry_time == left.eviction_time:
+                move.pod_uid, move.target = left.evicted_pod.uid, left.node_name
+                return
 
     def _take_in(self, node: str, entry: AvoidEntry, time: str) -> None:
         """A move is told of that is not known by this time: it was begun here just before, or in an earlier life."""

@@ -8,26 +8,30 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 
 from podium.api.avoid_list import AvoidFor
-from podium.api.meta import Kubernetes
+from podium.api.meta import Kubernetes, Raw
 from podium.api.node import Node
 from podium.api.pod import Pod
+from podium.api.replacements import ForReplacement
 from podium.cluster.pods import NOT_STARTED_NS, PodRecord
 from podium.decide.rescheduling.plan import Move as Planned
 from podium.decide.rescheduling.plan import Plan, PlannedMoves
 from podium.decide.rescheduling.planner import Planner
 from podium.decide.rescheduling.standing import Standing
-from podium.framework.rescheduling.settings import ReschedulerSettings, Steering
+from podium.framework.rescheduling.settings import Guidance, ReschedulerSettings, Steering
 from podium.framework.settings.configuration import Configuration
-from podium.machines.actions import Action, Evict, Record
+from podium.machines.actions import Action, Evict, PatchObject, Record
 from podium.machines.answers import Answer
 from podium.machines.observations import Answered, Changed, Gone, Observation, Tick
-from podium.machines.parts.deadlines import AT_ONCE, NEVER, Deadline, earliest, soonest
+from podium.machines.parts.deadlines import AT_ONCE, Deadline, earliest, soonest
 from podium.machines.placement_kinds import PLACEMENT_KINDS
 from podium.machines.rescheduling.cluster_picture import RESCHEDULER, ClusterPicture
 from podium.machines.rescheduling.eviction_queue import EvictionQueue, Ordered, Refusals
+from podium.machines.rescheduling.guide import Guide
 from podium.machines.rescheduling.moves import Moves
 from podium.machines.rescheduling.planning import MakePlanner, Planners
 from podium.machines.rescheduling.returns import Returns
+from podium.machines.rescheduling.settings_map import CONFIG_MAP, SettingsMap
+from podium.machines.rescheduling.soft_taints import SoftTaints
 
 
 class Rescheduler:
@@ -38,24 +42,29 @@ class Rescheduler:
     what policies find bad may depend on the time.
     """
 
-    watches = PLACEMENT_KINDS | {"Pod"}
-
     def __init__(
         self,
         settings: ReschedulerSettings,
         configuration: Configuration | None = None,
         *,
+        config_map: str = "",
         make_planner: MakePlanner = Planner,
         seed: int = 0,
     ) -> None:
         """The ``configuration`` is the schedulers', whose choices are foreseen.
 
-        Raises InputError for policies that cannot be made, and as `build_profiles` does.
+        With a ``config_map`` (`namespace/name`) the settings are read from there while it runs, and those given hold
+        until there is one. Raises InputError for policies that cannot be made, and as `build_profiles` does.
         """
+        self.watches = PLACEMENT_KINDS | {"Pod", *((CONFIG_MAP,) if config_map else ())}
         self._picture = ClusterPicture()
         self._planners = Planners(self._picture, settings, configuration, make_planner, seed)
         self._moves = Moves(self._picture)
         self._returns = Returns(self._picture)
+        self._guide = Guide(self._moves, self._planners)
+        self._soft_taints = SoftTaints()
+        # The node whose mark is waited for before pods are evicted from it.
+        self._marking = ""
         self._queue = EvictionQueue()
         self._refusals = Refusals()
         # When to look at the cluster next, and whether something new is to be expected of that.
@@ -64,6 +73,7 @@ class Rescheduler:
         # When time alone may have changed what can be moved; and when to look though nothing is known to have changed.
         self._wake_ns: int | None = None
         self._idle_ns: int | None = None
+        self._settings_map = SettingsMap(config_map, settings, self._use)
         # Is told each plan, for those who write down how decisions were made.
         self.on_plan: Callable[[Plan, int], None] | None = None
 
@@ -75,27 +85,35 @@ class Rescheduler:
     def handle(self, observation: Observation, now: int) -> list[Action]:
         """Take in an observation at ``now`` and say what to do."""
         match observation:
+            case Changed(object=object_, raw=raw) if object_.kind == CONFIG_MAP:
+                return [*self._settings_map.changed(object_, raw)]
             case Changed(object=object_, raw=raw):
                 self._seen(self._picture.changed(object_, raw), object_, now)
+                self._look_closer(object_, raw)
             case Gone(object=object_):
                 self._seen(self._picture.gone(object_), object_, now)
-                if isinstance(object_, Pod):
-                    self._refusals.forget(object_.metadata.uid)
+                self._forget(object_)
             case Answered(action=Evict() as evict):
                 return self._answered(evict, observation, now)
+            case Answered(action=PatchObject() as patch):
+                self._soft_taints.answered(observation, now)
+                if observation.problem is not None and patch.key == self._marking:
+                    self._marking = ""
+                    self._queue.skip()
             case Tick():
                 return self._work(now)
         return []
 
     def deadline(self) -> Deadline:
         """When something is due; that what was refused is tried once more is no news."""
+        beside = soonest(self._guide.deadline(), self._soft_taints.deadline())
         if self.settings.is_paused:
-            return NEVER
-        if self._queue.next() is not None:
-            return AT_ONCE
+            return beside
         if self._queue:
-            return Deadline(None, True)
+            is_waiting = bool(self._marking) or self._queue.next() is None
+            return soonest(beside, Deadline(None, True) if is_waiting else AT_ONCE)
         return soonest(
+            beside,
             Deadline(self._look_ns, self._is_curious),
             Deadline(self._wake_ns, self._wake_ns is not None),
             Deadline(self._idle_ns, False),
@@ -109,6 +127,34 @@ class Rescheduler:
             self._moves.read_avoid_lists([object_.metadata.name])
         if makes_difference or self._idle_ns is None:
             self._look_soon(now)
+
+    def _look_closer(self, object_: Kubernetes, raw: Raw) -> None:
+        """Take in what concerns moves under way."""
+        if isinstance(object_, Node):
+            self._soft_taints.changed(object_, raw)
+            if object_.metadata.name == self._marking and not self._soft_taints.is_asked(self._marking):
+                self._marking = ""
+        elif isinstance(object_, Pod):
+            pod = self._picture.pod(object_.metadata.uid)
+            if pod is not None:
+                self._guide.seen(pod)
+
+    def _forget(self, gone: Kubernetes) -> None:
+        if isinstance(gone, Pod):
+            self._refusals.forget(gone.metadata.uid)
+        elif isinstance(gone, Node):
+            self._soft_taints.gone(gone.metadata.name)
+            if gone.metadata.name == self._marking:
+                self._marking = ""
+
+    def _use(self, settings: ReschedulerSettings) -> None:
+        """Work by these settings from now on. Raises InputError for policies that cannot be made."""
+        self._planners.change(settings)
+        # What was decided by others is decided anew.
+        self._queue.clear()
+        self._marking = ""
+        if self._idle_ns is not None:
+            self._look_ns, self._is_curious = self._idle_ns, True
 
     def _look_soon(self, now: int) -> None:
         """Look at the cluster after an interval, with all that happens until then."""
@@ -140,13 +186,15 @@ class Rescheduler:
 
     def _work(self, now: int) -> list[Action]:
         """Do what is due."""
+        actions = self._guide.work(now) if self._guide.deadline() is AT_ONCE else []
+        actions += self._soft_taints.work(now, self._nodes_to_mark())
         if self.settings.is_paused:
-            return []
+            return actions
         if self._queue:
-            return self._go_on(now)
+            return actions + ([] if self._marking else self._go_on(now))
         times = (self._look_ns, self._wake_ns, self._idle_ns, self._refusals.deadline().time_ns)
         due_ns = earliest(times)
-        return self._plan(now) if due_ns is not None and due_ns <= now else []
+        return actions + (self._plan(now) if due_ns is not None and due_ns <= now else [])
 
     def _plan(self, now: int) -> list[Action]:
         """Find out what to move, and begin with it."""
@@ -157,11 +205,12 @@ class Rescheduler:
         if self.on_plan is not None:
             self.on_plan(plan, now)
         self._queue.put(plan.planned)
+        self._soft_taints.unmark(self._nodes_to_mark())
         if plan.planned:
             self._look_soon(now)
         self._idle_ns = now + self.settings.interval_ns
         self._wake_ns = self._next_wake(plan, now)
-        return [self._evict(now)] if plan.planned else []
+        return self._evict(now) if plan.planned else []
 
     def _is_movable(self, pod: PodRecord, now: int) -> bool:
         return pod.uid not in self._refusals and not self._picture.is_capped(pod, now)
@@ -170,7 +219,7 @@ class Rescheduler:
         """Evict whoever is next, if that is right by now."""
         while (order := self._queue.next()) is not None:
             if not self._why_not(order, now):
-                return [self._evict(now)]
+                return self._evict(now)
             self._queue.skip()
         return []
 
@@ -190,18 +239,35 @@ class Rescheduler:
         self._look_at_moves(now)
         return self._planners.holds(order.planned, there, self._standing(now), now)
 
-    def _evict(self, now: int) -> Action:
+    def _evict(self, now: int) -> list[Action]:
+        """Evict the next pod; or mark its node first, where that is what keeps the replacement off."""
+        settings, order = self.settings, self._queue.next()
+        source = "" if order is None else order.left[0].source
+        if source in self._nodes_to_mark() and not self._soft_taints.has(source):
+            self._marking = source
+            return self._soft_taints.mark(source, now)
         asked, planned = self._queue.ask()
-        pod = asked.pod
-        self._moves.begin(pod, asked.target or "", now)
-        return Evict(
+        pod, target = asked.pod, asked.target or ""
+        self._moves.begin(pod, target, now)
+        hint = "" if settings.guidance is Guidance.EVICT else target
+        evict = Evict(
             pod.key,
             pod.uid,
             RESCHEDULER,
             RESCHEDULER,
-            avoid_node=self.settings.steering is not Steering.SCORES_ALONE,
+            avoid_node=settings.steering is not Steering.SCORES_ALONE,
             avoid_for=AvoidFor(planned.avoid_for_ns),
+            for_replacement=ForReplacement(settings.goes_first, hint),
         )
+        return [evict]
+
+    def _nodes_to_mark(self) -> frozenset[str]:
+        """The nodes that pods are being moved off, where such are marked."""
+        settings = self.settings
+        if settings.steering is not Steering.SOFT_TAINT or settings.guidance is not Guidance.EVICT:
+            return frozenset()
+        under_way = (move.source for move in self._moves.under_way())
+        return frozenset((*under_way, *self._queue.sources()))
 
     def _look_at_moves(self, now: int) -> None:
         settings = self.settings

@@ -82,7 +82,7 @@ class NodeLoads:
         for place, resource in enumerate(self.resources):
             self.allocatable[place] = _allocatable(cluster, resource)
         self.amounts, self._roots = np.zeros(shape, dtype=np.int64), np.zeros(shape, dtype=np.int64)
-        slots = np.flatnonzero(pods.row[: pods.count] != NO_ROW)
+        slots = self._places.slots()
         self._of_slots = np.zeros((len(self.resources), pods.count), dtype=np.int64)
         self._of_slots[:, slots] = self._amounts(picture, slots)
         self._book(pods.row[slots], self._of_slots[:, slots], 1)

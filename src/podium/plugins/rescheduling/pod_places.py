@@ -50,8 +50,9 @@ _NOBODY = Moved(np.empty(0, dtype=np.int64), _NO_ROWS, _NO_ROWS, _NO_ROWS, _NO_R
 class PodPlaces:
     """The pods of one picture by place. While a picture lasts, pods move and nothing else changes.
 
-    ``classes`` are those of the pods that were placed when the picture was first seen, by id. They are held here, so
-    that no id comes to mean another class meanwhile.
+    Pods that terminate count as gone: what they leave behind is what counts. ``classes`` are those of the pods that
+    were placed when the picture was first seen, by id. They are held here, so that no id comes to mean another class
+    meanwhile.
     """
 
     def __init__(self) -> None:
@@ -70,19 +71,33 @@ class PodPlaces:
             return None
         if position == self._position:
             return _NOBODY
-        moved = self._compare(pods.row[: pods.count], pods.pod_class[: pods.count])
+        moved = self._compare(_rows(picture), pods.pod_class[: pods.count])
         if not all(class_id in self.classes for class_id in moved.classes[moved.rows != NO_ROW].tolist()):
             self._begin(picture)
             return None
         self._position = position
         return moved
 
+    def slots(self) -> Int64s:
+        """The slots of all pods that are somewhere, ascending."""
+        return np.flatnonzero(self._rows != NO_ROW)
+
+    def rows_by_class(self) -> dict[int, list[int]]:
+        """The rows of the pods of each class, by its id."""
+        slots = self.slots()
+        if not len(slots):
+            return {}
+        slots = slots[np.argsort(self._classes[slots], kind="stable")]
+        ids, starts = np.unique(self._classes[slots], return_index=True)
+        parts = np.split(self._rows[slots], starts[1:])
+        return {class_id: part.tolist() for class_id, part in zip(ids.tolist(), parts, strict=True)}
+
     def _begin(self, picture: Picture) -> None:
         cluster = picture.cluster
         pods = cluster.pods
         self._picture = picture
         self._position, self._node_position = cluster.nodes.changes.position, cluster.nodes.node_changes.position
-        self._rows, self._classes = pods.row[: pods.count].copy(), pods.pod_class[: pods.count].copy()
+        self._rows, self._classes = _rows(picture), pods.pod_class[: pods.count].copy()
         self.classes = {class_id: cluster.classes[class_id] for class_id in sorted(pods.of_class)}
 
     def _compare(self, rows: Int32s, classes: Int32s) -> Moved:
@@ -94,3 +109,9 @@ class PodPlaces:
         moved = Moved(slots, self._rows[slots], self._classes[slots], rows[slots], classes[slots])
         self._rows[slots], self._classes[slots] = moved.rows, moved.classes
         return moved
+
+
+def _rows(picture: Picture) -> Int32s:
+    """`[slots]`: where each pod is, `NO_ROW` for those that terminate."""
+    pods = picture.cluster.pods
+    return np.where(pods.terminating[: pods.count], np.int32(NO_ROW), pods.row[: pods.count])

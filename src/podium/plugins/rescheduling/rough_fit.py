@@ -16,17 +16,17 @@ from podium.framework.rescheduling.picture import Picture
 from podium.plugins.node_affinity import required_nodes
 
 
-def rough_fit(picture: Picture, pod: PodRecord, among: Bools | None = None) -> Bools:
+def rough_fit(picture: Picture, pod: PodRecord, among: Bools | None = None, *, is_new: bool = False) -> Bools:
     """`[rows]`: the nodes, of ``among`` or all, that take in moved pods, that the pod selects, and that have room.
 
-    The node that it is on is none of them.
+    The node that it is on is none of them, unless ``is_new`` says that another pod of its class is meant.
     """
     cluster = picture.cluster
     nodes = cluster.nodes
     fits: Bools = picture.targets[: nodes.count].copy()
     if among is not None:
         fits &= among
-    if pod.row >= 0:
+    if pod.row >= 0 and not is_new:
         fits[pod.row] = False
     rows = np.flatnonzero(fits)
     if not len(rows):

@@ -9,12 +9,13 @@ spec:
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from podium.api.errors import InputError
-from podium.api.meta import Raw
 from podium.cluster.cluster import Cluster
 from podium.framework.rescheduling.configuration import read_settings
 from podium.framework.rescheduling.policy_registry import PolicyRegistry, make_policies
-from podium.framework.rescheduling.settings import PolicySettings, ReschedulerSettings
+from podium.framework.rescheduling.settings import ReschedulerSettings
 from podium.plugins.rescheduling.registry import IN_TREE
 from podium.sim.scenario.fields import Fields
 
@@ -26,16 +27,20 @@ def read_rescheduling(given: Fields) -> ReschedulerSettings:
         settings = read_settings(raw)
     except InputError as error:
         raise InputError(error.problem, path=given.path + error.path) from None
-    for policy in settings.policies:
-        _check_policy(policy, raw, given.path)
+    names = [written["name"] for written in raw.get("policies", ())]
+    try:
+        check_policies(settings, names)
+    except InputError as error:
+        raise InputError(error.problem, path=given.path + error.path) from error.__cause__
     return settings
 
 
-def _check_policy(policy: PolicySettings, raw: Raw, path: str) -> None:
-    """Raise InputError for a policy that cannot be made, at its place."""
-    try:
-        make_policies([policy], PolicyRegistry(IN_TREE), Cluster())
-    except InputError as error:
-        names = [written.get("name") for written in raw.get("policies", ())]
-        place = f".policies[{names.index(policy.name)}]{error.path}" if policy.name in names else ".policies"
-        raise InputError(error.problem, path=path + place) from error.__cause__
+def check_policies(settings: ReschedulerSettings, written: Sequence[str] = ()) -> None:
+    """Raise InputError for a policy that cannot be made, with its place among the ``written`` ones, by their names."""
+    for policy in settings.policies:
+        try:
+            make_policies([policy], PolicyRegistry(IN_TREE), Cluster())
+        except InputError as error:
+            place = f"[{written.index(policy.name)}]" if policy.name in written else ""
+            path = f".policies{place}{error.path}"
+            raise InputError(error.problem, object=error.object, path=path) from error.__cause__

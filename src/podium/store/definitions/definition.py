@@ -154,10 +154,8 @@ def defined(raw: Raw) -> Defined:
 
 
 def unheeded(raw: Raw) -> list[str]:
-    """What a definition asks for and does not get: rules that are not known here, webhooks."""
+    """What a definition asks for and does not get: rules that are not known here."""
     found: list[str] = []
-    if raw["spec"].get("conversion", {}).get("strategy") == "Webhook":
-        found.append("spec.conversion.strategy: no webhook is called; objects are converted by their apiVersion alone")
     for index, version in enumerate(raw["spec"]["versions"]):
         root = read_structural(version["schema"]["openAPIV3Schema"])
         waiting = [(root, f"spec.versions[{index}].schema.openAPIV3Schema")]

@@ -17,6 +17,7 @@ from podium.api.validation.finding import (
     MAX_FINDINGS,
     Finding,
     duplicate,
+    forbidden,
     invalid,
     not_found,
     required,
@@ -31,6 +32,10 @@ _VERSION = re.compile(r"[a-z]([-a-z0-9]*[a-z0-9])?", re.ASCII)
 _PATH = re.compile(r"(\.[A-Za-z_][A-Za-z0-9_-]*)+", re.ASCII)
 _WORD = "must be lower-case letters, digits and '-', with a letter at its beginning"
 _COLUMN_TYPES = ("boolean", "date", "integer", "number", "string")
+_NO_WEBHOOK = (
+    "no webhook is called here, so that a kind that one converts is served in one version alone: "
+    "leave that version in spec.versions, or write None where all versions are alike"
+)
 _MOST_COLUMNS, _MOST_SELECTABLE = 1_000, 8
 
 
@@ -58,6 +63,9 @@ def _problems(raw: Raw, previous: Raw | None) -> Iterator[Finding]:
     strategy = _object(spec.get("conversion")).get("strategy", "None")
     if strategy not in ("None", "Webhook"):
         yield unsupported(".spec.conversion.strategy", strategy, ("None", "Webhook"))
+    elif strategy == "Webhook" and len(_list(spec.get("versions"))) > 1:
+        # A webhook may answer whenever it likes, and whoever asks here is answered at once, one after the other.
+        yield forbidden(".spec.conversion.strategy", _NO_WEBHOOK)
     yield from _of_versions(spec.get("versions"))
     if previous is not None:
         yield from _of_changes(spec, previous["spec"])

@@ -1,0 +1,170 @@
+"""Times and durations in expressions.
+
+Source: cel-spec (timestamps and durations), cel-go common/types (timestamp.go, duration.go). Time zones are UTC and
+fixed offsets such as "+02:00"; names of zones stand in files, which nothing here reads.
+"""
+
+from __future__ import annotations
+
+import operator
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from typing import ClassVar
+
+from podium.api.cel.overloads import traversal
+from podium.api.cel.table import Table
+from podium.api.cel.values import MAX_INT, MIN_INT, EvaluationError
+from podium.api.times import parse_duration
+
+TIMESTAMP, DURATION = "google.protobuf.Timestamp", "google.protobuf.Duration"
+_SECOND, _MILLI = 10**9, 10**6
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_DAY = 86_400
+# From 0001-01-01T00:00:00Z to the end of the year 9999.
+_FIRST_S, _LAST_S = -62_135_596_800, 253_402_300_799
+_TIME = re.compile(
+    r"(\d{4})-(\d\d)-(\d\d)T(\d\d):(\d\d):(\d\d)(?:\.(\d{1,30}))?(?:Z|([+-])([01]\d|2[0-3]):([0-5]\d))", re.ASCII
+)
+_DURATION = re.compile(r"[+-]?(?:0|(?:(?:\d+(?:\.\d*)?|\.\d+)(?:ns|us|µs|μs|ms|s|m|h))+)", re.ASCII)
+_OFFSET = re.compile(r"([+-]?)(\d{1,2}):(\d\d)", re.ASCII)
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Duration:
+    """How long something takes."""
+
+    cel_type: ClassVar[str] = DURATION
+    ns: int
+
+    @classmethod
+    def of(cls, text: str) -> Duration:
+        """The duration of a text such as "1h30m". Raises EvaluationError."""
+        if _DURATION.fullmatch(text) is not None:
+            try:
+                return cls(parse_duration(text))
+            except ValueError:
+                pass
+        raise EvaluationError(f"time: invalid duration {text[:40]!r}")
+
+    @classmethod
+    def within(cls, ns: int) -> Duration:
+        """The duration of an amount. Raises EvaluationError for one that is too long."""
+        if not MIN_INT <= ns <= MAX_INT:
+            raise EvaluationError("duration overflow")
+        return cls(ns)
+
+    def __str__(self) -> str:
+        whole, rest = divmod(abs(self.ns), _SECOND)
+        decimals = f".{rest:09}".rstrip("0") if rest else ""
+        return f"{'-' if self.ns < 0 else ''}{whole}{decimals}s"
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Timestamp:
+    """A moment, in nanoseconds since 1970."""
+
+    cel_type: ClassVar[str] = TIMESTAMP
+    ns: int
+
+    @classmethod
+    def of(cls, text: str) -> Timestamp:
+        """The time of a text as in RFC 3339. Raises EvaluationError."""
+        match = _TIME.fullmatch(text)
+        if match is None:
+            raise EvaluationError(f"cannot parse {text[:40]!r} as a time, as in 2026-01-31T09:30:00Z")
+        year, month, day, hour, minute, second = (int(part) for part in match.groups()[:6])
+        fraction, sign, hours, minutes = match.groups()[6:]
+        try:
+            moment = datetime(year, month, day, hour, minute, second, tzinfo=UTC)
+        except ValueError as error:
+            raise EvaluationError(f"{text[:40]!r} is no time: {error}") from None
+        offset = int(hours or 0) * 3_600 + int(minutes or 0) * 60
+        seconds = (moment - _EPOCH) // timedelta(seconds=1) - (-offset if sign == "-" else offset)
+        return cls.within(seconds * _SECOND + int((fraction or "0")[:9].ljust(9, "0")))
+
+    @classmethod
+    def within(cls, ns: int) -> Timestamp:
+        """The time of an amount. Raises EvaluationError beyond the years 1 to 9999."""
+        if not _FIRST_S <= ns // _SECOND <= _LAST_S:
+            raise EvaluationError("timestamp overflow")
+        return cls(ns)
+
+    def __str__(self) -> str:
+        text = self.at("UTC").strftime("%m-%dT%H:%M:%S")
+        rest = self.ns % _SECOND
+        decimals = f".{rest:09}".rstrip("0") if rest else ""
+        return f"{self.at('UTC').year:04}-{text}{decimals}Z"
+
+    def at(self, zone: str) -> datetime:
+        """The time as clocks show it in a zone, whole seconds. Raises EvaluationError for a zone that is not known."""
+        seconds = self.ns // _SECOND + _offset(zone)
+        try:
+            return _EPOCH + timedelta(days=seconds // _DAY, seconds=seconds % _DAY)
+        except OverflowError:
+            raise EvaluationError("timestamp overflow") from None
+
+
+def _offset(zone: str) -> int:
+    if zone in ("", "UTC", "Z"):
+        return 0
+    match = _OFFSET.fullmatch(zone)
+    if match is None:
+        raise EvaluationError(f"the time zone {zone[:40]!r} is not known here; UTC and offsets such as +02:00 are")
+    seconds = int(match[2]) * 3_600 + int(match[3]) * 60
+    return -seconds if match[1] == "-" else seconds
+
+
+_PARTS: dict[str, Callable[[datetime], int]] = {
+    "getFullYear": lambda moment: moment.year,
+    "getMonth": lambda moment: moment.month - 1,
+    "getDate": lambda moment: moment.day,
+    "getDayOfMonth": lambda moment: moment.day - 1,
+    "getDayOfWeek": lambda moment: moment.isoweekday() % 7,
+    "getDayOfYear": lambda moment: moment.timetuple().tm_yday - 1,
+    "getHours": lambda moment: moment.hour,
+    "getMinutes": lambda moment: moment.minute,
+    "getSeconds": lambda moment: moment.second,
+}
+_UNITS = {"getHours": 3_600 * _SECOND, "getMinutes": 60 * _SECOND, "getSeconds": _SECOND, "getMilliseconds": _MILLI}
+
+
+def fill(table: Table) -> None:
+    """Add times and durations."""
+    table.function("timestamp", ("string",), TIMESTAMP, Timestamp.of, traversal(0))
+    table.function("timestamp", ("int",), TIMESTAMP, lambda a: Timestamp.within(a * _SECOND))
+    table.function("timestamp", (TIMESTAMP,), TIMESTAMP, lambda a: a)
+    table.function("duration", ("string",), DURATION, Duration.of, traversal(0))
+    table.function("duration", ("int",), DURATION, lambda a: Duration.within(a * _SECOND))
+    table.function("duration", (DURATION,), DURATION, lambda a: a)
+    table.function("int", (TIMESTAMP,), "int", lambda a: a.ns // _SECOND)
+    table.function("int", (DURATION,), "int", lambda a: a.ns)
+    for kind in (TIMESTAMP, DURATION):
+        table.function("string", (kind,), "string", str)
+    for name, part in _PARTS.items():
+        table.method(name, (TIMESTAMP,), "int", lambda a, part=part: part(a.at("UTC")))
+        table.method(name, (TIMESTAMP, "string"), "int", lambda a, zone, part=part: part(a.at(zone)))
+    table.method("getMilliseconds", (TIMESTAMP,), "int", lambda a: a.ns % _SECOND // _MILLI)
+    table.method("getMilliseconds", (TIMESTAMP, "string"), "int", lambda a, zone: a.ns % _SECOND // _MILLI)
+    for name, unit in _UNITS.items():
+        table.method(name, (DURATION,), "int", lambda a, unit=unit: _whole_units(a.ns, unit))
+    _fill_operators(table)
+
+
+def _whole_units(ns: int, unit: int) -> int:
+    return -(-ns // unit) if ns < 0 else ns // unit
+
+
+def _fill_operators(table: Table) -> None:
+    table.operator("_+_", (TIMESTAMP, DURATION), TIMESTAMP, lambda a, b: Timestamp.within(a.ns + b.ns))
+    table.operator("_+_", (DURATION, TIMESTAMP), TIMESTAMP, lambda a, b: Timestamp.within(a.ns + b.ns))
+    table.operator("_+_", (DURATION, DURATION), DURATION, lambda a, b: Duration.within(a.ns + b.ns))
+    table.operator("_-_", (TIMESTAMP, TIMESTAMP), DURATION, lambda a, b: Duration.within(a.ns - b.ns))
+    table.operator("_-_", (TIMESTAMP, DURATION), TIMESTAMP, lambda a, b: Timestamp.within(a.ns - b.ns))
+    table.operator("_-_", (DURATION, DURATION), DURATION, lambda a, b: Duration.within(a.ns - b.ns))
+    table.operator("-_", (DURATION,), DURATION, lambda a: Duration.within(-a.ns))
+    compared = {"_<_": operator.lt, "_<=_": operator.le, "_>_": operator.gt, "_>=_": operator.ge}
+    for name, compare in compared.items():
+        for kind in (TIMESTAMP, DURATION):
+            table.operator(name, (kind, kind), "bool", compare)

@@ -1,0 +1,224 @@
+"""IP addresses, networks and URLs in expressions.
+
+Source: apiserver/pkg/cel/library (ip.go, cidr.go, urls.go), net/netip and net/url.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+import re
+from dataclasses import dataclass
+from typing import ClassVar
+
+from podium.api.cel.overloads import traversal
+from podium.api.cel.table import Table
+from podium.api.cel.values import EvaluationError
+
+IP, CIDR, URL = "net.IP", "net.CIDR", "kubernetes.URL"
+_Address = ipaddress.IPv4Address | ipaddress.IPv6Address
+_Network = ipaddress.IPv4Network | ipaddress.IPv6Network
+_PREFIX = re.compile(r"0|[1-9][0-9]{0,2}", re.ASCII)
+_ABSOLUTE = re.compile(r"(?:([A-Za-z][A-Za-z0-9+.-]*):)?(.*)", re.ASCII | re.DOTALL)
+_HOST = re.compile(
+    r"(?:\[[0-9A-Fa-f:.%]+\]|(?:[A-Za-z0-9._~!$&'()*+,;=\"<>-]|[^\x00-\x7f]|%[0-9A-Fa-f]{2})*)(?::([0-9]*))?"
+)
+_BROKEN_ESCAPE = re.compile(r"%(?![0-9A-Fa-f]{2})")
+_UNPRINTABLE = re.compile(r"[\x00-\x20\x7f]")
+_UNESCAPED = re.compile(rb"[^A-Za-z0-9$&+,/:;=@\-._~!'()*%\[\]]")
+_ESCAPE = re.compile(r"(?:%[0-9A-Fa-f]{2})+")
+
+
+@dataclass(frozen=True, slots=True)
+class Address:
+    """An IP address."""
+
+    cel_type: ClassVar[str] = IP
+    value: _Address
+
+    @classmethod
+    def of(cls, text: str) -> Address:
+        """The address of a text. Raises EvaluationError; zones, and IPv4 within IPv6, are not let in."""
+        return cls(_address(text, f"IP Address {text[:60]!r} parse error during conversion from string"))
+
+    @property
+    def is_global(self) -> bool:
+        """Whether it is a global unicast address as Go has it, private ones among them."""
+        value = self.value
+        if value.version == 4 and value == ipaddress.IPv4Address("255.255.255.255"):
+            return False
+        return not (value.is_unspecified or value.is_loopback or value.is_multicast or value.is_link_local)
+
+    @property
+    def is_link_local_multicast(self) -> bool:
+        """Whether it is one of 224.0.0.0/24 or ff02::/16."""
+        packed = self.value.packed
+        return packed[:3] == b"\xe0\x00\x00" if self.value.version == 4 else packed[0] == 0xFF and packed[1] & 15 == 2
+
+
+@dataclass(frozen=True, slots=True)
+class Network:
+    """An address with the length of the prefix that names its network."""
+
+    cel_type: ClassVar[str] = CIDR
+    address: _Address
+    length: int
+
+    @classmethod
+    def of(cls, text: str) -> Network:
+        """The network of a text. Raises EvaluationError."""
+        problem = f"network address parse error during conversion from string: {text[:60]!r}"
+        head, slash, length = text.rpartition("/")
+        if not slash or _PREFIX.fullmatch(length) is None:
+            raise EvaluationError(problem)
+        address = _address(head, problem)
+        if int(length) > address.max_prefixlen:
+            raise EvaluationError(problem)
+        return cls(address, int(length))
+
+    @property
+    def whole(self) -> _Network:
+        """The network without what stands behind its prefix."""
+        return ipaddress.ip_network((self.address, self.length), strict=False)
+
+    def has_address(self, other: Address) -> bool:
+        """Whether an address is in the network."""
+        return other.value.version == self.address.version and other.value in self.whole
+
+    def has_network(self, other: Network) -> bool:
+        """Whether another network is within this one."""
+        return self.length <= other.length and self.has_address(Address(other.address))
+
+    def __str__(self) -> str:
+        return f"{self.address}/{self.length}"
+
+
+@dataclass(frozen=True, slots=True)
+class Url:
+    """An absolute URL, or an absolute path."""
+
+    cel_type: ClassVar[str] = URL
+    scheme: str
+    host: str
+    path: str
+    query: str
+
+    @classmethod
+    def of(cls, text: str) -> Url:
+        """The URL of a text. Raises EvaluationError for a relative one, and for what is none."""
+        problem = EvaluationError(f"URL parse error during conversion from string: parse {text[:60]!r}: invalid URI")
+        match = _ABSOLUTE.fullmatch(text)
+        if match is None or not text or _UNPRINTABLE.search(text):
+            raise problem
+        scheme, rest = (match[1] or "").lower(), match[2]
+        rest, _, query = rest.partition("?")
+        if not rest.startswith("/"):
+            if not scheme:
+                raise problem
+            # mailto:someone: what stands behind the scheme is no path.
+            return cls(scheme, "", "", query)
+        host = ""
+        if rest.startswith("//") and (scheme or not rest.startswith("///")):
+            host, slash, path = rest[2:].partition("/")
+            rest = slash + path
+            host = host.rpartition("@")[2]
+        if _HOST.fullmatch(host) is None or _BROKEN_ESCAPE.search(rest):
+            raise problem
+        return cls(scheme, host, rest, query)
+
+    @property
+    def hostname(self) -> str:
+        """The host without its port, and without the brackets of an IPv6 address."""
+        name, colon, port = self.host.rpartition(":")
+        name = name if colon and port.isdigit() | (not port) and not port.endswith("]") else self.host
+        return name.removeprefix("[").removesuffix("]")
+
+    @property
+    def port(self) -> str:
+        """The port, "" without one."""
+        match = _HOST.fullmatch(self.host)
+        return (match[1] or "") if match is not None else ""
+
+    @property
+    def escaped_path(self) -> str:
+        """The path with whatever has to be escaped in one."""
+        return _UNESCAPED.sub(lambda found: b"%%%02X" % found[0][0], self.path.encode()).decode()
+
+    @property
+    def values(self) -> dict[str, tuple[str, ...]]:
+        """The values of the query by name, in their order."""
+        found: dict[str, tuple[str, ...]] = {}
+        for part in self.query.split("&"):
+            name, _, value = part.partition("=")
+            if part and ";" not in part and not _BROKEN_ESCAPE.search(part):
+                name, value = (_plain(text.replace("+", " ")) for text in (name, value))
+                found[name] = (*found.get(name, ()), value)
+        return found
+
+
+def _plain(text: str) -> str:
+    return _ESCAPE.sub(lambda found: bytes.fromhex(found[0].replace("%", "")).decode(errors="replace"), text)
+
+
+def _address(text: str, problem: str) -> _Address:
+    try:
+        if "%" in text or len(text) > 64:
+            raise EvaluationError(problem)
+        found = ipaddress.ip_address(text)
+    except ValueError:
+        raise EvaluationError(problem) from None
+    if isinstance(found, ipaddress.IPv6Address) and found.ipv4_mapped is not None:
+        raise EvaluationError(f"{problem}: IPv4-mapped IPv6 address is not allowed")
+    return found
+
+
+def _reads(type_: type[Address] | type[Network] | type[Url], text: str) -> bool:
+    try:
+        type_.of(text)
+    except EvaluationError:
+        return False
+    return True
+
+
+def fill(table: Table) -> None:
+    """Add addresses, networks and URLs."""
+    cost = traversal(0)
+    for name, test, kind, type_ in (
+        ("ip", "isIP", IP, Address),
+        ("cidr", "isCIDR", CIDR, Network),
+        ("url", "isURL", URL, Url),
+    ):
+        table.function(name, ("string",), kind, type_.of, cost)
+        table.function(test, ("string",), "bool", lambda a, type_=type_: _reads(type_, a), cost)
+    _fill_addresses(table)
+    _fill_networks(table)
+    for name, field in (
+        ("getScheme", "scheme"),
+        ("getHost", "host"),
+        ("getHostname", "hostname"),
+        ("getPort", "port"),
+        ("getEscapedPath", "escaped_path"),
+    ):
+        table.method(name, (URL,), "string", lambda a, field=field: getattr(a, field))
+    table.method("getQuery", (URL,), "map", lambda a: a.values)
+
+
+def _fill_addresses(table: Table) -> None:
+    table.function("ip.isCanonical", ("string",), "bool", lambda a: str(Address.of(a).value) == a, traversal(0))
+    table.function("string", (IP,), "string", lambda a: str(a.value))
+    table.method("family", (IP,), "int", lambda a: a.value.version)
+    table.method("isUnspecified", (IP,), "bool", lambda a: a.value.is_unspecified)
+    table.method("isLoopback", (IP,), "bool", lambda a: a.value.is_loopback)
+    table.method("isLinkLocalMulticast", (IP,), "bool", lambda a: a.is_link_local_multicast)
+    table.method("isLinkLocalUnicast", (IP,), "bool", lambda a: a.value.is_link_local)
+    table.method("isGlobalUnicast", (IP,), "bool", lambda a: a.is_global)
+
+
+def _fill_networks(table: Table) -> None:
+    table.function("string", (CIDR,), "string", str)
+    table.method("containsIP", (CIDR, IP), "bool", lambda a, b: a.has_address(b))
+    table.method("containsIP", (CIDR, "string"), "bool", lambda a, b: a.has_address(Address.of(b)), traversal(1))
+    table.method("containsCIDR", (CIDR, CIDR), "bool", lambda a, b: a.has_network(b))
+    table.method("containsCIDR", (CIDR, "string"), "bool", lambda a, b: a.has_network(Network.of(b)), traversal(1))
+    table.method("ip", (CIDR,), IP, lambda a: Address(a.address))
+    table.method("masked", (CIDR,), CIDR, lambda a: Network(a.whole.network_address, a.length))
+    table.method("prefixLength", (CIDR,), "int", lambda a: a.length)

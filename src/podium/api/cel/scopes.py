@@ -1,0 +1,52 @@
+"""What macros evaluate with: one more variable for a part of an expression, and truths that decide.
+
+Source: cel-go interpreter (evalOr, evalAnd, evalFold).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from podium.api.cel.compiler import Compiler, CostExceededError, Evaluate, Variables
+from podium.api.cel.syntax import Ident, Node
+from podium.api.cel.values import EvaluationError, Value
+
+
+def truth(value: Value) -> bool:
+    """A value that must be true or false. Raises EvaluationError."""
+    if not isinstance(value, bool):
+        raise EvaluationError("no such overload")
+    return value
+
+
+def decided(scope: Variables, parts: Iterable[Evaluate], decisive: bool) -> bool:
+    """Whether some part has the decisive value; then it does not matter what went wrong in others."""
+    failed: EvaluationError | None = None
+    for part in parts:
+        try:
+            if truth(part(scope)) is decisive:
+                return decisive
+        except CostExceededError:
+            raise
+        except EvaluationError as error:
+            failed = failed or error
+    if failed is not None:
+        raise failed
+    return not decisive
+
+
+def variable_name(compiler: Compiler, node: Node) -> str:
+    """The name of a variable that a macro brings in. Raises CompileError."""
+    if not isinstance(node, Ident):
+        raise compiler.error(node, "argument must be a simple name")
+    return node.name
+
+
+def with_variables(scope: Variables, variables: dict[str, Value], body: Evaluate) -> Value:
+    """What a part of an expression comes to where these variables are known, too."""
+    before = scope.variables
+    scope.variables = before | variables
+    try:
+        return body(scope)
+    finally:
+        scope.variables = before

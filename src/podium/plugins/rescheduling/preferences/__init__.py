@@ -1,0 +1,1 @@
+"""What pods prefer, kept count of."""

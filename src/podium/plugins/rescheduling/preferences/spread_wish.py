@@ -1,0 +1,84 @@
+"""ScheduleAnyway topology spread: pods that would rather lie evenly over domains."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable
+
+import numpy as np
+
+from podium.cluster.arrays import Int64s
+from podium.plugins.rescheduling.evenness import moves_needed
+from podium.plugins.spreading.constraints import Constraint, Domains
+
+
+class SpreadWish:
+    """One soft constraint, and the classes (``counted``) whose pods it counts. ``unit`` is what one pod misses by it.
+
+    All miss together as much as so many pods as have to move until it holds.
+    """
+
+    def __init__(self, constraint: Constraint, domains: Domains, unit: int, counted: Collection[int]) -> None:
+        self._constraint, self._unit = constraint, unit
+        self._concerns = sorted(counted)
+        # Nodes that do not count are in the domain 0, which is none.
+        size = len(domains.counted)
+        self._codes = np.where(domains.counted, domains.column.codes[:size], 0)
+        self._domains = domains.codes[domains.codes != 0]
+        self._pods: Int64s = np.zeros(len(domains.exists), dtype=np.int64)
+        # How many domains hold a number of pods.
+        self._holding = {0: len(self._domains)} if len(self._domains) else {}
+        self._missing: int | None = None
+
+    @property
+    def concerns(self) -> Iterable[int]:
+        return self._concerns
+
+    @property
+    def missing(self) -> int:
+        if self._missing is None:
+            self._missing = self._unit * moves_needed(self._holding, self._constraint.max_skew)
+        return self._missing
+
+    def count(self, class_id: int, row: int, number: int) -> None:
+        """So many more pods of a class are on a row."""
+        code = self._codes.item(row)
+        if code:
+            before = self._pods.item(code)
+            self._pods[code] = before + number
+            self._holding = _shifted(self._holding, before, number)
+            self._missing = None
+
+    def leaving(self, class_id: int) -> Int64s:
+        """`[rows]`: by how much less would be missed without one pod on the row."""
+        return -self._changed(-1)[self._codes]
+
+    def arriving(self, class_id: int) -> Int64s:
+        """`[rows]`: by how much more would be missed with one more pod on the row."""
+        return self._changed(1)[self._codes]
+
+    def complaint(self, class_id: int, row: int) -> str:
+        """Over what they lie unevenly."""
+        code = self._codes[row]
+        if not self.missing or not code or self._pods[code] <= self._pods[self._domains].min():
+            return ""
+        return f"its like lie unevenly over {self._constraint.key}"
+
+    def _changed(self, number: int) -> Int64s:
+        """`[codes]`: what more is missed if one domain has so many more pods; domains with as many pods are alike."""
+        changed: Int64s = np.zeros(len(self._pods), dtype=np.int64)
+        pods = self._pods[self._domains]
+        for held in self._holding:
+            if held + number >= 0:
+                needed = moves_needed(_shifted(self._holding, held, number), self._constraint.max_skew)
+                changed[self._domains[pods == held]] = self._unit * needed - self.missing
+        return changed
+
+
+def _shifted(holding: dict[int, int], held: int, number: int) -> dict[int, int]:
+    """How many domains hold a number of pods once a domain that holds ``held`` has so many more."""
+    shifted = dict(holding)
+    shifted[held] -= 1
+    if not shifted[held]:
+        del shifted[held]
+    shifted[held + number] = shifted.get(held + number, 0) + 1
+    return shifted

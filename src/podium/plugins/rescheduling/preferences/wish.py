@@ -1,0 +1,42 @@
+"""A preference that some pods share, and how much of it they miss."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Protocol
+
+from podium.cluster.arrays import Int64s
+
+MICRO = 10**6
+"""What one pod misses is counted in whole millionths, so that sums do not hang on their order."""
+
+
+class Wish(Protocol):
+    """Something that pods prefer, counted over all of them.
+
+    ``missing`` is what all miss of it together, in millionths of a pod in quite the wrong place.
+    """
+
+    @property
+    def missing(self) -> int: ...
+
+    @property
+    def concerns(self) -> Iterable[int]:
+        """The classes (ids) whose pods have it, or are whom it is about."""
+        ...
+
+    def count(self, class_id: int, row: int, number: int) -> None:
+        """So many more pods of a class that it concerns are on a row."""
+        ...
+
+    def leaving(self, class_id: int) -> Int64s:
+        """`[rows]`: by how much less would be missed if a pod of the class that is on the row were gone."""
+        ...
+
+    def arriving(self, class_id: int) -> Int64s:
+        """`[rows]`: by how much more would be missed if another pod of the class came to the row."""
+        ...
+
+    def complaint(self, class_id: int, row: int) -> str:
+        """What a pod of the class misses on a row, or makes others miss, in words; "" where it is nothing."""
+        ...

@@ -1,0 +1,46 @@
+"""How many pods have to move until they are spread evenly enough."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from podium.plugins.rescheduling.evenness import moves_needed
+from tests.fuzzing import Effort, efforts
+
+
+def by_trying(pods: tuple[int, ...], max_skew: int) -> int:
+    """The same by looking at all that one move, two moves and so on lead to."""
+    reached, moves = {pods}, 0
+    while not any(max(found) - min(found) <= max_skew for found in reached):
+        reached = {
+            tuple(number - (place == source) + (place == target) for place, number in enumerate(found))
+            for found in reached
+            for source in range(len(found))
+            for target in range(len(found))
+            if found[source] and source != target
+        }
+        moves += 1
+    return moves
+
+
+@efforts(100)
+def test_it_is_the_least_number_of_moves_that_is_enough(effort: Effort) -> None:
+    @effort
+    @given(st.lists(st.integers(0, 6), min_size=1, max_size=4), st.integers(1, 3))
+    def check(pods: list[int], max_skew: int) -> None:
+        assert moves_needed(Counter(pods), max_skew) == by_trying(tuple(pods), max_skew)
+
+    check()
+
+
+def test_where_there_is_one_domain_or_none_nothing_can_be_uneven() -> None:
+    assert moves_needed({}, 1) == 0
+    assert moves_needed({9: 1}, 1) == 0
+
+
+def test_numbers_beyond_all_reason_take_no_longer() -> None:
+    assert moves_needed({10**6: 1, 0: 1}, 2**31 - 1) == 0
+    assert moves_needed({10**9: 1, 0: 1}, 1) == 5 * 10**8

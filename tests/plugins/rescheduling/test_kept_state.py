@@ -1,0 +1,187 @@
+"""What policies keep from question to question: they answer as ones do that were made that instant."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from random import Random
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from podium.api.pod import Pod
+from podium.cluster.cluster import Cluster
+from podium.decide.scratch import Scratch
+from podium.framework.plugin import PluginContext
+from podium.framework.rescheduling.picture import Picture
+from podium.framework.rescheduling.policy import Policy
+from podium.framework.rescheduling.signals import NodeSignals, PodSignals, Signals, replacement
+from podium.plugins.rescheduling.registry import IN_TREE
+from tests.builders import DAY_ONE_NS, node, pod, spread_over, term
+from tests.plugins.rescheduling.pictures import ARGS
+from tests.plugins.rescheduling.tried_pictures import picture_on, scratch_of
+
+MINUTE = 60 * 10**9
+OWNERS = ("ReplicaSet/web", "ReplicaSet/db", "StatefulSet/queue", "DaemonSet/agent", "")
+
+
+@pytest.mark.parametrize("name", sorted(IN_TREE))
+@settings(max_examples=30)
+@given(seed=st.integers(0, 2**32))
+def test_what_is_kept_is_what_would_be_worked_out_anew(name: str, seed: int) -> None:
+    draw = Random(seed)
+    cluster, waiting = Cluster(), list[Pod]()
+    _change(draw, cluster, 8)
+    picture = _picture(draw, cluster, waiting)
+    kept = _made(name, cluster)
+    for _ in range(6):
+        if draw.random() < 0.5:
+            _change(draw, cluster, draw.randint(1, 6))
+            picture = _picture(draw, cluster, waiting)
+        _same(kept, name, picture)
+        with scratch_of(picture) as scratch:
+            for _ in range(draw.randint(1, 4)):
+                mark = scratch.mark()
+                _try(draw, cluster, scratch)
+                _same(kept, name, picture)
+                if draw.random() < 0.5:
+                    scratch.roll_back(mark)
+                    _same(kept, name, picture)
+        _same(kept, name, picture)
+
+
+@pytest.mark.parametrize("name", sorted(IN_TREE))
+@settings(max_examples=30)
+@given(seed=st.integers(0, 2**32))
+def test_of_what_may_be_moved_alone_is_proposed_and_looking_changes_nothing(name: str, seed: int) -> None:
+    draw = Random(seed)
+    cluster = Cluster()
+    _change(draw, cluster, 12)
+    picture = _picture(draw, cluster, [])
+    policy = _made(name, cluster)
+    before = policy.objective(picture)
+    assert before >= 0
+    proposals = list(policy.proposals(picture))
+    for proposal in proposals:
+        uids = [relocation.pod.uid for relocation in proposal.relocations]
+        assert uids
+        assert len(set(uids)) == len(uids)
+        assert all(picture.is_movable(relocation.pod) for relocation in proposal.relocations)
+        assert proposal.reason
+    assert policy.objective(picture) == before
+    again = list(_made(name, cluster).proposals(picture))
+    assert [_words(one) for one in again] == [_words(one) for one in proposals]
+
+
+def _words(proposal: Any) -> tuple[str, list[str]]:
+    return proposal.reason, [relocation.pod.uid for relocation in proposal.relocations]
+
+
+def _same(kept: Policy, name: str, picture: Picture) -> None:
+    assert kept.objective(picture) == _made(name, picture.cluster).objective(picture)
+
+
+def _made(name: str, cluster: Cluster) -> Policy:
+    return IN_TREE[name](PluginContext(ARGS.get(name, {}), cluster))
+
+
+def _picture(draw: Random, cluster: Cluster, waiting: list[Pod]) -> Picture:
+    if draw.random() < 0.5:
+        waiting[:] = [_pod(draw, f"waits-{number}", "") for number in range(draw.randint(0, 3))]
+    names = sorted(cluster.nodes.row_of)
+    return picture_on(
+        cluster,
+        [cluster.read(one) for one in waiting],
+        signals=_signals(draw, cluster),
+        closed=[name for name in names if draw.random() < 0.2],
+        fixed=[one.name for one in cluster.placed.values() if draw.random() < 0.2],
+        now=DAY_ONE_NS + draw.randint(0, 20) * MINUTE,
+    )
+
+
+def _signals(draw: Random, cluster: Cluster) -> Signals:
+    return Signals(
+        pods={uid: _pod_signals(draw) for uid in sorted(cluster.placed) if draw.random() < 0.6},
+        nodes={
+            name: NodeSignals(
+                maintenance_ns=draw.choice([None, DAY_ONE_NS + draw.randint(0, 60) * MINUTE]),
+                cpu_used_milli=draw.choice([None, draw.randint(0, 4_000)]),
+            )
+            for name in sorted(cluster.nodes.row_of)
+            if draw.random() < 0.6
+        },
+        rejections={
+            (owner, name): draw.randint(1, 4)
+            for owner in OWNERS
+            for name in sorted(cluster.nodes.row_of)
+            if draw.random() < 0.1
+        },
+    )
+
+
+def _pod_signals(draw: Random) -> PodSignals:
+    return PodSignals(
+        restarts=draw.choice([0, 1, 5, 20]),
+        out_of_memory_kills=draw.choice([0, 0, 5]),
+        is_crash_looping=draw.random() < 0.4,
+        failure_ns=draw.choice([None, DAY_ONE_NS + draw.randint(0, 20) * MINUTE]),
+        cpu_used_milli=draw.choice([None, draw.randint(0, 3_000)]),
+        cpu_pressure=draw.choice([None, draw.random()]),
+    )
+
+
+def _change(draw: Random, cluster: Cluster, times: int) -> None:
+    for _ in range(times):
+        name = f"node-{draw.randrange(6)}"
+        match draw.randrange(6):
+            case 0 if name in cluster.nodes.row_of:
+                cluster.remove_node(name)
+            case 1 | 2:
+                zone, taints = draw.choice("ab"), draw.choice([[], [], ["x:PreferNoSchedule"], ["y:NoSchedule"]])
+                cluster.put_node(node(name, cpu=str(draw.randint(1, 6)), zone=zone, taints=taints))
+            case 3 if cluster.placed:
+                cluster.remove_pod(draw.choice(sorted(cluster.placed)))
+            case _:
+                one = _pod(draw, f"pod-{draw.randrange(10**6)}", name)
+                if one.metadata.uid not in cluster.placed:
+                    cluster.add_pod(cluster.read(one))
+
+
+def _pod(draw: Random, name: str, on: str) -> Pod:
+    labels = {"app": draw.choice(["web", "db"])}
+    extra: dict[str, Any] = draw.choice(
+        [
+            {},
+            {},
+            {"node_selector": {"topology.kubernetes.io/zone": draw.choice("ab")}},
+            {"apart": [term("app=db")]},
+            {"dislikes": [(50, term("app=web"))]},
+            {"likes": [(50, term("app=web", "topology.kubernetes.io/zone"))]},
+            {"spread": [spread_over("topology.kubernetes.io/zone", "app=web", soft=draw.random() < 0.5)]},
+        ]
+    )
+    return pod(
+        name,
+        on=on,
+        cpu=draw.choice(["100m", "500m", "1", "2"]),
+        labels=labels,
+        owner=draw.choice(OWNERS),
+        priority=draw.choice([0, 0, 100]),
+        created=draw.randint(0, 600),
+        started=draw.randint(0, 600),
+        ready=draw.random() < 0.7,
+        terminating=draw.random() < 0.1,
+        **extra,
+    )
+
+
+def _try(draw: Random, cluster: Cluster, scratch: Scratch) -> None:
+    if not cluster.placed:
+        return
+    record = scratch.take_off(draw.choice(sorted(cluster.placed)))
+    if draw.random() < 0.5:
+        record = replace(record, uid=replacement(record.uid), created_ns=DAY_ONE_NS + 60 * MINUTE)
+    names = sorted(cluster.nodes.row_of)
+    if names and draw.random() < 0.8:
+        scratch.place(record, cluster.nodes.row_of[draw.choice(names)])

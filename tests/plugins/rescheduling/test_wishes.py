@@ -1,0 +1,42 @@
+"""What a move would change in what pods prefer, foretold and as it comes true."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from podium.plugins.rescheduling.preferences.wishes import Weights, Wishes
+from tests.builders import cluster_of
+from tests.fuzzing import Effort, efforts
+from tests.generators import EVERYTHING, Objects, clusters
+from tests.plugins.rescheduling.pictures import picture_of, scratch
+
+
+@efforts(60)
+def test_leaving_and_arriving_foretell_what_a_move_changes(effort: Effort) -> None:
+    @effort
+    @given(clusters(EVERYTHING, least_pods=2), st.randoms(use_true_random=False))
+    def check(objects: Objects, chance: Any) -> None:
+        seen = picture_of(cluster_of(*objects.surroundings))
+        wishes = Wishes(Weights(node_affinity=1, pod_affinity=1, topology_spread=1, taints=1))
+        wishes.follow(seen)
+        for pod in [pod for pod in seen.cluster.placed.values() if pod.row >= 0 and not pod.terminating]:
+            class_id, source = pod.pod_class.id, pod.row
+            if class_id not in wishes.concerned():
+                continue
+            target = chance.choice(sorted(seen.cluster.nodes.row_of.values()))
+            before, leaving = wishes.missing, wishes.leaving(class_id)[source]
+            wishes.count(class_id, source, -1)
+            arriving = wishes.arriving(class_id)[target]
+            wishes.count(class_id, source, 1)
+            with scratch(seen) as changes:
+                changes.place(changes.take_off(pod.uid), target)
+                wishes.follow(seen)
+                # What cannot be had is no less missing while a pod is on its way.
+                assert abs(before - wishes.missing - (leaving - arriving)) <= 2
+            wishes.follow(seen)
+            assert wishes.missing == before
+
+    check()
