@@ -87,6 +87,13 @@ def test_pods_leave_nodes_with_prefer_no_schedule_taints() -> None:
     assert preferences().objective(picture(*objects[:2], calm)) == 0
 
 
+def test_the_mark_of_a_node_that_pods_are_being_moved_off_is_no_reason_for_the_others_to_leave() -> None:
+    marked = node("old", taints=["podium.dev/moving-pods-away=1767225600:PreferNoSchedule"])
+    seen = picture(marked, node("young"), web("w", "old"))
+    assert preferences().objective(seen) == 0
+    assert carry_out(preferences(), seen) == []
+
+
 def test_pods_that_would_be_apart_are_parted() -> None:
     apart = [(100, term("app=web"))]
     nodes = [node(name, zone="z") for name in "abc"]
