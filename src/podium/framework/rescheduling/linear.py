@@ -6,7 +6,7 @@ pod is and 0 elsewhere. A `Pair` is the name of such a number.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol, runtime_checkable
 
@@ -49,8 +49,23 @@ class Use:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
+class Contents:
+    """What a node costs by what is on it, where that is no simpler than a table of all that can be there.
+
+    ``kinds`` says of each pod that may be on the ``row`` of what kind it is. ``cost`` is asked for each number of pods
+    of each kind, in the order of ``order``, of those that ``fits`` lets be together; what fits without a pod fits.
+    """
+
+    row: int
+    kinds: Mapping[str, Hashable]
+    order: Sequence[Hashable]
+    cost: Callable[[tuple[int, ...]], float]
+    fits: Callable[[tuple[int, ...]], bool]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
 class LinearForm:
-    """An objective as the sum of ``base``, prices of pairs, costs, and uses.
+    """An objective as the sum of ``base``, prices of pairs, costs, uses, and contents of nodes.
 
     ``left_out`` says in words what the objective has beside that. Then the form must not come to more than the
     objective, so that what is found with it is still a bound.
@@ -60,6 +75,7 @@ class LinearForm:
     prices: Mapping[Pair, float] = field(default_factory=dict)
     costs: Sequence[Cost] = ()
     uses: Sequence[Use] = ()
+    contents: Sequence[Contents] = ()
     left_out: tuple[str, ...] = ()
 
 
