@@ -13,7 +13,7 @@ from typing import Any
 import msgspec
 from msgspec.structs import replace
 
-from podium.api.avoid_list import PREFER_AVOID_PODS, avoid_entry, written
+from podium.api.avoid_list import PREFER_AVOID_PODS, AvoidList, avoid_entry
 from podium.api.disruption_cap import Cap, CapStatus
 from podium.api.disruption_policy import (
     POLICY_NAME,
@@ -49,6 +49,7 @@ from podium.api.policy import (
     PodDisruptionBudgetSpec,
     PodDisruptionBudgetStatus,
 )
+from podium.api.replacements import EvictedPod, ForReplacement, Replacement, replacement
 from podium.api.selection import (
     LabelSelector,
     LabelSelectorRequirement,
@@ -90,22 +91,24 @@ def node(  # noqa: PLR0913 - one argument for each thing a test may want to say
     unschedulable: bool = False,
     images: Mapping[str, int] | None = None,
     avoids: Iterable[str] = (),
+    leaves: Iterable[Replacement] = (),
     **resources: Quantity,
 ) -> Node:
     """A node. ``zone`` gives it the zone and the hostname label; ``images`` maps names to bytes.
 
-    ``avoids`` are the controllers on its avoid list, written as a pod's owner: "ReplicaSet/web".
+    ``avoids`` are the controllers on its avoid list, written as a pod's owner: "ReplicaSet/web"; ``leaves`` is what
+    evictions left there for replacements.
 
     Further resources are written with underscores: ``example_com__gpu=4`` is four of example.com/gpu.
     """
     places = {} if zone is None else {ZONE: zone, HOSTNAME: name}
     amounts: dict[str, Quantity] = {"cpu": cpu, "memory": memory, "pods": pods, **_resources(resources)}
-    avoided = [avoid_entry(_owner(one), "", "", DAY_ONE_NS) for one in avoids]
+    avoided = AvoidList(tuple(avoid_entry(_owner(one), "", "", DAY_ONE_NS) for one in avoids), tuple(leaves))
     return Node(
         metadata=ObjectMeta(
             name=name,
             labels={**places, **(labels or {})},
-            annotations={PREFER_AVOID_PODS: written(avoided)} if avoided else {},
+            annotations={PREFER_AVOID_PODS: avoided.written()} if avoided else {},
         ),
         spec=NodeSpec(unschedulable=unschedulable, taints=tuple(taint(text) for text in taints)),
         status=NodeStatus(
@@ -203,6 +206,21 @@ def pod(  # noqa: PLR0913 - one argument for each thing a test may want to say
 
 READY = PodCondition(type="Ready", status="True")
 PREEMPTED = PodCondition(type="DisruptionTarget", status="True", reason="PreemptionByScheduler")
+
+
+def left(
+    evicted: str,
+    seconds: int = 0,
+    *,
+    owner: str = "ReplicaSet/web",
+    first: bool = True,
+    hint: str = "",
+    grace: int = 30,
+    uid: str = "",
+) -> Replacement:
+    """What the eviction of a pod left at a time for its replacement: the front of the queue, a node to try."""
+    pod = EvictedPod(name=evicted, uid=uid or evicted)
+    return replacement(_owner(owner), pod, ForReplacement(first, hint), grace, DAY_ONE_NS + seconds * 10**9)
 
 
 def at(seconds: int) -> str:

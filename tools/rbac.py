@@ -21,12 +21,15 @@ from podium.api.disruption_rate import DISRUPTION_RATE as RATE
 from podium.api.kinds import KINDS
 from podium.api.meta import Raw
 from podium.api.pod import PodCondition
+from podium.api.replacements import ForReplacement
+from podium.framework.rescheduling.settings import ReschedulerSettings
 from podium.machines import actions
 from podium.machines.actions import (
     Action,
     Bind,
     BindClaim,
     DeleteObject,
+    Evict,
     Nominate,
     PatchObject,
     Record,
@@ -37,8 +40,10 @@ from podium.machines.actions import (
 )
 from podium.machines.disruption.avoid_lists import AvoidLists
 from podium.machines.disruption.disruption_counts import DisruptionCounts
+from podium.machines.rescheduling.rescheduler import Rescheduler
 from podium.machines.scheduling.scheduler import Scheduler
-from podium.requests.actions import carry_out
+from podium.requests.actions import conversation_of
+from podium.requests.conversation import hold
 from podium.requests.request import Request, Response
 from podium.requests.router import Router
 from podium.store.api_resources import BUILT_IN
@@ -47,14 +52,17 @@ from podium.store.store import Store
 ROOT = Path(__file__).resolve().parent.parent
 DEPLOY = ROOT / "deploy"
 _MACHINES = ROOT / "src" / "podium" / "machines"
-# What acts in the program: the scheduler, and who counts disruptions where the API server does not.
-_ACTING = (*sorted((_MACHINES / "scheduling").rglob("*.py")), _MACHINES / "disruption" / "disruption_counts.py")
+# What acts in a program: the scheduler or the rescheduler, and who counts disruptions where the API server does not.
+_COUNTING = _MACHINES / "disruption" / "disruption_counts.py"
+SCHEDULING = (*sorted((_MACHINES / "scheduling").rglob("*.py")), _COUNTING)
+RESCHEDULING = (*sorted((_MACHINES / "rescheduling").rglob("*.py")), _COUNTING)
 _NOW = 1_767_225_600 * 10**9
 
 SEE = ("get", "list", "watch")
 # What is asked for only where pods are preempted.
 _PREEMPTING = (DeleteObject, PatchObject)
 _HEADER = "# Made by tools/rbac.py from what the scheduler watches and asks for; run it after a change.\n"
+_RESCHEDULER_HEADER = _HEADER.replace("the scheduler", "the rescheduler")
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -99,8 +107,49 @@ def scheduler_rights() -> set[Right]:
     return watch_rights(Scheduler.watches | DisruptionCounts.watches) | asked | counted
 
 
-def requested_rights(wanted: Iterable[Action]) -> set[Right]:
-    """What is asked of the API server when these are carried out."""
+def eviction_rights(*, knows_ours: bool) -> set[Right]:
+    """What is needed to evict pods so that their nodes are avoided; ``knows_ours``: at Podium's own API server.
+
+    Of another one the nodes are written by whoever evicts.
+    """
+    eviction = Evict(
+        "default/owned", _UID, "", "rescheduler", avoid_node=True, for_replacement=ForReplacement(first=True)
+    )
+    return requested_rights([eviction], knows_ours=knows_ours)
+
+
+def rescheduler_rights() -> set[Right]:
+    """What a rescheduler needs that evicts, writes to no node, and leaves replacements to their schedulers."""
+    counted = {Right("", "events", "patch")}
+    watched = rescheduler_watches() | DisruptionCounts.watches
+    return watch_rights(watched) | requested_rights(_rescheduler_examples()) | counted
+
+
+def rescheduler_watches() -> frozenset[str]:
+    """The kinds that a rescheduler is shown; a ConfigMap that it reads is one of one namespace."""
+    settings = ReschedulerSettings(policies=())
+    return frozenset(Rescheduler(settings).watches)
+
+
+def node_marking_rights() -> set[Right]:
+    """What comes on top where it keeps replacements off nodes: by avoid lists, or by taints."""
+    avoided = PatchObject("Node", "node", _UID, {"metadata": {"annotations": {PREFER_AVOID_PODS: "{}"}}}, "")
+    marked = PatchObject("Node", "node", _UID, {"spec": {"taints": []}}, "")
+    return requested_rights([avoided, marked])
+
+
+def guidance_rights() -> set[Right]:
+    """What comes on top where it nominates or binds replacements."""
+    return requested_rights(_guidance_examples())
+
+
+def configuration_rights() -> set[Right]:
+    """What it needs, by the name of the ConfigMap alone, to read its configuration of one."""
+    return {Right("", "configmaps", verb) for verb in SEE}
+
+
+def requested_rights(wanted: Iterable[Action], *, knows_ours: bool = True) -> set[Right]:
+    """What is asked of the API server when these are carried out; ``knows_ours``: it is Podium's own."""
     found: set[Right] = set()
     for action in wanted:
         store = _store()
@@ -112,16 +161,14 @@ def requested_rights(wanted: Iterable[Action]) -> set[Right]:
             found.add(Right(resource.group, name, request.verb))
             return router.answer(request, now)
 
-        problem = carry_out(ask, _with_uid(action, store), _NOW, "scheduler")
-        if problem is not None:
-            raise RuntimeError(f"{action}: {problem.message}")
+        hold(conversation_of(_with_uid(action, store), "scheduler", _NOW, knows_ours=knows_ours), ask, _NOW)
     return found
 
 
-def emitted() -> set[str]:
-    """The names of the actions that the modules of those speak of that act in the program."""
+def emitted(files: Iterable[Path]) -> set[str]:
+    """The names of the actions that some modules speak of."""
     names: set[str] = set()
-    for file in _ACTING:
+    for file in files:
         for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
             if isinstance(node, ast.ImportFrom) and node.module == actions.__name__:
                 names |= {alias.name for alias in node.names}
@@ -169,8 +216,24 @@ def _examples() -> list[Action]:
     ]
 
 
+def _rescheduler_examples() -> list[Action]:
+    return [
+        Evict("default/pod", _UID, "rescheduler", "rescheduler", avoid_node=True),
+        Record("default/pod", _UID, "Normal", "Descheduled", "it was"),
+        PatchObject("PodDisruptionBudget", "default/budget", _UID, {"metadata": {"annotations": {RATE: "{}"}}}, ""),
+        PatchObject("DisruptionPolicy", POLICY_NAME, _UID, {"status": {"caps": []}}, "", "status"),
+    ]
+
+
+def _guidance_examples() -> list[Action]:
+    return [Bind("default/pod", _UID, "node"), Nominate("default/pod", _UID, "node")]
+
+
 EXAMPLES = frozenset(type(action).__name__ for action in _examples())
-"""The actions of which the rights are known."""
+"""The actions of a scheduler of which the rights are known."""
+
+RESCHEDULER_EXAMPLES = frozenset(type(action).__name__ for action in (*_rescheduler_examples(), *_guidance_examples()))
+"""The same of a rescheduler."""
 
 
 def _store() -> Store:
@@ -186,6 +249,9 @@ def _objects() -> Iterator[Raw]:
     yield {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "default"}}
     yield {"apiVersion": "v1", "kind": "Node", "metadata": {"name": "node"}}
     yield _object("v1", "Pod", "pod", spec={"containers": [{"name": "main", "image": "i"}]})
+    owned_pod = _object("v1", "Pod", "owned", spec={"nodeName": "node", "containers": [{"name": "main", "image": "i"}]})
+    replica_set = {"apiVersion": "apps/v1", "kind": "ReplicaSet", "name": "web", "uid": "owner", "controller": True}
+    yield {**owned_pod, "metadata": {**owned_pod["metadata"], "ownerReferences": [replica_set]}}
     yield _object("v1", "PersistentVolumeClaim", "claim", spec=claim_spec)
     yield _object("policy/v1", "PodDisruptionBudget", "budget", spec={"maxUnavailable": 1})
     yield {"apiVersion": "podium.dev/v1alpha1", "kind": "DisruptionPolicy", "metadata": {"name": POLICY_NAME}}
@@ -227,6 +293,8 @@ def _subject(action: Action) -> tuple[str, str]:
             return "PersistentVolumeClaim", key
         case ReserveClaim(claim=key) | ReleaseClaim(claim=key):
             return "ResourceClaim", key
+        case Evict(pod=key):
+            return "Pod", key
         case DeleteObject(kind=kind, key=key) | PatchObject(kind=kind, key=key) | ReportStatus(kind=kind, key=key):
             return kind, key
     return "Pod", str(getattr(action, "pod", ""))
@@ -278,9 +346,27 @@ def files() -> dict[Path, str]:
         ),
         DEPLOY / "avoid-lists" / "cluster-role.yaml": _HEADER
         + cluster_role("podium-scheduler-avoid-lists", avoid_list_rights()),
+        **_rescheduler_files(),
         DEPLOY / "reader" / "cluster-role.yaml": _HEADER.replace("the scheduler watches and asks for", "is read")
         + cluster_role("podium-reader", reader_rights()),
     }
+
+
+def _rescheduler_files() -> dict[Path, str]:
+    folder = DEPLOY / "rescheduler"
+    name, named = "podium-rescheduler", "{{ .Release.Name }}-rescheduler"
+    roles = {"": rescheduler_rights(), "-nodes": node_marking_rights()}
+    made = {
+        folder / f"cluster-role{suffix}.yaml": _RESCHEDULER_HEADER + cluster_role(f"{name}{suffix}", rights)
+        for suffix, rights in roles.items()
+    }
+    guiding = cluster_role(f"{name}-guidance", guidance_rights())
+    made[DEPLOY / "rescheduler-guidance" / "cluster-role.yaml"] = _RESCHEDULER_HEADER + guiding
+    chart = "---\n".join(cluster_role(f"{named}{suffix}", rights) for suffix, rights in roles.items())
+    made[DEPLOY / "helm" / "podium" / "templates" / "rescheduler-cluster-roles.yaml"] = (
+        f"{_RESCHEDULER_HEADER}{{{{- if .Values.rescheduler.enabled }}}}\n{chart}{{{{- end }}}}\n"
+    )
+    return made
 
 
 def main(arguments: list[str]) -> int:

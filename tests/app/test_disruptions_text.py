@@ -2,9 +2,8 @@
 
 from podium.app.console.disruptions_text import write_disruptions
 from podium.app.console.page import Page
+from podium.sim.results.avoid_state import Avoided, AvoidState, LeftState
 from podium.sim.results.disruption_state import (
-    Avoided,
-    AvoidState,
     BudgetState,
     CapState,
     DisruptionState,
@@ -83,6 +82,20 @@ def test_caps_quotas_and_avoid_lists_have_a_part_each() -> None:
         "",
         "Avoid lists  whose pods are to keep off which node",
         "  n1  ReplicaSet web  until noon",
+    ]
+
+
+def test_what_evictions_left_for_replacements_has_a_part_of_its_own() -> None:
+    since, until = "2026-01-01T00:00:00Z", "2026-01-01T00:10:30Z"
+    left = [
+        LeftState(pod="web-1", controller="ReplicaSet web", first=True, node_name="n7", since=since, until=until),
+        LeftState(pod="db-0", controller="StatefulSet db", node_name="n8", since=since, until=until),
+    ]
+
+    assert shown(DisruptionState(avoid_lists=(AvoidState(node="n1", entries=(), replacements=tuple(left)),))) == [
+        "Replacements  what evictions left for the pods that come instead",
+        "  ReplicaSet web  for pod web-1  goes first  tried on n7  until 2026-01-01T00:10:30Z",
+        "  StatefulSet db  for pod db-0               tried on n8  until 2026-01-01T00:10:30Z",
     ]
 
 

@@ -3,7 +3,7 @@ from podium.api.pod import PersistentVolumeClaimVolumeSource, Volume
 from podium.app.console.page import Page
 from podium.app.explaining.text import write_explanation
 from podium.framework.settings.configuration import Configuration
-from tests.builders import budget, configuration, explain, node, pod, scheduler_cap, tolerate
+from tests.builders import budget, configuration, explain, left, node, pod, scheduler_cap, tolerate
 
 
 def text_of(*objects: Kubernetes, width: int = 100, settings: Configuration | None = None) -> str:
@@ -64,6 +64,18 @@ def test_a_nominated_pod_takes_its_node_though_another_scores_more() -> None:
     assert text.startswith("default/p fits: node b\n")
     assert "  is nominated to b\n" in text
     assert part(text, "Scores")[0] == "Scores  it takes the node that it is nominated to"
+
+
+def test_a_replacement_takes_the_node_that_it_was_left_to_try_though_another_scores_more() -> None:
+    waiting = pod("p", cpu=2, owner="ReplicaSet/web", created=60)
+    there = node("c", cpu=1, leaves=[left("q", hint="b")])
+
+    text = text_of(node("a"), node("b", cpu=4), there, waiting)
+
+    assert text.startswith("default/p fits: node b\n")
+    fact = "comes in place of pod q, whose eviction left it the front of the queue and a try at b"
+    assert fact in " ".join(text.split())
+    assert part(text, "Scores")[0] == "Scores  it takes the node that an eviction left it to try"
 
 
 def test_preemption_shows_the_candidates_the_victims_and_what_they_free() -> None:

@@ -8,7 +8,9 @@ from typing import Any
 import pytest
 from aiohttp import web
 
+from podium.api.avoid_list import PREFER_AVOID_PODS, AvoidList, avoid_list
 from podium.api.pod import PodCondition
+from podium.api.replacements import ForReplacement
 from podium.client.access.cluster_access import ClusterAccess
 from podium.client.access.credentials import Credentials
 from podium.client.session import Session
@@ -20,7 +22,7 @@ from podium.machines.observations import Problem
 from podium.machines.scheduling.scheduler import Scheduler
 from podium.requests.request import Request
 from tests.client.api_server import CUT, APIServer, refusal
-from tests.store.objects import budget, node, pod, running
+from tests.store.objects import Raw, budget, node, pod, running
 
 COMPONENT = Component("default-scheduler", Scheduler)
 TARGET = PodCondition(type="DisruptionTarget", status="True", reason="PreemptionByScheduler")
@@ -149,6 +151,94 @@ def test_an_eviction_that_the_budget_does_not_allow_is_not_tried_again_here() ->
         assert rig.transport.counts.waited == 0
 
     play(story)
+
+
+OWNER = {"apiVersion": "apps/v1", "kind": "ReplicaSet", "name": "web", "uid": "u1", "controller": True}
+
+
+def owned(name: str) -> Raw:
+    return running(name, metadata={"ownerReferences": [OWNER]})
+
+
+def leaving(rig: Rig) -> Evict:
+    """An eviction of web-1 that leaves something on its node, at a server of others."""
+    rig.transport.knows_ours = False
+    left = ForReplacement(first=True)
+    return Evict("default/web-1", rig.uid("web-1"), "test", "rescheduler", avoid_node=True, for_replacement=left)
+
+
+def list_of(rig: Rig) -> AvoidList:
+    annotations = rig.server.store.get("Node", "n1").object.metadata.annotations
+    return avoid_list(annotations.get(PREFER_AVOID_PODS, ""))
+
+
+def test_at_a_server_of_others_what_an_eviction_leaves_is_written_first() -> None:
+    async def story(rig: Rig) -> None:
+        rig.server.add(owned("web-1"))
+        assert await rig.send(leaving(rig)) == [None]
+        assert (len(list_of(rig).entries), len(list_of(rig).replacements)) == (1, 1)
+        assert [request.kind for request in rig.server.sent if request.verb in ("create", "patch")] == [
+            "Pod",
+            "Node",
+            "Pod",
+        ]
+
+    play(story)
+
+
+def test_at_podiums_own_server_the_eviction_says_what_is_to_be_left() -> None:
+    async def story(rig: Rig) -> None:
+        rig.server.add(owned("web-1"))
+        eviction = leaving(rig)
+        rig.transport.knows_ours = True
+        assert await rig.send(eviction) == [None]
+        assert len(rig.server.sent) == 1
+        assert len(list_of(rig).replacements) == 1
+
+    play(story)
+
+
+@pytest.mark.parametrize("when", ["before", "after"])
+def test_an_answer_that_gets_lost_leaves_what_the_eviction_left_once(when: str) -> None:
+    """The request never came, or was carried out: the pod is looked at, and the eviction asked for again if need be."""
+
+    async def story(rig: Rig) -> None:
+        rig.server.add(owned("web-1"))
+        evictions = iter(range(9))
+        is_lost = lambda request: request.subresource == "eviction" and next(evictions) == 1  # noqa: E731
+        setattr(rig.server, when, answering(is_lost, lambda: CUT))
+        assert await rig.send(leaving(rig)) == [None]
+        assert (len(list_of(rig).entries), len(list_of(rig).replacements)) == (1, 1)
+        assert rig.server.store.get("Pod", "default/web-1").object.metadata.deletion_timestamp
+
+    play(story)
+
+
+def test_a_refused_eviction_leaves_nothing() -> None:
+    async def story(rig: Rig) -> None:
+        rig.server.add(owned("web-1"))
+        evictions = iter(range(9))
+        refused = lambda request: request.subresource == "eviction" and next(evictions) == 1  # noqa: E731
+        rig.server.before = answering(refused, lambda: refusal(429, "TooManyRequests"))
+        [problem] = await rig.send(leaving(rig))
+        assert problem is not None
+        assert problem.code == 429
+        assert not list_of(rig)
+
+    play(story)
+
+
+def test_where_no_pod_is_to_be_disrupted_any_more_what_was_written_is_taken_off() -> None:
+    allowed = iter((True, False))
+
+    async def story(rig: Rig) -> None:
+        rig.server.add(owned("web-1"))
+        [problem] = await rig.send(leaving(rig))
+        assert problem is not None
+        assert "no pod is to be disrupted at present" in problem.message
+        assert not list_of(rig)
+
+    play(story, may_disrupt=lambda: next(allowed))
 
 
 def test_a_conflict_is_told_at_once() -> None:

@@ -8,45 +8,22 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from podium.api.avoid_list import PREFER_AVOID_PODS, AvoidList
-from podium.api.meta import OwnerReference
 from podium.api.node import Node
 from podium.api.pod import Pod
-from podium.api.replacements import EvictedPod, ForReplacement, Replacement, replacement
+from podium.api.replacements import Replacement
 from podium.cluster.cluster import Cluster
 from podium.cluster.feed import Feed
-from tests.builders import DAY_ONE_NS, node, pod
+from tests.builders import DAY_ONE_NS, left, node, pod
 
 SECOND = 10**9
 
 
-def of(owner: str) -> OwnerReference:
-    kind, _, name = owner.partition("/")
-    return OwnerReference(kind=kind, name=name, uid=owner, controller=True)
-
-
-def left(
-    evicted: str,
-    seconds: int = 0,
-    *,
-    owner: str = "ReplicaSet/web",
-    first: bool = True,
-    hint: str = "",
-    grace: int = 30,
-) -> Replacement:
-    wanted = ForReplacement(first, hint)
-    return replacement(of(owner), EvictedPod(name=evicted, uid=evicted), wanted, grace, DAY_ONE_NS + seconds * SECOND)
-
-
 def with_list(name: str, *replacements: Replacement) -> Node:
-    plain = node(name)
-    annotations = {PREFER_AVOID_PODS: AvoidList((), replacements).written()} if replacements else {}
-    return replace(plain, metadata=replace(plain.metadata, annotations=annotations))
+    return node(name, leaves=replacements)
 
 
 def made(name: str, seconds: int = 0, *, owner: str = "ReplicaSet/web", on: str = "", uid: str = "") -> Pod:
-    found = pod(name, created=seconds, on=on, uid=uid or name)
-    return replace(found, metadata=replace(found.metadata, owner_references=(of(owner),)))
+    return pod(name, created=seconds, on=on, uid=uid or name, owner=owner)
 
 
 def shown(*objects: Node | Pod) -> Feed:
@@ -119,7 +96,7 @@ def test_the_evicted_pod_is_no_replacement_of_itself() -> None:
 
 def test_a_pod_of_a_stateful_set_is_replaced_by_one_of_its_name() -> None:
     owner = "StatefulSet/db"
-    lists = with_list("n1", replace(left("db-1", owner=owner), evicted_pod=EvictedPod(name="db-1", uid="before")))
+    lists = with_list("n1", left("db-1", owner=owner, uid="before"))
 
     feed = shown(lists, made("db-0", 1, owner=owner), made("db-1", 2, owner=owner), made("db-2", 3, owner=owner))
 

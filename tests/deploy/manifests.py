@@ -19,10 +19,10 @@ def documents(text: str) -> list[Raw]:
     return [document for document in yaml.safe_load_all(text) if document is not None]
 
 
-def base() -> list[Raw]:
-    """The objects of the kustomize base, its namespaces apart."""
-    (kustomization,) = documents((DEPLOY / "base" / "kustomization.yaml").read_text())
-    texts = [(DEPLOY / "base" / name).read_text() for name in kustomization["resources"]]
+def base(folder: str = "base") -> list[Raw]:
+    """The objects of a kustomization that stands on no other, its namespaces apart."""
+    (kustomization,) = documents((DEPLOY / folder / "kustomization.yaml").read_text())
+    texts = [(DEPLOY / folder / name).read_text() for name in kustomization["resources"]]
     return [document for text in texts for document in documents(text)]
 
 
@@ -32,6 +32,13 @@ def chart(release: str = "test", namespace: str = "space", **values: Any) -> lis
     known = {"Values": {**given, **values}, "Release": {"Name": release, "Namespace": namespace}}
     texts = [rendered(path.read_text(), known) for path in sorted((CHART / "templates").glob("*.yaml"))]
     return [document for text in texts for document in documents(text)]
+
+
+def chart_of_rescheduler(**values: Any) -> list[Raw]:
+    """The objects of the chart that are the rescheduler's."""
+    (given,) = documents((CHART / "values.yaml").read_text())
+    objects = chart(rescheduler={**given["rescheduler"], "enabled": True, **values})
+    return [raw for raw in objects if "-rescheduler" in raw["metadata"]["name"]]
 
 
 def rendered(template: str, known: Raw) -> str:

@@ -15,8 +15,10 @@ from podium.api.disruption_policy import DisruptionPolicySpec, DisruptionPolicyS
 from podium.api.input.codec import load_text
 from podium.api.kinds import KINDS
 from podium.app.console.command import podium
+from podium.framework.rescheduling.configuration import parse_rescheduler
+from podium.framework.rescheduling.settings import Steering
 from podium.framework.settings.configuration import read_configuration
-from tests.deploy.manifests import DEPLOY, Raw, base, chart, documents, of_kind
+from tests.deploy.manifests import DEPLOY, Raw, base, chart, chart_of_rescheduler, documents, of_kind
 
 KUBECTL = shutil.which("kubectl")
 ALLOWED_VOLUMES = {
@@ -29,8 +31,18 @@ ALLOWED_VOLUMES = {
     "projected",
     "secret",
 }
-each = pytest.mark.parametrize(
+each_scheduler = pytest.mark.parametrize(
     "objects", [base(), chart(), chart(preemption=False)], ids=["kustomize", "helm", "no-preemption"]
+)
+each_rescheduler = pytest.mark.parametrize(
+    "objects",
+    [base("rescheduler"), chart_of_rescheduler(), chart_of_rescheduler(evict=True)],
+    ids=["kustomize", "helm", "evicting"],
+)
+each = pytest.mark.parametrize(
+    "objects",
+    [base(), chart(), chart(preemption=False), base("rescheduler"), chart_of_rescheduler(evict=True)],
+    ids=["kustomize", "helm", "no-preemption", "rescheduler-kustomize", "rescheduler-helm"],
 )
 
 
@@ -68,7 +80,7 @@ def test_nothing_is_written_but_into_memory_and_resources_are_bounded(objects: l
     assert "memory" in container["resources"]["limits"]
 
 
-@each
+@each_scheduler
 def test_objects_are_right_in_every_field(objects: list[Raw]) -> None:
     (configuration,) = of_kind(objects, "ConfigMap")
     text = configuration["data"]["scheduler.yaml"]
@@ -78,6 +90,29 @@ def test_objects_are_right_in_every_field(objects: list[Raw]) -> None:
     (document,) = load_text(text, "scheduler.yaml")
     profiles = read_configuration(document.raw, "scheduler.yaml").profiles
     assert [profile.scheduler_name for profile in profiles] == ["podium"]
+
+
+@each_rescheduler
+def test_those_of_the_rescheduler_are_right_too(objects: list[Raw]) -> None:
+    (configuration,) = of_kind(objects, "ConfigMap")
+    known = {name for _, name in KINDS}
+
+    load_text(yaml.safe_dump_all([raw for raw in objects if raw["kind"] in known]), "deploy", "strict")
+    settings = parse_rescheduler(configuration["data"]["config.yaml"], "config.yaml").settings
+    assert settings.steering is Steering.SOFT_TAINT
+    assert configuration["data"]["paused"] == "false"
+    (container,) = pod_spec(objects)["containers"]
+    assert f"--rescheduler-config-map=$(NAMESPACE)/{configuration['metadata']['name']}" in container["args"]
+
+
+def test_a_rescheduler_moves_pods_only_where_that_is_asked_for() -> None:
+    def arguments(objects: list[Raw]) -> list[str]:
+        return list(pod_spec(objects)["containers"][0]["args"])
+
+    assert "--evict" not in arguments(base("rescheduler"))
+    assert "--evict" not in arguments(chart_of_rescheduler())
+    assert "--evict" in arguments(chart_of_rescheduler(evict=True))
+    assert not [raw for raw in chart() if "rescheduler" in raw["metadata"]["name"]]
 
 
 @each
@@ -152,9 +187,20 @@ def test_kustomize_makes_a_scheduler_of_it(folder: str, namespace: str, lease: s
 
 
 @pytest.mark.skipif(KUBECTL is None, reason="needs kubectl")
+def test_kustomize_makes_a_rescheduler_of_it_that_says_or_does_what_it_would() -> None:
+    says, does = kustomized("rescheduler"), kustomized("rescheduler-evicting")
+    bindings = of_kind(does, "ClusterRoleBinding") + of_kind(does, "RoleBinding")
+
+    assert {subject["namespace"] for binding in bindings for subject in binding["subjects"]} == {"podium"}
+    arguments = [pod_spec(objects)["containers"][0]["args"] for objects in (says, does)]
+    assert arguments[1] == [*arguments[0], "--evict"]
+
+
+@pytest.mark.skipif(KUBECTL is None, reason="needs kubectl")
 def test_the_others_are_kustomizations_too() -> None:
     assert [raw["kind"] for raw in kustomized("reader")] == ["ClusterRole"]
     assert [raw["kind"] for raw in kustomized("avoid-lists")] == ["ClusterRole", "ClusterRoleBinding"]
+    assert [raw["kind"] for raw in kustomized("rescheduler-guidance")] == ["ClusterRole", "ClusterRoleBinding"]
     assert [raw["kind"] for raw in kustomized("crds")] == ["CustomResourceDefinition"]
 
 

@@ -7,7 +7,11 @@ from tools import rbac
 
 from podium.api.kinds import KINDS
 from podium.machines.scheduling.scheduler import Scheduler
-from tests.deploy.manifests import Raw, base, chart, of_kind
+from tests.deploy.manifests import Raw, base, chart, chart_of_rescheduler, of_kind
+
+each_rescheduler = pytest.mark.parametrize(
+    "objects", [base("rescheduler"), chart_of_rescheduler()], ids=["kustomize", "helm"]
+)
 
 # What no scheduler gets, whatever it asks for.
 NEVER = {
@@ -49,7 +53,11 @@ def test_what_is_granted_is_what_is_watched_and_asked_for(objects: list[Raw]) ->
 
 
 def test_every_action_that_a_scheduler_may_ask_for_has_been_tried() -> None:
-    assert rbac.emitted() == rbac.EXAMPLES
+    assert rbac.emitted(rbac.SCHEDULING) == rbac.EXAMPLES
+
+
+def test_every_action_that_a_rescheduler_may_ask_for_has_been_tried() -> None:
+    assert rbac.emitted(rbac.RESCHEDULING) == rbac.RESCHEDULER_EXAMPLES
 
 
 def test_every_kind_that_a_scheduler_watches_may_be_seen() -> None:
@@ -70,6 +78,50 @@ def test_nobody_gets_secrets_wildcards_or_more_rights(objects: list[Raw]) -> Non
     assert not {right for right in rights if right.resource == "nodes" and right.verb not in rbac.SEE}
 
 
+@each_rescheduler
+def test_a_rescheduler_is_granted_what_it_watches_and_asks_for(objects: list[Raw]) -> None:
+    assert granted(objects, "-rescheduler") == rbac.rescheduler_rights()
+    assert granted(objects, "-nodes") == rbac.node_marking_rights() == {rbac.Right("", "nodes", "patch")}
+    changes = {right for right in rbac.rescheduler_rights() if right.verb not in rbac.SEE}
+    assert changes == {
+        rbac.Right("", "pods/eviction", "create"),
+        rbac.Right("", "events", "create"),
+        rbac.Right("", "events", "patch"),
+        rbac.Right("policy", "poddisruptionbudgets", "patch"),
+        rbac.Right("podium.dev", "disruptionpolicies/status", "patch"),
+    }
+
+
+@each_rescheduler
+def test_it_reads_one_config_map_by_its_name_and_deletes_nothing(objects: list[Raw]) -> None:
+    rights = granted(objects, "-rescheduler", "-nodes") | rbac.guidance_rights()
+    assert not {(right.group, right.resource) for right in rights} & NEVER
+    assert not {right.verb for right in rights} & {"*", "delete", "deletecollection", "impersonate", "escalate", "bind"}
+    (configuration,) = of_kind(objects, "ConfigMap")
+    (role,) = (role for role in of_kind(objects, "Role") if role["metadata"]["name"].endswith("-configuration"))
+    (rule,) = role["rules"]
+    assert rule["resourceNames"] == [configuration["metadata"]["name"]]
+    assert {rbac.Right("", resource, verb) for resource in rule["resources"] for verb in rule["verbs"]} == (
+        rbac.configuration_rights()
+    )
+
+
+@each_rescheduler
+def test_its_lease_may_be_changed_by_its_name_alone(objects: list[Raw]) -> None:
+    (role,) = (role for role in of_kind(objects, "Role") if role["metadata"]["name"].endswith("-lease"))
+    (deployment,) = of_kind(objects, "Deployment")
+    arguments = deployment["spec"]["template"]["spec"]["containers"][0]["args"]
+    (lease,) = (argument.partition("=")[2] for argument in arguments if "resource-name=" in argument)
+    assert role["rules"][1]["resourceNames"] == [lease]
+
+
+def test_guidance_takes_to_nominate_and_to_bind() -> None:
+    assert {right for right in rbac.guidance_rights() if right.verb not in rbac.SEE} == {
+        rbac.Right("", "pods/binding", "create"),
+        rbac.Right("", "pods/status", "patch"),
+    }
+
+
 def test_who_reads_changes_nothing() -> None:
     assert {right.verb for right in rbac.reader_rights()} == {"list", "watch"}
     assert {right.resource for right in rbac.reader_rights()} == {kind.plural for kind in KINDS.values()}
@@ -80,6 +132,19 @@ def test_whoever_trims_avoid_lists_may_patch_nodes_and_see_the_controllers_of_po
 
     assert {right for right in rights if right.verb not in rbac.SEE} == {rbac.Right("", "nodes", "patch")}
     assert not rights & rbac.scheduler_rights()
+
+
+def test_whoever_evicts_may_patch_nodes_only_where_the_api_server_does_not_write_them_itself() -> None:
+    evict = rbac.Right("", "pods/eviction", "create")
+
+    assert rbac.eviction_rights(knows_ours=True) == {evict}
+    assert rbac.eviction_rights(knows_ours=False) == {
+        evict,
+        rbac.Right("", "pods", "get"),
+        rbac.Right("", "nodes", "get"),
+        rbac.Right("", "nodes", "patch"),
+        rbac.Right("podium.dev", "disruptionpolicies", "get"),
+    }
 
 
 @pytest.mark.parametrize("objects", [base(), chart()], ids=["kustomize", "helm"])
@@ -94,7 +159,11 @@ def test_a_lease_may_be_changed_by_its_name_alone(objects: list[Raw]) -> None:
     assert {resource for rule in role["rules"] for resource in rule["resources"]} == {"leases"}
 
 
-@pytest.mark.parametrize("objects", [base(), chart()], ids=["kustomize", "helm"])
+@pytest.mark.parametrize(
+    "objects",
+    [base(), chart(), base("rescheduler"), chart_of_rescheduler()],
+    ids=["kustomize", "helm", "rescheduler-kustomize", "rescheduler-helm"],
+)
 def test_every_binding_gives_a_role_that_is_there_to_the_account_of_the_pods(objects: list[Raw]) -> None:
     (account,) = of_kind(objects, "ServiceAccount")
     roles = {

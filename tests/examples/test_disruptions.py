@@ -2,6 +2,7 @@
 
 from collections import Counter
 
+from podium.sim.results.result import Result
 from tests.examples.stories import played, story
 
 MOVES = ("Scheduled", "Killing", "Terminated", "NodeAdded", "NodeRemoved", "Nominated")
@@ -116,6 +117,34 @@ def test_a_pod_keeps_off_the_node_it_was_evicted_from_for_its_own_good_or_until_
             ],
         }
     ]
+
+
+def test_a_replacement_has_the_place_in_the_queue_and_the_node_that_its_eviction_left_it() -> None:
+    result = played("replacement")
+
+    assert story(result, ("Scheduled", "Killing"), owners=("web", "batch")) == [
+        "0 Scheduled web-1 node-1",
+        "60 Killing web-1 node-1",
+        "180 Scheduled web-2 node-2",
+        "180 Scheduled batch-2 node-2",
+        "300 Scheduled batch-1 node-3",
+        "300 Scheduled web-3 node-3",
+        "360 Killing web-2 node-2",
+        "360 Scheduled web-4 node-4",
+    ]
+    left = ("put on the avoid list", "taken off the avoid list")
+    assert [(event.time, event.message) for event in result.events if (event.message or "").startswith(left)] == [
+        (60, f"put on the avoid list: ReplicaSet web; left behind: the front of the queue for {replaced(result, 60)}"),
+        (180, f"taken off the avoid list: what was left for {replaced(result, 60)}"),
+        (360, f"put on the avoid list: ReplicaSet web; left behind: a try at node-4 for {replaced(result, 360)}"),
+        (360, f"taken off the avoid list: what was left for {replaced(result, 360)}"),
+    ]
+
+
+def replaced(result: Result, time: int) -> str:
+    """The replacement of the pod that was evicted then, in words."""
+    (pod,) = (event.pod for event in result.events if (event.time, event.reason) == (time, "Killing"))
+    return f"the replacement of pod {(pod or '').removeprefix('default/')}"
 
 
 def test_quotas_by_priority_promise_what_the_nodes_offer_and_a_budget_that_is_too_strict_is_refused() -> None:

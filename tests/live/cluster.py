@@ -1,4 +1,4 @@
-"""A control plane of Podium's over HTTP, with nobody who schedules, and faults between it and whoever does."""
+"""A control plane of Podium's over HTTP, where usually nobody schedules, and faults between it and whoever does."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import asyncio
 import io
 import json
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Self
 
 import msgspec
 
@@ -59,16 +59,18 @@ class LiveWrites(Writes):
 class Cluster:
     """The cluster; what its store was told is looked at all the time, as a history that has to keep to the rules."""
 
-    def __init__(self, seed: int = 0, *, tokens: tuple[Token, ...] = ()) -> None:
+    def __init__(
+        self, seed: int = 0, *, tokens: tuple[Token, ...] = (), without: frozenset[str] = frozenset((SCHEDULER,))
+    ) -> None:
         self.clock = SystemClock()
-        settings = PlaneSettings(seed=seed, without=frozenset((SCHEDULER,)))
+        settings = PlaneSettings(seed=seed, without=without)
         self.plane = assemble(open_store(seed), self.clock, settings, Beginning()).plane
         self.backend = FaultyBackend(self.plane, seed)
         self.server = Server(self.backend, settings=Settings(tokens=tokens))
         self.writes = LiveWrites(self.plane.store, NAMES)
         self.broken: list[BaseException] = []
 
-    async def __aenter__(self) -> Cluster:
+    async def __aenter__(self) -> Self:
         await self.server.start()
         self.wire = FaultyWire(self.server.port, 1)
         await self.wire.__aenter__()

@@ -7,40 +7,20 @@ from collections.abc import Mapping
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from msgspec.structs import replace
 
-from podium.api.avoid_list import PREFER_AVOID_PODS, AvoidList, avoid_entry
-from podium.api.meta import OwnerReference
 from podium.api.node import Node
 from podium.api.pod import Pod
-from podium.api.replacements import EvictedPod, ForReplacement, Replacement, replacement
+from podium.api.replacements import Replacement
 from podium.machines.actions import Bind, DeleteObject, Nominate
 from podium.machines.scheduling.queue.queued_pod import Place
-from tests.builders import DAY_ONE_NS, node, pod
-from tests.machines.driving import REFUSED, SECOND, Driver, all_of, nominated, on, the
+from tests.builders import left, node, pod
+from tests.machines.driving import REFUSED, Driver, all_of, nominated, on, the
 
-WEB = OwnerReference(kind="ReplicaSet", name="web", uid="u-web", controller=True)
-
-
-def left(
-    evicted: str, seconds: int = 0, *, first: bool = True, hint: str = "", of: OwnerReference = WEB
-) -> Replacement:
-    wanted = ForReplacement(first, hint)
-    return replacement(of, EvictedPod(name=evicted, uid=evicted), wanted, 30, DAY_ONE_NS + seconds * SECOND)
-
-
-def with_list(plain: Node, *replacements: Replacement, avoids: tuple[OwnerReference, ...] = ()) -> Node:
-    entries = tuple(avoid_entry(one, "", "", DAY_ONE_NS) for one in avoids)
-    text = AvoidList(entries, replacements).written()
-    return replace(plain, metadata=replace(plain.metadata, annotations={PREFER_AVOID_PODS: text}))
-
-
-def owned(one: Pod, by: OwnerReference = WEB) -> Pod:
-    return replace(one, metadata=replace(one.metadata, owner_references=(by,)))
+WEB = "ReplicaSet/web"
 
 
 def web(name: str, created: int = 0, priority: int = 0, cpu: int | None = None) -> Pod:
-    return owned(pod(name, created=created, priority=priority, cpu=cpu))
+    return pod(name, created=created, priority=priority, cpu=cpu, owner=WEB)
 
 
 def bound(driver: Driver, tries: int = 20) -> list[str]:
@@ -54,7 +34,7 @@ def bound(driver: Driver, tries: int = 20) -> list[str]:
 
 
 def test_a_replacement_is_attempted_before_more_important_pods_of_which_it_is_none() -> None:
-    driver = Driver(with_list(node("n1"), left("gone")), pod("high", priority=100), web("new"), pod("low"))
+    driver = Driver(node("n1", leaves=[left("gone")]), pod("high", priority=100), web("new"), pod("low"))
 
     assert [found.split()[0] for found in bound(driver)] == ["new", "high", "low"]
 
@@ -63,21 +43,21 @@ def test_a_pod_that_is_in_the_queue_already_goes_to_the_front_when_the_list_is_s
     """Kinds overtake one another on their way."""
     driver = Driver(node("n1"), pod("high", priority=100), web("new"))
 
-    driver.see(with_list(node("n1"), left("gone")))
+    driver.see(node("n1", leaves=[left("gone")]))
 
     assert [found.split()[0] for found in bound(driver)] == ["new", "high"]
 
 
 def test_a_pod_goes_back_to_its_own_place_when_what_was_left_is_taken_off() -> None:
-    driver = Driver(with_list(node("n1"), left("gone")), pod("high", priority=100), web("new"))
+    driver = Driver(node("n1", leaves=[left("gone")]), pod("high", priority=100), web("new"))
 
-    driver.see(with_list(node("n1")))
+    driver.see(node("n1"))
 
     assert [found.split()[0] for found in bound(driver)] == ["high", "new"]
 
 
 def test_of_a_scale_up_only_as_many_go_first_as_were_evicted() -> None:
-    lists = with_list(node("n1"), left("gone-1"), left("gone-2"))
+    lists = node("n1", leaves=[left("gone-1"), left("gone-2")])
     driver = Driver(lists, pod("high", priority=100), *(web(f"p{number}") for number in range(6)))
 
     order = [found.split()[0] for found in bound(driver)]
@@ -86,7 +66,7 @@ def test_of_a_scale_up_only_as_many_go_first_as_were_evicted() -> None:
 
 
 def test_those_who_go_first_come_in_the_order_of_queue_sort() -> None:
-    lists = with_list(node("n1"), left("gone-1"), left("gone-2"))
+    lists = node("n1", leaves=[left("gone-1"), left("gone-2")])
     driver = Driver(lists, web("a"), web("b", priority=5), pod("high", priority=100))
 
     assert [found.split()[0] for found in bound(driver)] == ["b", "a", "high"]
@@ -94,7 +74,7 @@ def test_those_who_go_first_come_in_the_order_of_queue_sort() -> None:
 
 def test_a_scheduler_that_begins_anew_goes_by_what_it_is_shown() -> None:
     """Nodes are listed before pods, and the pods by their keys."""
-    lists = with_list(node("n1"), left("gone-1", 5), left("gone-2", 6))
+    lists = node("n1", leaves=[left("gone-1", 5), left("gone-2", 6)])
     pods = [web("a-old", 2), web("b-used", 7), web("c-new", 8), pod("d-high", priority=100)]
     pods[1] = on(pods[1], "n1")
 
@@ -105,7 +85,7 @@ def test_a_scheduler_that_begins_anew_goes_by_what_it_is_shown() -> None:
 
 def test_the_front_is_a_place_and_no_priority() -> None:
     """What stands there preempts nobody whom it could not preempt anyway."""
-    driver = Driver(with_list(node("n1", cpu=8), left("gone")), on(pod("runs", cpu=8), "n1"), web("new", cpu=8))
+    driver = Driver(node("n1", cpu=8, leaves=[left("gone")]), on(pod("runs", cpu=8), "n1"), web("new", cpu=8))
 
     actions = driver.tick()
 
@@ -116,7 +96,7 @@ def test_the_front_is_a_place_and_no_priority() -> None:
 
 def test_a_replacement_that_fits_nowhere_backs_off_like_others_and_holds_up_nobody() -> None:
     new = web("new", cpu=8)
-    driver = Driver(with_list(node("n1", cpu=8), left("gone")), on(pod("runs", cpu=4), "n1"), new, pod("other", cpu=1))
+    driver = Driver(node("n1", cpu=8, leaves=[left("gone")]), on(pod("runs", cpu=4), "n1"), new, pod("other", cpu=1))
 
     assert bound(driver) == ["other n1"]
 
@@ -127,7 +107,7 @@ def test_a_replacement_that_fits_nowhere_backs_off_like_others_and_holds_up_nobo
 
 
 def test_backoffs_that_end_together_end_with_those_first_who_go_first() -> None:
-    driver = Driver(with_list(node("n1", cpu=8), left("gone")), on(pod("runs", cpu=8), "n1"))
+    driver = Driver(node("n1", cpu=8, leaves=[left("gone")]), on(pod("runs", cpu=8), "n1"))
     driver.see(pod("high", cpu=4, priority=-1), web("new", cpu=4, priority=-2))
     driver.tick()
     driver.tick()
@@ -139,7 +119,7 @@ def test_backoffs_that_end_together_end_with_those_first_who_go_first() -> None:
 
 
 def test_a_replacement_whose_binding_failed_is_first_again() -> None:
-    driver = Driver(with_list(node("n1"), left("gone")), web("new"))
+    driver = Driver(node("n1", leaves=[left("gone")]), web("new"))
     bind = the(Bind, driver.tick())
     driver.answer(bind, REFUSED)
     driver.see(pod("high", priority=100))
@@ -152,7 +132,7 @@ def test_a_replacement_whose_binding_failed_is_first_again() -> None:
 
 
 def test_a_replacement_is_tried_first_where_room_is_thought_to_be() -> None:
-    nodes = [with_list(node("n1", cpu=64), left("gone", first=False, hint="n3")), node("n2", cpu=64), node("n3", cpu=4)]
+    nodes = [node("n1", cpu=64, leaves=[left("gone", first=False, hint="n3")]), node("n2", cpu=64), node("n3", cpu=4)]
     driver = Driver(*nodes, on(pod("runs", cpu=2), "n3"), web("new", cpu=1), pod("other", cpu=1))
 
     found = bound(driver)
@@ -165,20 +145,20 @@ def test_a_replacement_is_tried_first_where_room_is_thought_to_be() -> None:
 def test_where_it_does_not_fit_there_all_nodes_are_looked_at(hint: str) -> None:
     """It is full, it is not there, or a taint keeps the pod off."""
     nodes = [node("n2"), node("n3", cpu=1), node("n4", taints=["gpu=yes:NoSchedule"])]
-    driver = Driver(with_list(node("n1"), left("gone", hint=hint), avoids=(WEB,)), *nodes, web("new", cpu=2))
+    driver = Driver(node("n1", leaves=[left("gone", hint=hint)], avoids=[WEB]), *nodes, web("new", cpu=2))
 
     assert bound(driver) == ["new n2"]
 
 
 def test_the_node_that_it_is_nominated_to_is_tried_before() -> None:
-    nodes = [with_list(node("n1"), left("gone", hint="n3")), node("n2"), node("n3")]
+    nodes = [node("n1", leaves=[left("gone", hint="n3")]), node("n2"), node("n3")]
     driver = Driver(*nodes, nominated(web("new"), "n2"))
 
     assert bound(driver) == ["new n2"]
 
 
 def test_no_room_is_kept_where_it_is_thought_to_be() -> None:
-    nodes = [with_list(node("n1", cpu=1), left("gone", first=False, hint="n3")), node("n2", cpu=4), node("n3", cpu=8)]
+    nodes = [node("n1", cpu=1, leaves=[left("gone", first=False, hint="n3")]), node("n2", cpu=4), node("n3", cpu=8)]
     driver = Driver(*nodes, pod("high", cpu=8, priority=5), web("new", cpu=2))
 
     assert bound(driver) == ["high n3", "new n2"]
@@ -186,7 +166,7 @@ def test_no_room_is_kept_where_it_is_thought_to_be() -> None:
 
 
 def test_only_the_replacement_is_tried_there() -> None:
-    nodes = [with_list(node("n1", cpu=64), left("gone", first=False, hint="n3")), node("n3", cpu=2)]
+    nodes = [node("n1", cpu=64, leaves=[left("gone", first=False, hint="n3")]), node("n3", cpu=2)]
     driver = Driver(*nodes, on(pod("runs", cpu=1), "n3"), web("a", cpu=1), web("b", cpu=1))
 
     assert bound(driver) == ["a n3", "b n1"]
@@ -194,7 +174,7 @@ def test_only_the_replacement_is_tried_there() -> None:
 
 # Whatever the lists say
 
-OWNERS = tuple(OwnerReference(kind="ReplicaSet", name=name, uid=f"u-{name}", controller=True) for name in "xyz")
+OWNERS = ("ReplicaSet/x", "ReplicaSet/y", "ReplicaSet/z")
 
 
 @st.composite
@@ -205,7 +185,7 @@ def lists(draw: st.DrawFn) -> tuple[Replacement, ...]:
             draw(st.integers(0, 3)),
             first=draw(st.booleans()),
             hint=draw(st.sampled_from(("", "n0", "n1", "none"))),
-            of=draw(st.sampled_from(OWNERS)),
+            owner=draw(st.sampled_from(OWNERS)),
         )
         for name in draw(st.lists(st.sampled_from([f"gone-{number}" for number in range(6)]), unique=True))
     }
@@ -216,9 +196,10 @@ def lists(draw: st.DrawFn) -> tuple[Replacement, ...]:
 def fleets(draw: st.DrawFn) -> Mapping[str, Pod]:
     pods = {}
     for number in range(draw(st.integers(1, 10))):
-        plain = pod(f"p{number}", created=draw(st.integers(0, 3)), priority=draw(st.integers(0, 3)))
-        owner = draw(st.sampled_from((None, *OWNERS)))
-        pods[plain.key] = plain if owner is None else owned(plain, owner)
+        owner = draw(st.sampled_from(("", *OWNERS)))
+        created, priority = draw(st.integers(0, 3)), draw(st.integers(0, 3))
+        found = pod(f"p{number}", created=created, priority=priority, owner=owner)
+        pods[found.key] = found
     return pods
 
 
@@ -227,7 +208,7 @@ def test_each_pod_is_popped_once_those_first_that_go_first_and_the_others_as_eve
     some: tuple[Replacement, ...], others: tuple[Replacement, ...], pods: Mapping[str, Pod], order_seen: list[int]
 ) -> None:
     """Whatever the lists say, and in whatever order lists and pods are seen."""
-    objects = [with_list(node("n0"), *some), with_list(node("n1"), *others), *pods.values()]
+    objects = [node("n0", leaves=some), node("n1", leaves=others), *pods.values()]
     seen = [objects[index] for index in order_seen if index < len(objects)]
     with_lists, plain = (
         Driver(*seen),

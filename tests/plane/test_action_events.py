@@ -49,6 +49,25 @@ def test_a_pod_tells_of_its_containers() -> None:
         ]
 
 
+def test_a_pod_that_is_deleted_tells_once_that_its_containers_are_stopped() -> None:
+    with Cluster(nodes=1) as cluster:
+        cluster.apply(pod("web", spec={"containers": [{"name": name, "image": "i"} for name in ("main", "side")]}))
+        cluster.delete("Pod", "web")
+
+        told_at_the_end = told(cluster, "Pod")[5:]
+
+        assert told_at_the_end == [("Killing", "Stopping container main"), ("Killing", "Stopping container side")]
+
+
+def test_a_pod_whose_containers_have_ended_stops_none() -> None:
+    with Cluster(nodes=1) as cluster:
+        cluster.apply(pod("web", spec={"restartPolicy": "Never"}))
+        cluster.finish_pod("web")
+        cluster.delete("Pod", "web")
+
+        assert "Killing" not in [reason for reason, _ in told(cluster, "Pod")]
+
+
 def test_a_job_tells_of_its_pod_and_that_it_is_complete() -> None:
     template = {
         "metadata": {"labels": {"job": "j"}},

@@ -52,7 +52,15 @@ def cluster_round(number: int) -> list[Raw]:
         {"at": f"{begin}s", "apply": [{"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": space}}]},
         {"at": f"{begin}s", "apply": [*things, *inhabitants]},
         {"at": f"{begin + 50}s", "apply": lone},
-        {"at": f"{begin + 100}s", "evict": {"namespace": space, "name": f"{name}-numbered-0", "avoidNode": True}},
+        {
+            "at": f"{begin + 100}s",
+            "evict": {
+                "namespace": space,
+                "name": f"{name}-numbered-0",
+                "avoidNode": True,
+                "replacement": {"first": True, "nodeName": "base-1"},
+            },
+        },
         {"at": f"{begin + 200}s", "drain": {"name": "base-0", "timeout": "2m"}},
         {"at": f"{begin + 300}s", "nodeDown": {"name": extra}},
         {"at": f"{begin + 400}s", "uncordon": {"name": "base-0"}},

@@ -10,6 +10,7 @@ import pytest
 
 from podium.api.avoid_list import AvoidFor
 from podium.api.pod import NOMINATED_NODE_ANNOTATION, PodCondition
+from podium.api.replacements import ForReplacement
 from podium.machines.actions import (
     Action,
     Bind,
@@ -195,14 +196,17 @@ def test_the_uid_is_a_precondition_where_kubernetes_has_it() -> None:
     "avoid_for", [AvoidFor(), AvoidFor(90 * SECOND), AvoidFor(None, "default/b"), AvoidFor(SECOND, "default/b")]
 )
 @pytest.mark.parametrize("avoid_node", [True, False])
-def test_all_that_an_eviction_says_is_read_again(avoid_for: AvoidFor, avoid_node: bool) -> None:
+@pytest.mark.parametrize("left", [ForReplacement(), ForReplacement(first=True), ForReplacement(node_name="n2")])
+def test_all_that_an_eviction_says_is_read_again(avoid_for: AvoidFor, avoid_node: bool, left: ForReplacement) -> None:
     api = cluster()
-    action = Evict(A, api.uid("Pod", A), "test", "drain", 7, avoid_node=avoid_node, avoid_for=avoid_for)
+    uid = api.uid("Pod", A)
+    action = Evict(A, uid, "test", "drain", 7, avoid_node=avoid_node, avoid_for=avoid_for, for_replacement=left)
     problem(api, action)
 
     read = read_eviction(api.sent[-1].body, A)
 
     assert (read.component, read.avoid_node, read.avoid_for) == ("drain", avoid_node, avoid_for)
+    assert read.for_replacement == left
     assert (read.delete.uid, read.delete.grace_seconds) == (action.uid, 7)
 
 

@@ -457,6 +457,8 @@ class TestBindingAndEvicting:
             ({"deleteOptions": {"preconditions": {"uid": "other"}}}, 409),
             ({"deleteOptions": {"gracePeriodSeconds": 1.5}}, 400),
             ({"metadata": {"annotations": {"podium.dev/avoid-for": "a while"}}}, 400),
+            ({"metadata": {"annotations": {"podium.dev/replacement-node": "not a name"}}}, 400),
+            ({"metadata": {"annotations": {"podium.dev/replacement-node": ["n1"]}}}, 400),
             ({"metadata": {"annotations": {"podium.dev/component": 7}}}, 400),
             ({"metadata": {"namespace": "other"}}, 400),
             ({"metadata": []}, 201),
@@ -493,6 +495,17 @@ class TestBindingAndEvicting:
         assert code(response) == 201
         avoided = api.raw("Node", "n1")["metadata"]["annotations"]["scheduler.alpha.kubernetes.io/preferAvoidPods"]
         assert '"expireAfter":"5m"' in avoided.replace(" ", "")
+
+    def test_what_a_replacement_is_to_get_stands_there_too(self) -> None:
+        owner = {"apiVersion": "apps/v1", "kind": "ReplicaSet", "name": "web", "uid": "web", "controller": True}
+        api = API(node("n1"), pod("a", node="n1", metadata={"ownerReferences": [owner]}))
+        annotations = {"podium.dev/replacement-first": "true", "podium.dev/replacement-node": "n2"}
+
+        response = api.ask("create", key=A, subresource="eviction", body={"metadata": {"annotations": annotations}})
+
+        assert code(response) == 201
+        written = api.raw("Node", "n1")["metadata"]["annotations"]["scheduler.alpha.kubernetes.io/preferAvoidPods"]
+        assert '"first":true,"nodeName":"n2"' in written.replace(" ", "")
 
 
 def test_the_time_of_a_request_is_that_of_what_it_writes() -> None:

@@ -6,7 +6,7 @@ import msgspec
 
 from podium.api.node import Node
 from podium.api.pod import Pod
-from podium.server.metrics import node_metrics_list, pod_metrics_list
+from podium.server.metrics import Uses, node_metrics_list, pod_metrics_list
 from tests.store.objects import HOUR, Raw, node, pod
 
 NOW = 500_000 * HOUR
@@ -21,8 +21,13 @@ def container(name: str, cpu: str, memory: str) -> Raw:
     return {"name": name, "image": "app:1", "resources": {"requests": {"cpu": cpu, "memory": memory}}}
 
 
+def listed(pods: list[Pod], nodes: list[Node] | None = None) -> Raw:
+    """The metrics of pods, of nodes that offer enough unless they are given."""
+    return pod_metrics_list(pods, Uses(nodes or [], pods), NOW)
+
+
 def test_containers_use_what_they_request() -> None:
-    found = pod_metrics_list([running("a", container("x", "1", "1Mi"), container("y", "500m", "2Mi"))], NOW)
+    found = listed([running("a", container("x", "1", "1Mi"), container("y", "500m", "2Mi"))])
     assert found["kind"] == "PodMetricsList"
     (item,) = found["items"]
     assert item["metadata"]["name"] == "a"
@@ -34,17 +39,42 @@ def test_containers_use_what_they_request() -> None:
 
 def test_a_pod_that_says_what_it_uses_uses_that() -> None:
     said = running("a", container("x", "1", "1Mi"), container("y", "1", "1Mi"), **{"podium.dev/memory-usage": "5Mi"})
-    usages = [one["usage"]["memory"] for one in pod_metrics_list([said], NOW)["items"][0]["containers"]]
+    usages = [one["usage"]["memory"] for one in listed([said])["items"][0]["containers"]]
     assert usages == ["5120Ki", "0Ki"]
 
 
 def test_what_does_not_run_uses_nothing() -> None:
     pods = [running("a", phase="Pending"), running("b", on=""), running("c", phase="Succeeded")]
-    assert pod_metrics_list(pods, NOW)["items"] == []
+    assert listed(pods)["items"] == []
 
 
 def test_a_node_uses_what_its_pods_use() -> None:
     nodes = [msgspec.convert(node(name), Node) for name in ("n1", "n2")]
     pods = [running("a", container("x", "1", "1Mi")), running("b", container("x", "250m", "1Mi"))]
-    usages = [one["usage"] for one in node_metrics_list(nodes, pods, NOW)["items"]]
+    usages = [one["usage"] for one in node_metrics_list(nodes, Uses(nodes, pods), NOW)["items"]]
     assert usages == [{"cpu": "1250m", "memory": "2048Ki"}, {"cpu": "0m", "memory": "0Ki"}]
+
+
+def test_cpu_that_a_pod_says_it_uses_its_first_container_does() -> None:
+    said = running("a", container("x", "1", "1Mi"), container("y", "1", "1Mi"), **{"podium.dev/cpu-usage": "3"})
+    usages = [each["usage"]["cpu"] for each in listed([said])["items"][0]["containers"]]
+    assert usages == ["3000m", "0m"]
+
+
+def test_all_pods_of_a_node_use_no_more_cpu_than_it_offers() -> None:
+    raw = node("n1")
+    raw["status"]["allocatable"]["cpu"] = "4"
+    nodes = [msgspec.convert(raw, Node)]
+    pods = [
+        running("hog", container("x", "1", "1Mi"), **{"podium.dev/cpu-usage": "8"}),
+        running("web", container("x", "1", "1Mi"), **{"podium.dev/cpu-usage": "8"}),
+        running("small", container("x", "500m", "1Mi"), container("y", "500m", "1Mi")),
+    ]
+    usages = [[each["usage"]["cpu"] for each in item["containers"]] for item in listed(pods, nodes)["items"]]
+    assert usages == [["1500m"], ["1500m"], ["500m", "500m"]]
+    assert node_metrics_list(nodes, Uses(nodes, pods), NOW)["items"][0]["usage"]["cpu"] == "4000m"
+
+
+def test_what_a_pod_says_and_nobody_can_read_is_not_heeded() -> None:
+    said = running("a", container("x", "1", "1Mi"), **{"podium.dev/cpu-usage": "lots", "podium.dev/memory-usage": "-1"})
+    assert listed([said])["items"][0]["containers"][0]["usage"] == {"cpu": "1000m", "memory": "1024Ki"}

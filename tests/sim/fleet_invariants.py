@@ -12,6 +12,7 @@ from podium.api.times import parse_time
 from podium.driver.component import Component
 from podium.machines.kubelets.pod_annotations import TERMINATION
 from podium.machines.scheduling.queue.queued_pod import Place
+from podium.plane.switches import RESCHEDULER
 from podium.sim.simulation import Simulation
 from podium.store.log.watch_event import WatchEvent
 from tests.sim.api_invariants import Replay, check_requests
@@ -20,6 +21,7 @@ from tests.sim.device_invariants import check_devices, check_devices_at_rest
 from tests.sim.fleet_stories import CALM, Feature
 from tests.sim.invariants import is_ready
 from tests.sim.judged_scheduler import JudgedScheduler, is_to_be_scheduled
+from tests.sim.rescheduler_invariants import ReschedulerChecker
 from tests.sim.room import check_room, is_running
 from tests.sim.writes import Writes
 
@@ -29,7 +31,14 @@ CRITICAL = 2_000_000_000
 class FleetChecker:
     """Looks at what every step has written and left; raises AssertionError."""
 
-    def __init__(self, simulation: Simulation, schedulers: Sequence[Component], features: frozenset[Feature]) -> None:
+    def __init__(
+        self,
+        simulation: Simulation,
+        schedulers: Sequence[Component],
+        features: frozenset[Feature],
+        *,
+        is_faulty: bool = True,
+    ) -> None:
         self.simulation = simulation
         self.schedulers = schedulers
         self.features = features
@@ -38,6 +47,12 @@ class FleetChecker:
         self.budgets = BudgetChecker(self.store)
         self.replay = Replay(self.store)
         check_requests(simulation)
+        nodes_go = bool(features & {Feature.REPLACED_NODES, Feature.AUTOSCALER})
+        self.reschedulers = [
+            ReschedulerChecker(simulation, component, is_faulty=is_faulty, nodes_go=nodes_go)
+            for component in simulation.components
+            if component.name == RESCHEDULER
+        ]
         if features <= CALM:
             self.budgets.expect_calm(simulation)
 
@@ -48,6 +63,8 @@ class FleetChecker:
             if isinstance(event.stored.object, Pod):
                 self._check_kubelet(event)
         self.replay.check()
+        for rescheduler in self.reschedulers:
+            rescheduler.after_step()
         self.simulation.driver.check()
         check_room(self.store, filter(is_running, self.pods()))
         self._check_ordinals()

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from hashlib import sha256
 from random import Random
 
+from podium.api.replacements import ForReplacement
 from podium.driver.component import Component
 from podium.machines.actions import DeleteObject, Evict
 from podium.sim.faulty.faults import DrawnFaults, Fault
@@ -82,7 +83,7 @@ class FleetRun:
             until_ns=RESTLESS_END_NS if self.is_restless else None,
             **delays,
         )
-        self.checker = FleetChecker(self.simulation, schedulers, self.features)
+        self.checker = FleetChecker(self.simulation, schedulers, self.features, is_faulty=self.is_faulty)
         shown = {fault.name: rate for fault, rate in left.items()}
         self.options = f"seed {self.seed}, {shown}, {delays}, {sorted(one.name for one in self.features)}"
 
@@ -139,8 +140,10 @@ class FleetRun:
         pod = self.random.choice(pods)
         if Feature.EVICTIONS in self.features:
             avoids = self.random.random() < 0.3
-            component = self.random.choice(("", "drain", "rescheduler"))
-            self._ask(Evict(pod.key, pod.uid, "somebody", component, avoid_node=avoids))
+            component = self.random.choice(("", "drain", "maintenance"))
+            nodes = simulation.store.objects("Node")
+            left = ForReplacement(avoids, nodes[0].key if avoids and nodes else "")
+            self._ask(Evict(pod.key, pod.uid, "somebody", component, avoid_node=avoids, for_replacement=left))
         elif Feature.DELETIONS in self.features:
             self._ask(DeleteObject("Pod", pod.key, pod.uid, "somebody"))
 

@@ -13,6 +13,8 @@ from tests.sim.objects import scenario
 from tests.store.objects import Raw, node, pod, priority_class
 
 STEPS_LAST_S = 240
+LEAVE_BAD = "tests.machines.rescheduling.policies:LeaveBad"
+POLICIES = ("Consolidate", "LeavePoorService", "MoveToUnderusedNodes")
 CLASSES = {"low": 10, "middle": 100, "high": 1000}
 
 
@@ -35,10 +37,14 @@ class Feature(StrEnum):
     QUOTA = "a quota by priority"
     DEFAULTS = "default budgets, rates and caps"
     DEVICES = "claims for devices"
+    RESCHEDULER = "a rescheduler"
 
 
 CALM = frozenset(
-    (Feature.BUDGETS, Feature.EVICTIONS, Feature.DRAINS, Feature.AUTOSCALER, Feature.ENDLESS, Feature.DEFAULTS)
+    (
+        *(Feature.BUDGETS, Feature.EVICTIONS, Feature.DRAINS, Feature.AUTOSCALER, Feature.ENDLESS, Feature.DEFAULTS),
+        Feature.RESCHEDULER,
+    )
 )
 """Where there is nothing else, pods are disrupted by evictions alone: all are equally important, and nothing fails."""
 
@@ -61,6 +67,7 @@ class FleetStory(DrawnStory):
         self.workloads: list[tuple[str, str]] = []
         self.objects = self._beginning()
         self.steps = self._steps()
+        self.rescheduler = self._rescheduler() if Feature.RESCHEDULER in features else {}
 
     @property
     def files(self) -> list[Raw]:
@@ -72,6 +79,8 @@ class FleetStory(DrawnStory):
             template = node("template", cpu=6)
             group = {"name": "pool", "min": 0, "max": 2, "startUp": "30s", "template": template}
             spec["autoscaler"] = {"nodeGroups": [group], "scaleDown": {"unneededTime": "60s", "delayAfterAdd": "60s"}}
+        if Feature.RESCHEDULER in self.features:
+            spec["rescheduler"] = self.rescheduler
         if Feature.PRESSURE in self.features:
             spec["kubelets"] = {"memoryThreshold": "256Mi", "pressureTransition": "30s"}
         return [*self.objects, scenario(*self.steps, **spec)]
@@ -233,6 +242,28 @@ class FleetStory(DrawnStory):
         spec = {"hard": {"pods": "2"}, "scopeSelector": scope}
         return {"apiVersion": "v1", "kind": "ResourceQuota", "metadata": _named("few"), "spec": spec}
 
+    def _rescheduler(self) -> Raw:
+        """An eager one, with some of the policies and limits of its own."""
+        others = self.random.sample(POLICIES, self.random.randint(0, 3))
+        limits = {
+            "inFlight": {"total": self.random.randint(1, 4), "owner": self.random.randint(1, 2)},
+            "hourly": {"total": self.random.choice((5, "Unlimited")), "owner": self.random.randint(1, 4)},
+        }
+        return {
+            "aggressiveness": self.random.choice(("Moderate", "Bold")),
+            "policies": [{"name": LEAVE_BAD}, *({"name": name} for name in others)],
+            "interval": "15s",
+            "scope": {"minimumAge": f"{self.random.randint(1, 30)}s"},
+            "limits": limits,
+            "budgets": {"reserve": self.random.randint(0, 1), "reserveShare": 0},
+            "guidance": self.random.choice(("Evict", "Evict", "Hint", "Bind")),
+            "judgement": self.random.choice(("Placement", "Placement", "Placement", "Blind")),
+            "steering": self.random.choice(("AvoidList", "AvoidList", "SoftTaint")),
+            "goesFirst": self.chance(0.5),
+            "moveTimeout": f"{self.random.randint(30, 120)}s",
+            "coolDown": f"{self.random.randint(30, 600)}s",
+        }
+
     # What happens
 
     def _steps(self) -> list[Raw]:
@@ -250,6 +281,7 @@ class FleetStory(DrawnStory):
             (Feature.DELETIONS, lambda at: [{"delete": {"kind": "Pod", "outright": True, **self._some_pod()}}], 3),
             (Feature.PRESSURE, lambda at: [{"usage": {**self._some_pod(), "memory": "3Gi"}}], 3),
             (Feature.DEVICES, lambda at: [{"apply": [self._devices(self._some_node())]}], 2),
+            (Feature.RESCHEDULER, self._spoil, 5),
             (Feature.SCALING, lambda at: [{"apply": [self._budget(self.random.choice(("web", "db")))]}], 2),
         ]
         possible = [(make, weight) for feature, make, weight in changes if feature is None or feature in self.features]
@@ -283,6 +315,15 @@ class FleetStory(DrawnStory):
             {"delete": {"kind": "Node", "name": name}},
             {"apply": [self.nodes[name]], "after": self.random.randint(1, 100)},
         ]
+
+    def _spoil(self, _: int) -> list[Raw]:
+        """A node that pods are to leave, for a while."""
+        name = self._some_node()
+        raw = self.nodes[name]
+        labels = {**raw["metadata"]["labels"], "bad": "yes"}
+        spoiled = {**raw, "metadata": {**raw["metadata"], "labels": labels}}
+        well = {**raw, "metadata": {**raw["metadata"], "labels": {**labels, "bad": "no"}}}
+        return [{"apply": [spoiled]}, {"apply": [well], "after": self.random.randint(20, 300)}]
 
     def _scale(self, _: int) -> list[Raw]:
         able = [(kind, name) for kind, name in self.workloads]

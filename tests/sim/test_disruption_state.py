@@ -149,6 +149,32 @@ def test_avoid_lists_tell_who_is_on_them_and_until_when() -> None:
     }
 
 
+def test_what_evictions_left_for_replacements_is_told_until_they_have_a_node() -> None:
+    evict = {"at": "1s", "evict": {"name": "web-0", "replacement": {"first": True, "nodeName": "n2"}}}
+    there = owned(running("web-0", node="n1"), web(1))
+    cordon, later = {"at": "0s", "cordon": {"name": "n1"}}, {"at": "10s", "apply": [node("n2")]}
+
+    found = state(node("n1"), web(1), there, scenario(cordon, evict, until="5s"))
+
+    assert found["avoidLists"] == [
+        {
+            "node": "n1",
+            "entries": [],
+            "replacements": [
+                {
+                    "pod": "web-0",
+                    "controller": "ReplicaSet web",
+                    "first": True,
+                    "nodeName": "n2",
+                    "since": "2026-01-01T00:00:01Z",
+                    "until": "2026-01-01T00:10:31Z",
+                }
+            ],
+        }
+    ]
+    assert state(node("n1"), web(1), there, scenario(cordon, evict, later, until="20s")) == {}
+
+
 def test_an_explanation_tells_the_same_of_what_is_in_the_files() -> None:
     crashed = typed_pod("t", on="n", labels={"app": "db"})
     there = [

@@ -11,8 +11,8 @@ from podium.api.meta import Raw
 from podium.api.present import start_time
 from podium.driver.component import Component
 from podium.sim.results.result import result_of
+from podium.sim.scenario.changes import Apply
 from podium.sim.scenario.scenario import Scenario, split_documents
-from podium.sim.scenario.steps import Apply
 from podium.sim.simulation import Settings, Simulation
 from podium.sim.traces.openb import read_trace
 from podium.sim.traces.trace import Trace

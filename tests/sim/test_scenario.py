@@ -6,8 +6,8 @@ import pytest
 
 from podium.api.errors import InputError
 from podium.api.input.codec import load_text
+from podium.sim.scenario.changes import Apply, Finish, Remove
 from podium.sim.scenario.scenario import Scenario, split_documents
-from podium.sim.scenario.steps import Apply, Finish, Remove
 from tests.sim.objects import documents, scenario
 from tests.store.objects import SECOND, Raw, node, pod
 
@@ -118,6 +118,19 @@ def test_two_scenarios_are_one_too_many() -> None:
         (
             {"at": "0s", "evict": {"name": "a", "avoidNode": {"untilScheduled": {}}}},
             "evict.avoidNode.untilScheduled.name: is missing, and must be given",
+        ),
+        ({"at": "0s", "evict": {"name": "a", "replacement": True}}, "evict.replacement: true is not an object"),
+        (
+            {"at": "0s", "evict": {"name": "a", "replacement": {"first": "yes"}}},
+            'evict.replacement.first: "yes" is neither true nor false',
+        ),
+        (
+            {"at": "0s", "evict": {"name": "a", "replacement": {"nodeName": "N 1"}}},
+            'evict.replacement.nodeName: "N 1" is not a valid name',
+        ),
+        (
+            {"at": "0s", "evict": {"name": "a", "replacement": {"node": "n"}}},
+            "evict.replacement.node: is not a known field",
         ),
         ({"at": "0s", "evict": {"name": "a", "gracePeriodSeconds": -1}}, "evict.gracePeriodSeconds: -1 is less than 0"),
         ({"at": "0s", "evict": {"name": "a", "component": 7}}, "evict.component: 7 is not text"),

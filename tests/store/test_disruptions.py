@@ -6,7 +6,8 @@ from typing import Any
 
 import pytest
 
-from podium.api.avoid_list import PREFER_AVOID_PODS, AvoidFor, avoid_entries
+from podium.api.avoid_list import PREFER_AVOID_PODS, AvoidFor, avoid_entries, avoid_list
+from podium.api.replacements import ForReplacement
 from podium.store.errors import StoreError
 from podium.store.store import Store
 from tests.pod_statuses import set_pod_status
@@ -492,3 +493,45 @@ def test_a_lifetime_of_its_own_outlasts_that_of_the_policy() -> None:
     store.evict("default/web-2", now=601 * SECOND, avoid_node=True)
 
     assert [uid for uid, _, _ in avoided(store)] == ["u0", "u2"]
+
+
+# What is left for replacements
+
+
+FIRST = ForReplacement(first=True, node_name="n2")
+
+
+def left_for(store: Store) -> list[tuple[str, bool, str, str]]:
+    annotations = store.get("Node", "n1").object.metadata.annotations
+    found = avoid_list(annotations.get(PREFER_AVOID_PODS, "")).replacements
+    return [(one.evicted_pod.name, one.first, one.node_name, one.expire_after) for one in found]
+
+
+def test_an_eviction_leaves_what_is_asked_for_in_the_transaction_that_evicts() -> None:
+    store = on_node(owned("web-0"), owned("web-1"), budget(allowed=1))
+
+    store.evict("default/web-0", now=0, avoid_node=True, for_replacement=FIRST, grace_seconds=60)
+    refusal(store, lambda: store.evict("default/web-1", now=0, avoid_node=True, for_replacement=FIRST))
+
+    assert left_for(store) == [("web-0", True, "n2", "11m")]
+    assert [uid for uid, _, _ in avoided(store)] == ["u1"]
+
+
+def test_the_replacement_may_get_something_though_the_node_is_not_avoided() -> None:
+    store = on_node(owned("web-0"))
+
+    store.evict("default/web-0", now=0, for_replacement=ForReplacement(first=True))
+
+    assert left_for(store) == [("web-0", True, "", "10m30s")]
+    assert avoided(store) == []
+
+
+def test_an_eviction_that_is_asked_for_twice_leaves_it_once() -> None:
+    store = on_node(owned("web-0"))
+    store.evict("default/web-0", now=0, for_replacement=FIRST)
+    before = store.get("Node", "n1")
+
+    store.evict("default/web-0", now=5 * SECOND, for_replacement=FIRST)
+
+    assert left_for(store) == [("web-0", True, "n2", "10m30s")]
+    assert store.get("Node", "n1") is before

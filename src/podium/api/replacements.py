@@ -112,8 +112,13 @@ def awaited_replacements(replacements: Iterable[Replacement], now: int) -> list[
 
 
 def replacement_in_words(left: Replacement) -> str:
+    """What a replacement gets, and which one, for people."""
+    return f"{gets_in_words(left)} for the replacement of pod {left.evicted_pod.name}"
+
+
+def gets_in_words(left: Replacement) -> str:
     """What a replacement gets, for people."""
     gets = ["the front of the queue"] if left.first else []
     if left.node_name:
         gets.append(f"a try at {left.node_name}")
-    return f"{' and '.join(gets) or 'nothing'} for the replacement of pod {left.evicted_pod.name}"
+    return " and ".join(gets) or "nothing"

@@ -48,6 +48,7 @@ class PersistentVolumeSpec(Narrow, frozen=True, kw_only=True):
     volume_mode: str = "Filesystem"
     volume_attributes_class_name: str = ""
     claim_ref: ClaimReference | None = None
+    persistent_volume_reclaim_policy: str = "Retain"
     node_affinity: VolumeNodeAffinity | None = None
     csi: CSIPersistentVolumeSource | None = None
     gce_persistent_disk: GCEPersistentDisk | None = None
@@ -99,6 +100,7 @@ class StorageClass(Kubernetes, frozen=True, kw_only=True):
 
     provisioner: str = ""
     volume_binding_mode: Literal["Immediate", "WaitForFirstConsumer"] = "Immediate"
+    reclaim_policy: str = "Delete"
     allowed_topologies: tuple[TopologySelectorTerm, ...] = ()
 
 

@@ -89,7 +89,8 @@ class HTTPTransport:
     ``answer`` gets each action with its problem. ``now`` is the time. ``seconds_to_write`` says how long writes may
     still take: none is sent after that, and none is waited for longer. ``may_disrupt`` says whether pods may be deleted
     and evicted at present. ``on_fault`` is told what should not happen.
-    ``binder``, where it is set, carries out the bindings that are its own.
+    ``binder``, where it is set, carries out the bindings that are its own. ``knows_ours`` is whether the API server is
+    Podium's own, which writes what an eviction leaves behind; of others it is to be set to False.
     """
 
     def __init__(
@@ -111,6 +112,7 @@ class HTTPTransport:
         self._may_disrupt = may_disrupt
         self._on_fault = on_fault
         self.binder: Binder | None = None
+        self.knows_ours = True
         self._room = asyncio.Semaphore(settings.concurrency)
         self._rate = RequestRate(settings.per_second, settings.burst)
         # By object, what is to be sent after what is on its way.
@@ -217,7 +219,8 @@ class HTTPTransport:
             problem = await self._bind(binder, action)
             if problem is None or not binder.is_ignorable:
                 return problem
-        return await self._hold(conversation_of(asked.action, asked.component.name, self._now()))
+        component = asked.component.name
+        return await self._hold(conversation_of(asked.action, component, self._now(), knows_ours=self.knows_ours))
 
     async def _bind(self, binder: Binder, action: Bind) -> Problem | None:
         async with self._room:
@@ -229,7 +232,11 @@ class HTTPTransport:
         try:
             request = next(conversation) if first is None else first
             while True:
-                response = await self._ask(request)
+                try:
+                    response = await self._ask(request)
+                except StoreError as unsent:
+                    request = conversation.throw(unsent)
+                    continue
                 error = response.error
                 request = conversation.send(response) if error is None else conversation.throw(error)
         except StopIteration:

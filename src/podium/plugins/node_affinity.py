@@ -121,6 +121,11 @@ class NodeAffinity:
             codes[~matching_rows(view, self._added_required)] = 1
         return Verdicts.choose(codes, (SUCCESS, _ADDED_REFUSAL, _REFUSAL))
 
+    def refused(self, pod_class: PodClass, view: View) -> Bools:
+        """`[n]`: the nodes that `filter_rows` refuses."""
+        refused = ~required_nodes(pod_class).rows(view)
+        return refused if self._added_required is None else refused | ~matching_rows(view, self._added_required)
+
     def pre_score(self, state: CycleState, pod: PodRecord, feasible: View) -> Status:
         """Skip pods without preferences."""
         return SKIP if self.never_scores(pod.pod_class) else SUCCESS

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from podium.cluster.arrays import Int64s
+from podium.cluster.arrays import Bools, Int64s
 from podium.cluster.pod_class import PodClass
 from podium.cluster.pods import PodRecord
 from podium.cluster.taints import KEEPS_OFF, kept_off, tolerated
@@ -36,7 +36,11 @@ class TaintToleration:
 
     def filter_rows(self, state: CycleState, pod: PodRecord, view: View) -> Verdicts:
         """Refuse nodes with a taint that the pod does not tolerate."""
-        return Verdicts.where(kept_off(pod.spec.tolerations, view), _REFUSAL)
+        return Verdicts.where(self.refused(pod.pod_class, view), _REFUSAL)
+
+    def refused(self, pod_class: PodClass, view: View) -> Bools:
+        """`[n]`: the nodes that `filter_rows` refuses."""
+        return kept_off(pod_class.spec.tolerations, view)
 
     def pre_score(self, state: CycleState, pod: PodRecord, feasible: View) -> Status:
         """Every pod is rated."""

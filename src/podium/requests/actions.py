@@ -31,6 +31,7 @@ from podium.machines.observations import Problem
 from podium.requests.conversation import Ask, Conversation, hold, problem_of
 from podium.requests.device_claims import release_claim, reserve_claim
 from podium.requests.events import event_body
+from podium.requests.foreign_evictions import evict_at_foreign_server
 from podium.requests.options import binding_body, delete_options_body, eviction_body
 from podium.requests.request import Request
 from podium.requests.status_reports import nominate, report_status, report_unschedulable
@@ -89,10 +90,15 @@ _CONVERSATIONS: Mapping[type[Action], Callable[[Any, int], Conversation]] = {
 }
 
 
-def conversation_of(action: Action, component: str, now: int) -> Conversation:
-    """The conversation that an action is. `component` is who records it, where it is an Event."""
+def conversation_of(action: Action, component: str, now: int, *, knows_ours: bool = True) -> Conversation:
+    """The conversation that an action is. `component` is who records it, where it is an Event.
+
+    Where the API server does not know what is Podium's own (`knows_ours`), evictions do by themselves what it would do.
+    """
     type_ = type(action)
-    if type_ in _CONVERSATIONS:
+    if isinstance(action, Evict) and not knows_ours:
+        yield from evict_at_foreign_server(action, now)
+    elif type_ in _CONVERSATIONS:
         yield from _CONVERSATIONS[type_](action, now)
     elif isinstance(action, Record):
         yield Request(verb="create", kind="Event", body=event_body(action, component, now))

@@ -1,12 +1,12 @@
 """What nodes and pods use, as metrics.k8s.io tells it: what `kubectl top` shows.
 
-A simulated container uses what it requests; a pod that says how much memory it uses (`podium.dev/memory-usage`) uses
-that, in its first container. Source: k8s.io/metrics/pkg/apis/metrics/v1beta1.
+A simulated container uses what it requests; what a pod says that it uses (`podium.dev/cpu-usage`,
+`podium.dev/memory-usage`) its first container does. Of a node's cpu all together use no more than there is. Source:
+k8s.io/metrics/pkg/apis/metrics/v1beta1.
 """
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 
 from podium.api.meta import Kubernetes, Raw
@@ -15,7 +15,9 @@ from podium.api.pod import Pod
 from podium.api.quantity import milli_value, whole_value
 from podium.api.resources import CPU, MEMORY
 from podium.api.times import format_time
-from podium.machines.kubelets.pod_annotations import MEMORY_USAGE, memory_usage
+from podium.api.use import Use
+from podium.machines.kubelets.pod_annotations import CPU_USAGE, MEMORY_USAGE, readable
+from podium.machines.kubelets.pod_uses import PodUse, is_running, pod_uses, uid_of
 
 METRICS_VERSION = "metrics.k8s.io/v1beta1"
 """The API that they are served in."""
@@ -23,59 +25,81 @@ METRICS_VERSION = "metrics.k8s.io/v1beta1"
 _WINDOW = "10s"
 
 
-def pod_metrics_list(pods: Iterable[Pod], now: int) -> Raw:
+class Uses:
+    """What the pods of a cluster use; ``pods`` are all there are, and ``nodes`` those that they are on."""
+
+    def __init__(self, nodes: Iterable[Node], pods: Iterable[Pod]) -> None:
+        known = {node.metadata.name: node for node in nodes}
+        running: dict[str, list[Pod]] = {}
+        for pod in pods:
+            if is_running(pod):
+                running.setdefault(pod.spec.node_name, []).append(pod)
+        self._of_pod: dict[str, PodUse] = {}
+        self._on_node: dict[str, Use] = {}
+        for name, on_node in running.items():
+            uses = pod_uses(known.get(name), on_node)
+            self._of_pod.update(uses)
+            cpu_milli = sum(each.use.cpu_milli for each in uses.values())
+            self._on_node[name] = Use(cpu_milli, sum(each.use.memory_bytes for each in uses.values()))
+
+    def of_pod(self, pod: Pod) -> Use | None:
+        """What a pod uses; None for one that does not run."""
+        found = self._of_pod.get(uid_of(pod))
+        return None if found is None else found.use
+
+    def on_node(self, node: Node) -> Use:
+        """What all pods of a node use."""
+        return self._on_node.get(node.metadata.name, Use(0, 0))
+
+
+def pod_metrics_list(pods: Iterable[Pod], uses: Uses, now: int) -> Raw:
     """The PodMetricsList of those pods that run."""
-    return _list("PodMetrics", [pod_metrics(pod, now) for pod in pods if is_measured(pod)])
+    found = (pod_metrics(pod, uses, now) for pod in pods)
+    return _list("PodMetrics", [metrics for metrics in found if metrics is not None])
 
 
-def node_metrics_list(nodes: Iterable[Node], pods: Iterable[Pod], now: int) -> Raw:
-    """The NodeMetricsList of nodes on which those pods are."""
-    used: dict[str, list[int]] = defaultdict(lambda: [0, 0])
-    for pod in pods:
-        if is_measured(pod):
-            cpu_milli, memory_bytes = _used(pod)
-            on_node = used[pod.spec.node_name]
-            on_node[0] += cpu_milli
-            on_node[1] += memory_bytes
-    return _list("NodeMetrics", [_node_metrics(node, used[node.metadata.name], now) for node in nodes])
+def node_metrics_list(nodes: Iterable[Node], uses: Uses, now: int) -> Raw:
+    """The NodeMetricsList of some nodes."""
+    return _list("NodeMetrics", [_node_metrics(node, uses.on_node(node), now) for node in nodes])
 
 
-def pod_metrics(pod: Pod, now: int) -> Raw:
-    """The PodMetrics of a pod that runs."""
-    containers = [{"name": name, "usage": _usage(*used)} for name, used in _containers(pod).items()]
+def pod_metrics(pod: Pod, uses: Uses, now: int) -> Raw | None:
+    """The PodMetrics of a pod; None of one that does not run."""
+    use = uses.of_pod(pod)
+    if use is None:
+        return None
+    containers = [{"name": name, "usage": _usage(used)} for name, used in _containers(pod, use).items()]
     return {**_head("PodMetrics", pod, now), "containers": containers}
 
 
-def is_measured(pod: Pod) -> bool:
-    """Whether the pod uses anything: it runs on a node."""
-    return pod.status.phase == "Running" and bool(pod.spec.node_name)
+def _node_metrics(node: Node, use: Use, now: int) -> Raw:
+    return {**_head("NodeMetrics", node, now), "usage": _usage(use)}
 
 
-def _node_metrics(node: Node, used: Sequence[int], now: int) -> Raw:
-    cpu_milli, memory_bytes = used
-    return {**_head("NodeMetrics", node, now), "usage": _usage(cpu_milli, memory_bytes)}
+def _containers(pod: Pod, use: Use) -> Mapping[str, Use]:
+    """What each container uses of what the pod does."""
+    annotations = readable(pod.metadata.annotations)
+    requests = [container.resources.requests for container in pod.spec.containers]
+    cpu = _parts(use.cpu_milli, [milli_value(amounts.get(CPU, 0)) for amounts in requests], CPU_USAGE in annotations)
+    memory = _parts(
+        use.memory_bytes, [whole_value(amounts.get(MEMORY, 0)) for amounts in requests], MEMORY_USAGE in annotations
+    )
+    names = [container.name for container in pod.spec.containers]
+    return {name: Use(*used) for name, *used in zip(names, cpu, memory, strict=True)}
 
 
-def _used(pod: Pod) -> tuple[int, int]:
-    found = _containers(pod).values()
-    return sum(cpu for cpu, _ in found), sum(memory for _, memory in found)
+def _parts(used: int, requested: Sequence[int], is_said: bool) -> list[int]:
+    """How much each container uses: what it requests, or less where there is less; what the pod says the first one."""
+    total = sum(requested)
+    if is_said or not total:
+        return [used, *(0 for _ in requested[1:])]
+    parts = [used * amount // total for amount in requested]
+    parts[0] += used - sum(parts)
+    return parts
 
 
-def _containers(pod: Pod) -> Mapping[str, tuple[int, int]]:
-    """What each container uses: cpu in milli, memory in bytes."""
-    requests = {container.name: container.resources.requests for container in pod.spec.containers}
-    used = {
-        name: (milli_value(amounts.get(CPU, 0)), whole_value(amounts.get(MEMORY, 0)))
-        for name, amounts in requests.items()
-    }
-    if MEMORY_USAGE in pod.metadata.annotations:
-        said = memory_usage(pod.metadata.annotations)
-        used = {name: (cpu, 0 if index else said) for index, (name, (cpu, _)) in enumerate(used.items())}
-    return used
-
-
-def _usage(cpu_milli: int, memory_bytes: int) -> Raw:
-    return {"cpu": f"{cpu_milli}m", "memory": f"{memory_bytes // 1_024}Ki"}
+def _usage(use: Use) -> Raw:
+    return {"cpu": f"{use.cpu_milli}m", "memory": f"{use.memory_bytes // 1_024}Ki"}
 
 
 def _head(kind: str, object_: Kubernetes, now: int) -> Raw:

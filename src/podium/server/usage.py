@@ -11,7 +11,7 @@ from podium.api.pod import Pod
 from podium.requests.request import Request
 from podium.requests.wire.parameters import Query, read_parameters
 from podium.server.backend import Backend
-from podium.server.metrics import is_measured, node_metrics_list, pod_metrics, pod_metrics_list
+from podium.server.metrics import Uses, node_metrics_list, pod_metrics, pod_metrics_list
 from podium.store.errors import StoreError
 from podium.store.reads.listing import ListOptions
 
@@ -38,21 +38,26 @@ class Usage:
             case ["nodes", name]:
                 return self._one(self._nodes(_of_name(name)), "nodes", name)
             case ["pods"]:
-                return pod_metrics_list(self._all(Pod, options), self._backend.now())
+                return pod_metrics_list(self._all(Pod, options), self._uses(), self._backend.now())
             case ["namespaces", namespace, "pods"]:
-                return pod_metrics_list(self._all(Pod, options, namespace), self._backend.now())
+                return pod_metrics_list(self._all(Pod, options, namespace), self._uses(), self._backend.now())
             case ["namespaces", namespace, "pods", name]:
                 return self._pod(namespace, name)
         return None
 
     def _nodes(self, options: ListOptions) -> Raw:
-        return node_metrics_list(self._all(Node, options), self._all(Pod, ListOptions()), self._backend.now())
+        return node_metrics_list(self._all(Node, options), self._uses(), self._backend.now())
 
     def _pod(self, namespace: str, name: str) -> Raw:
         for pod in self._all(Pod, _of_name(name), namespace):
-            if is_measured(pod):
-                return pod_metrics(pod, self._backend.now())
+            metrics = pod_metrics(pod, self._uses(), self._backend.now())
+            if metrics is not None:
+                return metrics
         raise _not_found("pods", f"{namespace}/{name}")
+
+    def _uses(self) -> Uses:
+        # What a pod gets of its node's cpu depends on all others there.
+        return Uses(self._all(Node, ListOptions()), self._all(Pod, ListOptions()))
 
     def _one(self, found: Raw, plural: str, name: str) -> Raw:
         for item in found["items"]:

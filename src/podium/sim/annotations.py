@@ -5,9 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 
 from podium.api.errors import InputError, field_path
+from podium.api.maintenance import MAINTENANCE_TIME, maintenance_problem
 from podium.api.meta import Kubernetes, ObjectMeta
+from podium.api.node import Node
 from podium.api.pod import Pod
 from podium.api.workloads import CronJob, DaemonSet, Deployment, Job, ReplicaSet, ReplicationController, StatefulSet
+from podium.machines.kubelets.node_trouble import TROUBLE, trouble_problem
 from podium.machines.kubelets.pod_annotations import (
     CPU_USAGE,
     CRASH_AFTER,
@@ -33,26 +36,41 @@ _READERS: Mapping[str, Callable[[_Annotations], object]] = {
     MEMORY_USAGE: memory_usage,
     CPU_USAGE: cpu_usage,
 }
+FAILING = "containers that crash are started again"
+"""Why a simulation with containers that fail again and again has no end."""
+
 # What never comes to rest.
 _ENDLESS = {
     DURATION: "pods that end are replaced",
     MEMORY_USAGE: "pods that may be evicted are replaced",
-    CRASH_AFTER: "containers that crash are started again",
+    CRASH_AFTER: FAILING,
+}
+# By annotation of nodes, what is wrong with it.
+_OF_NODES: Mapping[str, Callable[[_Annotations], str]] = {
+    MAINTENANCE_TIME: maintenance_problem,
+    TROUBLE: trouble_problem,
 }
 
 
 def check_annotations(object_: Kubernetes) -> None:
-    """Raise InputError where a pod, or a workload's pod template, has an annotation that cannot be read."""
+    """Raise InputError where a pod, a workload's pod template or a node has an annotation that cannot be read."""
     for metadata, path in _pod_metadata(object_):
         for name, read in _READERS.items():
             try:
                 read(metadata.annotations)
             except ValueError as error:
                 raise InputError(str(error), path=_path(path, name)) from None
+    if isinstance(object_, Node):
+        for name, problem_of in _OF_NODES.items():
+            problem = problem_of(object_.metadata.annotations)
+            if problem:
+                raise InputError(problem, path=_path(".metadata", name))
 
 
 def check_end(object_: Kubernetes) -> None:
     """Raise InputError for an object whose pods keep a simulation without an end going for ever."""
+    if isinstance(object_, Node) and TROUBLE in object_.metadata.annotations:
+        raise InputError(f"{FAILING} for ever; say when to stop with `until`", path=_path(".metadata", TROUBLE))
     for metadata, path in _pod_metadata(object_):
         for name, which in _ENDLESS.items():
             is_endless = name == CRASH_AFTER or isinstance(object_, Workload)

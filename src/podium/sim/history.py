@@ -7,10 +7,11 @@ from typing import Any
 
 import msgspec
 
-from podium.api.avoid_list import PREFER_AVOID_PODS, avoid_entries, entry_in_words
+from podium.api.avoid_list import PREFER_AVOID_PODS, AvoidList, avoid_list, entry_in_words
 from podium.api.meta import Raw
 from podium.api.node import Node
 from podium.api.pod import Pod
+from podium.api.replacements import replacement_in_words
 from podium.api.times import parse_time
 from podium.cluster.pods import PREEMPTED
 from podium.machines.actions import Record
@@ -279,14 +280,22 @@ def is_repeated(before: SimEvent, event: SimEvent) -> bool:
 
 
 def _avoided_anew(event: WatchEvent, node: Node) -> str:
-    """Who has come on the node's avoid list, in words; "" for nobody."""
+    """Who has come on the node's avoid list, and what was left there for replacements, in words; "" for nothing."""
+    if event.type != "MODIFIED":
+        return ""
     previous = event.previous.object if event.previous is not None else None
     before, after = (
-        avoid_entries(object_.metadata.annotations.get(PREFER_AVOID_PODS, "")) if isinstance(object_, Node) else ()
+        avoid_list(object_.metadata.annotations.get(PREFER_AVOID_PODS, ""))
+        if isinstance(object_, Node)
+        else AvoidList()
         for object_ in (previous, node)
     )
-    new = [entry_in_words(entry) for entry in after if entry not in before]
-    return f"put on the avoid list: {', '.join(new)}" if new and event.type == "MODIFIED" else ""
+    avoided = [entry_in_words(entry) for entry in after.entries if entry not in before.entries]
+    left = [replacement_in_words(left) for left in after.replacements if left not in before.replacements]
+    parts = [f"put on the avoid list: {', '.join(avoided)}"] if avoided else []
+    if left:
+        parts.append(f"left behind: {', '.join(left)}")
+    return "; ".join(parts)
 
 
 def _note_disruption(story: PodStory, pod: Pod, *, is_gone: bool = False) -> None:

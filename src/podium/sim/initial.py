@@ -7,9 +7,10 @@ from collections.abc import Iterable
 from podium.api.errors import InputError
 from podium.api.input.codec import Document, refuse_empty_pods
 from podium.plane.initial import located
-from podium.sim.annotations import check_end
+from podium.sim.annotations import FAILING, check_end
+from podium.sim.scenario.changes import Apply, TroubleNode
 from podium.sim.scenario.scenario import Scenario
-from podium.sim.scenario.steps import Apply, check_played
+from podium.sim.scenario.steps import check_played
 
 
 def check_objects(documents: Iterable[Document], scenario: Scenario, has_end: bool) -> None:
@@ -25,6 +26,8 @@ def check_objects(documents: Iterable[Document], scenario: Scenario, has_end: bo
             except InputError as error:
                 raise located(error, document) from None
     for step in scenario.steps:
+        if isinstance(step.change, TroubleNode) and step.change.trouble and not has_end:
+            raise step.error(f"{FAILING} for ever; say when to stop with `until`")
         if isinstance(step.change, Apply) and not has_end:
             try:
                 check_end(step.change.object)

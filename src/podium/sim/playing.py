@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
 from podium.api.errors import InputError
+from podium.api.maintenance import MAINTENANCE_TIME
 from podium.api.meta import Raw
 from podium.api.pod import Pod
+from podium.api.times import format_time
 from podium.driver.component import Component
 from podium.machines.actions import (
     Action,
@@ -16,14 +18,16 @@ from podium.machines.actions import (
     PatchObject,
 )
 from podium.machines.disruption import drain
-from podium.machines.kubelets.pod_annotations import MEMORY_USAGE
+from podium.machines.kubelets.node_trouble import TROUBLE
+from podium.machines.kubelets.pod_annotations import CPU_USAGE, MEMORY_USAGE
 from podium.machines.observations import ContainersExited
 from podium.sim.api_server import APIServer
 from podium.sim.control_plane import ControlPlane, News
 from podium.sim.history import History
-from podium.sim.scenario.steps import (
+from podium.sim.scenario.changes import (
     SCENARIO,
     WORKLOADS,
+    Announce,
     Apply,
     Change,
     Cordon,
@@ -34,9 +38,10 @@ from podium.sim.scenario.steps import (
     NodeUp,
     Remove,
     Scale,
-    Step,
-    UseMemory,
+    TroubleNode,
+    Use,
 )
+from podium.sim.scenario.steps import Step
 from podium.store.admission.budget_bounds import TOO_STRICT
 from podium.store.errors import StoreError
 from podium.store.store import Store
@@ -95,16 +100,25 @@ class Player:
                 self._patch(step, step.change.kind, step.change.key, {"spec": {"replicas": step.change.replicas}}, now)
             case Finish():
                 return self._finish(step, step.change, now)
-            case UseMemory():
-                annotations = {MEMORY_USAGE: step.change.memory}
-                self._patch(step, "Pod", step.change.pod, {"metadata": {"annotations": annotations}}, now)
-            case Cordon():
-                self._cordon(step, step.change, now)
-            case DrainNode():
-                self._drain(step, step.change, now)
+            case Use():
+                self._use(step, step.change, now)
             case NodeDown() | NodeUp():
                 return self._change_power(step, step.change, now)
+            case _:
+                self._change_node(step, step.change, now)
         return []
+
+    def _change_node(self, step: Step, change: Change, now: int) -> None:
+        match change:
+            case Cordon():
+                self._cordon(step, change, now)
+            case DrainNode():
+                self._drain(step, change, now)
+            case TroubleNode():
+                self._annotate(step, change.node, {TROUBLE: change.trouble}, now)
+            case Announce(after_ns=after_ns):
+                announced = None if after_ns is None else format_time(now + after_ns)
+                self._annotate(step, change.node, {MAINTENANCE_TIME: announced}, now)
 
     def _apply(self, step: Step, apply: Apply, now: int) -> None:
         stored = self._server.store.find(apply.object.kind, apply.object.key)
@@ -152,6 +166,16 @@ class Player:
             self._skip(pod.key, "it is not running", now)
             return []
         return [(self._control_plane.kubelet, ContainersExited(pod.spec.node_name, stored.uid))]
+
+    def _use(self, step: Step, use: Use, now: int) -> None:
+        stored = self._pod(step, use.kind, use.pod, now)
+        if stored is not None:
+            said = {MEMORY_USAGE: use.memory, CPU_USAGE: use.cpu}
+            annotations = {name: amount for name, amount in said.items() if amount is not None}
+            self._patch(step, "Pod", stored.key, {"metadata": {"annotations": annotations}}, now)
+
+    def _annotate(self, step: Step, node: str, annotations: Mapping[str, str | None], now: int) -> None:
+        self._patch(step, "Node", node, {"metadata": {"annotations": dict(annotations)}}, now)
 
     def _cordon(self, step: Step, cordon: Cordon, now: int) -> None:
         message = "cordoned" if cordon.unschedulable else "uncordoned"
@@ -231,7 +255,7 @@ def _subject(change: Change) -> str:
             return change.object.key
         case Remove() | Scale():
             return change.key
-        case EvictPod() | Finish() | UseMemory():
+        case EvictPod() | Finish() | Use():
             return change.pod
     return change.node
 

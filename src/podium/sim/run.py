@@ -26,8 +26,8 @@ from podium.sim.limits import Limits
 from podium.sim.recording.comparison import Comparison, compare
 from podium.sim.recording.tape import recordings_of
 from podium.sim.results.result import Result, result_of
+from podium.sim.scenario.changes import Apply
 from podium.sim.scenario.scenario import Scenario, split_documents
-from podium.sim.scenario.steps import Apply
 from podium.sim.simulation import Settings, Simulation
 
 Duration = str | int | float

@@ -87,13 +87,20 @@ def test_pods_leave_nodes_with_prefer_no_schedule_taints() -> None:
     assert preferences().objective(picture(*objects[:2], calm)) == 0
 
 
+def test_the_mark_of_a_node_that_pods_are_being_moved_off_is_no_reason_for_the_others_to_leave() -> None:
+    marked = node("old", taints=["podium.dev/moving-pods-away=1767225600:PreferNoSchedule"])
+    seen = picture(marked, node("young"), web("w", "old"))
+    assert preferences().objective(seen) == 0
+    assert carry_out(preferences(), seen) == []
+
+
 def test_pods_that_would_be_apart_are_parted() -> None:
     apart = [(100, term("app=web"))]
     nodes = [node(name, zone="z") for name in "abc"]
     seen = picture(*nodes, *(web(f"w{i}", "a", dislikes=apart) for i in range(3)))
     assert preferences().objective(seen) == 2
     (first, *_) = preferences().proposals(seen)
-    assert first.reason.endswith("it would rather be apart from pods with app=web by kubernetes.io/hostname")
+    assert first.reason.endswith("it wants to be apart from pods with app=web by kubernetes.io/hostname")
     assert len(carry_out(preferences(), seen)) == 2
     assert sorted(places(seen).values()) == ["a", "b", "c"]
     assert preferences().objective(seen) == 0
@@ -112,7 +119,7 @@ def test_who_is_in_the_way_of_another_may_be_the_one_that_goes() -> None:
     seen = picture(*nodes, picky, web("w", "a"))
     (proposal,) = preferences().proposals(seen)
     assert proposal.relocations[0].pod.name == "w"
-    assert "others would rather be apart from pods with app=web" in proposal.reason
+    assert "others want to be apart from pods with app=web" in proposal.reason
     assert carry_out(preferences(), seen) == [("w", "a", "b")]
 
 

@@ -27,6 +27,7 @@ SUBCOMMANDS = {
     "delete": ("podium.app.deleting.command:delete", "Delete pods within their disruption budgets."),
     "trace": ("podium.app.simulating.trace_command:trace", "Turn recorded workloads into something to simulate."),
     "scheduler": ("podium.app.live.command:scheduler", "Schedule the pods of a cluster, as kube-scheduler does."),
+    "reschedule": ("podium.app.rescheduling.command:reschedule", "Move running pods to better places."),
     "bench": ("podium.app.bench.command:bench", "Measure how fast decisions are made."),
 }
 """Where each subcommand is, and what it does; help lists them without importing them."""

@@ -5,7 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from podium.app.console.page import Cell, Page, Part, counted, shortened
-from podium.sim.results.disruption_state import BudgetState, CapState, DisruptionState, QuotaState, RateState
+from podium.sim.results.avoid_state import AvoidState
+from podium.sim.results.disruption_state import (
+    BudgetState,
+    CapState,
+    DisruptionState,
+    QuotaState,
+    RateState,
+)
 
 _MOST_ROWS = 8
 _BUDGET_HEADINGS = ("budget", "healthy", "desired", "of", "allows", "rate left", "experienced")
@@ -24,17 +31,35 @@ def write_disruptions(page: Page, state: DisruptionState) -> None:
         for warning in state.warnings:
             page.paragraph(warning, indent=2, hanging=2)
     if state.avoid_lists:
-        avoided: list[list[Part]] = [
-            [
-                shortened(avoid_list.node, page.name_width),
-                entry.controller,
-                f"until {entry.until}" if entry.until else "",
-                entry.reason,
-            ]
-            for avoid_list in state.avoid_lists
-            for entry in avoid_list.entries
+        _write_avoid_lists(page, state.avoid_lists)
+
+
+def _write_avoid_lists(page: Page, avoid_lists: Sequence[AvoidState]) -> None:
+    avoided: list[list[Part]] = [
+        [
+            shortened(avoid_list.node, page.name_width),
+            entry.controller,
+            f"until {entry.until}" if entry.until else "",
+            entry.reason,
         ]
+        for avoid_list in avoid_lists
+        for entry in avoid_list.entries
+    ]
+    if avoided:
         _write(page, "Avoid lists", "whose pods are to keep off which node", avoided)
+    awaited: list[list[Part]] = [
+        [
+            left.controller,
+            f"for pod {shortened(left.pod, page.name_width)}",
+            "goes first" if left.first else "",
+            f"tried on {shortened(left.node_name, page.name_width)}" if left.node_name else "",
+            f"until {left.until}",
+        ]
+        for avoid_list in avoid_lists
+        for left in avoid_list.replacements
+    ]
+    if awaited:
+        _write(page, "Replacements", "what evictions left for the pods that come instead", awaited)
 
 
 def _write_budgets(page: Page, budgets: Sequence[BudgetState]) -> None:

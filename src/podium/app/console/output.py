@@ -94,6 +94,11 @@ def _escaped(found: re.Match[str]) -> str:
     return json.dumps(found[0])[1:-1]
 
 
+def in_json_line(value: Any) -> str:
+    """The value as JSON on one line, in plain ASCII."""
+    return json.dumps(value, separators=(",", ":"))
+
+
 def in_yaml(value: Any) -> str:
     """The value as YAML, keys in their order."""
     return str(yaml.dump(value, Dumper=_Dumper, sort_keys=False, allow_unicode=False, width=WIDTH))

@@ -22,7 +22,7 @@ from podium.cluster.cluster import Cluster
 from podium.cluster.feed import Feed
 from podium.cluster.pods import PodRecord
 from podium.cluster.view import View
-from podium.decide.placement import Placement, full_outcome, left_out, place
+from podium.decide.placement import Placement, full_outcome, left_out, place, tried_first
 from podium.decide.preempting.deferred import Deferred
 from podium.decide.preempting.preemption import PreemptionPlan
 from podium.framework.errors import PluginError
@@ -176,8 +176,8 @@ def _attempted(runner: Runner, pod: PodRecord) -> Explanation:
         failed = placement.error
         return Explanation(pod.key, "error", "", None, nodes, {}, {}, (), None, pod, runner, error=failed)
     if best:
-        nominated = row_of.get(pod.nominated_node_name)
-        row = nominated if nominated is not None and nominated in placement.feasible else placement.row
+        tried = (row_of.get(name) for name in tried_first(cluster, pod))
+        row = next((row for row in tried if row is not None and row in placement.feasible), placement.row)
         if row is None:
             raise AssertionError(f"no node chosen for {pod.key} though {best} fit")
         taken = names.name(row)

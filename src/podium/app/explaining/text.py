@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator
 
 from podium.api.quantity import format_quantity
+from podium.api.replacements import gets_in_words
 from podium.app.console.basis_text import write_basis
 from podium.app.console.disruptions_text import write_disruptions
 from podium.app.console.page import Cell, Page, Part, fitted, listed, shortened
@@ -91,6 +92,9 @@ def _facts(explanation: Explanation) -> Iterator[str]:
     yield f"priority {pod.priority}, {pod.pod_class.qos}, asks for {amounts or 'no resources'}"
     if pod.nominated_node_name:
         yield f"is nominated to {pod.nominated_node_name}"
+    left = explanation.runner.cluster.replacements.by_pod.get(pod.uid)
+    if left is not None:
+        yield f"comes in place of pod {left.evicted_pod.name}, whose eviction left it {gets_in_words(left)}"
     if pod.gates:
         yield f"is not attempted before its scheduling gates are removed: {', '.join(pod.gates)}"
     if pod.terminating:
@@ -139,7 +143,9 @@ def _scores_note(page: Page, explanation: Explanation, shown: int) -> str:
         return "the only node that fits"
     of = f"the best {shown} of {len(explanation.scores):,}; " if shown < len(explanation.scores) else ""
     if explanation.node not in explanation.best:
-        return f"{of}it takes the node that it is nominated to"
+        if explanation.node == explanation.record.nominated_node_name:
+            return f"{of}it takes the node that it is nominated to"
+        return f"{of}it takes the node that an eviction left it to try"
     if len(explanation.best) == 1:
         return f"{of}highest total wins"
     return f"{of}{len(explanation.best):,} nodes tie: {fitted(explanation.best, page.name_width)}"

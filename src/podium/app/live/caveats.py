@@ -19,11 +19,12 @@ def caveats(
 
     ``knows_ours``: the API server is Podium's own; ``absent`` are the kinds that it does not have.
     """
-    found = [*departures(configuration), *_of_access(access), *_of_kinds(absent)]
+    found = [*departures(configuration), *of_access(access), *absent_kinds(absent)]
     return found if knows_ours else found + list(_of_foreign_server(absent))
 
 
-def _of_access(access: ClusterAccess) -> Iterator[Caveat]:
+def of_access(access: ClusterAccess) -> Iterator[Caveat]:
+    """What is not sure about how the API server is reached."""
     if access.is_insecure:
         yield Caveat(
             "insecure",
@@ -36,7 +37,8 @@ def _of_access(access: ClusterAccess) -> Iterator[Caveat]:
         yield Caveat("plain-http", "what is said to the API server is not encrypted", 1, (access.server,))
 
 
-def _of_kinds(absent: Collection[str]) -> Iterator[Caveat]:
+def absent_kinds(absent: Collection[str]) -> Iterator[Caveat]:
+    """Which kinds are not known."""
     others = tuple(sorted(kind for kind in absent if kind != _POLICY))
     if others:
         yield Caveat(

@@ -60,33 +60,24 @@ def scheduler(
     It watches the API server of a kubeconfig or, within a pod, of the pod's own cluster; binds pods, preempts, and says
     in events and conditions why pods wait. Several of them elect a leader.
     """
-    from podium.app.live.leasing import lease_of, own_identity
     from podium.app.live.program import check_settings
     from podium.app.live.settings import LiveSettings
     from podium.client.access.in_cluster import find_access
     from podium.framework.settings.configuration import default_configuration, load_configuration
 
-    identity = own_identity()
     configuration = load_configuration(config) if config else default_configuration()
-    connection = configuration.client_connection
     settings = LiveSettings(
         configuration=configuration,
         feature_gates=feature_gates,
-        identity=identity,
-        lease=None if dry_run else lease_of(identity, program.lease(), configuration),
         dry_run=dry_run,
         trims_avoid_lists=trim_avoid_lists,
         pause_file=pause_file,
-        allows_exec=program.allow_exec_plugins,
         allows_insecure_preemption=allow_insecure_preemption,
-        health=program.health(),
-        transport=program.transport(connection),
-        request_timeout_s=program.request_timeout_s,
         decisions=decisions,
-        log_format="json" if program.log_format == "json" else "text",
-        verbosity=program.verbosity,
+        **program.of_program(configuration, "kube-scheduler", elects=not dry_run),
     )
-    access = find_access(os.environ, program.kubeconfig or connection.kubeconfig, program.context)
+    kubeconfig = program.kubeconfig or configuration.client_connection.kubeconfig
+    access = find_access(os.environ, kubeconfig, program.context)
     check_settings(access, settings)
     sys.exit(_run(access, settings))
 

@@ -23,7 +23,8 @@ from podium.client.dry_transport import DryTransport
 from podium.client.leading.elector import Elector
 from podium.client.leading.leader_election import LeaderElection, LeaseSettings
 from podium.client.live_cluster import Answer, ClosableTransport, LiveCluster, Watched
-from podium.client.session import NoAnswerError, Session
+from podium.client.server_kind import is_podiums
+from podium.client.session import Session
 from podium.client.transport import HTTPTransport
 from podium.driver.clock import SystemClock
 from podium.driver.component import Component
@@ -188,7 +189,10 @@ class LiveProgram(ABC):
         ending.callback(lost.cancel)
         if not await self._before(cluster.synced(version), lost):
             return await self._end(cluster, lost)
-        components = self.components(knows_ours=await self._say_caveats(session, cluster))
+        knows_ours = await self._say_caveats(session, cluster)
+        if isinstance(cluster.transport, HTTPTransport):
+            cluster.transport.knows_ours = knows_ours
+        components = self.components(knows_ours=knows_ours)
         running = asyncio.ensure_future(cluster.run(components))
         self.leads.set()
         self.begun()
@@ -249,11 +253,7 @@ class LiveProgram(ABC):
 
     async def _say_caveats(self, session: Session, cluster: LiveCluster) -> bool:
         """Say what does not hold here; whether the API server is one of Podium's own."""
-        try:
-            version = (await session.read("/version")).object or {}
-        except NoAnswerError:
-            version = {}
-        knows_ours = "+podium" in str(version.get("gitVersion", ""))
+        knows_ours = await is_podiums(session)
         found = self.caveats(cluster.absent, knows_ours=knows_ours)
         for caveat in found:
             self._log.warning(caveat.message, about=caveat.about, names=", ".join(caveat.names))

@@ -13,9 +13,8 @@ from podium.app.console.options import Duration
 
 if TYPE_CHECKING:
     from podium.app.live.health import HealthSettings
-    from podium.app.live.leasing import LeaseOptions
     from podium.client.transport import TransportSettings
-    from podium.framework.settings.configuration import ClientConnectionConfiguration
+    from podium.framework.settings.configuration import ClientConnectionConfiguration, Configuration
 
 Answer = TypeVar("Answer")
 Decorator = Callable[..., Any]
@@ -70,16 +69,16 @@ class ProgramOptions:
     log_format: str
     verbosity: int
 
-    @property
-    def request_timeout_s(self) -> float:
-        """How long a request may take."""
-        return self.request_timeout / _SECOND
+    def of_program(self, configuration: Configuration, lease_name: str, *, elects: bool) -> dict[str, Any]:
+        """The fields of `ProgramSettings` that these options come to.
 
-    def lease(self) -> LeaseOptions:
-        """What is said of the Lease."""
-        from podium.app.live.leasing import LeaseOptions
+        What they do not say, ``configuration`` does; ``elects``: others may do the same work at the same time.
+        Raises InputError for what does not go together.
+        """
+        from podium.app.live.leasing import LeaseOptions, lease_of, own_identity
 
-        return LeaseOptions(
+        identity = own_identity()
+        options = LeaseOptions(
             elects=self.leader_elect,
             namespace=self.lease_namespace,
             name=self.lease_name,
@@ -87,9 +86,18 @@ class ProgramOptions:
             renew_deadline_ns=self.renew_deadline,
             retry_period_ns=self.retry_period,
         )
+        return {
+            "identity": identity,
+            "lease": lease_of(identity, options, configuration, lease_name) if elects else None,
+            "allows_exec": self.allow_exec_plugins,
+            "health": self._health(),
+            "transport": self._transport(configuration.client_connection),
+            "request_timeout_s": self.request_timeout / _SECOND,
+            "log_format": self.log_format,
+            "verbosity": self.verbosity,
+        }
 
-    def health(self) -> HealthSettings:
-        """Where health and metrics are told."""
+    def _health(self) -> HealthSettings:
         from podium.app.live.health import HealthSettings
 
         return HealthSettings(
@@ -100,8 +108,7 @@ class ProgramOptions:
             token_file=self.metrics_token_file,
         )
 
-    def transport(self, connection: ClientConnectionConfiguration) -> TransportSettings:
-        """How requests are sent: as the options say, else as the configuration does."""
+    def _transport(self, connection: ClientConnectionConfiguration) -> TransportSettings:
         from podium.client.transport import TransportSettings
 
         return TransportSettings(
@@ -133,7 +140,7 @@ def _lease_options(name: str) -> tuple[Decorator, ...]:
         click.option(
             "--leader-elect/--no-leader-elect",
             default=None,
-            help="Work only as the leader, which is usual. Without this and what follows, as the configuration says.",
+            help="Work only as the leader, which is usual.",
         ),
         click.option(
             "--leader-elect-resource-namespace", "lease_namespace", metavar="NAME", help="Usually kube-system."

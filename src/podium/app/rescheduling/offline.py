@@ -3,17 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 
 from podium.api.basis import basis_of
+from podium.api.errors import InputError
 from podium.api.input.codec import Document, Input, refuse_empty_pods
+from podium.api.pod import Pod
 from podium.api.policy import PodDisruptionBudget
 from podium.api.present import present_time
 from podium.app.budget_statuses import with_budget_statuses
+from podium.app.rescheduling.caveats import of_schedulers
+from podium.app.rescheduling.heeding import as_they_are
 from podium.app.rescheduling.plan_report import PlanReport
 from podium.decide.rescheduling.plan import Plan
-from podium.decide.rescheduling.planner import Planner
 from podium.framework.rescheduling.configuration import ReschedulerConfiguration
-from podium.framework.settings.configuration import Configuration, default_configuration
+from podium.framework.rescheduling.settings import ReschedulerSettings
+from podium.framework.settings.configuration import Configuration
 from podium.framework.settings.departures import departures
 from podium.framework.settings.extenders import without_extenders
 from podium.machines.observations import Changed, Tick
@@ -24,38 +29,56 @@ from podium.store.store import Store
 _DAY_NS = 86_400 * 10**9
 
 
-def plan_once(
-    read: Input,
-    rescheduling: ReschedulerConfiguration,
-    configuration: Configuration | None = None,
-    *,
-    ignore_extenders: bool = False,
-) -> PlanReport:
+@dataclass(frozen=True, slots=True)
+class Question:
+    """How pods are moved, how the schedulers are configured, and whether they heed avoid lists.
+
+    Extenders are not asked, so that a configuration with some is refused unless they are to be ignored.
+    """
+
+    rescheduling: ReschedulerConfiguration
+    configuration: Configuration
+    heeds_avoid_lists: bool = False
+    ignores_extenders: bool = False
+
+
+def plan_once(read: Input, question: Question) -> PlanReport:
     """The plan for a cluster as it is read, at the newest time in it.
 
     Objects that do not say since when they are there have been there for a day: nobody is spared for being young who
     only has no age. Raises InputError for what no API server would have taken, and for policies that cannot be made.
     """
-    schedulers = configuration or default_configuration()
-    further = (
-        *rescheduling.caveats,
-        *without_extenders(schedulers.extenders, schedulers.source, ignore=ignore_extenders),
-        *departures(schedulers),
-    )
+    given, settings = question.configuration, question.rescheduling.settings
+    further = [
+        *question.rescheduling.caveats,
+        *without_extenders(given.extenders, given.source, ignore=question.ignores_extenders),
+        *departures(given),
+    ]
     refuse_empty_pods(read.documents)
     objects = [document for document in read.documents if document.object is not None]
     now = present_time(read.documents, objects)
+    schedulers = as_they_are(given, heeds_avoid_lists=question.heeds_avoid_lists)
+    pods = (document.object for document in objects if isinstance(document.object, Pod))
+    further += of_schedulers(settings, schedulers, pods)
+    try:
+        plan = _plan(objects, settings, schedulers, now)
+    except InputError as error:
+        raise error.located(source=question.rescheduling.source) from None
+    names = [profile.scheduler_name for profile in schedulers.profiles]
+    caveats = basis_of(read, names, simulates=False, further=further).caveats()
+    return PlanReport(plan, settings, now, caveats=caveats)
+
+
+def _plan(objects: Sequence[Document], settings: ReschedulerSettings, schedulers: Configuration, now: int) -> Plan:
+    """What a rescheduler finds that is shown the objects for the first time, though it be paused."""
     found: list[Plan] = []
-    machine = Rescheduler(rescheduling.settings, schedulers, make_planner=Planner)
+    machine = Rescheduler(replace(settings, is_paused=False), schedulers, only_plans=True)
     machine.on_plan = lambda plan, _: found.append(plan)
     for shown in _shown(objects, machine.watches, now):
         machine.handle(shown, now)
     due_ns = machine.deadline().time_ns
     machine.handle(Tick(), now if due_ns is None else max(now, due_ns))
-    names = [profile.scheduler_name for profile in schedulers.profiles]
-    caveats = basis_of(read, names, simulates=False, further=further).caveats()
-    plan = found[0] if found else Plan((), (), {}, {}, 0, is_cut=False)
-    return PlanReport(plan, rescheduling.settings, now, caveats=caveats)
+    return found[0] if found else Plan((), (), {}, {}, 0, is_cut=False)
 
 
 def _shown(objects: Sequence[Document], kinds: frozenset[str], now: int) -> Iterator[Changed]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -30,15 +29,9 @@ class PlanReport:
         """All moves, in their order."""
         return tuple(move for planned in self.plan.planned for move in planned.moves)
 
-    def objectives(self) -> list[tuple[str, float, float, float]]:
-        """By policy: its name, its weight, and its objective before and after."""
-        plan = self.plan
-        weights = list(self.settings.policies)
-        names = list(plan.before)
-        return [
-            (name, policy.weight, plan.before[name], plan.after.get(name, plan.before[name]))
-            for name, policy in zip(names, weights, strict=False)
-        ]
+    def objectives(self) -> list[tuple[str, float, float]]:
+        """By policy: its name, and its objective before and after."""
+        return [(name, before, self.plan.after.get(name, before)) for name, before in self.plan.before.items()]
 
     def to_dict(self) -> dict[str, Any]:
         """The report as plain values."""
@@ -50,8 +43,8 @@ class PlanReport:
             "planned": [_planned(planned) for planned in plan.planned],
             "leftAlone": [{"policy": left.policy, "pod": left.pod, "why": left.why} for left in plan.left_alone],
             "objectives": [
-                {"policy": name, "weight": weight, "before": _rounded(before), "after": _rounded(after)}
-                for name, weight, before, after in self.objectives()
+                {"policy": name, "before": _rounded(before), "after": _rounded(after)}
+                for name, before, after in self.objectives()
             ],
             "trials": plan.trials,
             "isCut": plan.is_cut,
@@ -98,9 +91,3 @@ def _move(move: Move) -> dict[str, Any]:
 
 def _rounded(value: float) -> float:
     return round(value, _DIGITS)
-
-
-def gain_per_pod(planned: Sequence[PlannedMoves]) -> float:
-    """By how much the sum of the objectives falls for each pod that is moved; 0 without moves."""
-    count = sum(len(moves.moves) for moves in planned)
-    return sum(moves.gain for moves in planned) / count if count else 0.0

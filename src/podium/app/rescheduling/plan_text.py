@@ -52,9 +52,9 @@ def _write_objectives(page: Page, report: PlanReport) -> None:
     if not rows:
         return
     page.title("Objectives", "0 is as good as can be, 1 as bad as one pod in quite the wrong place")
-    head = (Cell("policy", "dim"), Cell("weight", "dim"), Cell("now", "dim"), Cell("then", "dim"))
-    body = [(name, _number(weight), _number(before), _number(after)) for name, weight, before, after in rows]
-    page.columns([head, *body], indent=2, right=[1, 2, 3])
+    head = (Cell("policy", "dim"), Cell("now", "dim"), Cell("then", "dim"))
+    body = [(name, _number(before), _number(after)) for name, before, after in rows]
+    page.columns([head, *body], indent=2, right=[1, 2])
 
 
 def _write_left_alone(page: Page, plan: Plan) -> None:
@@ -66,7 +66,7 @@ def _write_left_alone(page: Page, plan: Plan) -> None:
         page.paragraph(f"{left.pod} ({left.policy}): {left.why}", indent=2, hanging=2)
     more = Counter(left.why for left in plan.left_alone[_MOST_LEFT_ALONE:])
     for why, number in sorted(more.items(), key=lambda entry: (-entry[1], entry[0])):
-        page.paragraph(f"{counted(number, 'more')[: -1 if number > 1 else None]}: {why}", indent=2, hanging=2)
+        page.paragraph(f"{number:,} more: {why}", indent=2, hanging=2)
     if plan.stopped:
         page.paragraph(f"Nobody else was looked at: {plan.stopped}", indent=2, hanging=2)
     if plan.is_cut:

@@ -19,6 +19,7 @@ from podium.api.volume_annotations import (
 from podium.decide.rescheduling.guards import LEAVE_ALONE, PREFER_NO_EVICTION
 from podium.decide.rescheduling.lost_work import CHECKPOINT_INTERVAL, CHECKPOINT_TIME, WORK_IN_PROGRESS
 from podium.decide.scaling.scale_down import SAFE_TO_EVICT, SCALE_DOWN_DISABLED
+from podium.machines.kubelets.node_trouble import TROUBLE
 from podium.machines.kubelets.pod_annotations import (
     CPU_USAGE,
     CRASH_AFTER,
@@ -70,6 +71,7 @@ READ_ANNOTATIONS = frozenset(
         SOURCE_ANNOTATION,
         STORAGE_CLASS,
         TERMINATION,
+        TROUBLE,
         WORK_IN_PROGRESS,
     )
 )

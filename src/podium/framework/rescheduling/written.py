@@ -20,8 +20,18 @@ from podium.framework.rescheduling.settings import (
 from podium.framework.rescheduling.written_scope import Span, WrittenScope, scope_of, span_ns
 from podium.framework.settings.strict import Strict
 
-DEFAULT_POLICIES = ("MoveToUnderusedNodes", "SatisfyPreferences")
-"""The policies that are on where a configuration lists none: those of the design's first version."""
+DEFAULT_POLICIES = (
+    "RepairViolations",
+    "PrepareForMaintenance",
+    "LeavePoorService",
+    "MoveToUnderusedNodes",
+    "SatisfyPreferences",
+)
+"""The policies that are on where a configuration lists none, in the order of their turns.
+
+Those of the design's first version, and those that act only where somebody has announced something, or where a pod is
+badly off as it is. What shifts pods for the sake of others, or for their age, is on where a configuration says so.
+"""
 
 UNLIMITED = "Unlimited"
 

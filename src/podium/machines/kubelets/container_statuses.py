@@ -12,10 +12,14 @@ import msgspec
 
 from podium.api.meta import Int32, Narrow, Raw
 from podium.api.pod import Pod
+from podium.api.pod_health import CRASH_LOOP, OUT_OF_MEMORY
 from podium.api.times import format_time, parse_time
 
 CRASHED: Raw = {"exitCode": 1, "reason": "Error"}
 """How containers ended that exited with failure."""
+
+OUT_OF_MEMORY_KILLED: Raw = {"exitCode": 137, "reason": OUT_OF_MEMORY}
+"""How containers ended that were killed because they used more memory than they may."""
 
 COMPLETED: Raw = {"exitCode": 0, "reason": "Completed"}
 """How containers ended that exited with success."""
@@ -73,7 +77,7 @@ def running(started_ns: int) -> Raw:
 def waiting(pod: Pod, wait_ns: int) -> Raw:
     """The state of containers that wait so long before they are started again."""
     message = f"back-off {wait_ns // 10**9}s restarting failed containers of pod {pod.key}"
-    return {"waiting": {"reason": "CrashLoopBackOff", "message": message}}
+    return {"waiting": {"reason": CRASH_LOOP, "message": message}}
 
 
 def terminated(exit_: Raw, now: int | None = None) -> Raw:

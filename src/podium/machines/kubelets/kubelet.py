@@ -11,7 +11,7 @@ from podium.api.meta import Raw
 from podium.api.node import Node
 from podium.api.pod import Pod
 from podium.decide.pressure import EvictionOrder
-from podium.machines.actions import Action, DeleteObject, ReportStatus
+from podium.machines.actions import Action, DeleteObject, Record, ReportStatus
 from podium.machines.kubelets import kubelet_reports as reports
 from podium.machines.kubelets.host import Hosts
 from podium.machines.kubelets.node_kubelet import NodeKubelet
@@ -163,6 +163,9 @@ class Kubelet:
 
     def _answered(self, action: Action, answered: Answered, now: int) -> bool:
         """A report was written, or was not, or nobody knows whether it was; whether anything comes of that."""
+        if isinstance(action, Record):
+            # Nobody waits for an Event to be written, and one that is not written is not written again.
+            return False
         if not isinstance(action, _Report):
             raise TypeError(f"kubelets do not ask for {action}")
         name = self._node_of(action)

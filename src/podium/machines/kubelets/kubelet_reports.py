@@ -11,7 +11,7 @@ from podium.api.node_health import DISK_PRESSURE, MEMORY_PRESSURE, PID_PRESSURE,
 from podium.api.pod import PodCondition
 from podium.api.times import format_time
 from podium.decide.kubelet_admission import Refusal
-from podium.machines.actions import DeleteObject, ReportStatus
+from podium.machines.actions import DeleteObject, Record, ReportStatus
 from podium.machines.kubelets.container_statuses import (
     COMPLETED,
     KILLED,
@@ -51,6 +51,12 @@ def backing_off(run: PodRun, wait_ns: int) -> ReportStatus:
     """Its containers have failed, and are started again after a while."""
     statuses = container_statuses(run.pod, run.raw, run.restarts, waiting(run.pod, wait_ns), run.last_exit)
     return _report(run, "Running", _NOT_READY, statuses=statuses)
+
+
+def stops(run: PodRun) -> list[Record]:
+    """What people are told of containers that are stopped (pkg/kubelet/kuberuntime, killContainer)."""
+    names = [container.name for container in run.pod.spec.containers]
+    return [Record(run.pod.key, run.uid, "Normal", "Killing", f"Stopping container {name}") for name in names]
 
 
 def succeeded(run: PodRun, now: int) -> ReportStatus:

@@ -63,7 +63,7 @@ class NodeKubelet:
         self._waits_for_victims = waits_for_victims
         self._actions: list[Action] = []
         self._there = NodeRuns(honors_policy=honors_policy)
-        self._workers = PodWorkers(self._there, self._actions, start_delay_ns)
+        self._workers = PodWorkers(self._there, self._actions, start_delay_ns, records_stops=hosts is not None)
         self._evictions = EvictionManager(memory, self._there, self._workers, eviction_order)
         self._is_down = False
         # By uid, pods to look at.
@@ -202,7 +202,8 @@ class NodeKubelet:
             self._boot(now)
             return
         self._assert_conditions(node)
-        for run in self._there.runs.values():
+        for run in list(self._there.runs.values()):
+            self._workers.suffer(run, self._there.trouble_ns(run.pod), now)
             self._assert_ready(run)
         self._has_news = True
 
@@ -232,7 +233,10 @@ class NodeKubelet:
         self._workers.ended.pop(uid, None)
 
     def _pod_changed(self, run: PodRun, pod: Pod, raw: Raw, now: int) -> None:
+        was_over_limit = run.is_over_limit
         run.read(pod, raw)
+        if run.is_over_limit and not was_over_limit and run.is_running:
+            self._workers.exceed(run, now)
         if pod.is_terminal:
             if run.uid in self._there.runs:
                 self._workers.release(run)
@@ -282,6 +286,7 @@ class NodeKubelet:
                 arrival.restarts,
                 is_admitted=arrival.has_run,
                 termination_ns=self._termination_ns,
+                trouble_ns=self._there.trouble_ns(arrival.pod),
             )
             if self._hosts is not None and self._there.node is not None:
                 run.addresses = self._hosts.addresses_of(run.pod, run.raw, self._there.node.metadata.uid)

@@ -7,11 +7,13 @@ from dataclasses import dataclass, field
 
 from podium.api.node import Node
 from podium.api.node_health import DISK_PRESSURE, MEMORY_PRESSURE, PID_PRESSURE, condition_status
+from podium.api.pod import Pod
 from podium.api.resource_requests import node_allocatable
 from podium.api.resources import MEMORY
 from podium.decide.critical_pods import Holder, is_critical, make_room
 from podium.decide.kubelet_admission import Refusal, pressure_refusal, refusals
 from podium.decide.pressure import MemoryUse
+from podium.machines.kubelets.node_trouble import crash_after_ns
 from podium.machines.kubelets.pod_run import PodRun
 
 # A pod whose containers ran before is not turned away for these (feature gate NotEvictPodOnKubeletRestart).
@@ -51,6 +53,10 @@ class NodeRuns:
         self.node = node
         self.allocatable = node_allocatable(node.status)
         self._pressures = [type_ for type_ in (DISK_PRESSURE, PID_PRESSURE) if condition_status(node, type_) == "True"]
+
+    def trouble_ns(self, pod: Pod) -> int | None:
+        """How long after their start a pod's containers fail for the node's sake; None: they do not."""
+        return None if self.node is None else crash_after_ns(self.node.metadata.annotations, pod)
 
     def judge(self, run: PodRun, *, is_short: bool, waits_for_victims: bool) -> Verdict:
         """Whether a pod may come; ``is_short``: the node is short of memory.

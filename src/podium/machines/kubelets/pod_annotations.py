@@ -8,7 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from podium.api.pod import Pod
 from podium.api.quantity import milli_value, whole_value
+from podium.api.resources import MEMORY
 from podium.api.times import parse_duration
 
 DURATION = "podium.dev/duration"
@@ -123,3 +125,16 @@ def cpu_usage(annotations: Mapping[str, str]) -> int | None:
     if amount < 0:
         raise ValueError(f'"{text}" is negative; an amount of cpu is 0 or more')
     return amount
+
+
+def memory_limit_bytes(pod: Pod) -> int | None:
+    """How much memory a pod may use before a container is killed for it; None for any amount.
+
+    What it uses is used by its first container. A limit of the whole pod holds as well.
+    """
+    limits = [container.resources.limits for container in pod.spec.containers[:1]]
+    if pod.spec.resources is not None:
+        limits.append(pod.spec.resources.limits)
+    return min(
+        (whole_value(limit.get(MEMORY, 0)) for limit in limits if whole_value(limit.get(MEMORY, 0))), default=None
+    )

@@ -15,6 +15,7 @@ from podium.machines.kubelets.pod_annotations import (
     DURATION,
     READY_AFTER,
     duration_ns,
+    memory_limit_bytes,
     memory_usage,
     never_terminates,
     readable,
@@ -37,7 +38,8 @@ class PodRun:
     become ready, and exit by themselves with success or with failure. ``stopped_ns`` is when they are gone; then
     ``outcome`` is to be reported, None for the end of the pod's deletion. ``wanted`` is what the API was told last.
     ``restarts`` counts how often containers were started again; ``last_exit`` is the state in which they ended last,
-    None if they never did. ``termination_ns`` is how long they take to end where the pod does not say; None: all of its
+    None if they never did. ``trouble_ns`` is how long after each start they fail for the node's sake; None: never.
+    ``termination_ns`` is how long they take to end where the pod does not say; None: all of its
     grace period. ``addresses`` are those of the pod where all is reported that a kubelet knows, else None.
     """
 
@@ -59,6 +61,7 @@ class PodRun:
     outcome: ReportStatus | None = None
     wanted: ReportStatus | DeleteObject | None = None
     last_exit: Raw | None = None
+    trouble_ns: int | None = None
     backoff: CrashBackOff = field(default_factory=CrashBackOff)
     termination_ns: int | None = None
     addresses: PodAddresses | None = None
@@ -80,6 +83,19 @@ class PodRun:
         return self.started_ns is not None and not self.is_ended
 
     @property
+    def is_over_limit(self) -> bool:
+        """Whether it uses more memory than it may."""
+        if not self.memory_used:
+            return False
+        limit = memory_limit_bytes(self.pod)
+        return limit is not None and self.memory_used > limit
+
+    @property
+    def is_failing(self) -> bool:
+        """Whether something makes its containers fail whenever they run."""
+        return self.is_over_limit or self.trouble_ns is not None or CRASH_AFTER in self.pod.metadata.annotations
+
+    @property
     def is_in_crash_loop(self) -> bool:
         """Whether its containers fail again and again, and nothing else is about to happen to them."""
         return self.backoff.crashes > 1 and not self.is_stopping
@@ -99,6 +115,10 @@ class PodRun:
             None if name not in annotations else started_ns + (duration_ns(annotations, name) or 0)
             for name in (DURATION, CRASH_AFTER, READY_AFTER)
         ]
+        if self.trouble_ns is not None:
+            self.crash_ns = earliest((self.crash_ns, started_ns + self.trouble_ns))
+        if self.is_over_limit:
+            self.crash_ns = started_ns
         self.is_ready = ready_ns in (None, started_ns)
         self.ready_ns = None if self.is_ready else ready_ns
 
@@ -113,6 +133,15 @@ class PodRun:
         if pod.metadata.annotations != self.pod.metadata.annotations:
             self.memory_used = memory_usage(readable(pod.metadata.annotations))
         self.pod, self.raw = pod, raw
+
+    def suffer(self, trouble_ns: int | None, now: int) -> None:
+        """From now on its node makes its containers fail so long after each start, and after now; None: no more."""
+        self.trouble_ns = trouble_ns
+        if self.started_ns is not None and not self.is_over_limit:
+            own_ns = duration_ns(readable(self.pod.metadata.annotations), CRASH_AFTER)
+            self.crash_ns = None if own_ns is None else self.started_ns + own_ns
+            if trouble_ns is not None:
+                self.crash_ns = earliest((self.crash_ns, now + trouble_ns))
 
     def stop(self, asked_ns: int, grace_seconds: int, *, is_forced: bool = False) -> None:
         """Be gone when the grace period that began at ``asked_ns`` is over, or sooner if that was planned already.

@@ -38,22 +38,29 @@ def is_running(pod: Pod) -> bool:
     return pod.status.phase == "Running" and bool(pod.spec.node_name)
 
 
-def pod_uses(node: Node, pods: Iterable[Pod]) -> dict[str, PodUse]:
-    """What those pods use that run, by uid; ``pods`` are all that are on the node."""
+def pod_uses(node: Node | None, pods: Iterable[Pod]) -> dict[str, PodUse]:
+    """What those pods use that run, by uid; ``pods`` are all that are on the node, of which None offers enough."""
     running = [pod for pod in pods if is_running(pod)]
     wants = [cpu_want(pod) for pod in running]
-    got = shared_cpu(wants, node_allocatable(node.status).get(CPU, 0))
+    usable = [want.usable_milli for want in wants]
+    got = usable if node is None else shared_cpu(wants, node_allocatable(node.status).get(CPU, 0))
     return {
-        pod.metadata.uid: PodUse(Use(cpu, memory_used(pod)), cpu_pressure(want, cpu))
+        uid_of(pod): PodUse(Use(cpu, memory_used(pod)), cpu_pressure(want, cpu))
         for pod, want, cpu in zip(running, wants, got, strict=True)
     }
 
 
+def uid_of(pod: Pod) -> str:
+    """The uid of a pod; one without is known by its key."""
+    return pod.metadata.uid or pod.key
+
+
 def cpu_want(pod: Pod) -> CPUWant:
     """How much cpu a pod would use if it were alone."""
-    requested = pod_requests(pod.spec).get(CPU, 0)
     said = cpu_usage(readable(pod.metadata.annotations))
-    return CPUWant(requested if said is None else said, requested, limit_milli(pod))
+    if said is None:
+        said = sum(_milli(container.resources.requests) for container in pod.spec.containers)
+    return CPUWant(said, pod_requests(pod.spec).get(CPU, 0), limit_milli(pod))
 
 
 def memory_used(pod: Pod) -> int:
@@ -62,17 +69,6 @@ def memory_used(pod: Pod) -> int:
     if MEMORY_USAGE in annotations:
         return memory_usage(annotations)
     return sum(_amount(container.resources.requests) for container in pod.spec.containers)
-
-
-def memory_limit_bytes(pod: Pod) -> int | None:
-    """How much memory a pod may use before a container is killed for it; None for any amount.
-
-    What it uses is used by its first container. A limit of the whole pod holds as well.
-    """
-    limits = [container.resources.limits for container in pod.spec.containers[:1]]
-    if pod.spec.resources is not None:
-        limits.append(pod.spec.resources.limits)
-    return min((_amount(limit) for limit in limits if _amount(limit)), default=None)
 
 
 def limit_milli(pod: Pod) -> int | None:

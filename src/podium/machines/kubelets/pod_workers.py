@@ -5,13 +5,19 @@ Source: pkg/kubelet (pod_workers.go, kuberuntime, status).
 
 from __future__ import annotations
 
+from podium.api.meta import Raw
 from podium.api.node_health import NODE_NOT_READY
 from podium.api.times import parse_time
 from podium.machines.actions import Action, DeleteObject, ReportStatus
 from podium.machines.kubelets import kubelet_reports as reports
-from podium.machines.kubelets.container_statuses import CRASHED, LOST, read_restarts, terminated
+from podium.machines.kubelets.container_statuses import (
+    CRASHED,
+    LOST,
+    OUT_OF_MEMORY_KILLED,
+    read_restarts,
+    terminated,
+)
 from podium.machines.kubelets.node_runs import NodeRuns
-from podium.machines.kubelets.pod_annotations import CRASH_AFTER
 from podium.machines.kubelets.pod_run import PodRun
 from podium.machines.parts.deadlines import Deadline
 from podium.machines.parts.settling_deadlines import SettlingDeadlines
@@ -21,13 +27,17 @@ class PodWorkers:
     """Moves pods on when their time has come.
 
     ``there`` are the pods that hold their room, ``ended`` by uid those that the API knows to have ended, until it
-    forgets them. ``actions`` is where reports go. ``has_freed``: a pod has ended since this was last cleared.
+    forgets them. ``actions`` is where reports go. ``has_freed``: a pod has ended since this was last cleared. With
+    ``records_stops`` people are told of each container that is stopped.
     """
 
-    def __init__(self, there: NodeRuns, actions: list[Action], start_delay_ns: int) -> None:
+    def __init__(
+        self, there: NodeRuns, actions: list[Action], start_delay_ns: int, *, records_stops: bool = False
+    ) -> None:
         self._there = there
         self._actions = actions
         self._start_delay_ns = start_delay_ns
+        self._records_stops = records_stops
         self._deadlines: SettlingDeadlines[PodRun] = SettlingDeadlines()
         self.ended: dict[str, PodRun] = {}
         self.has_freed = False
@@ -78,8 +88,8 @@ class PodWorkers:
         """A pod ran before the kubelet looked: it keeps its place."""
         status, restarts = run.pod.status, read_restarts(run.raw)
         run.restarts = restarts.count
-        if restarts.count and restarts.started_ns is None and CRASH_AFTER in run.pod.metadata.annotations:
-            run.fail(terminated(CRASHED, now), now)
+        if restarts.count and restarts.started_ns is None and run.is_failing:
+            run.fail(_failure(run, now), now)
         else:
             run.begin(restarts.started_ns or (parse_time(status.start_time) if status.start_time else now))
             ready = status.condition("Ready")
@@ -106,7 +116,7 @@ class PodWorkers:
 
     def _crash(self, run: PodRun, now: int) -> None:
         """A pod's containers exit with failure."""
-        exit_ = terminated(CRASHED, now)
+        exit_ = _failure(run, now)
         if run.is_stopping or run.pod.spec.restart_policy == "Never":
             self.end(run, run.outcome or reports.failed(run, exit_))
             return
@@ -114,6 +124,17 @@ class PodWorkers:
         run.fail(exit_, start_ns)
         if start_ns > now:
             self.report(run, reports.backing_off(run, start_ns - now))
+
+    def suffer(self, run: PodRun, trouble_ns: int | None, now: int) -> None:
+        """Containers of a pod fail for their node's sake from now on, or do so no more (None)."""
+        if trouble_ns != run.trouble_ns:
+            run.suffer(trouble_ns, now)
+            self._plan(run)
+
+    def exceed(self, run: PodRun, now: int) -> None:
+        """The containers of a pod that runs use more memory than they may."""
+        run.crash_ns = now
+        self._plan(run)
 
     # Ends
 
@@ -124,6 +145,8 @@ class PodWorkers:
 
     def stop(self, run: PodRun, asked_ns: int, grace_seconds: int, *, is_forced: bool = False) -> None:
         """Let a pod end within a grace period; a shorter one, given later, brings the end forward."""
+        if self._records_stops and run.is_running and not run.is_stopping:
+            self._actions += reports.stops(run)
         run.stop(asked_ns, grace_seconds, is_forced=is_forced)
         self._plan(run)
 
@@ -175,3 +198,8 @@ class PodWorkers:
 
     def _plan(self, run: PodRun) -> None:
         self._deadlines.set(run, run.due_ns(), recurs=run.is_in_crash_loop)
+
+
+def _failure(run: PodRun, now: int) -> Raw:
+    """How the containers of a pod ended that failed."""
+    return terminated(OUT_OF_MEMORY_KILLED if run.is_over_limit else CRASHED, now)

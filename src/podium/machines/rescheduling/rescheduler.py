@@ -50,8 +50,9 @@ class Rescheduler:
         config_map: str = "",
         make_planner: MakePlanner = Planner,
         seed: int = 0,
+        only_plans: bool = False,
     ) -> None:
-        """The ``configuration`` is the schedulers', whose choices are foreseen.
+        """The ``configuration`` is the schedulers', whose choices are foreseen. One that ``only_plans`` evicts nobody.
 
         With a ``config_map`` (`namespace/name`) the settings are read from there while it runs, and those given hold
         until there is one. Raises InputError for policies that cannot be made, and as `build_profiles` does.
@@ -66,6 +67,7 @@ class Rescheduler:
         # The node whose mark is waited for before pods are evicted from it.
         self._marking = ""
         self._queue = EvictionQueue()
+        self._only_plans = only_plans
         self._refusals = Refusals()
         # When to look at the cluster next, and whether something new is to be expected of that.
         self._look_ns: int | None = None
@@ -81,6 +83,16 @@ class Rescheduler:
     def settings(self) -> ReschedulerSettings:
         """How it works at the moment."""
         return self._planners.settings
+
+    @property
+    def is_at_work(self) -> bool:
+        """Whether something of the last plan is still to be asked for, or an answer to come."""
+        return bool(self._queue)
+
+    @property
+    def moves_under_way(self) -> int:
+        """How many moves are not over."""
+        return len(self._moves.under_way())
 
     def handle(self, observation: Observation, now: int) -> list[Action]:
         """Take in an observation at ``now`` and say what to do."""
@@ -204,13 +216,15 @@ class Rescheduler:
         plan = self._planners.plan(self._standing(now), lambda pod: self._is_movable(pod, now), now)
         if self.on_plan is not None:
             self.on_plan(plan, now)
-        self._queue.put(plan.planned)
-        self._soft_taints.unmark(self._nodes_to_mark())
-        if plan.planned:
-            self._look_soon(now)
         self._idle_ns = now + self.settings.interval_ns
         self._wake_ns = self._next_wake(plan, now)
-        return self._evict(now) if plan.planned else []
+        if not self._only_plans:
+            self._queue.put(plan.planned)
+        self._soft_taints.unmark(self._nodes_to_mark())
+        if not self._queue:
+            return []
+        self._look_soon(now)
+        return self._evict(now)
 
     def _is_movable(self, pod: PodRecord, now: int) -> bool:
         return pod.uid not in self._refusals and not self._picture.is_capped(pod, now)

@@ -24,6 +24,9 @@ CONFIG_MAP = "ConfigMap"
 PAUSED_KEY = "paused"
 """Under which key a ConfigMap stops all evictions: with anything but "false"."""
 
+READ, REFUSED = "ConfigurationRead", "ConfigurationRefused"
+"""The reasons of the events that tell what became of a version."""
+
 _NOT_PAUSED = ("", "false")
 
 
@@ -58,10 +61,10 @@ class SettingsMap:
             self._wanted = before if self._was_read else replace(before, is_paused=True)
             self._use(self._as_stopped(self._wanted))
             kept = "the configuration before it stays" if self._was_read else "nobody is moved until it can be used"
-            return [self._told(object_, "Warning", "ConfigurationRefused", f"{error}; {kept}")]
+            return [self._told(object_, "Warning", REFUSED, f"{error}; {kept}")]
         self._was_read = True
         state = "all evictions are stopped" if self._as_stopped(self._wanted).is_paused else "it is in use"
-        return [self._told(object_, "Normal", "ConfigurationRead", state)]
+        return [self._told(object_, "Normal", READ, state)]
 
     def _read(self, data: Raw) -> ReschedulerSettings:
         text = data.get(CONFIG_MAP_KEY)

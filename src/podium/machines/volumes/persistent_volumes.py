@@ -14,7 +14,7 @@ from typing import Literal
 from podium.api.meta import Raw
 from podium.api.storage import PersistentVolume, PersistentVolumeClaim
 from podium.api.volume_annotations import BIND_COMPLETED, BOUND_BY_CONTROLLER, SELECTED_NODE
-from podium.machines.actions import Action, CreateObject, PatchObject
+from podium.machines.actions import Action, CreateObject, DeleteObject, PatchObject
 from podium.machines.observations import Answered, Changed, Gone, Observation, Tick
 from podium.machines.parts.deadlines import Deadline, soonest
 from podium.machines.parts.work_queue import WorkQueue
@@ -30,8 +30,8 @@ _BOUND, _AVAILABLE = "Bound", "Available"
 class PersistentVolumes:
     """Makes volumes for claims that a scheduler has chosen a node for, and binds claims to the volumes kept for them.
 
-    What was asked for a claim is answered before anything else is asked for it. With `reports_all` it also says of
-    volumes that nobody has claimed that they are available, which clients look for.
+    What was asked for a claim is answered before anything else is asked for it. With `reports_all` it also sees
+    to volumes that no claim has: that they are available, or released, and gone where that is their policy.
     """
 
     watches = frozenset((_CLAIM, _VOLUME, "StorageClass", "CSINode", "Node"))
@@ -55,11 +55,11 @@ class PersistentVolumes:
         """Take in an observation at ``now``; on a Tick, say what to do."""
         match observation:
             case Changed(object=PersistentVolumeClaim() as claim, raw=raw):
-                self._claim_changed(claim, raw)
+                self._claim_changed(claim, raw, now)
             case Gone(object=PersistentVolumeClaim() as claim):
-                self._forget_claim(claim.key)
+                self._forget_claim(claim.key, now)
             case Changed(object=PersistentVolume() as volume):
-                self._volume_changed(volume)
+                self._volume_changed(volume, now)
             case Gone(object=PersistentVolume() as volume):
                 self._forget_volume(volume.metadata.name)
             case Changed(object=other):
@@ -81,28 +81,32 @@ class PersistentVolumes:
 
     # What the API shows
 
-    def _claim_changed(self, claim: PersistentVolumeClaim, raw: Raw) -> None:
+    def _claim_changed(self, claim: PersistentVolumeClaim, raw: Raw, now: int) -> None:
         known = self._claims.get(claim.key)
         if known is not None and known[0].metadata.uid != claim.metadata.uid:
-            self._forget_claim(claim.key)
+            self._forget_claim(claim.key, now)
+        if self._phases is not None:
+            self._phases.see_claim(claim.metadata.uid)
         self._claims[claim.key] = claim, raw
         self._key_of[claim.metadata.uid] = claim.key
         self._queue.add(claim.key)
 
-    def _forget_claim(self, key: str) -> None:
+    def _forget_claim(self, key: str, now: int) -> None:
         known = self._claims.pop(key, None)
         if known is None:
             return
+        if self._phases is not None:
+            self._phases.forget_claim(known[0].metadata.uid, now)
         self._key_of.pop(known[0].metadata.uid, None)
         if self._outstanding.pop(key, 0):
             self._asked = {about: claim for about, claim in self._asked.items() if claim != key}
         self._queue.forget(key)
         self._stop_waiting(key)
 
-    def _volume_changed(self, volume: PersistentVolume) -> None:
+    def _volume_changed(self, volume: PersistentVolume, now: int) -> None:
         self._take_out(volume.metadata.name)
         if self._phases is not None:
-            self._phases.see(volume)
+            self._phases.see(volume, now)
         name = volume.metadata.name
         self._volumes[name] = volume
         if volume.spec.claim_ref is not None and volume.spec.claim_ref.uid:
@@ -226,6 +230,6 @@ def _about(action: Action) -> tuple[str, str]:
     """The kind and key of the object that is written."""
     if isinstance(action, CreateObject):
         return _VOLUME, str(action.raw["metadata"]["name"])
-    if isinstance(action, PatchObject):
+    if isinstance(action, PatchObject | DeleteObject):
         return action.kind, action.key
     raise TypeError(f"the {_NAME} does not ask for {action}")

@@ -21,7 +21,7 @@ class Provisioners:
     """What there is to know about classes and nodes for making volumes."""
 
     def __init__(self) -> None:
-        self._drivers: dict[str, str] = {}
+        self._classes: dict[str, StorageClass] = {}
         self._labels: dict[str, dict[str, str]] = {}
         self._csi_nodes: dict[str, CSINode] = {}
 
@@ -29,7 +29,7 @@ class Provisioners:
         """A class or node was added or changed."""
         name = object_.metadata.name
         if isinstance(object_, StorageClass):
-            self._drivers[name] = object_.provisioner
+            self._classes[name] = object_
         elif isinstance(object_, Node):
             self._labels[name] = object_.metadata.labels
         elif isinstance(object_, CSINode):
@@ -39,7 +39,7 @@ class Provisioners:
         """A class or node is no more."""
         name = object_.metadata.name
         if isinstance(object_, StorageClass):
-            self._drivers.pop(name, None)
+            self._classes.pop(name, None)
         elif isinstance(object_, Node):
             self._labels.pop(name, None)
         elif isinstance(object_, CSINode):
@@ -47,16 +47,16 @@ class Provisioners:
 
     def lacking(self, class_name: str, node_name: str) -> tuple[str, str] | None:
         """The kind and name of what must be seen before a volume can be made; None where nothing is lacking."""
-        if class_name not in self._drivers:
+        if class_name not in self._classes:
             return "StorageClass", class_name
         return None if node_name in self._labels else ("Node", node_name)
 
     def volume(self, claim: PersistentVolumeClaim, raw: Raw, node_name: str) -> Raw | None:
         """The volume for a claim that lacks nothing; None where people make the volumes of its class."""
-        driver = self._drivers[claim_class(claim)]
-        if driver in ("", NO_PROVISIONER):
+        storage_class = self._classes[claim_class(claim)]
+        if storage_class.provisioner in ("", NO_PROVISIONER):
             return None
-        return provisioned(claim, raw, driver, self._labels[node_name], self._csi_nodes.get(node_name))
+        return provisioned(claim, raw, storage_class, self._labels[node_name], self._csi_nodes.get(node_name))
 
 
 def claim_reference(claim: PersistentVolumeClaim) -> Raw:
@@ -72,16 +72,21 @@ def claim_reference(claim: PersistentVolumeClaim) -> Raw:
 
 
 def provisioned(
-    claim: PersistentVolumeClaim, raw: Raw, driver: str, labels: Mapping[str, str], csi_node: CSINode | None
+    claim: PersistentVolumeClaim,
+    raw: Raw,
+    storage_class: StorageClass,
+    labels: Mapping[str, str],
+    csi_node: CSINode | None,
 ) -> Raw:
-    """A volume for the claim, which is for it alone, made by the driver for a node with these labels."""
-    spec = raw.get("spec", {})
+    """A volume for the claim, which is for it alone, made by the driver of a class for a node with these labels."""
+    spec, driver = raw.get("spec", {}), storage_class.provisioner
     name = volume_name(claim)
     volume: Raw = {
         "capacity": spec.get("resources", {}).get("requests", {}),
         "accessModes": spec.get("accessModes", []),
         "storageClassName": spec.get("storageClassName", ""),
         "claimRef": claim_reference(claim),
+        "persistentVolumeReclaimPolicy": storage_class.reclaim_policy,
         "csi": {"driver": driver, "volumeHandle": name},
     }
     if "volumeMode" in spec:

@@ -20,12 +20,12 @@ def moves_needed(domains: Mapping[int, int], max_skew: int) -> int:
     # With L the need grows and the surplus falls: they meet at the least of their maximum.
     while low < high:
         middle = (low + high) // 2
-        if _needed(domains, middle) >= _surplus(domains, middle + max_skew):
+        if _needed(domains, middle) >= surplus(domains, middle + max_skew):
             high = middle
         else:
             low = middle + 1
     return min(
-        max(_needed(domains, lowest), _surplus(domains, lowest + max_skew)) for lowest in (low, low - 1) if lowest >= 0
+        max(_needed(domains, lowest), surplus(domains, lowest + max_skew)) for lowest in (low, low - 1) if lowest >= 0
     )
 
 
@@ -33,5 +33,6 @@ def _needed(domains: Mapping[int, int], lowest: int) -> int:
     return sum([(lowest - pods) * number for pods, number in domains.items() if pods < lowest])
 
 
-def _surplus(domains: Mapping[int, int], highest: int) -> int:
+def surplus(domains: Mapping[int, int], highest: int) -> int:
+    """How many pods there are beyond ``highest`` in each domain."""
     return sum([(pods - highest) * number for pods, number in domains.items() if pods > highest])

@@ -9,6 +9,7 @@ from podium.plugins.rescheduling.consolidate import Consolidate
 from podium.plugins.rescheduling.leave_poor_service import LeavePoorService
 from podium.plugins.rescheduling.move_to_underused_nodes import MoveToUnderusedNodes
 from podium.plugins.rescheduling.prepare_for_maintenance import PrepareForMaintenance
+from podium.plugins.rescheduling.repair_violations import RepairViolations
 from podium.plugins.rescheduling.replace_old_pods import ReplaceOldPods
 from podium.plugins.rescheduling.satisfy_preferences import SatisfyPreferences
 from podium.plugins.rescheduling.separate_interfering import SeparateInterfering
@@ -18,6 +19,7 @@ IN_TREE: Mapping[str, PolicyFactory] = {
     "LeavePoorService": LeavePoorService,
     "MoveToUnderusedNodes": MoveToUnderusedNodes,
     "PrepareForMaintenance": PrepareForMaintenance,
+    "RepairViolations": RepairViolations,
     "ReplaceOldPods": ReplaceOldPods,
     "SatisfyPreferences": SatisfyPreferences,
     "SeparateInterfering": SeparateInterfering,

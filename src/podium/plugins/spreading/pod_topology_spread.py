@@ -133,11 +133,11 @@ class PodTopologySpread:
 
     def pre_score(self, state: CycleState, pod: PodRecord, feasible: View) -> Status:
         """Skip pods without soft constraints."""
-        return SUCCESS if self._constraints(pod.pod_class, "ScheduleAnyway") else SKIP
+        return SUCCESS if self.constraints(pod.pod_class, "ScheduleAnyway") else SKIP
 
     def score_rows(self, state: CycleState, pod: PodRecord, view: View) -> Int64s:
         """Matching pods around each node, the fewer the better; domains of finer keys weigh more."""
-        constraints = self._constraints(pod.pod_class, "ScheduleAnyway")
+        constraints = self.constraints(pod.pod_class, "ScheduleAnyway")
         ignored = self._ignored(pod, view)
         domains = constraints.domains(self._cluster, pod.pod_class)
         scores = np.zeros(len(view), dtype=np.float64)
@@ -184,12 +184,12 @@ class PodTopologySpread:
         )
 
     def _hard(self, pod_class: PodClass) -> ConstraintSet:
-        return self._constraints(pod_class, "DoNotSchedule")
+        return self.constraints(pod_class, "DoNotSchedule")
 
     def _soft(self, pod_class: PodClass) -> ConstraintSet:
-        return self._constraints(pod_class, "ScheduleAnyway")
+        return self.constraints(pod_class, "ScheduleAnyway")
 
-    def _constraints(self, pod_class: PodClass, when_unsatisfiable: str) -> ConstraintSet:
+    def constraints(self, pod_class: PodClass, when_unsatisfiable: str) -> ConstraintSet:
         """The pod's own constraints of that sort, or the default ones where it carries none at all."""
         if pod_class.spec.topology_spread_constraints:
             return own_constraints(pod_class, when_unsatisfiable)
@@ -215,7 +215,7 @@ class PodTopologySpread:
 
     def _ignored(self, pod: PodRecord, view: View) -> Bools:
         ignored = np.zeros(len(view), dtype=np.bool_)
-        constraints = self._constraints(pod.pod_class, "ScheduleAnyway")
+        constraints = self.constraints(pod.pod_class, "ScheduleAnyway")
         if constraints.need_all_keys:
             for constraint in constraints.constraints:
                 ignored |= view.codes(constraint.key) == 0
@@ -225,12 +225,12 @@ class PodTopologySpread:
         seen = [record.pod_class for record in (event.old, event.new) if record is not None]
         return any(
             constraint.predicate.matches(pod_class, self._cluster.namespaces)
-            for constraint in self._constraints(pod.pod_class, "DoNotSchedule").constraints
+            for constraint in self.constraints(pod.pod_class, "DoNotSchedule").constraints
             for pod_class in seen
         )
 
     def _has_keys(self, pod: PodRecord, event: ClusterEvent) -> bool:
-        keys = [constraint.key for constraint in self._constraints(pod.pod_class, "DoNotSchedule").constraints]
+        keys = [constraint.key for constraint in self.constraints(pod.pod_class, "DoNotSchedule").constraints]
 
         def domains(node: Node | None) -> list[str] | None:
             labels = {} if node is None else node.metadata.labels

@@ -12,7 +12,7 @@ from podium.api.meta import Kubernetes, Raw
 from podium.api.pod import NOMINATED_NODE_ANNOTATION, Pod
 from podium.machines.nodes.node_taints import MANAGED
 from podium.machines.scheduling.futile_notes import ANNOTATION as FUTILE_PREEMPTIONS
-from podium.sim.scenario.steps import WORKLOADS
+from podium.sim.scenario.changes import WORKLOADS
 
 _KEPT_METADATA = ("name", "namespace", "labels", "annotations")
 # What controllers write into specifications.

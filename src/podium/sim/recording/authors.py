@@ -15,7 +15,7 @@ from podium.api.storage import PersistentVolume, PersistentVolumeClaim
 from podium.api.volume_annotations import PROVISIONED_BY
 from podium.api.workloads import StatefulSet
 from podium.machines.disruption.protection import DEFAULT_BUDGET
-from podium.sim.scenario.steps import WORKLOADS
+from podium.sim.scenario.changes import WORKLOADS
 
 Known = Mapping[tuple[str, str], Kubernetes]
 """All objects there are, by kind and key."""

@@ -19,7 +19,7 @@ from podium.sim.history import History, seconds
 from podium.sim.recording.authors import workload_of
 from podium.sim.recording.tape import EVICTED, RecordedEvent, Recording
 from podium.sim.results.waits import spread
-from podium.sim.scenario.steps import Apply
+from podium.sim.scenario.changes import Apply
 from podium.sim.simulation import Simulation
 
 _BEHIND = {"Job": "CronJob", "ReplicaSet": "Deployment"}

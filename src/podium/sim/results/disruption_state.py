@@ -13,7 +13,6 @@ from typing import Any
 
 import msgspec
 
-from podium.api.avoid_list import PREFER_AVOID_PODS, AvoidEntry, avoid_entries
 from podium.api.budget_rate import full_ns, rate_of
 from podium.api.disruption_cap import Cap, full_times
 from podium.api.disruption_policy import POLICY_NAME, DisruptionPolicy
@@ -24,10 +23,12 @@ from podium.api.pod import Pod
 from podium.api.policy import PodDisruptionBudget, PriorityClass
 from podium.api.quota import ResourceQuota
 from podium.api.selectors import compile_label_selector
-from podium.api.times import format_duration, format_time
+from podium.api.times import format_duration
 from podium.machines.disruption.covered_pods import is_healthy
+from podium.sim.results.avoid_state import AvoidState, avoid_state
 from podium.sim.results.disruption_counts import DisruptionCounts
 from podium.sim.results.quota_levels import quota_warnings
+from podium.sim.results.shown import Shown, shown_time
 
 DISRUPTION_KINDS = ("DisruptionPolicy", "Node", "Pod", "PodDisruptionBudget", "PriorityClass", "ResourceQuota")
 """The kinds that the state is made from."""
@@ -36,11 +37,7 @@ _SECOND = 10**9
 _HOUR = 3600 * _SECOND
 
 
-class _Shown(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit_defaults=True):
-    """A value that JSON shows field by field, without those of which there is nothing to say."""
-
-
-class RateState(_Shown, frozen=True, kw_only=True):
+class RateState(Shown, frozen=True, kw_only=True):
     """A rate: of ``max`` so many are ``used`` and not back yet, and so many ``left``.
 
     ``next`` is when the next disruption is allowed, None for at once. ``problem`` says what is wrong with a rate that
@@ -54,7 +51,7 @@ class RateState(_Shown, frozen=True, kw_only=True):
     problem: str | None = None
 
 
-class Down(_Shown, frozen=True, kw_only=True):
+class Down(Shown, frozen=True, kw_only=True):
     """Covered pods that are not up now.
 
     ``voluntary``: their end was begun through the API. ``unplanned``: they have failed, or run and are not ready.
@@ -66,7 +63,7 @@ class Down(_Shown, frozen=True, kw_only=True):
     starting: int
 
 
-class Experienced(_Shown, frozen=True, kw_only=True):
+class Experienced(Shown, frozen=True, kw_only=True):
     """The disruptions of a budget's pods in a run: all of them, and those of the last ``period``."""
 
     voluntary: int
@@ -76,7 +73,7 @@ class Experienced(_Shown, frozen=True, kw_only=True):
     unplanned_in_period: int
 
 
-class BudgetState(_Shown, frozen=True, kw_only=True):
+class BudgetState(Shown, frozen=True, kw_only=True):
     """A budget: how many pods are ``healthy``, ``desired`` to be, and ``expected``; how many disruptions it allows.
 
     These are None where the budget's status says nothing. ``note`` is what its condition says. ``experienced`` is None
@@ -94,7 +91,7 @@ class BudgetState(_Shown, frozen=True, kw_only=True):
     note: str | None = None
 
 
-class CapState(_Shown, frozen=True, kw_only=True):
+class CapState(Shown, frozen=True, kw_only=True):
     """What a cap of the DisruptionPolicy leaves a component; without one it is what it leaves all of them together.
 
     ``per`` Namespace: it holds for each namespace by itself. ``namespace`` is one that has used something of it.
@@ -106,7 +103,7 @@ class CapState(_Shown, frozen=True, kw_only=True):
     rate: RateState
 
 
-class QuotaState(_Shown, frozen=True, kw_only=True):
+class QuotaState(Shown, frozen=True, kw_only=True):
     """A quota: what may be used, and is. ``priority_classes`` are those that it is limited to, None for any pods."""
 
     quota: str
@@ -115,23 +112,7 @@ class QuotaState(_Shown, frozen=True, kw_only=True):
     used: Mapping[str, str]
 
 
-class Avoided(_Shown, frozen=True, kw_only=True):
-    """A controller on a node's avoid list, since when and ``until`` when (a time, or what has to happen)."""
-
-    controller: str
-    since: str | None = None
-    until: str | None = None
-    reason: str = ""
-
-
-class AvoidState(_Shown, frozen=True, kw_only=True):
-    """A node's avoid list."""
-
-    node: str
-    entries: tuple[Avoided, ...]
-
-
-class DisruptionState(_Shown, frozen=True, kw_only=True):
+class DisruptionState(Shown, frozen=True, kw_only=True):
     """All of it, by name. ``warnings`` say in words what is wrong with quotas by priority."""
 
     budgets: tuple[BudgetState, ...] = ()
@@ -159,7 +140,7 @@ def disruption_state(
         budgets=tuple(_budget(budget, kinds.covered(budget), now, counts) for budget in kinds.budgets),
         caps=tuple(state for cap in policy.spec.caps for state in _cap(policy, cap, now)),
         quotas=tuple(map(_quota, kinds.quotas)),
-        avoid_lists=tuple(found for node in kinds.nodes if (found := _avoid_list(node, policy)).entries),
+        avoid_lists=tuple(found for node in kinds.nodes if (found := avoid_state(node, policy)) is not None),
         warnings=tuple(quota_warnings(kinds.quotas, kinds.classes, kinds.nodes)),
     )
 
@@ -261,7 +242,9 @@ def _rate(budget: PodDisruptionBudget, now: int) -> RateState | None:
 
 def _bucket(rate: Rate, full: int, now: int) -> RateState:
     left, next_ns = max(0, rate.tokens(full, now)), rate.next_ns(full, now)
-    return RateState(max=str(rate), used=rate.count - left, left=left, next=_time(next_ns) if next_ns > now else None)
+    return RateState(
+        max=str(rate), used=rate.count - left, left=left, next=shown_time(next_ns) if next_ns > now else None
+    )
 
 
 def _experienced(budget: PodDisruptionBudget, counts: DisruptionCounts, now: int) -> Experienced:
@@ -305,34 +288,3 @@ def _quota(quota: ResourceQuota) -> QuotaState:
         hard=shown(quota.spec.hard),
         used=shown(quota.status.used),
     )
-
-
-def _avoid_list(node: Node, policy: DisruptionPolicy) -> AvoidState:
-    lifetime = policy.spec.avoid_lists.expire_after_ns
-    entries = avoid_entries(node.metadata.annotations.get(PREFER_AVOID_PODS, ""))
-    return AvoidState(
-        node=node.metadata.name,
-        entries=tuple(
-            Avoided(
-                controller=f"{entry.controller.kind} {entry.controller.name}",
-                since=entry.eviction_time,
-                until=_until(entry, lifetime),
-                reason=entry.reason,
-            )
-            for entry in entries
-        ),
-    )
-
-
-def _until(entry: AvoidEntry, lifetime_ns: int) -> str | None:
-    """A time, and the pod that it may end with before."""
-    expiry_ns, awaited = entry.expiry_ns(lifetime_ns), entry.until_scheduled
-    parts = [] if expiry_ns is None else [_time(expiry_ns)]
-    if awaited is not None:
-        parts.append(f"pod {awaited.namespace}/{awaited.name} is scheduled")
-    return " or ".join(parts) or None
-
-
-def _time(time_ns: int) -> str:
-    """The time as people read it, not before it."""
-    return format_time(-(-time_ns // _SECOND) * _SECOND)

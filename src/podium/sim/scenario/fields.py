@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any, TypeVar
 
 from podium.api.errors import InputError, field_path, shown
-from podium.api.quantity import whole_value
+from podium.api.quantity import parse_quantity
 from podium.api.times import parse_duration
 
 _REQUIRED = object()
@@ -96,15 +96,22 @@ class Fields:
 
     def memory(self, name: str) -> str:
         """The field's value as text, which must be an amount of memory of 0 or more."""
+        return self._amount(name, "memory", "1Gi")
+
+    def cpu(self, name: str) -> str:
+        """The field's value as text, which must be an amount of cpu of 0 or more."""
+        return self._amount(name, "cpu", "500m")
+
+    def _amount(self, name: str, what: str, example: str) -> str:
         value = self.take(name)
         if isinstance(value, bool) or not isinstance(value, str | int | float):
-            raise self._wrong(name, f'{shown(value)} is no amount of memory; write it as in "1Gi"')
+            raise self._wrong(name, f'{shown(value)} is no amount of {what}; write it as in "{example}"')
         try:
-            amount = whole_value(str(value))
+            amount = parse_quantity(str(value))
         except ValueError as error:
             raise self._wrong(name, str(error)) from None
         if amount < 0:
-            raise self._wrong(name, f'"{value}" is negative; an amount of memory is 0 or more')
+            raise self._wrong(name, f'"{value}" is negative; an amount of {what} is 0 or more')
         return str(value)
 
     def key(self) -> str:

@@ -14,119 +14,36 @@ from podium.api.meta import Kubernetes, Raw
 from podium.api.names import subdomain_problem
 from podium.api.objects import read_object
 from podium.api.replacements import ForReplacement
-from podium.api.warnings import InputWarning
+from podium.api.times import format_duration
 from podium.machines.disruption.drain import DrainSettings
+from podium.machines.kubelets.node_trouble import read_trouble
 from podium.sim.annotations import check_annotations
+from podium.sim.scenario.changes import (
+    SCENARIO,
+    WORKLOADS,
+    Announce,
+    Apply,
+    Change,
+    Cordon,
+    DrainNode,
+    EvictPod,
+    Finish,
+    NodeDown,
+    NodeUp,
+    Remove,
+    Scale,
+    TroubleNode,
+    Use,
+)
 from podium.sim.scenario.fields import Fields
-
-SCENARIO = "scenario"
-"""Who carries out the steps; the component of evictions that name none."""
 
 _NAMESPACED = {kind.name: kind.namespaced for kind in KINDS.values()}
 _APPLY = "apply"
-WORKLOADS = ("CronJob", "DaemonSet", "Deployment", "Job", "ReplicaSet", "ReplicationController", "StatefulSet")
-"""The kinds whose pods a step can mean without naming one."""
-
 _SCALABLE = sorted(kind.name for kind in KINDS.values() if kind.has_scale)
 
 
-@dataclass(frozen=True, slots=True)
-class Apply:
-    """Create an object, or bring an existing one to what `raw` says; `warnings` are what its reading had to say."""
-
-    raw: Raw
-    object: Kubernetes
-    warnings: tuple[InputWarning, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class Remove:
-    """Delete an object, with its own grace period; a pod within its budgets, unless `outright`."""
-
-    kind: str
-    key: str
-    outright: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class EvictPod:
-    """Evict a pod, as the API's subresource takes it.
-
-    Where ``kind`` is a workload's, ``pod`` is its key, and the first of its pods is meant. `grace_seconds` None leaves
-    it its own period. `component` is whose cap counts. With `avoid_node`, its controller goes on its node's avoid list,
-    `avoid_for` as long as that says. `for_replacement` is left there for the pod that comes in its place.
-    """
-
-    pod: str
-    grace_seconds: int | None = None
-    component: str = SCENARIO
-    avoid_node: bool = False
-    avoid_for: AvoidFor = AvoidFor()  # noqa: RUF009 - an immutable value
-    kind: str = "Pod"
-    for_replacement: ForReplacement = ForReplacement()  # noqa: RUF009 - an immutable value
-
-
-@dataclass(frozen=True, slots=True)
-class Scale:
-    """Let a workload have so many pods."""
-
-    kind: str
-    key: str
-    replicas: int
-
-
-@dataclass(frozen=True, slots=True)
-class Finish:
-    """Let a pod's containers exit by themselves, with success.
-
-    Where ``kind`` is a workload's, ``pod`` is its key, and the first of its pods that run is meant.
-    """
-
-    pod: str
-    kind: str = "Pod"
-
-
-@dataclass(frozen=True, slots=True)
-class UseMemory:
-    """Let a pod use so much memory from now on."""
-
-    pod: str
-    memory: str
-
-
-@dataclass(frozen=True, slots=True)
-class Cordon:
-    """Mark a node as unschedulable, or schedulable again."""
-
-    node: str
-    unschedulable: bool
-
-
-@dataclass(frozen=True, slots=True)
-class DrainNode:
-    """Cordon a node and evict its pods."""
-
-    node: str
-    settings: DrainSettings
-
-
-@dataclass(frozen=True, slots=True)
-class NodeDown:
-    """Let a node's machine stop, with all that runs on it; nobody is told."""
-
-    node: str
-
-
-@dataclass(frozen=True, slots=True)
-class NodeUp:
-    """Let a node's machine start again."""
-
-    node: str
-
-
-Change = Apply | Remove | EvictPod | Scale | Finish | UseMemory | Cordon | DrainNode | NodeDown | NodeUp
-# What a step does, each change with the path of its field.
-Changes = Sequence[tuple[Change, str]]
+# What a step does, each change with the path of its field, and how long after the step it happens.
+Changes = Sequence[tuple[Change, str, int]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,7 +71,7 @@ def read_steps(step: Fields, document: Document) -> list[Step]:
         raise InputError(f"{what}; a step has exactly one of {', '.join(names)} and {last}", path=step.path)
     changes = _applies(step, document) if named[0] == _APPLY else _STEPS[named[0]](step, named[0])
     step.refuse_others()
-    return [Step(at_ns, change, document, path) for change, path in changes]
+    return [Step(at_ns + delay_ns, change, document, path) for change, path, delay_ns in changes]
 
 
 def check_played(raw: Raw, object_: Kubernetes) -> None:
@@ -177,7 +94,7 @@ def label_of(document: Document) -> str:
 
 
 def _applies(step: Fields, document: Document) -> Changes:
-    return [(_apply(raw, path, document), path) for raw, path in step.list_of_objects(_APPLY)]
+    return [(_apply(raw, path, document), path, 0) for raw, path in step.list_of_objects(_APPLY)]
 
 
 def _apply(raw: dict[str, Any], path: str, document: Document) -> Apply:
@@ -204,7 +121,7 @@ def _single(read_change: Callable[[Fields], Change]) -> Callable[[Fields, str], 
         target = step.fields(name)
         change = read_change(target)
         target.refuse_others()
-        return [(change, target.path)]
+        return [(change, target.path, 0)]
 
     return read_step
 
@@ -253,6 +170,42 @@ def _evict(target: Fields) -> EvictPod:
     )
 
 
+def _usage(target: Fields) -> Change:
+    cpu = target.cpu("cpu") if target.has("cpu") else None
+    memory = target.memory("memory") if cpu is None or target.has("memory") else None
+    return Use(target.key(), memory, cpu, _pod_or_workload(target))
+
+
+def _trouble(target: Fields) -> Change:
+    """`crashAfter` and whose `pods`, as a label selector; without the former it is over."""
+    node = target.text("name")
+    if not target.has("crashAfter"):
+        return TroubleNode(node, None)
+    crash_after_ns = target.duration_ns("crashAfter")
+    selector = target.text("pods", "")
+    trouble = f"{format_duration(crash_after_ns)} {selector}".strip()
+    try:
+        read_trouble(trouble)
+    except ValueError as error:
+        raise InputError(str(error), path=f"{target.path}.pods") from None
+    return TroubleNode(node, trouble)
+
+
+def _maintenance(step: Fields, name: str) -> Changes:
+    """Announced with the step, down `in` so long, up again `for` so long after that; without it, down for good."""
+    target = step.fields(name)
+    node, after_ns = target.text("name"), target.duration_ns("in")
+    changes: list[tuple[Change, str, int]] = [
+        (Announce(node, after_ns), target.path, 0),
+        (NodeDown(node), target.path, after_ns),
+    ]
+    if target.has("for"):
+        over_ns = after_ns + target.duration_ns("for")
+        changes += [(NodeUp(node), target.path, over_ns), (Announce(node, None), target.path, over_ns)]
+    target.refuse_others()
+    return changes
+
+
 def _pod_or_workload(target: Fields) -> str:
     kind = target.text("kind", "Pod")
     if kind != "Pod" and kind not in WORKLOADS:
@@ -293,11 +246,13 @@ _STEPS: Mapping[str, Callable[[Fields, str], Changes]] = {
     "evict": _single(_evict),
     "scale": _single(_scale),
     "finish": _single(lambda target: Finish(target.key(), _pod_or_workload(target))),
-    "usage": _single(lambda target: UseMemory(target.key(), target.memory("memory"))),
+    "usage": _single(_usage),
     "cordon": _single(lambda target: Cordon(target.text("name"), unschedulable=True)),
     "uncordon": _single(lambda target: Cordon(target.text("name"), unschedulable=False)),
     "drain": _single(_drain),
     "nodeDown": _single(lambda target: NodeDown(target.text("name"))),
     "nodeUp": _single(lambda target: NodeUp(target.text("name"))),
+    "trouble": _single(_trouble),
+    "maintenance": _maintenance,
 }
 """What a step may do beside `apply`, and how it is read."""

@@ -1,4 +1,4 @@
-"""A preference that some pods share, and how much of it they miss."""
+"""Something that some pods ask of their places, and how much of it they miss."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ MICRO = 10**6
 """What one pod misses is counted in whole millionths, so that sums do not hang on their order."""
 
 
-class Wish(Protocol):
-    """Something that pods prefer, counted over all of them.
+class Demand(Protocol):
+    """Something that pods prefer or require, counted over all of them.
 
     ``missing`` is what all miss of it together, in millionths of a pod in quite the wrong place.
     """

@@ -1,4 +1,4 @@
-"""ScheduleAnyway topology spread: pods that would rather lie evenly over domains."""
+"""Topology spread: pods that are to lie evenly over domains."""
 
 from __future__ import annotations
 
@@ -7,14 +7,15 @@ from collections.abc import Collection, Iterable
 import numpy as np
 
 from podium.cluster.arrays import Int64s
-from podium.plugins.rescheduling.evenness import moves_needed
+from podium.plugins.rescheduling.evenness import moves_needed, surplus
 from podium.plugins.spreading.constraints import Constraint, Domains
 
 
-class SpreadWish:
-    """One soft constraint, and the classes (``counted``) whose pods it counts. ``unit`` is what one pod misses by it.
+class SpreadDemand:
+    """One constraint, and the classes (``counted``) whose pods it counts. ``unit`` is what one pod misses by it.
 
-    All miss together as much as so many pods as have to move until it holds.
+    All miss together as much as so many pods as have to move until it holds. Where there are fewer domains than
+    ``minDomains``, it holds where none has more than ``maxSkew`` pods.
     """
 
     def __init__(self, constraint: Constraint, domains: Domains, unit: int, counted: Collection[int]) -> None:
@@ -36,7 +37,7 @@ class SpreadWish:
     @property
     def missing(self) -> int:
         if self._missing is None:
-            self._missing = self._unit * moves_needed(self._holding, self._constraint.max_skew)
+            self._missing = self._unit * self._needed(self._holding)
         return self._missing
 
     def count(self, class_id: int, row: int, number: int) -> None:
@@ -69,9 +70,14 @@ class SpreadWish:
         pods = self._pods[self._domains]
         for held in self._holding:
             if held + number >= 0:
-                needed = moves_needed(_shifted(self._holding, held, number), self._constraint.max_skew)
+                needed = self._needed(_shifted(self._holding, held, number))
                 changed[self._domains[pods == held]] = self._unit * needed - self.missing
         return changed
+
+    def _needed(self, holding: dict[int, int]) -> int:
+        if len(self._domains) < self._constraint.min_domains:
+            return surplus(holding, self._constraint.max_skew)
+        return moves_needed(holding, self._constraint.max_skew)
 
 
 def _shifted(holding: dict[int, int], held: int, number: int) -> dict[int, int]:

@@ -1,4 +1,4 @@
-"""Preferred inter-pod affinity and anti-affinity: pods that would rather be near, or apart from, other pods."""
+"""Inter-pod affinity and anti-affinity: pods that want to be near, or apart from, other pods."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from podium.cluster.affinity_term import AffinityTerm
 from podium.cluster.arrays import Int32s, Int64s
 
 
-class PodWish:
-    """One preferred term of some classes (``carriers``), and whom it selects.
+class PodDemand:
+    """One term of some classes (``carriers``), and whom it selects.
 
     ``unit`` is what a pod misses that has it, where it does not hold at all; ``is_apart`` says that it is one of
     anti-affinity. ``selected`` are the classes that it selects. ``targets`` are the rows that take in pods.
@@ -88,7 +88,7 @@ class PodWish:
         near = "apart from" if self._is_apart else "near"
         whom = f"pods with {self._term.selector}" if str(self._term.selector) else "pods"
         where = f"{near} {whom} by {self._term.topology_key}"
-        return f"it would rather be {where}" if class_id in self._carriers else f"others would rather be {where}"
+        return f"it wants to be {where}" if class_id in self._carriers else f"others want to be {where}"
 
     def _with(self, class_id: int, number: int) -> Int64s:
         """`[codes]`: what is missed in each domain with so many more pods of the class in it."""

@@ -1,0 +1,188 @@
+"""`podium reschedule`."""
+
+from __future__ import annotations
+
+import os
+import sys
+from typing import TYPE_CHECKING
+
+import click
+
+from podium.app.console.command import Command
+from podium.app.console.options import config_option, ignore_extenders_option, validate_option
+from podium.app.console.source import ClusterSource, Source
+from podium.app.live.options import ProgramOptions, program_options
+
+if TYPE_CHECKING:
+    from podium.api.warnings import Validation
+    from podium.app.rescheduling.plan_report import PlanReport
+    from podium.app.rescheduling.settings import ReschedulingSettings
+
+_EPILOG = """
+\b
+Examples: what would be moved in a cluster as it was; what would be, as long as this runs; and then do it
+  podium reschedule -f snapshot.yaml
+  podium reschedule --rescheduler rescheduler.yaml
+  podium reschedule --rescheduler rescheduler.yaml --evict
+
+It ends with 0 when it is told to stop (SIGINT, SIGTERM), and with 1 when it may not lead any more.
+"""
+
+
+def _config_map(_ctx: click.Context, _param: click.Parameter, value: str) -> str:
+    namespace, _, name = value.partition("/")
+    if value and (not namespace or not name or "/" in name):
+        raise click.BadParameter(f"{value!r} is no ConfigMap; write NAMESPACE/NAME")
+    return value
+
+
+@click.command(cls=Command, epilog=_EPILOG)
+@click.option(
+    "-f",
+    "--filename",
+    "files",
+    metavar="FILE",
+    multiple=True,
+    help="Say once what would be moved in the cluster of these files (manifests, a dump, or a snapshot; a directory, "
+    "or - for standard input); with --context, in that cluster and the files. May be repeated.",
+)
+@click.option(
+    "--rescheduler",
+    "rescheduler_file",
+    metavar="FILE",
+    help="A ReschedulerConfiguration, or a DeschedulerPolicy; without it, a cautious one.",
+)
+@click.option(
+    "--rescheduler-config-map",
+    "config_map",
+    metavar="NAMESPACE/NAME",
+    default="",
+    callback=_config_map,
+    help="A ConfigMap with the configuration under config.yaml, read while this runs; and whether all is paused.",
+)
+@config_option
+@click.option("--evict", is_flag=True, help="Move pods. Without it nothing is written, and plans are printed.")
+@click.option("--once", "is_once", is_flag=True, help="Make one plan, and end.")
+@click.option(
+    "--scheduler-heeds-avoid-lists/--scheduler-heeds-no-avoid-lists",
+    "heeds_avoid_lists",
+    default=None,
+    help="Whether the schedulers heed avoid lists, as Podium's do. Without it, those at Podium's own API server do.",
+)
+@click.option(
+    "--pause-file", metavar="FILE", default="", help="Evict nobody while there is such a file, looked for each time."
+)
+@click.option(
+    "--count-disruptions/--no-count-disruptions",
+    default=True,
+    help="Count what rates of budgets limit, where no podium scheduler does. Usual with --evict.",
+)
+@validate_option
+@ignore_extenders_option
+@click.option(
+    "-o",
+    "--output",
+    "form",
+    type=click.Choice(["text", "json"]),
+    default="text",
+    show_default=True,
+    help="How plans are printed; at a cluster, a line of JSON each.",
+)
+@program_options("podium-rescheduler")
+def reschedule(
+    *,
+    files: tuple[str, ...],
+    rescheduler_file: str | None,
+    config_map: str,
+    config: str | None,
+    evict: bool,
+    is_once: bool,
+    heeds_avoid_lists: bool | None,
+    pause_file: str,
+    count_disruptions: bool,
+    validation: Validation | None,
+    ignore_extenders: bool,
+    form: str,
+    program: ProgramOptions,
+) -> None:
+    """Move running pods to better places, within everybody's budgets.
+
+    Without --evict it only says what it would do: who would be moved from where to where and why, and who is left
+    alone. At a cluster it goes on until it is stopped; with files or --once it says so once.
+    """
+    from podium.framework.rescheduling.configuration import default_rescheduler, load_rescheduler
+    from podium.framework.settings.configuration import default_configuration, load_configuration
+
+    if files and evict:
+        raise click.UsageError("Nobody can be evicted from files: leave out -f, or --evict.")
+    rescheduling = load_rescheduler(rescheduler_file) if rescheduler_file else default_rescheduler()
+    configuration = load_configuration(config) if config else default_configuration()
+    if files or (is_once and not evict):
+        if config_map:
+            raise click.UsageError(
+                "A ConfigMap is read while this runs: for one plan, give its text with --rescheduler."
+            )
+        from podium.app.console.reading import read_shown
+        from podium.app.rescheduling.offline import Question, plan_once
+
+        read = read_shown(_source(files, program), validation)
+        question = Question(rescheduling, configuration, bool(heeds_avoid_lists), ignore_extenders)
+        _show(plan_once(read, question), form)
+        return
+    from podium.app.rescheduling.settings import ReschedulingSettings
+    from podium.framework.settings.extenders import without_extenders
+
+    without_extenders(configuration.extenders, configuration.source, ignore=ignore_extenders)
+    settings = ReschedulingSettings(
+        rescheduling=rescheduling,
+        config_map=config_map,
+        configuration=configuration,
+        dry_run=not evict,
+        pause_file=pause_file,
+        plan_form="json" if form == "json" else "text",
+        is_once=is_once,
+        counts_disruptions=count_disruptions,
+        heeds_avoid_lists=heeds_avoid_lists,
+        **program.of_program(default_configuration(), "podium-rescheduler", elects=evict),
+    )
+    sys.exit(_run(settings, program))
+
+
+def _source(files: tuple[str, ...], program: ProgramOptions) -> Source:
+    """The files, and the cluster where one is named or there are none."""
+    cluster = None
+    if program.context or program.kubeconfig or not files:
+        cluster = ClusterSource(program.context, program.kubeconfig, program.allow_exec_plugins)
+    return Source(files, cluster, program.allow_exec_plugins)
+
+
+def _show(report: PlanReport, form: str) -> None:
+    from podium.app.console.output import new_page, show, show_page
+    from podium.app.rescheduling.plan_text import write_plan
+
+    if form != "text":
+        show(report.to_dict(), form)
+        return
+    page = new_page()
+    write_plan(page, report)
+    show_page(page)
+
+
+def _run(settings: ReschedulingSettings, program: ProgramOptions) -> int:
+    """Run the program; its exit code."""
+    from podium.app.live.logs import Log
+    from podium.app.rescheduling.program import LiveRescheduler, check_settings
+    from podium.client.access.in_cluster import find_access
+    from podium.driver.clock import SystemClock
+    from podium.server.http import loops
+
+    access = find_access(os.environ, program.kubeconfig, program.context)
+    check_settings(access, settings)
+
+    async def main() -> int:
+        log = Log(SystemClock().now, settings.log_format, settings.verbosity)
+        running = LiveRescheduler(access, settings, log)
+        running.stop_on_signals()
+        return await running.run()
+
+    return loops.run(main())

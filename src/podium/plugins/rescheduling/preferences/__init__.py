@@ -1,1 +1,0 @@
-"""What pods prefer, kept count of."""

@@ -1,0 +1,43 @@
+"""Which schedulers heed avoid lists, as far as one can know."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from podium.app.rescheduling.heeding import as_they_are, heedless
+from podium.framework.settings.configuration import (
+    API_VERSION,
+    KIND,
+    Configuration,
+    default_configuration,
+    read_configuration,
+)
+
+
+def configured(*profiles: dict[str, Any]) -> Configuration:
+    return read_configuration({"apiVersion": API_VERSION, "kind": KIND, "profiles": list(profiles)}, "")
+
+
+def test_a_scheduler_of_which_nothing_is_known_heeds_none() -> None:
+    assert heedless(as_they_are(default_configuration(), heeds_avoid_lists=False)) == ("default-scheduler",)
+
+
+def test_one_that_is_said_to_heed_them_does() -> None:
+    assert heedless(as_they_are(default_configuration(), heeds_avoid_lists=True)) == ()
+
+
+def test_a_profile_that_names_the_plugin_is_podiums_own() -> None:
+    enabled = {"multiPoint": {"enabled": [{"name": "NodePreferAvoidPods", "weight": 5}]}}
+    both = configured({"schedulerName": "ours", "plugins": enabled}, {"schedulerName": "theirs"})
+    assert heedless(as_they_are(both, heeds_avoid_lists=False)) == ("theirs",)
+
+
+def test_one_that_disables_the_plugin_heeds_none_whatever_is_said() -> None:
+    disabled = {"multiPoint": {"disabled": [{"name": "NodePreferAvoidPods"}]}}
+    assert heedless(as_they_are(configured({"plugins": disabled}), heeds_avoid_lists=True)) == ("default-scheduler",)
+
+
+def test_what_else_a_profile_says_stays() -> None:
+    given = configured({"schedulerName": "a", "plugins": {"multiPoint": {"disabled": [{"name": "ImageLocality"}]}}})
+    (profile,) = as_they_are(given, heeds_avoid_lists=False).profiles
+    assert [entry.name for entry in profile.plugins.multi_point.disabled] == ["ImageLocality", "NodePreferAvoidPods"]

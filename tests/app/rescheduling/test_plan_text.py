@@ -1,0 +1,94 @@
+"""How a plan reads."""
+
+from __future__ import annotations
+
+from podium.api.basis import Caveat
+from podium.app.console.page import Page
+from podium.app.rescheduling.plan_report import PlanReport, same_moves
+from podium.app.rescheduling.plan_text import write_plan
+from podium.cluster.cluster import Cluster
+from podium.cluster.pods import PodRecord
+from podium.decide.rescheduling.plan import LeftAlone, Move, Plan, PlannedMoves
+from podium.framework.rescheduling.settings import PolicySettings, ReschedulerSettings
+from tests.builders import pending_in, pod
+from tests.store.objects import HOUR
+
+SETTINGS = ReschedulerSettings(policies=(PolicySettings("Spread", 2.0), PolicySettings("Repair")))
+
+
+def record(name: str) -> PodRecord:
+    return pending_in(Cluster(), pod(name))
+
+
+def text(plan: Plan, *caveats: Caveat, cluster: str = "") -> str:
+    page = Page()
+    write_plan(page, PlanReport(plan, SETTINGS, 490_000 * HOUR, cluster, caveats))
+    return page.text
+
+
+def test_moves_come_with_their_reason_and_gain_and_then_who_is_left_alone() -> None:
+    sure, unsure = Move(record("a"), "n1", "n2"), Move(record("b"), "n1", "n3", is_sure=False)
+    plan = Plan(
+        (PlannedMoves("Spread", "n1 has three of web", (sure, unsure), 1.5),),
+        (LeftAlone("Repair", "default/c", "no other node takes it"),),
+        {"Spread": 3.0, "Repair": 0.25},
+        {"Spread": 1.5, "Repair": 0.25},
+        2,
+        is_cut=False,
+    )
+    assert text(plan, Caveat("x", "one thing is not known", 0), cluster="prod") == (
+        "In prod, 2 pods would be moved  (2025-11-24T16:00:00Z)\n"
+        "\n"
+        "Spread  gains 1.5\n"
+        "  n1 has three of web\n"
+        "    default/a  n1 -> n2\n"
+        "    default/b  n1 -> n3, or to another that its scheduler likes as well\n"
+        "\n"
+        "Objectives  0 is as good as can be, 1 as bad as one pod in quite the wrong place\n"
+        "  policy   now  then\n"
+        "  Spread     3   1.5\n"
+        "  Repair  0.25  0.25\n"
+        "\n"
+        "Left alone\n"
+        "  default/c (Repair): no other node takes it\n"
+        "\n"
+        "This rests on  less than a whole cluster\n"
+        "  one thing is not known\n"
+    )
+
+
+def test_who_is_left_alone_beyond_the_first_is_counted_by_the_reason() -> None:
+    left = [LeftAlone("Spread", f"default/p{number}", "no room" if number % 2 else "too young") for number in range(31)]
+    plan = Plan((), tuple(left), {}, {}, 9, is_cut=True, stopped="5 moves are under way, and the limit is 5")
+    said = text(plan)
+    assert "Nothing would be moved" in said
+    assert "default/p19 (Spread): no room\n" in said
+    assert "default/p20" not in said
+    assert "  6 more: too young\n  5 more: no room\n" in said
+    assert "Nobody else was looked at: 5 moves are under way, and the limit is 5" in said
+    assert "After 9 trials no more were made" in said
+
+
+def test_a_policy_that_failed_is_told_and_what_a_terminal_would_act_on_is_written_out() -> None:
+    plan = Plan((), (), {}, {}, 0, is_cut=False, errors=("policy Spread failed: \x1b[31mno",))
+    assert "policy Spread failed: \\x1b[31mno" in text(plan)
+
+
+def test_a_move_without_a_target_says_that_nobody_asks_where_to() -> None:
+    plan = Plan((PlannedMoves("Spread", "why", (Move(record("a"), "n1", None),), 1.0),), (), {}, {}, 1, is_cut=False)
+    assert "default/a  leaves n1; nobody asks where to" in text(plan)
+
+
+def test_plans_say_the_same_where_moves_and_words_are_the_same() -> None:
+    leaver = record("a")
+    one = Plan(
+        (PlannedMoves("Spread", "why", (Move(leaver, "n1", "n2"),), 1.0),), (), {"Spread": 3}, {}, 1, is_cut=False
+    )
+    other = Plan(
+        (PlannedMoves("Spread", "why", (Move(leaver, "n1", "n2"),), 2.0),), (), {"Spread": 4}, {}, 5, is_cut=True
+    )
+    third = Plan(
+        (PlannedMoves("Spread", "why", (Move(leaver, "n1", "n3"),), 1.0),), (), {"Spread": 3}, {}, 1, is_cut=False
+    )
+    assert same_moves(one, other)
+    assert not same_moves(one, third)

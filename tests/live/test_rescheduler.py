@@ -1,0 +1,223 @@
+"""The live rescheduler, at an API server over HTTP."""
+
+from __future__ import annotations
+
+import asyncio
+import io
+import json
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+
+from podium.api.errors import InputError
+from podium.app.live.health import HealthSettings
+from podium.app.live.logs import Log
+from podium.app.rescheduling.program import LiveRescheduler, check_settings
+from podium.app.rescheduling.settings import ReschedulingSettings
+from podium.client.access.cluster_access import ClusterAccess, Identity
+from podium.framework.rescheduling.configuration import read_rescheduler
+from podium.framework.settings.configuration import default_configuration
+from podium.requests.request import Request
+from podium.server.http.settings import Token
+from tests.app.rescheduling.clusters import CONFIGURATION, budget, replica_set
+from tests.live.cluster import Cluster, lease, until
+from tests.store.objects import Raw, node
+
+TOKEN = "0123456789abcdef"
+HASTY = {
+    **CONFIGURATION,
+    "policies": [{"name": "MoveToUnderusedNodes"}],
+    "interval": "100ms",
+    "scope": {"minimumAge": 0},
+    "budgets": {"reserve": 0, "reserveShare": 0},
+}
+
+
+class Scheduled(Cluster):
+    """The cluster with a scheduler of its own, and pods that fill a node before another one comes."""
+
+    def __init__(self, *, tokens: tuple[Token, ...] = ()) -> None:
+        super().__init__(tokens=tokens, without=frozenset())
+
+    async def scale_up(self) -> None:
+        self.add(node("old", cpu=4), replica_set(4), budget(2))
+        await until(lambda: len(self.on("old")) == 4 and all(map(_is_ready, self.raws())))
+        self.add(node("new", cpu=4))
+
+    def raws(self) -> list[Raw]:
+        return [stored.raw for stored in self.plane.store.objects("Pod")]
+
+    def on(self, node_name: str) -> list[str]:
+        return sorted(raw["metadata"]["name"] for raw in self.raws() if raw["spec"].get("nodeName") == node_name)
+
+
+def _is_ready(raw: Raw) -> bool:
+    conditions = raw.get("status", {}).get("conditions", [])
+    return any(each["type"] == "Ready" and each["status"] == "True" for each in conditions)
+
+
+class Instance:
+    """One program that reschedules."""
+
+    def __init__(self, cluster: Cluster, token: str = "", configuration: Raw = HASTY, **settings: Any) -> None:
+        self.text = io.StringIO()
+        access = ClusterAccess(
+            name="test", server=f"http://127.0.0.1:{cluster.wire.port}", identity=Identity(token=token)
+        )
+        usual = ReschedulingSettings(
+            rescheduling=read_rescheduler(configuration, "rescheduler.yaml"),
+            configuration=default_configuration(),
+            request_timeout_s=5.0,
+            drain_s=2.0,
+        )
+        self.settings = msgspec.structs.replace(usual, **settings)
+        self.program = LiveRescheduler(access, self.settings, Log(cluster.clock.now, "json", stream=self.text))
+        self.task = asyncio.ensure_future(self.program.run())
+
+    async def stop(self) -> int:
+        self.program.stop()
+        async with asyncio.timeout(20):
+            return await self.task
+
+    @property
+    def log(self) -> list[dict[str, Any]]:
+        return [json.loads(line) for line in self.text.getvalue().splitlines()]
+
+    def said(self, message: str) -> list[dict[str, Any]]:
+        return [line for line in self.log if message in line["msg"]]
+
+
+def play(story: Callable[[Scheduled], Awaitable[None]], *, tokens: tuple[Token, ...] = ()) -> None:
+    async def run() -> None:
+        async with Scheduled(tokens=tokens) as cluster:
+            await cluster.scale_up()
+            await story(cluster)
+
+    asyncio.run(run())
+
+
+def test_pods_leave_the_full_node_for_the_one_that_came_and_then_all_is_quiet() -> None:
+    async def story(cluster: Scheduled) -> None:
+        instance = Instance(cluster, health=HealthSettings(port=0))
+        await until(lambda: len(cluster.on("new")) == 1 and len(cluster.pods()) == 4)
+        (moved,) = instance.said("moving a pod")
+        assert (moved["source"], moved["target"], moved["policy"]) == ("old", "new", "MoveToUnderusedNodes")
+        await until(lambda: b"podium_rescheduler_moves_under_way 0.0" in instance.program.metrics.text())
+        metrics = instance.program.metrics.text()
+        assert b'podium_rescheduler_evictions_total{policy="MoveToUnderusedNodes",result="evicted"} 1.0' in metrics
+        assert await instance.stop() == 0
+        assert instance.said("stopped")
+
+    play(story)
+
+
+def test_a_dry_run_prints_the_plan_and_does_with_the_rights_to_read(capsys: pytest.CaptureFixture[str]) -> None:
+    async def story(cluster: Scheduled) -> None:
+        version = cluster.plane.store.version
+        instance = Instance(cluster, token=TOKEN, dry_run=True, plan_form="json")
+        said = ""
+        while not said:
+            await asyncio.sleep(0.01)
+            said = capsys.readouterr().out
+        plan = json.loads(said.splitlines()[0])
+        assert plan["cluster"] == "test"
+        assert [move["to"] for planned in plan["planned"] for move in planned["moves"]] == ["new"]
+        assert await instance.stop() == 0
+        assert len(cluster.on("old")) == 4
+        written = [event.stored for event in cluster.plane.store.events_since(version)]
+        assert all(stored.kind == "Node" for stored in written)
+        assert TOKEN not in instance.text.getvalue()
+
+    play(story, tokens=(Token(text=TOKEN, reads_only=True),))
+
+
+def test_a_plan_that_says_nothing_else_is_not_printed_again(capsys: pytest.CaptureFixture[str]) -> None:
+    async def story(cluster: Scheduled) -> None:
+        instance = Instance(cluster, dry_run=True, plan_form="json")
+        registry = instance.program.metrics.registry
+        await until(lambda: (registry.get_sample_value("podium_rescheduler_plans_total") or 0) >= 3)
+        assert await instance.stop() == 0
+        assert len(capsys.readouterr().out.splitlines()) == 1
+
+    play(story)
+
+
+def test_nobody_is_evicted_while_there_is_a_file_that_says_so_and_afterwards_all_goes_on(tmp_path: Path) -> None:
+    pause = tmp_path / "pause"
+    pause.touch()
+
+    async def story(cluster: Scheduled) -> None:
+        instance = Instance(cluster, pause_file=str(pause))
+        await until(lambda: b'result="failed"' in instance.program.metrics.text())
+        assert len(cluster.on("old")) == 4
+        pause.unlink()
+        await until(lambda: len(cluster.on("new")) == 1)
+        assert await instance.stop() == 0
+
+    play(story)
+
+
+def test_one_that_is_to_make_one_plan_ends_when_that_is_carried_out() -> None:
+    async def story(cluster: Scheduled) -> None:
+        instance = Instance(cluster, is_once=True)
+        async with asyncio.timeout(30):
+            assert await instance.task == 0
+        assert len(instance.said("moving a pod")) == 1
+        await until(lambda: len(cluster.on("new")) == 1)
+
+    play(story)
+
+
+def test_the_configuration_is_read_of_a_config_map_while_it_runs_and_one_that_is_wrong_is_refused() -> None:
+    def config_map(text: str) -> Raw:
+        metadata = {"name": "rescheduler", "namespace": "default"}
+        return {"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata, "data": {"config.yaml": text}}
+
+    def put(cluster: Scheduled, text: str) -> None:
+        body = config_map(text)
+        answer = cluster.plane.answer(
+            Request(verb="patch", kind="ConfigMap", key="default/rescheduler", body={"data": body["data"]})
+        )
+        assert answer.error is None, answer.error
+
+    async def story(cluster: Scheduled) -> None:
+        cluster.add(config_map(json.dumps({**HASTY, "paused": True})))
+        instance = Instance(cluster, config_map="default/rescheduler")
+        await until(lambda: instance.said("the ConfigMap was read"))
+        put(cluster, "{apiVersion: v1, kind: Something}")
+        await until(lambda: instance.said("the ConfigMap is refused"))
+        (refused,) = instance.said("the ConfigMap is refused")
+        assert 'ConfigMap default/rescheduler, config.yaml, .kind: is "Something"' in refused["problem"]
+        assert not instance.said("moving a pod")
+        put(cluster, json.dumps(HASTY))
+        await until(lambda: instance.said("moving a pod"))
+        assert await instance.stop() == 0
+
+    play(story)
+
+
+def test_of_two_one_leads_and_the_other_waits() -> None:
+    async def story(cluster: Scheduled) -> None:
+        first = Instance(cluster, lease=lease("first"), identity="first")
+        await until(first.program.leads.is_set)
+        second = Instance(cluster, lease=lease("second"), identity="second")
+        await until(lambda: second.said("waiting to lead"))
+        assert not second.said("moving a pod")
+        assert await first.stop() == 0
+        await until(second.program.leads.is_set)
+        assert await second.stop() == 0
+
+    play(story)
+
+
+def test_a_server_whose_certificate_is_not_checked_is_asked_for_no_evictions() -> None:
+    access = ClusterAccess(name="test", server="https://10.0.0.1", is_insecure=True)
+    settings = ReschedulingSettings(
+        rescheduling=read_rescheduler(HASTY, "rescheduler.yaml"), configuration=default_configuration()
+    )
+    with pytest.raises(InputError, match="--evict has pods go"):
+        check_settings(access, settings)
+    check_settings(access, msgspec.structs.replace(settings, dry_run=True))
