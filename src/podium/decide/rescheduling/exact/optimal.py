@@ -6,7 +6,6 @@ moved: what a plan must gain. Where each pod's replacement goes is chosen freely
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
@@ -186,7 +185,7 @@ class _Search:
 
     def _check(self, name: str, form: LinearForm) -> None:
         """A form must come to what the objective is, as things are; or to less, where it leaves something out."""
-        said, is_ = _value(form, {(pod.uid, pod.row) for pod in self._movables.pods}), self._before[name]
+        said, is_ = form.value({pod.uid: pod.row for pod in self._movables.pods}), self._before[name]
         differs = said - is_ if form.left_out else abs(said - is_)
         if differs > max(1.0, abs(is_)) * TOLERANCE:
             raise ExactPlanError(f"policy {name}: its objective is {is_:g}, and its linear form comes to {said:g}")
@@ -220,21 +219,6 @@ class _Search:
             return len(scratch.fitting(pod, np.array([row], dtype=np.int64))) > 0
         except PluginError:
             return False
-
-
-def _value(form: LinearForm, present: set[Pair]) -> float:
-    """What a form comes to where these pairs hold."""
-    prices = sum(price for pair, price in form.prices.items() if pair in present)
-    uses = sum(use.price for use in form.uses if any(pair in present for pair in use.pairs))
-    costs = 0.0
-    for cost in form.costs:
-        amount = cost.base + sum(added for pair, added in cost.added.items() if pair in present)
-        costs += cost.weight * cost.curve.value(amount)
-    contents = 0.0
-    for table in form.contents:
-        found = Counter(table.kinds[uid] for uid, row in present if row == table.row and uid in table.kinds)
-        contents += table.cost(tuple(found[kind] for kind in table.order))
-    return form.base + prices + uses + costs + contents
 
 
 def _weighed(objectives: Mapping[str, float], weights: Mapping[str, float]) -> float:
