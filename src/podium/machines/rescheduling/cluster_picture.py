@@ -128,11 +128,12 @@ class ClusterPicture:
         times = [rates[bucket.scope].next_ns(full_ns, now) for bucket, full_ns in full.items() if bucket.scope in rates]
         return earliest((self.budgets.next_token_ns(now), *(time for time in times if time > now)))
 
-    def is_capped(self, pod: PodRecord, now: int) -> bool:
-        """Whether some cap forbids the disruption of a pod for now."""
-        if not self._policy.spec.caps or not self.budgets.covering(pod):
-            return False
-        return self._policy.exhausted_cap(RESCHEDULER, pod.namespace, now) is not None
+    def capped_namespaces(self, now: int) -> frozenset[str]:
+        """The namespaces in which some cap forbids the disruption of pods with a budget for now."""
+        if not self._policy.spec.caps:
+            return frozenset()
+        found = {pod.namespace for pod in self._feed.pods.values()}
+        return frozenset(name for name in found if self._policy.exhausted_cap(RESCHEDULER, name, now) is not None)
 
     # Pods
 

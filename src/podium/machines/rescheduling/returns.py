@@ -14,7 +14,7 @@ from podium.cluster.pods import NOT_STARTED_NS, PodRecord
 from podium.framework.rescheduling.settings import Judgement, ReschedulerSettings
 from podium.machines.parts.deadlines import earliest
 from podium.machines.rescheduling.cluster_picture import ClusterPicture
-from podium.machines.rescheduling.moves import Moves
+from podium.machines.rescheduling.moves import Move, Moves
 
 # Longer than a replacement takes to come back again.
 _REMEMBERED_NS = 3_600 * 10**9
@@ -39,12 +39,11 @@ class Returns:
 
     def look(self, moves: Moves, now: int, settings: ReschedulerSettings) -> None:
         """Find those who came back since the moves began."""
-        is_blind = settings.judgement is Judgement.BLIND
+        by_owner: dict[str, list[Move]] = {}
         for move in moves:
-            made = [pod for pod in self._picture.pods_of(move.owner_uid) if pod.node_name and move.may_have_made(pod)]
-            for node in sorted({pod.node_name for pod in made if is_blind} | {move.source}):
-                there = [pod for pod in made if pod.node_name == node]
-                self._look_at((move.owner_uid, node), there, now, settings.cool_down_ns)
+            by_owner.setdefault(move.owner_uid, []).append(move)
+        for owner, of_owner in by_owner.items():
+            self._look_at_owner(owner, of_owner, now, settings)
         for place, found in list(self._returns.items()):
             if now >= found.until_ns + max(found.length_ns, _REMEMBERED_NS):
                 del self._returns[place]
@@ -56,6 +55,18 @@ class Returns:
     def next_time(self, now: int) -> int | None:
         """When some are left alone no longer, None for never."""
         return earliest(found.until_ns for found in self._returns.values() if found.until_ns > now)
+
+    def _look_at_owner(self, owner: str, moves: Sequence[Move], now: int, settings: ReschedulerSettings) -> None:
+        """Find those of an owner who came to a node after a pod was evicted from it; or to any, if nobody asks."""
+        on_nodes: dict[str, list[PodRecord]] = {}
+        for pod in self._picture.pods_of(owner):
+            if pod.node_name:
+                on_nodes.setdefault(pod.node_name, []).append(pod)
+        is_blind = settings.judgement is Judgement.BLIND
+        for move in moves:
+            for node in on_nodes if is_blind else [move.source]:
+                made = [pod for pod in on_nodes.get(node, ()) if move.may_have_made(pod)]
+                self._look_at((owner, node), made, now, settings.cool_down_ns)
 
     def _look_at(self, place: tuple[str, str], made: Sequence[PodRecord], now: int, cool_down_ns: int) -> None:
         """Take in the pods that are in a place and came after a move."""
