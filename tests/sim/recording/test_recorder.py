@@ -18,7 +18,7 @@ from tests.sim.recording.recording import SEED, Raw, read, recorded
 
 MINUTE = 60 * 10**9
 # What a recording does not know decides there: several schedulers, the policy of preemption loops, and for how long an
-# evicted pod is to stay away. Or it is chance: two nodes that are equally good.
+# evicted pod is to stay away, and what was left for its replacement. Or it is chance: two nodes that are equally good.
 ON_OTHER_NODES = {"avoid-list", "budget", "disruption-policy", "node-down", "preemption-loop", "quota-by-priority"}
 ON_OTHER_NODES |= {"replacement", "two-schedulers"}
 STORIES = sorted(file for file in EXAMPLES.glob("*.yaml") if file.stem not in ON_OTHER_NODES)
