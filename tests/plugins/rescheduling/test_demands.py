@@ -4,24 +4,29 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from podium.plugins.rescheduling.demands.demands import Demands
+from podium.plugins.rescheduling.demands.demands import Demands, Maker
+from podium.plugins.rescheduling.demands.owned import Owned
 from podium.plugins.rescheduling.demands.preferred import Preferred, Weights
 from tests.builders import cluster_of
 from tests.fuzzing import Effort, efforts
 from tests.generators import EVERYTHING, Objects, clusters
 from tests.plugins.rescheduling.pictures import picture_of, scratch
 
+PREFERRED = Preferred(Weights(node_affinity=1, pod_affinity=1, topology_spread=1, taints=1))
+
 
 @efforts(60)
-def test_leaving_and_arriving_foretell_what_a_move_changes(effort: Effort) -> None:
+@pytest.mark.parametrize("make", [PREFERRED, Owned(())], ids=["preferred", "owned"])
+def test_leaving_and_arriving_foretell_what_a_move_changes(effort: Effort, make: Maker) -> None:
     @effort
     @given(clusters(EVERYTHING, least_pods=2), st.randoms(use_true_random=False))
     def check(objects: Objects, chance: Any) -> None:
         seen = picture_of(cluster_of(*objects.surroundings))
-        demands = Demands(Preferred(Weights(node_affinity=1, pod_affinity=1, topology_spread=1, taints=1)))
+        demands = Demands(make)
         demands.follow(seen)
         for pod in [pod for pod in seen.cluster.placed.values() if pod.row >= 0 and not pod.terminating]:
             class_id, source = pod.pod_class.id, pod.row

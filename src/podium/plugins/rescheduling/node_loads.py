@@ -11,6 +11,7 @@ from podium.cluster.cluster import Cluster
 from podium.cluster.pods import NO_ROW, PodRecord
 from podium.framework.rescheduling.picture import Picture
 from podium.framework.rescheduling.policy import Float64s
+from podium.framework.rescheduling.signals import predecessor
 from podium.plugins.rescheduling.pod_places import Moved, PodPlaces
 
 PODS = "pods"
@@ -118,10 +119,10 @@ class NodeLoads:
         return np.clip(amounts, 0, _MOST)
 
     def _measure(self, picture: Picture, slots: Int64s, resource: str, amounts: Int64s) -> None:
-        """Put in what pods are measured to use, for those that are."""
+        """Put in what pods are measured to use, for those that are; a replacement uses what its predecessor did."""
         of_pod, record = picture.signals.of_pod, picture.cluster.pods.record
         for place, slot in enumerate(slots.tolist()):
-            told = of_pod(record(slot).uid)
+            told = of_pod(predecessor(record(slot).uid))
             used = told.cpu_used_milli if resource == "cpu" else told.memory_used_bytes
             if used is not None:
                 amounts[place] = min(used, _MOST)

@@ -10,10 +10,13 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
+from msgspec.structs import replace
 
+from podium.api.node import Node
 from podium.cluster.arrays import Int32s, Int64s
 from podium.cluster.pod_class import PodClass
 from podium.cluster.pods import NO_ROW
+from podium.decide.rescheduling.landing import SOFT_TAINT
 from podium.framework.rescheduling.picture import Picture
 
 
@@ -59,6 +62,7 @@ class PodPlaces:
         self.classes: dict[int, PodClass] = {}
         self._picture: Picture | None = None
         self._position = self._node_position = -1
+        self._nodes: list[Node | None] = []
         self._rows: Int32s = np.empty(0, dtype=np.int32)
         self._classes: Int32s = np.empty(0, dtype=np.int32)
 
@@ -66,7 +70,7 @@ class PodPlaces:
         """Who has moved since the last time; None where everything is to be looked at anew."""
         nodes, pods = picture.cluster.nodes, picture.cluster.pods
         position = nodes.changes.position
-        if picture is not self._picture or self._node_position != nodes.node_changes.position:
+        if picture is not self._picture or not self._nodes_are_as_they_were(picture):
             self._begin(picture)
             return None
         if position == self._position:
@@ -97,8 +101,22 @@ class PodPlaces:
         pods = cluster.pods
         self._picture = picture
         self._position, self._node_position = cluster.nodes.changes.position, cluster.nodes.node_changes.position
+        self._nodes = list(cluster.nodes.nodes)
         self._rows, self._classes = _rows(picture), pods.pod_class[: pods.count].copy()
         self.classes = {class_id: cluster.classes[class_id] for class_id in sorted(pods.of_class)}
+
+    def _nodes_are_as_they_were(self, picture: Picture) -> bool:
+        """Whether no node changed but by the taint with which the rescheduler itself marks those that pods leave."""
+        nodes = picture.cluster.nodes
+        if self._node_position == nodes.node_changes.position:
+            return True
+        changed = nodes.node_changes.since(self._node_position)
+        if changed is None or nodes.count != len(self._nodes):
+            return False
+        if not all(_is_alike(self._nodes[row], nodes.nodes[row]) for row in changed.tolist()):
+            return False
+        self._node_position = nodes.node_changes.position
+        return True
 
     def _compare(self, rows: Int32s, classes: Int32s) -> Moved:
         if len(rows) > len(self._rows):
@@ -115,3 +133,15 @@ def _rows(picture: Picture) -> Int32s:
     """`[slots]`: where each pod is, `NO_ROW` for those that terminate."""
     pods = picture.cluster.pods
     return np.where(pods.terminating[: pods.count], np.int32(NO_ROW), pods.row[: pods.count])
+
+
+def _is_alike(before: Node | None, after: Node | None) -> bool:
+    """Whether two readings of a node are the same but for the rescheduler's own taint."""
+    if before is None or after is None or before is after:
+        return before is after
+    return _without_mark(before) == _without_mark(after)
+
+
+def _without_mark(node: Node) -> Node:
+    taints = tuple(taint for taint in node.spec.taints if taint.key != SOFT_TAINT.key)
+    return replace(node, spec=replace(node.spec, taints=taints))

@@ -13,6 +13,7 @@ from podium.plugins.rescheduling.repair_violations import RepairViolations
 from podium.plugins.rescheduling.replace_old_pods import ReplaceOldPods
 from podium.plugins.rescheduling.satisfy_preferences import SatisfyPreferences
 from podium.plugins.rescheduling.separate_interfering import SeparateInterfering
+from podium.plugins.rescheduling.spread_duplicates import SpreadDuplicates
 
 IN_TREE: Mapping[str, PolicyFactory] = {
     "Consolidate": Consolidate,
@@ -23,4 +24,5 @@ IN_TREE: Mapping[str, PolicyFactory] = {
     "ReplaceOldPods": ReplaceOldPods,
     "SatisfyPreferences": SatisfyPreferences,
     "SeparateInterfering": SeparateInterfering,
+    "SpreadDuplicates": SpreadDuplicates,
 }

@@ -50,15 +50,19 @@ def spread_demands(
     Constraints that do not count the pod itself are no concern of ours: by going it would change nothing about them.
     """
     cluster = picture.cluster
-    found: dict[tuple[Constraint, bytes, int], Domains] = {}
+    carriers: dict[tuple[Constraint, bytes, int], list[int]] = {}
+    counting: dict[tuple[Constraint, bytes, int], Domains] = {}
     for pod_class, constraints, unit in wanted:
         for constraint, domains in zip(constraints.constraints, constraints.domains(cluster, pod_class), strict=True):
             if constraint.matches_self and constraint.predicate.selector.requirements:
-                found.setdefault((constraint, domains.counted.tobytes(), unit), domains)
-    for (constraint, _, unit), domains in found.items():
+                place = (constraint, domains.counted.tobytes(), unit)
+                counting.setdefault(place, domains)
+                carriers.setdefault(place, []).append(pod_class.id)
+    for place, domains in counting.items():
+        constraint, _, unit = place
         counted = [
             candidate.id
             for candidate in cluster.classes.candidates(constraint.predicate.needs)
             if candidate.id in classes and constraint.predicate.matches(candidate, cluster.namespaces)
         ]
-        yield SpreadDemand(constraint, domains, unit, counted)
+        yield SpreadDemand(constraint, domains, unit, carriers=carriers[place], counted=counted)

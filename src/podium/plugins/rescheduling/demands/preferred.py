@@ -24,11 +24,6 @@ from podium.plugins.rescheduling.demands.pod_demand import PodDemand
 from podium.plugins.spreading.constraints import own_constraints
 
 
-def _is_soft(taint: Taint) -> bool:
-    """Whether a taint asks pods to prefer other nodes; the mark of a move under way asks it of replacements alone."""
-    return taint.effect == "PreferNoSchedule" and taint.key != SOFT_TAINT.key
-
-
 @dataclass(frozen=True, slots=True)
 class Weights:
     """How much it counts that a pod misses all of its preferences of a kind; 0 is not at all."""
@@ -121,6 +116,11 @@ class _PreferredNodes:
         )
         found: Bools = table[view.take(view.cluster.nodes.taint_group)]
         return found
+
+
+def _is_soft(taint: Taint) -> bool:
+    """Whether it is a taint to be heeded: not the rescheduler's own, which is there for the time of a move."""
+    return taint.effect == "PreferNoSchedule" and taint.key != SOFT_TAINT.key
 
 
 def _pod_demands(picture: Picture, classes: Mapping[int, PodClass], weight: float) -> Iterator[Demand]:
