@@ -145,7 +145,7 @@ class _Planning:
 
     def plan(self) -> Plan:
         now, timeout_ns = self._picture.now, self._settings.move_timeout_ns
-        keep_expected(self._scratch, (move for move in self._past if move.is_under_way(now, timeout_ns)))
+        keep_expected(self._scratch, (move for move in self._past if move.is_under_way(now, timeout_ns)), now)
         before = self._objectives.each()
         self._objectives.require_same(before)
         self._total = at_first = self._objectives.total()

@@ -8,6 +8,7 @@ from contextlib import contextmanager
 import numpy as np
 
 from podium.cluster.pods import PodRecord
+from podium.decide.rescheduling.landing import as_replacement
 from podium.decide.rescheduling.standing import PastMove
 from podium.decide.scratch import Scratch
 from podium.framework.rescheduling.picture import Picture
@@ -19,18 +20,23 @@ Seats = tuple[tuple[PodRecord, int], ...]
 """Waiting pods, and the rows where there is room for them."""
 
 
-def keep_expected(scratch: Scratch, under_way: Iterable[PastMove]) -> None:
+def keep_expected(scratch: Scratch, under_way: Iterable[PastMove], now: int) -> None:
     """Let the replacements that are on their way be where they are expected, so that nobody else gets that room.
 
-    Those that are nominated keep their room by that.
+    For one that nobody has seen yet stands the pod that was evicted, which may still be there. Those that are nominated
+    keep their room by that.
     """
     cluster = scratch.cluster
     for move in under_way:
         pod, row = move.waiting, cluster.nodes.row_of.get(move.target)
-        if pod is None or row is None:
+        if pod is None or row is None or pod.uid in cluster.nominations:
             continue
-        if pod.uid not in cluster.placed and pod.uid not in cluster.nominations:
-            scratch.place(pod, row)
+        placed = cluster.placed.get(pod.uid)
+        if placed is not None and placed.node_name != move.source:
+            continue
+        expected = pod if placed is None else as_replacement(pod, now)
+        if expected.uid not in cluster.placed:
+            scratch.place(expected, row)
 
 
 class WaitingPods:

@@ -85,7 +85,8 @@ class Trials:
 
     def _rehearsed(self, before: float) -> tuple[str, int]:
         """Why the accepted proposals do not hold together, and which of them is the first to go; or "", and none."""
-        everybody = [arrival for _, arrivals in self._accepted for arrival in arrivals]
+        # Of pods that move together, the one that finds its place last is evicted first.
+        everybody = [arrival for _, arrivals in self._accepted for arrival in reversed(arrivals)]
         mark = self._scratch.mark()
         try:
             Rehearsal(self._scratch, self._picture, self._landings, everybody).play()
