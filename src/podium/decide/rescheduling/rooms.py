@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Collection, Iterable, Iterator
 from contextlib import contextmanager
 
@@ -9,15 +10,34 @@ import numpy as np
 
 from podium.cluster.pods import PodRecord
 from podium.decide.rescheduling.landing import as_replacement
+from podium.decide.rescheduling.moments import Leaver
 from podium.decide.rescheduling.standing import PastMove
 from podium.decide.scratch import Scratch
 from podium.framework.rescheduling.picture import Picture
+from podium.framework.rescheduling.policy import Relocation
 
 MOST_WAITING = 16
 """At so many waiting pods is looked, the most important ones."""
 
 Seats = tuple[tuple[PodRecord, int], ...]
 """Waiting pods, and the rows where there is room for them."""
+
+
+def let_go(scratch: Scratch, under_way: Iterable[PastMove]) -> list[Leaver]:
+    """Let the pods be gone that were evicted and take their time to end, so that nobody is moved for what they hold.
+
+    They are told by their owners and nodes.
+    """
+    cluster = scratch.cluster
+    gone = list[Leaver]()
+    for (owner_uid, source), number in sorted(Counter((move.owner_uid, move.source) for move in under_way).items()):
+        row = cluster.nodes.row_of.get(source)
+        pods = [] if row is None else cluster.pods_on(row)
+        going = [pod for pod in pods if pod.terminating and pod.owner_uid == owner_uid]
+        for pod in sorted(going, key=lambda pod: (pod.key, pod.uid))[:number]:
+            gone.append(Leaver(Relocation(pod), pod.row))
+            scratch.take_off(pod.uid)
+    return gone
 
 
 def keep_expected(scratch: Scratch, under_way: Iterable[PastMove], now: int) -> None:
