@@ -132,7 +132,7 @@ def reschedule(
         from podium.app.rescheduling.offline import Question, plan_once
 
         read = read_shown(_source(files, program), validation)
-        question = Question(rescheduling, configuration, bool(heeds_avoid_lists), ignore_extenders, optimal)
+        question = Question(rescheduling, configuration, heeds_avoid_lists, ignore_extenders, optimal)
         _show(plan_once(read, question), form)
         return
     if optimal:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from podium.api.basis import basis_of
 from podium.api.errors import InputError
 from podium.api.input.codec import Document, Input, refuse_empty_pods
+from podium.api.input.documents import snapshots_of
 from podium.api.pod import Pod
 from podium.api.policy import PodDisruptionBudget
 from podium.api.present import present_time
@@ -37,13 +38,15 @@ _DAY_NS = 86_400 * 10**9
 class Question:
     """How pods are moved, how the schedulers are configured, and whether they heed avoid lists.
 
+    Without that being said, those do that are at an API server of Podium's, where the cluster was read from one.
+
     Extenders are not asked, so that a configuration with some is refused unless they are to be ignored. ``compares``:
     the plan is held against the best one, which takes a solver.
     """
 
     rescheduling: ReschedulerConfiguration
     configuration: Configuration
-    heeds_avoid_lists: bool = False
+    heeds_avoid_lists: bool | None = None
     ignores_extenders: bool = False
     compares: bool = False
 
@@ -63,7 +66,10 @@ def plan_once(read: Input, question: Question) -> PlanReport:
     refuse_empty_pods(read.documents)
     objects = [document for document in read.documents if document.object is not None]
     now = present_time(read.documents, objects)
-    schedulers = as_they_are(given, heeds_avoid_lists=question.heeds_avoid_lists)
+    heeds = question.heeds_avoid_lists
+    if heeds is None:
+        heeds = any("+podium" in snapshot.server_version for snapshot, _ in snapshots_of(read.documents))
+    schedulers = as_they_are(given, heeds_avoid_lists=heeds)
     pods = (document.object for document in objects if isinstance(document.object, Pod))
     further += of_schedulers(settings, schedulers, pods)
     try:
