@@ -69,6 +69,25 @@ class NodeLoads:
         """`[resources, n]`: what placed pods add to their nodes."""
         return self._amounts(picture, np.array([pod.slot for pod in pods], dtype=np.int64))
 
+    def parts(self) -> tuple[Int64s, Int64s]:
+        """`[2 * resources, rows]` each: the amounts and their roots on each node, and the most there can be of them.
+
+        Of roots there can be any number.
+        """
+        unlimited = np.full(self._roots.shape, np.iinfo(np.int64).max)
+        return np.concatenate([self.amounts, self._roots]), np.concatenate([self.allocatable, unlimited])
+
+    def parts_of(self, picture: Picture, pods: Sequence[PodRecord]) -> tuple[Int64s, Int64s]:
+        """`[resources, n]` each: what placed pods add to the amounts of their nodes, and to the roots."""
+        amounts = self.of_pods(picture, pods)
+        return amounts, _roots(amounts)
+
+    def as_shares(self, row: int, amounts: Int64s, roots: Int64s) -> tuple[Float64s, Float64s]:
+        """`[resources, 1]` each: `shares` and `effective_pods` of a row if it had such amounts."""
+        have = self.allocatable[:, row, None]
+        shares: Float64s = np.where(have > 0, amounts / np.maximum(have, 1), 0.0)
+        return shares, _effective(roots, amounts)
+
     def without(self, row: int, amounts: Int64s) -> tuple[Float64s, Float64s]:
         """`[resources, n]` each: `shares` and `effective_pods` of a row without a pod of amounts, for each of n."""
         rest = self.amounts[:, row, None] - amounts

@@ -24,11 +24,6 @@ from podium.plugins.rescheduling.demands.pod_demand import PodDemand
 from podium.plugins.spreading.constraints import own_constraints
 
 
-def _is_soft(taint: Taint) -> bool:
-    """Whether a taint asks pods to prefer other nodes; the mark of a move under way asks it of replacements alone."""
-    return taint.effect == "PreferNoSchedule" and taint.key != SOFT_TAINT.key
-
-
 @dataclass(frozen=True, slots=True)
 class Weights:
     """How much it counts that a pod misses all of its preferences of a kind; 0 is not at all."""
