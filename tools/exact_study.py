@@ -53,7 +53,7 @@ class Kind:
 
 
 KINDS = (
-    Kind("MoveToUnderusedNodes", {"thresholds": {"cpu": 30}, "targetThresholds": {"cpu": 45}}, crowded=5),
+    Kind("MoveToUnderusedNodes", {}, crowded=5),
     Kind("Consolidate", {}, crowded=NODES),
     Kind("SpreadDuplicates", {}, crowded=6),
     Kind("SatisfyPreferences", {}, crowded=NODES, has_preferences=True),
@@ -229,7 +229,7 @@ def main() -> None:
     """Print the table."""
     parser = argparse.ArgumentParser(prog="python -m tools.exact_study", description=__doc__)
     parser.add_argument("--seeds", type=int, default=200, help="so many clusters for each policy")
-    parser.add_argument("--threshold", type=float, default=0.1, help="what a move must gain")
+    parser.add_argument("--threshold", type=float, default=0.25, help="what a move must gain")
     parser.add_argument("--only", nargs="*", help="only these policies")
     parser.add_argument("--guidance", choices=[one.value for one in Guidance], default=Guidance.BIND.value)
     args = parser.parse_args()

@@ -21,6 +21,7 @@ from podium.app.bench.dump import QUESTIONS, question, write_dump
 from podium.app.bench.gpu_trace import make_trace
 from podium.app.bench.measurement import Measurement, Run, run_of
 from podium.app.bench.operations import operations
+from podium.app.bench.rescheduling import measure_rescheduling
 from podium.app.bench.scheduling import measure_explaining, measure_scheduling
 from podium.app.bench.simulating import Story, measure_score, measure_simulation
 from podium.app.bench.table import in_text
@@ -137,6 +138,15 @@ def test_pods_are_bound_over_http_by_a_scheduler_in_its_own_process() -> None:
     assert (live.workload, live.nodes, live.pods) == ("live", 3, 10)
     assert live.seconds > 0
     assert live.counts.keys() == {"server_cpu_ms", "scheduler_cpu_ms"}
+
+
+def test_a_drifted_cluster_is_looked_at_alike_each_time_and_some_pods_are_moved() -> None:
+    first, again = (measure_rescheduling(60, 600) for _ in range(2))
+
+    assert (first.subject, first.counts) == (again.subject, again.counts)
+    assert (first.nodes, first.pods) == (60, 600)
+    assert first.counts["moved"] > 0
+    assert first.counts["tried"] <= 200
 
 
 def test_what_runs_unasked_is_known() -> None:

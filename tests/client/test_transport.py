@@ -182,6 +182,7 @@ def test_at_a_server_of_others_what_an_eviction_leaves_is_written_first() -> Non
             "Node",
             "Pod",
         ]
+        assert [request.dry_run for request in rig.server.sent if request.subresource == "eviction"] == [True, False]
 
     play(story)
 

@@ -87,7 +87,7 @@ class CountingCluster(ChangingCluster):
                 assert column.values[column.codes[row]] == node.metadata.labels.get(key)
             assert nodes.taint_groups[nodes.taint_group[row]] == node.spec.taints
             held = {image for one in node.status.images for image in one.names}
-            assert set(nodes.images.names_in(row)) == held
+            assert set(nodes.images._names_in.get(row, ())) == held
             assert all(row in image.rows for name in held if (image := nodes.images.find(name)))
 
     @invariant()

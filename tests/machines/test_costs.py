@@ -85,7 +85,7 @@ def test_events_are_not_kept_for_pods_that_no_plugin_turns_down_any_more() -> No
     driver.see(*(node(f"more-{number}") for number in range(50)))
 
     driver.scheduler.queue.check()
-    assert driver.scheduler.queue._in_flight.event_count == 0
+    assert len(driver.scheduler.queue._in_flight._events) == 0
 
 
 def own_calls(act: Callable[[], object]) -> int:

@@ -541,16 +541,16 @@ class TestInFlight:
         queue.check()
         queue.done("c")
         queue.check()
-        assert queue._in_flight.event_count == 0
+        assert len(queue._in_flight._events) == 0
 
     def test_events_that_no_plugin_registered_are_not_kept(self) -> None:
         queue = make({"default-scheduler": {"NodeResourcesFit": PLUGINS["NodeResourcesFit"]}})
         queue.add(pending("p"), 0)
         popped(queue)
         queue.move(CLAIM_ADD, 0)
-        assert queue._in_flight.event_count == 0
+        assert len(queue._in_flight._events) == 0
         queue.move(NODE_ADD, 0)
-        assert queue._in_flight.event_count == 1
+        assert len(queue._in_flight._events) == 1
 
     def test_a_bound_pod_is_forgotten_and_done_may_be_said_again(self) -> None:
         queue = make()

@@ -18,9 +18,11 @@ from podium.api.storage import (
     PersistentVolumeSpec,
     StorageClass,
 )
+from podium.plugins.rescheduling.registry import IN_TREE
 from tests import builders as build
 from tests import devices
 from tests.builders import HOSTNAME, ZONE
+from tests.sim.fleet_stories import LEAVE_BAD
 from tests.sim.objects import budget, job
 from tests.store.objects import Raw, disruption_policy, node, pod, priority_class, quota
 
@@ -28,6 +30,17 @@ ROUND_S = 3600
 AUTOSCALER: Raw = {
     "nodeGroups": [{"name": "pool", "min": 0, "max": 3, "startUp": "30s", "template": node("", cpu=8)}],
     "scaleDown": {"unneededTime": "2m", "delayAfterAdd": "2m"},
+}
+
+NEEDED: Raw = {"ReplaceOldPods": {"maxAge": "40m"}}
+"""What policies have to be told."""
+
+RESCHEDULER: Raw = {
+    "aggressiveness": "Bold",
+    "policies": [{"name": LEAVE_BAD}, *({"name": name, "args": NEEDED.get(name, {})} for name in IN_TREE)],
+    "interval": "1m",
+    "scope": {"minimumAge": "10s"},
+    "coolDown": "5m",
 }
 
 SMALL: Raw = pod("", cpu="100m")["spec"]
@@ -65,6 +78,8 @@ def cluster_round(number: int) -> list[Raw]:
         {"at": f"{begin + 300}s", "nodeDown": {"name": extra}},
         {"at": f"{begin + 400}s", "uncordon": {"name": "base-0"}},
         {"at": f"{begin + 500}s", "nodeUp": {"name": extra}},
+        {"at": f"{begin + 600}s", "apply": [node_in("z2", "base-2", bad="yes")]},
+        {"at": f"{begin + 1000}s", "apply": [node_in("z2", "base-2", bad="no")]},
         {"at": f"{begin + 900}s", "scale": {"kind": "Deployment", "namespace": "default", "name": name, "replicas": 1}},
         {"at": f"{begin + 1100}s", "delete": {"kind": "Namespace", "name": space}},
         *(

@@ -20,7 +20,7 @@ from podium.machines.scheduling.scheduler import Scheduler
 from podium.plugins.dynamic_resources import selectors
 from podium.sim.simulation import Simulation
 from tests import builders as build
-from tests.proof.rounds import AUTOSCALER, BASE, ROUND_S, busy_pods, cluster_round, surroundings
+from tests.proof.rounds import AUTOSCALER, BASE, RESCHEDULER, ROUND_S, busy_pods, cluster_round, surroundings
 from tests.sim.objects import documents, scenario
 from tests.sim.played import simulation_of
 from tests.sizes import grown, sizes
@@ -34,7 +34,7 @@ def test_a_simulated_cluster_is_as_large_after_many_rounds_as_after_few(rounds: 
     steps = [step for number in range(rounds) for step in cluster_round(number)]
     simulation = simulation_of(
         *BASE,
-        scenario(*steps, autoscaler=AUTOSCALER, until=f"{rounds * ROUND_S + 60}s"),
+        scenario(*steps, autoscaler=AUTOSCALER, rescheduler=RESCHEDULER, until=f"{rounds * ROUND_S + 60}s"),
         schedulers=[Component("default-scheduler", Scheduler, waits=True)],
     )
     at_first = kept_objects(simulation)
@@ -45,6 +45,8 @@ def test_a_simulated_cluster_is_as_large_after_many_rounds_as_after_few(rounds: 
             assert simulation.step()
         assert kept_objects(simulation) == at_first
         machines = {f"machine {one.name}": one.machine for one in simulation.components}
+        moved = [event for event in simulation.history.events if event.reason == "Descheduled"]
+        assert len(moved) > number
         return sizes(simulation=simulation, **machines)
 
     assert_bounded(play, rounds)

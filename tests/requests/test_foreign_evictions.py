@@ -85,8 +85,7 @@ class Foreign:
 
 def told(request: Request) -> str:
     kind = f"{request.kind}/{request.subresource}" if request.subresource else request.kind
-    is_dry = request.subresource == "eviction" and "dryRun" in request.body["deleteOptions"]
-    return f"{request.verb} {kind}{' (dry run)' if is_dry else ''}"
+    return f"{request.verb} {kind}{' (dry run)' if request.dry_run else ''}"
 
 
 def refusing(wanted: str, error: StoreError, times: int = 1) -> Fault:

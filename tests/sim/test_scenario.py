@@ -6,7 +6,7 @@ import pytest
 
 from podium.api.errors import InputError
 from podium.api.input.codec import load_text
-from podium.sim.scenario.changes import Apply, Finish, Remove
+from podium.sim.scenario.changes import Announce, Apply, Finish, NodeDown, NodeUp, Remove
 from podium.sim.scenario.scenario import Scenario, split_documents
 from tests.sim.objects import documents, scenario
 from tests.store.objects import SECOND, Raw, node, pod
@@ -82,6 +82,23 @@ def test_what_lies_in_no_namespace_is_named_without_one() -> None:
     assert step.change == Remove("Node", "n1")
 
 
+def test_maintenance_is_announced_and_then_takes_the_node_down_and_up_again() -> None:
+    found = read(scenario({"at": "1m", "maintenance": {"name": "n1", "in": "10m", "for": "5m"}}))
+
+    assert [(step.at_ns // SECOND, step.change) for step in found.steps] == [
+        (60, Announce("n1", 600 * SECOND)),
+        (660, NodeDown("n1")),
+        (960, NodeUp("n1")),
+        (960, Announce("n1", None)),
+    ]
+
+
+def test_without_an_end_a_node_is_taken_down_for_good() -> None:
+    found = read(scenario({"at": "1m", "maintenance": {"name": "n1", "in": "10m"}}))
+
+    assert [type(step.change) for step in found.steps] == [Announce, NodeDown]
+
+
 def test_two_scenarios_are_one_too_many() -> None:
     second = {**scenario(), "metadata": {"name": "other"}}
 
@@ -109,6 +126,19 @@ def test_two_scenarios_are_one_too_many() -> None:
         ({"at": "0s", "usage": {"name": "a", "memory": "much"}}, ".spec.steps[0].usage.memory: "),
         ({"at": "0s", "usage": {"name": "a", "memory": [1]}}, "usage.memory: a list is no amount of memory"),
         ({"at": "0s", "usage": {"name": "a", "memory": 1, "x": 1}}, "usage.x: is not a known field"),
+        ({"at": "0s", "usage": {"name": "a", "cpu": "-1"}}, 'usage.cpu: "-1" is negative; an amount of cpu is 0 or'),
+        (
+            {"at": "0s", "usage": {"name": "a", "cpu": {}}},
+            "usage.cpu: an object is no amount of cpu; write",
+        ),
+        ({"at": "0s", "usage": {"name": "a", "cpu": 1, "kind": "Node"}}, 'usage.kind: the kind "Node" has no pods'),
+        ({"at": "0s", "trouble": {"crashAfter": "5s"}}, "trouble.name: is missing, and must be given"),
+        ({"at": "0s", "trouble": {"name": "n1", "crashAfter": "now"}}, 'trouble.crashAfter: "now" is no duration'),
+        ({"at": "0s", "trouble": {"name": "n1", "crashAfter": 1, "pods": "app in"}}, "trouble.pods: label selector"),
+        ({"at": "0s", "trouble": {"name": "n1", "pods": "app=web"}}, "trouble.pods: is not a known field"),
+        ({"at": "0s", "maintenance": {"name": "n1"}}, "maintenance.in: is missing, and must be given"),
+        ({"at": "0s", "maintenance": {"name": "n1", "in": "-1h"}}, 'maintenance.in: "-1h" is negative'),
+        ({"at": "0s", "maintenance": {"name": "n1", "in": "1h", "until": "2h"}}, "maintenance.until: is not a known"),
         (
             {"at": "0s", "evict": {"name": "a", "avoidNode": "long"}},
             'evict.avoidNode: "long" is neither true nor false',

@@ -66,7 +66,9 @@ class LeftBehind:
         displaced = [old for old in before.entries if old.controller.uid == controller]
         entries: list[AvoidEntry] = []
         for listed in present.entries:
-            entries += displaced if listed == self.entry else [listed]
+            # The list tells with it of the evictions before it.
+            is_own = msgspec.structs.replace(listed, earlier=()) == self.entry
+            entries += displaced if is_own else [listed]
         return AvoidList(tuple(entries), tuple(left for left in present.replacements if left != self.replacement))
 
 

@@ -302,10 +302,6 @@ class ImageTable:
         """The image of that name, None where no node holds it."""
         return self._images.get(name)
 
-    def names_in(self, row: int) -> tuple[str, ...]:
-        """The names of the images that a row holds."""
-        return tuple(self._names_in.get(row, ()))
-
     def put(self, row: int, node: Node) -> None:
         """Read a node's list of images."""
         self.remove(row)

@@ -123,12 +123,9 @@ def _limits() -> Generator[Request, Response, AvoidLists]:
 
 def _eviction(action: Evict, *, is_dry_run: bool = False) -> Request:
     """The eviction, without what only Podium's own server reads."""
-    delete = delete_options_body(action.uid, action.grace_seconds)
-    if is_dry_run:
-        delete["dryRun"] = ["All"]
-    return Request(
-        verb="create", kind="Pod", key=action.pod, subresource="eviction", body=eviction_body(action.pod, delete)
-    )
+    body = eviction_body(action.pod, delete_options_body(action.uid, action.grace_seconds))
+    # The request says that it is one, and not its body: webhooks that judge evictions are to know it, too.
+    return Request(verb="create", kind="Pod", key=action.pod, subresource="eviction", body=body, dry_run=is_dry_run)
 
 
 def _pod(response: Response) -> Pod:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 
 from podium.api.errors import InputError
 from podium.api.maintenance import MAINTENANCE_TIME
@@ -115,10 +115,10 @@ class Player:
             case DrainNode():
                 self._drain(step, change, now)
             case TroubleNode():
-                self._annotate(step, change.node, {TROUBLE: change.trouble}, now)
-            case Announce(after_ns=after_ns):
-                announced = None if after_ns is None else format_time(now + after_ns)
-                self._annotate(step, change.node, {MAINTENANCE_TIME: announced}, now)
+                told = "trouble is over" if change.trouble is None else f"trouble: {change.trouble}"
+                self._annotate(step, change.node, TROUBLE, change.trouble, told, now)
+            case Announce():
+                self._announce(step, change, now)
 
     def _apply(self, step: Step, apply: Apply, now: int) -> None:
         stored = self._server.store.find(apply.object.kind, apply.object.key)
@@ -174,8 +174,13 @@ class Player:
             annotations = {name: amount for name, amount in said.items() if amount is not None}
             self._patch(step, "Pod", stored.key, {"metadata": {"annotations": annotations}}, now)
 
-    def _annotate(self, step: Step, node: str, annotations: Mapping[str, str | None], now: int) -> None:
-        self._patch(step, "Node", node, {"metadata": {"annotations": dict(annotations)}}, now)
+    def _announce(self, step: Step, announce: Announce, now: int) -> None:
+        time = None if announce.after_ns is None else format_time(now + announce.after_ns)
+        told = "maintenance is over" if time is None else f"announced to go down at {time}"
+        self._annotate(step, announce.node, MAINTENANCE_TIME, time, told, now)
+
+    def _annotate(self, step: Step, node: str, name: str, value: str | None, told: str, now: int) -> None:
+        self._patch(step, "Node", node, {"metadata": {"annotations": {name: value}}}, now, told)
 
     def _cordon(self, step: Step, cordon: Cordon, now: int) -> None:
         message = "cordoned" if cordon.unschedulable else "uncordoned"

@@ -102,7 +102,7 @@ def test_what_cannot_be_begun_is_told(tmp_path: Path) -> None:
     for settings, problem in (
         (HealthSettings(port=0, token_file=str(short)), "less than 16 letters"),
         (HealthSettings(port=0, token_file="/not/there"), "cannot be read"),
-        (HealthSettings(port=0, certificate_file=str(short)), "is no certificate"),
+        (HealthSettings(port=0, certificate_file=str(short)), "is not to be had as a certificate in PEM"),
     ):
         with pytest.raises(InputError, match=problem):
             asyncio.run(Health(settings, bytes, dict, dict, "text/plain").start())

@@ -9,7 +9,7 @@ import pytest
 from msgspec.structs import replace
 
 from podium.api.node import Node
-from podium.api.pod import Pod
+from podium.api.pod import PersistentVolumeClaimVolumeSource, Pod, PodResourceClaim, Volume
 from podium.api.selectors import compile_label_selector
 from podium.api.times import format_time
 from podium.decide.rescheduling.guards import Guards
@@ -71,6 +71,34 @@ def test_a_static_pod_stays(name: str) -> None:
 @pytest.mark.parametrize("kind", ["DaemonSet", "Node"])
 def test_a_pod_that_comes_and_goes_with_its_node_stays(kind: str) -> None:
     assert guard(web("w", "a", owner=f"{kind}/x")) == f"it belongs to a {kind}, and comes and goes with its node"
+
+
+def test_only_pods_below_a_priority_go_where_that_is_set() -> None:
+    below = {"priority_below": 1_000}
+
+    assert guard(web("w", "a", priority=999), scope=below) == ""
+    assert guard(web("w", "a", priority=1_000), scope=below) == (
+        "its priority is 1000, and only pods below 1000 are moved"
+    )
+
+
+def test_pods_of_owners_with_few_pods_stay_where_that_is_set() -> None:
+    alone = web("w", "a")
+
+    assert guard(alone, scope={"minimum_replicas": 1}) == ""
+    assert guard(alone, scope={"minimum_replicas": 2}) == "its owner has less than 2 pods"
+
+
+def test_claims_of_volumes_and_devices_are_spared_where_that_is_set() -> None:
+    plain = web("w", "a")
+    volumes = Volume(name="data", persistent_volume_claim=PersistentVolumeClaimVolumeSource(claim_name="data"))
+    stores = replace(plain, spec=replace(plain.spec, volumes=(volumes,)))
+    computes = replace(plain, spec=replace(plain.spec, resource_claims=(PodResourceClaim(name="gpu"),)))
+
+    assert guard(stores) == guard(computes) == ""
+    assert guard(stores, scope={"spares_volume_claims": True}) == "it has claims of volumes, which are spared"
+    assert guard(computes, scope={"spares_device_claims": True}) == "it has claims of devices, which are spared"
+    assert guard(plain, scope={"spares_volume_claims": True, "spares_device_claims": True}) == ""
 
 
 def test_a_pod_of_system_critical_priority_stays_unless_that_is_allowed() -> None:

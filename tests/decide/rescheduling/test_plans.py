@@ -182,10 +182,9 @@ def test_a_plan_gains_the_threshold_and_keeps_to_the_schedulers_choices(effort: 
         made = made_plan(twin, policy, settings)
         before = made.before["Tastes"]
         assert abs(twin.objective(policy) - before) < 1e-6
-        going: dict[str, Pod] = {}
         for group in made.planned:
             anew = {move.pod.uid: twin.evict(move.pod.uid) for move in group.moves}
-            going |= {uid: twin.pods.pop(uid) for uid in anew}
+            going = {uid: twin.pods.pop(uid) for uid in anew}
             for move in group.moves:
                 assert move.target != move.source
                 assert move.target in twin.choices(anew[move.pod.uid], going, move.pod.uid)

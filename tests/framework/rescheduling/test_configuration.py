@@ -101,6 +101,9 @@ scope:
   podSelector: {matchLabels: {app: web}, matchExpressions: [{key: tier, operator: In, values: [a, b]}]}
   nodeSelector: {matchExpressions: [{key: gpu, operator: DoesNotExist}]}
   allow: [SystemCriticalPods, PodsWithoutController, LocalStorage, WorkInProgress]
+  spare: [PodsWithVolumeClaims, PodsWithDeviceClaims]
+  priorityBelow: 1000
+  minimumReplicas: 2
   minimumAge: 0
   maxLostWork: 1h
 policies:
@@ -133,6 +136,10 @@ maxTrials: 17
             allows_bare_pods=True,
             allows_local_storage=True,
             allows_work_in_progress=True,
+            spares_volume_claims=True,
+            spares_device_claims=True,
+            priority_below=1_000,
+            minimum_replicas=2,
             max_lost_work_ns=3_600 * _SECOND,
             minimum_age_ns=0,
         ),
@@ -222,8 +229,8 @@ def test_too_many_policies_are_refused() -> None:
 @pytest.mark.parametrize(
     ("raw", "says"),
     [
-        ({}, ".kind: is missing; ReschedulerConfiguration is needed"),
-        ({"kind": "Scenario"}, '.kind: is "Scenario"; ReschedulerConfiguration is needed'),
+        ({}, ".kind: is missing; ReschedulerConfiguration or DeschedulerPolicy is needed"),
+        ({"kind": "Scenario"}, '.kind: is "Scenario"; ReschedulerConfiguration or DeschedulerPolicy is needed'),
         ({"kind": "ReschedulerConfiguration"}, ".apiVersion: is missing; podium.dev/v1alpha1 is needed"),
     ],
 )

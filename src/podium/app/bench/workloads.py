@@ -9,6 +9,7 @@ from functools import partial
 from podium.app.bench.dump import PODS_PER_NODE
 from podium.app.bench.loading import measure_loading, measure_questions
 from podium.app.bench.measurement import Measurement
+from podium.app.bench.rescheduling import measure_rescheduling
 from podium.app.bench.scheduling import measure_explaining, measure_scheduling
 from podium.app.bench.simulating import Story, measure_score, measure_simulation
 from podium.framework.settings.feature_gates import FeatureGates
@@ -74,6 +75,10 @@ def _questions(given: Given) -> list[Measurement]:
     return [measure_questions(given.nodes, given.pods, given.feature_gates)]
 
 
+def _rescheduling(given: Given) -> list[Measurement]:
+    return [measure_rescheduling(given.nodes, given.pods)]
+
+
 # What speaks HTTP is imported by those that are about it: the memory that others take is told, too.
 
 
@@ -115,6 +120,9 @@ WORKLOADS: dict[str, WorkloadSpec] = {
     ),
     "load": WorkloadSpec("podium explain on a dump, to the first answer", 5000, None, _loading),
     "question": WorkloadSpec("one more question to a dump that is loaded", 5000, None, _questions),
+    "reschedule": WorkloadSpec(
+        "a rescheduler with all policies looks at a cluster that has drifted", 5000, None, _rescheduling
+    ),
     "apiserver": WorkloadSpec("pods created, updated, listed and watched over HTTP", 0, 10_000, _api_server),
     "live": WorkloadSpec("pods created and bound over HTTP, each party a process", 5000, 5000, _live),
     "scale": _spec("scale", "a large cluster with ten pods a node", 100_000, 1000),
@@ -133,6 +141,7 @@ USUAL = (
     Wanted("simulation", 1500, 2000),
     *(Wanted(name, 1500, 500) for name in ("score", "score-unscoped")),
     *(Wanted(name, 500) for name in ("load", "question")),
+    Wanted("reschedule"),
     Wanted("apiserver", 0, 2000),
     Wanted("live", 5000, 2000),
 )
@@ -140,7 +149,10 @@ USUAL = (
 
 FULL = (
     *_SCHEDULING,
-    *map(Wanted, ("simulation", "score", "score-unscoped", "load", "question", "apiserver", "live", "scale")),
+    *map(
+        Wanted,
+        ("simulation", "score", "score-unscoped", "load", "question", "reschedule", "apiserver", "live", "scale"),
+    ),
 )
 """All workloads at their own sizes: some minutes."""
 

@@ -6,15 +6,16 @@ Source: cmd/kube-scheduler/app/server.go (newHealthEndpointsAndMetricsHandler).
 from __future__ import annotations
 
 import hmac
-import ssl
 from collections.abc import Callable
 from dataclasses import dataclass
-from pathlib import Path
 
 from aiohttp import web
 
 from podium.api.errors import InputError, shown
-from podium.server.http.security import is_loopback
+from podium.server.http.health import told
+from podium.server.http.security import is_foreign_host, is_loopback, ssl_context
+from podium.server.http.settings import TLS
+from podium.server.http.token_file import read_token
 
 _PATHS = ("/healthz", "/livez", "/readyz")
 _HEADERS = {"Content-Type": "text/plain; charset=utf-8", "X-Content-Type-Options": "nosniff"}
@@ -29,6 +30,13 @@ class HealthSettings:
     certificate_file: str = ""
     key_file: str = ""
     token_file: str = ""
+
+    @property
+    def tls(self) -> TLS | None:
+        """The files by which connections are secured; None for plain ones."""
+        if not self.certificate_file:
+            return None
+        return TLS(certificate_file=self.certificate_file, key_file=self.key_file)
 
     def check(self) -> None:
         """Raise InputError for a place where so much must not be told to everybody."""
@@ -66,12 +74,12 @@ class Health:
             return ""
         settings.check()
         if settings.token_file:
-            self._token = _read_token(settings.token_file)
+            self._token = read_token(settings.token_file, is_shared=True).encode()
         app = web.Application(client_max_size=1)
         app.router.add_get("/metrics", self._tell_metrics)
         for path in _PATHS:
             app.router.add_get(path, self._tell)
-        context = _context(settings)
+        context = ssl_context(settings.tls)
         runner = web.AppRunner(app, access_log=None, shutdown_timeout=1.0)
         await runner.setup()
         try:
@@ -93,12 +101,10 @@ class Health:
 
     async def _tell(self, request: web.Request) -> web.Response:
         self._check_host(request)
-        problems = self._checks[request.path]()
-        if not problems and "verbose" not in request.query:
-            return web.Response(text="ok", headers=_HEADERS)
-        lines = [f"[-]{name} failed: {problem}" for name, problem in sorted(problems.items())]
-        lines.append(f"{request.path.removeprefix('/')} check {'failed' if problems else 'passed'}")
-        return web.Response(text="\n".join(lines) + "\n", status=500 if problems else 200, headers=_HEADERS)
+        problems = sorted(self._checks[request.path]().items())
+        is_verbose = "verbose" in request.query
+        text, code = told(request.path.removeprefix("/"), problems, is_verbose=is_verbose, tells_reasons=True)
+        return web.Response(text=text, status=code, headers=_HEADERS)
 
     async def _tell_metrics(self, request: web.Request) -> web.Response:
         self._check_host(request)
@@ -109,28 +115,5 @@ class Health:
 
     def _check_host(self, request: web.Request) -> None:
         """Turn away what a page of somebody else's makes a browser ask (DNS rebinding)."""
-        host = request.headers.get("Host", "").rpartition(":")[0].strip("[]") or request.headers.get("Host", "")
-        if is_loopback(self._settings.host) and host and not is_loopback(host):
+        if is_foreign_host(request.headers.get("Host", ""), self._settings.host):
             raise web.HTTPForbidden(text="this host is not known here\n")
-
-
-def _context(settings: HealthSettings) -> ssl.SSLContext | None:
-    if not settings.certificate_file:
-        return None
-    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-    context.minimum_version = ssl.TLSVersion.TLSv1_2
-    try:
-        context.load_cert_chain(settings.certificate_file, settings.key_file or None)
-    except (OSError, ssl.SSLError):
-        raise InputError("is no certificate with its key, as PEM", source=settings.certificate_file) from None
-    return context
-
-
-def _read_token(path: str) -> bytes:
-    try:
-        token = Path(path).read_bytes().strip()
-    except OSError as error:
-        raise InputError(f"cannot be read: {error.strerror or error}", source=path) from None
-    if len(token) < 16:
-        raise InputError("holds a token of less than 16 letters; make it longer", source=path)
-    return token

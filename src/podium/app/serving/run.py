@@ -26,7 +26,7 @@ from podium.app.console.reading import read_shown
 from podium.app.console.source import Source
 from podium.app.serving.kubeconfig import check_place
 from podium.app.serving.node_template import read_template
-from podium.app.serving.secrets import new_token, read_token
+from podium.app.serving.secrets import new_token
 from podium.app.serving.serving import Place, Serving
 from podium.driver.clock import SystemClock
 from podium.framework.rescheduling.settings import ReschedulerSettings
@@ -43,6 +43,7 @@ from podium.requests.answering.rules import Rules
 from podium.server.http import loops
 from podium.server.http.security import is_loopback
 from podium.server.http.settings import TLS
+from podium.server.http.token_file import read_token
 from podium.sim.recording.tape import is_recording
 from podium.store.journal.durable import DurableJournal
 

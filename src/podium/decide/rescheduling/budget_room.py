@@ -11,6 +11,7 @@ from collections import Counter
 from collections.abc import Iterable
 from math import ceil
 
+from podium.cluster.pod_class import PodClass
 from podium.cluster.pods import PodRecord
 from podium.decide.eviction_budgets import EvictionBudget
 from podium.decide.rescheduling.standing import Standing
@@ -27,17 +28,18 @@ class BudgetRoom:
         self._cap_left = standing.component_may_evict
         self._planned: Counter[str] = Counter()
         self._planned_in_all = 0
+        self._over: dict[PodClass, list[EvictionBudget]] = {}
 
     def is_protected(self, pod: PodRecord) -> bool:
         """Whether some budget covers the pod."""
-        return bool(self._budgets.covering(pod))
+        return bool(self._covering(pod))
 
     def why(self, pods: Iterable[PodRecord]) -> str:
         """Why some pods may not be evicted together; "" if they may."""
         wanted: Counter[str] = Counter()
         counted = 0
         for pod in pods:
-            covering = self._budgets.covering(pod)
+            covering = self._covering(pod)
             if len(covering) > 1 and not self._budgets.requires_all:
                 return f"{pod.key} has several disruption budgets: {', '.join(budget.key for budget in covering)}"
             asked = [budget for budget in covering if _asks(budget, pod)]
@@ -54,7 +56,7 @@ class BudgetRoom:
     def take(self, pods: Iterable[PodRecord]) -> None:
         """Plan to evict some pods."""
         for pod in pods:
-            asked = [budget.key for budget in self._budgets.covering(pod) if _asks(budget, pod)]
+            asked = [budget.key for budget in self._covering(pod) if _asks(budget, pod)]
             self._planned.update(asked)
             self._planned_in_all += bool(asked)
 
@@ -62,6 +64,13 @@ class BudgetRoom:
         """How many of the disruptions that a budget allows are left to others."""
         settings = self._settings
         return max(settings.budget_reserve, ceil(settings.budget_reserve_share * budget.with_all_up))
+
+    def _covering(self, pod: PodRecord) -> list[EvictionBudget]:
+        """The budgets over a pod, by name; each class is asked about once."""
+        known = self._over.get(pod.pod_class)
+        if known is None:
+            known = self._over[pod.pod_class] = self._budgets.covering(pod)
+        return known
 
     def _why_not(self, budget: EvictionBudget, number: int) -> str:
         """What speaks against so many evictions in all that count for a budget."""

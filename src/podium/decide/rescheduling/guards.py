@@ -6,6 +6,7 @@ Source: controlled-rescheduling.md; descheduler pkg/framework/plugins/defaultevi
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping
 
 from podium.api.pod import SOURCE_ANNOTATION
@@ -47,6 +48,10 @@ class Guards:
         self._duty = duty
         self._of_class: dict[PodClass, str] = {}
         self._of_row: dict[int, str] = {}
+        # How many pods each owner has, where that matters.
+        self._replicas: Mapping[str, int] = (
+            Counter(pod.owner_uid for pod in cluster.placed.values()) if self._scope.minimum_replicas else {}
+        )
         self._under_way: dict[str, list[PastMove]] = {}
         for move in standing.past:
             if move.is_under_way(now, settings.move_timeout_ns):
@@ -68,6 +73,7 @@ class Guards:
         return (
             why
             or self._why_kind(pod)
+            or self._why_spared(pod)
             or (self._why_marked(pod.annotations) if pod.annotations else "")
             or self._why_row(pod.row)
             or self._why_young(pod)
@@ -99,6 +105,19 @@ class Guards:
             return "it has no controller to make it again"
         if not pod.is_preemptible:
             return f"its preemption policy is {pod.preemption_policy}"
+        return ""
+
+    def _why_spared(self, pod: PodRecord) -> str:
+        """What the scope spares beside that: the important, the few, and those that hold on to something."""
+        scope = self._scope
+        if scope.priority_below is not None and pod.priority >= scope.priority_below:
+            return f"its priority is {pod.priority}, and only pods below {scope.priority_below} are moved"
+        if self._replicas.get(pod.owner_uid, 0) < scope.minimum_replicas:
+            return f"its owner has less than {scope.minimum_replicas} pods"
+        if scope.spares_volume_claims and _claims_volumes(pod):
+            return "it has claims of volumes, which are spared"
+        if scope.spares_device_claims and pod.spec.resource_claims:
+            return "it has claims of devices, which are spared"
         return ""
 
     def _why_marked(self, annotations: Mapping[str, str]) -> str:
@@ -155,6 +174,12 @@ class Guards:
         if not pod.ready and any(_came_of(pod, move) for move in self._under_way.get(owner, ())):
             return "it was made for one that was moved, and is not ready yet"
         return ""
+
+
+def _claims_volumes(pod: PodRecord) -> bool:
+    return any(
+        volume.persistent_volume_claim is not None or volume.ephemeral is not None for volume in pod.spec.volumes
+    )
 
 
 def _came_of(pod: PodRecord, move: PastMove) -> bool:

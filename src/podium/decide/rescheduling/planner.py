@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing
 from dataclasses import replace
+from functools import partial
 from math import isfinite
 
 from podium.cluster.cluster import Cluster
@@ -128,14 +129,17 @@ class _Planning:
         self._scratch = scratch
         self._past = standing.past
         self._why = why
-        self._may_touch = picture.is_movable
-        self._picture = replace(picture, is_movable=self._is_movable)
+        # Nothing that is kept here leads back here: a plan is gone when nobody needs it.
+        touched: set[str] = set()
+        may_touch = picture.is_movable
+        self._may_touch = may_touch
+        self._touched = touched
+        self._picture = replace(picture, is_movable=lambda pod: pod.uid not in touched and may_touch(pod))
         self._limits = MoveLimits(standing.past, settings, picture.now)
         self._room = BudgetRoom(standing, settings, picture.now)
         self._objectives = Objectives(policies, self._picture)
         self._trials = Trials(scratch, self._picture, self._objectives, MovedClaims(scratch, self._picture), settings)
-        self._turns = Turns([policy for policy, _ in policies], self._picture, self._late)
-        self._touched: set[str] = set()
+        self._turns = Turns([policy for policy, _ in policies], self._picture, partial(_late, self._room, self._limits))
         self._tried = 0
         self._total = 0.0
 
@@ -205,10 +209,8 @@ class _Planning:
             return "it has changed since it was looked at"
         return self._why(pod) or ("" if self._may_touch(pod) else "it may not be touched")
 
-    def _is_movable(self, pod: PodRecord) -> bool:
-        return pod.uid not in self._touched and self._may_touch(pod)
 
-    def _late(self, proposal: Proposal) -> int:
-        """How often the owners of those pods were moved of late that no budget protects."""
-        pods = [relocation.pod for relocation in proposal.relocations]
-        return max(0 if self._room.is_protected(pod) else self._limits.moved_of_late(pod.owner_uid) for pod in pods)
+def _late(room: BudgetRoom, limits: MoveLimits, proposal: Proposal) -> int:
+    """How often the owners of those pods were moved of late that no budget protects."""
+    pods = [relocation.pod for relocation in proposal.relocations]
+    return max(0 if room.is_protected(pod) else limits.moved_of_late(pod.owner_uid) for pod in pods)

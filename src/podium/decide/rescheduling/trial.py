@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from operator import attrgetter
+
+import numpy as np
 
 from podium.cluster.pods import PodRecord
 from podium.decide.rescheduling.landing import Landing, Landings, as_replacement
-from podium.decide.rescheduling.likeness import unlike
+from podium.decide.rescheduling.likeness import Likeness
 from podium.decide.rescheduling.moments import Arrival, Leaver, still_there
 from podium.decide.rescheduling.moved_claims import MovedClaims
 from podium.decide.rescheduling.objectives import ROUNDING, Objectives
@@ -47,6 +50,7 @@ class Trials:
         self._landings = Landings(scratch, picture, settings)
         self._claims = claims
         self._waiting = WaitingPods(scratch, picture)
+        self._likeness = Likeness(picture)
         # Of what is planned already: who leaves, and by proposal, who comes and what ``scratch`` was like before.
         self._leaving: list[Leaver] = []
         self._accepted: list[tuple[int, list[Arrival]]] = []
@@ -108,53 +112,75 @@ class Trials:
             blind = tuple(Move(leaver.pod, leaver.pod.node_name, None) for leaver in leaving)
             return self._judged(blind, before, self._objectives.total())
         seats = self._waiting.seats({leaver.row for leaver in leaving}, min(leaver.pod.priority for leaver in leaving))
-        everybody = [*self._leaving, *leaving]
+        # What the sum may come to at most, where one move decides it.
+        most = before - self._settings.threshold + ROUNDING if len(leaving) == 1 else None
         arrived, moves, total = list[Arrival](), list[Move](), None
         for leaver in leaving:
             replacement = as_replacement(leaver.pod, self._picture.now)
             self._claims.make(leaver.pod, replacement)
-            landing = self._landing(replacement, leaver, everybody, seats)
-            if landing.why:
-                return Found(why=landing.why if len(leaving) == 1 else f"{leaver.pod.key}: {landing.why}")
-            row, is_sure, total = self._least(replacement, landing)
-            self._scratch.place(replacement, row)
-            arrived.append(Arrival(leaver, replacement, row))
-            moves.append(Move(leaver.pod, leaver.pod.node_name, self._picture.node_name(row), is_sure))
+            choice = self._choice(replacement, leaver, leaving, seats, most)
+            if isinstance(choice, str):
+                return Found(why=choice if len(leaving) == 1 else f"{leaver.pod.key}: {choice}")
+            self._scratch.place(replacement, choice.row)
+            arrived.append(Arrival(leaver, replacement, choice.row))
+            target = self._picture.node_name(choice.row)
+            moves.append(Move(leaver.pod, leaver.pod.node_name, target, choice.is_sure))
+            total = choice.total
         found = self._judged(tuple(moves), before, self._objectives.total() if total is None else total)
         if not found.why:
             self._waiting.keep(seats)
-            self._leaving = everybody
+            self._leaving += leaving
             self._accepted.append((mark, arrived))
         return found
 
-    def _landing(self, replacement: PodRecord, leaver: Leaver, leaving: Sequence[Leaver], seats: Seats) -> Landing:
-        """Where a replacement may come to, whether those that leave are gone by then or not."""
-        with self._waiting.seated(seats):
-            landing = self._landings.find(replacement, leaver, leaving)
-        if landing.why or self._landings.is_bound:
-            return landing
-        hinted = int(landing.rows[0]) if self._landings.is_sent(replacement) else None
-        with still_there(self._scratch, (other for other in leaving if other is not leaver or not other.ends_first)):
-            return landing.or_else(self._landings.find(replacement, leaver, leaving, hinted))
+    def _choice(
+        self, replacement: PodRecord, leaver: Leaver, leaving: Sequence[Leaver], seats: Seats, most: float | None
+    ) -> _Choice | str:
+        """Where a replacement comes to, of where it may: whether those ``leaving`` with it are gone by then or not.
 
-    def _least(self, replacement: PodRecord, landing: Landing) -> tuple[int, bool, float | None]:
-        """Of the rows where a replacement may come to, the one that gains least; whether that is sure.
-
-        And the sum of the objectives with it there, where that was asked.
+        Or why it should not. Nobody looks any further once the sum is above ``most``.
         """
-        rows, are_all = unlike(self._picture, landing.rows)
-        is_sure = are_all and landing.is_sure
-        if len(rows) == 1:
-            return rows[0], is_sure, None
-        worst, worst_total = rows[0], -1.0
-        for row in rows:
-            mark = self._scratch.mark()
-            self._scratch.place(replacement, row)
-            total = self._objectives.total()
-            self._scratch.roll_back(mark)
-            if total > worst_total:
-                worst, worst_total = row, total
-        return worst, is_sure, worst_total
+        everybody = [*self._leaving, *leaving]
+        with self._waiting.seated(seats):
+            landing = self._landings.find(replacement, leaver, everybody)
+        if landing.why:
+            return landing.why
+        choice = self._worst(replacement, landing, most)
+        if self._landings.is_bound or _is_above(choice, most):
+            return choice
+        hinted = choice.row if self._landings.is_sent(replacement) else None
+        with still_there(self._scratch, (other for other in leaving if other is not leaver or not other.ends_first)):
+            either = landing.or_else(self._landings.find(replacement, leaver, everybody, hinted))
+        if either.why:
+            return either.why
+        return choice if np.array_equal(either.rows, landing.rows) else self._worst(replacement, either, most)
+
+    def _worst(self, replacement: PodRecord, landing: Landing, most: float | None) -> _Choice:
+        """Of the rows where a replacement may come to, the one that gains least; or the first one above ``most``."""
+        if most is not None and len(landing.rows) > 1:
+            # Most proposals come to nothing, for which one node is enough.
+            first = _Choice(self._likeness.first(landing.rows), landing.is_sure, None)
+            first = self._measured(replacement, first)
+            if _is_above(first, most):
+                return first
+        rows, are_all = self._likeness.unlike(landing.rows)
+        choices = [_Choice(row, are_all and landing.is_sure, None) for row in rows]
+        if len(rows) == 1 and most is None:
+            return choices[0]
+        worst = self._measured(replacement, choices[0])
+        for choice in choices[1:]:
+            if _is_above(worst, most):
+                break
+            worst = max(worst, self._measured(replacement, choice), key=attrgetter("total"))
+        return worst
+
+    def _measured(self, replacement: PodRecord, choice: _Choice) -> _Choice:
+        """A choice, and what the sum comes to by it."""
+        mark = self._scratch.mark()
+        self._scratch.place(replacement, choice.row)
+        total = self._objectives.total()
+        self._scratch.roll_back(mark)
+        return replace(choice, total=total)
 
     def _judged(self, moves: tuple[Move, ...], before: float, after: float) -> Found:
         """The moves, if the sum falls by the threshold for each of them."""
@@ -170,3 +196,16 @@ class Trials:
 
     def _row_of(self, pod: PodRecord) -> int:
         return self._picture.cluster.placed[pod.uid].row
+
+
+@dataclass(frozen=True, slots=True)
+class _Choice:
+    """A row for a replacement, and the sum of the objectives with it there, None where that was not asked."""
+
+    row: int
+    is_sure: bool
+    total: float | None
+
+
+def _is_above(choice: _Choice, most: float | None) -> bool:
+    return most is not None and choice.total is not None and choice.total > most

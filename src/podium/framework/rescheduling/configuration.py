@@ -1,6 +1,7 @@
 """What a ReschedulerConfiguration (podium.dev/v1alpha1) says, read strictly and checked.
 
-It stands in a file, under a key of a ConfigMap, or in a scenario: one reader for all.
+It stands in a file, under a key of a ConfigMap, or in a scenario: one reader for all. A DeschedulerPolicy is read in
+the place of a file or a ConfigMap.
 """
 
 from __future__ import annotations
@@ -12,6 +13,8 @@ from typing import Any
 from podium.api.basis import Caveat
 from podium.api.errors import InputError, shown
 from podium.api.input.codec import Document, load_files, load_text
+from podium.framework.rescheduling.descheduler.policy import KIND as DESCHEDULER_KIND
+from podium.framework.rescheduling.descheduler.policy import is_descheduler_policy, read_descheduler_policy
 from podium.framework.rescheduling.settings import ReschedulerSettings
 from podium.framework.rescheduling.written import Written, settings_of
 from podium.framework.settings.strict import read_strictly
@@ -58,11 +61,14 @@ def read_settings(raw: Mapping[str, Any]) -> ReschedulerSettings:
 
 
 def read_rescheduler(raw: Mapping[str, Any], source: str) -> ReschedulerConfiguration:
-    """The configuration in a document of dicts, lists and scalars, without nulls.
+    """The configuration in a document of dicts, lists and scalars, without nulls, of either kind.
 
     Raises InputError, with ``source`` and the field's path, for anything that is not right in it.
     """
     try:
+        if is_descheduler_policy(raw):
+            settings, caveats = read_descheduler_policy(raw)
+            return ReschedulerConfiguration(source, settings, caveats)
         _require_kind(raw)
         fields = {key: value for key, value in raw.items() if key not in ("apiVersion", "kind")}
         return ReschedulerConfiguration(source, read_settings(fields))
@@ -81,4 +87,5 @@ def _require_kind(raw: Mapping[str, Any]) -> None:
     for key, wanted in (("kind", KIND), ("apiVersion", API_VERSION)):
         if raw.get(key) != wanted:
             found = shown(raw[key]) if key in raw else "missing"
-            raise InputError(f"is {found}; {wanted} is needed", path=f".{key}")
+            either = f" or {DESCHEDULER_KIND}" if key == "kind" else ""
+            raise InputError(f"is {found}; {wanted}{either} is needed", path=f".{key}")

@@ -67,7 +67,8 @@ class Scope:
     nodes that ``nodes`` matches (None: any). The ``allows_...`` let go what is otherwise left alone: pods of
     system-critical priority, pods without a controller, pods that keep data on their node, and pods of Jobs that do not
     say what a move costs them. Of Jobs that do, a pod may lose at most ``max_lost_work_ns``. Pods younger than
-    ``minimum_age_ns`` stay.
+    ``minimum_age_ns`` stay; so do those of a priority that is not below ``priority_below`` (None: any goes), those with
+    claims of volumes or devices where these are spared, and those whose owner has less than ``minimum_replicas``.
     """
 
     included: frozenset[str] = frozenset()
@@ -78,6 +79,10 @@ class Scope:
     allows_bare_pods: bool = False
     allows_local_storage: bool = False
     allows_work_in_progress: bool = False
+    spares_volume_claims: bool = False
+    spares_device_claims: bool = False
+    priority_below: int | None = None
+    minimum_replicas: int = 0
     max_lost_work_ns: int = 10 * _MINUTE
     minimum_age_ns: int = 5 * _MINUTE
 

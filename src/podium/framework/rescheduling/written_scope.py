@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Literal
+from typing import Annotated, Literal
+
+from msgspec import Meta
 
 from podium.api.errors import InputError, shown
+from podium.api.meta import Int32
 from podium.api.names import label_name_problem
 from podium.api.requirement import Requirement, requirement_problem
 from podium.api.selectors import Selector
@@ -17,6 +20,7 @@ Span = str | int | float
 """A duration as it may be written; a bare number counts seconds."""
 
 Allowance = Literal["SystemCriticalPods", "PodsWithoutController", "LocalStorage", "WorkInProgress"]
+Sparing = Literal["PodsWithVolumeClaims", "PodsWithDeviceClaims"]
 
 
 class WrittenRequirement(Strict, frozen=True, kw_only=True):
@@ -48,6 +52,9 @@ class WrittenScope(Strict, frozen=True, kw_only=True):
     pod_selector: WrittenSelector | None = None
     node_selector: WrittenSelector | None = None
     allow: tuple[Allowance, ...] = ()
+    spare: tuple[Sparing, ...] = ()
+    priority_below: Int32 | None = None
+    minimum_replicas: Annotated[int, Meta(ge=0, le=2**31 - 1)] = 0
     minimum_age: Span | None = None
     max_lost_work: Span | None = None
 
@@ -59,12 +66,16 @@ def scope_of(written: WrittenScope, usual: Scope, path: str) -> Scope:
         usual,
         included=included,
         excluded=excluded,
-        pods=_selector(written.pod_selector, f"{path}.podSelector"),
-        nodes=_selector(written.node_selector, f"{path}.nodeSelector"),
+        pods=label_selector(written.pod_selector, f"{path}.podSelector"),
+        nodes=label_selector(written.node_selector, f"{path}.nodeSelector"),
         allows_system_critical="SystemCriticalPods" in written.allow,
         allows_bare_pods="PodsWithoutController" in written.allow,
         allows_local_storage="LocalStorage" in written.allow,
         allows_work_in_progress="WorkInProgress" in written.allow,
+        spares_volume_claims="PodsWithVolumeClaims" in written.spare,
+        spares_device_claims="PodsWithDeviceClaims" in written.spare,
+        priority_below=written.priority_below,
+        minimum_replicas=written.minimum_replicas,
         max_lost_work_ns=span_ns(written.max_lost_work, usual.max_lost_work_ns, f"{path}.maxLostWork", least=0),
         minimum_age_ns=span_ns(written.minimum_age, usual.minimum_age_ns, f"{path}.minimumAge", least=0),
     )
@@ -85,17 +96,18 @@ def span_ns(written: Span | None, usual: int, path: str, *, least: int = 1) -> i
 
 def _namespaces(written: WrittenNamespaces, usual: frozenset[str], path: str) -> tuple[frozenset[str], frozenset[str]]:
     """Those included and those excluded, none of them both."""
-    included = _names(written.include, f"{path}.include")
+    included = names_of(written.include, f"{path}.include")
     if written.exclude is None:
         return included, usual - included
-    excluded = _names(written.exclude, f"{path}.exclude")
+    excluded = names_of(written.exclude, f"{path}.exclude")
     both = sorted(included & excluded)
     if both:
         raise InputError(f"{shown(both[0])} is also included; leave it out of one of the two", path=f"{path}.exclude")
     return included, excluded
 
 
-def _names(names: tuple[str, ...], path: str) -> frozenset[str]:
+def names_of(names: tuple[str, ...], path: str) -> frozenset[str]:
+    """The names of namespaces in a list at a path. Raises InputError for what is none."""
     for position, name in enumerate(names):
         problem = label_name_problem(name)
         if problem is not None:
@@ -103,7 +115,8 @@ def _names(names: tuple[str, ...], path: str) -> frozenset[str]:
     return frozenset(names)
 
 
-def _selector(written: WrittenSelector | None, path: str) -> Selector | None:
+def label_selector(written: WrittenSelector | None, path: str) -> Selector | None:
+    """The selector that stands at a path, None for none. Raises InputError for a condition that is none."""
     if written is None:
         return None
     requirements: list[Requirement] = []

@@ -22,7 +22,9 @@ from podium.decide.eviction_budgets import EvictionBudgets
 from podium.decide.local_storage import has_local_storage
 from podium.decide.rescheduling.landing import SOFT_TAINT
 from podium.decide.rescheduling.node_duty import off_duty
+from podium.framework.rescheduling.signals import Signals
 from podium.machines.rescheduling.observed_signals import ObservedSignals
+from podium.machines.rescheduling.said_use import SaidUse
 from podium.machines.scheduling.shown.node_changes import node_changes
 
 RESCHEDULER = "rescheduler"
@@ -43,6 +45,7 @@ class ClusterPicture:
         self.keeps_data: set[str] = set()
         self.unschedulable: dict[str, PodRecord] = {}
         self.avoid_lists: dict[str, str] = {}
+        self._use = SaidUse()
         self._feed = Feed(self.cluster)
         self._owned: dict[str, dict[str, None]] = {}
         self._differences: dict[str, tuple[object, ...]] = {}
@@ -55,6 +58,7 @@ class ClusterPicture:
         match object_:
             case Pod():
                 fares_otherwise = self.observed.pod_changed(object_, raw)
+                fares_otherwise |= self._use.pod_changed(object_)
                 return self._pod_changed(object_, raw) or fares_otherwise
             case Node():
                 return self._node_changed(object_)
@@ -105,6 +109,10 @@ class ClusterPicture:
         """The pods that no node can take."""
         return list(self.unschedulable.values())
 
+    def signals(self) -> Signals:
+        """How all fare at the moment."""
+        return self._use.told(self.observed.signals, self.cluster)
+
     def may_evict(self, now: int) -> int | None:
         """How many disruptions of pods with a budget the cluster's caps leave; None for any number."""
         full = full_times(self._policy.status.caps)
@@ -150,6 +158,7 @@ class ClusterPicture:
             return False
         self.unschedulable.pop(record.uid, None)
         self.keeps_data.discard(record.uid)
+        self._use.pod_gone(record.uid)
         self._differences.pop(record.uid, None)
         self._disown(record)
         return True

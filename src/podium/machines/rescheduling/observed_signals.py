@@ -102,6 +102,7 @@ def _signals_of(raw: Raw) -> PodSignals:
         restarts=health.restarts,
         out_of_memory_kills=health.out_of_memory_kills,
         is_crash_looping=health.is_crash_looping,
+        failure_ns=health.failure_ns,
     )
 
 

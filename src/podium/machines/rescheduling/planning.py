@@ -120,7 +120,7 @@ class Planners:
             self._kubelet,
             now,
             standing=standing,
-            signals=shown.observed.signals,
+            signals=shown.signals(),
             waiting=shown.waiting(),
         )
         allows = picture.is_movable

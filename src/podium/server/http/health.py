@@ -40,12 +40,24 @@ class Health:
                 return None
         left_out = {value for parameter, value in query if parameter == "exclude"}
         results = [(of, _result(tell) if of not in left_out else None) for of, tell in checks]
-        is_well = not any(problem for _, problem in results)
-        if is_well and not any(parameter == "verbose" for parameter, _ in query):
-            return of_text("ok")
-        lines = [_line(of, problem) for of, problem in results]
-        lines.append(f"{place} check {'passed' if is_well else 'failed'}")
-        return of_text("".join(f"{line}\n" for line in lines), 200 if is_well else 500)
+        is_verbose = any(parameter == "verbose" for parameter, _ in query)
+        return of_text(*told(place, results, is_verbose=is_verbose))
+
+
+def told(
+    place: str, results: Sequence[tuple[str, str | None]], *, is_verbose: bool, tells_reasons: bool = False
+) -> tuple[str, int]:
+    """What is said at a place about the results of checks, and the code of the answer.
+
+    A result is "" for what is well, None for what was not looked at. Only those are told the reasons who can do
+    something about them.
+    """
+    is_well = not any(problem for _, problem in results)
+    if is_well and not is_verbose:
+        return "ok", 200
+    lines = [_line(of, problem, tells_reasons=tells_reasons) for of, problem in results]
+    lines.append(f"{place} check {'passed' if is_well else 'failed'}")
+    return "".join(f"{line}\n" for line in lines), 200 if is_well else 500
 
 
 def _result(tell: Callable[[], str]) -> str:
@@ -55,7 +67,9 @@ def _result(tell: Callable[[], str]) -> str:
         return str(error) or type(error).__name__
 
 
-def _line(name: str, problem: str | None) -> str:
+def _line(name: str, problem: str | None, *, tells_reasons: bool) -> str:
     if problem is None:
         return f"[+]{name} excluded: ok"
-    return f"[-]{name} failed: reason withheld" if problem else f"[+]{name} ok"
+    if problem:
+        return f"[-]{name} failed: {problem if tells_reasons else 'reason withheld'}"
+    return f"[+]{name} ok"

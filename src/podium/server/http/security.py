@@ -13,12 +13,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from podium.api.errors import InputError, shown
-from podium.server.http.settings import Settings
+from podium.server.http.settings import TLS, Settings
+from podium.server.http.token_file import SHORTEST_TOKEN
 from podium.store.errors import StoreError
 
 _LOOPBACK_NAMES = ("localhost", "localhost.localdomain", "ip6-localhost")
 _BEARER = "bearer "
-_SHORTEST_TOKEN = 16
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,8 +36,8 @@ def check_settings(settings: Settings) -> None:
     """Raise InputError for a place where the server must not listen with so little to protect it."""
     tls = settings.tls
     for token in settings.tokens:
-        if len(token.text) < _SHORTEST_TOKEN or not token.text.isascii() or not token.text.isprintable():
-            raise InputError(f"the token of {shown(token.user)} has to have {_SHORTEST_TOKEN} plain letters or more")
+        if len(token.text) < SHORTEST_TOKEN or not token.text.isascii() or not token.text.isprintable():
+            raise InputError(f"the token of {shown(token.user)} has to have {SHORTEST_TOKEN} plain letters or more")
     if is_loopback(settings.host):
         return
     where = f"the server cannot listen on {shown(settings.host)}"
@@ -55,16 +55,23 @@ def is_loopback(host: str) -> bool:
         return host.lower() in _LOOPBACK_NAMES
 
 
-def ssl_context(settings: Settings) -> ssl.SSLContext | None:
+def is_foreign_host(host: str, listens_on: str) -> bool:
+    """Whether a header Host names another machine, where a server listens on loopback alone.
+
+    A page's name may be made to stand for this machine (DNS rebinding); then the header has that name.
+    """
+    return bool(host) and is_loopback(listens_on) and not is_loopback(_without_port(host))
+
+
+def ssl_context(tls: TLS | None) -> ssl.SSLContext | None:
     """What connections are secured by; None for plain ones. Raises InputError for files that do not serve."""
-    tls = settings.tls
     if tls is None:
         return None
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.minimum_version = ssl.TLSVersion.TLSv1_2
     file = tls.certificate_file
     try:
-        context.load_cert_chain(tls.certificate_file, tls.key_file, password=_no_password)
+        context.load_cert_chain(tls.certificate_file, tls.key_file or None, password=_no_password)
         if tls.client_authority_file:
             file = tls.client_authority_file
             context.load_verify_locations(cafile=file)
@@ -86,18 +93,15 @@ class Guard:
         asks_all = bool(settings.tokens) or not is_loopback(settings.host)
         authority = settings.tls is not None and bool(settings.tls.client_authority_file)
         self._anonymous = None if asks_all or authority else Caller(settings.anonymous_user)
-        self._only_loopback = is_loopback(settings.host)
+        self._listens_on = settings.host
         # Headers Host that have been found good; few clients name the server in many ways.
         self._hosts: set[str] = set()
 
     def check_origin(self, headers: Mapping[str, str]) -> None:
-        """Raise StoreError 403 for a request that a page of somebody else's makes a browser send.
-
-        A page's name may be made to stand for this machine (DNS rebinding); then the header Host has that name.
-        """
+        """Raise StoreError 403 for a request that a page of somebody else's makes a browser send."""
         host = headers.get("Host", "")
         if host not in self._hosts:
-            if self._only_loopback and host and not is_loopback(_without_port(host)):
+            if is_foreign_host(host, self._listens_on):
                 raise forbidden(f"the host {shown(host)} is not this machine")
             if len(self._hosts) < 100:
                 self._hosts.add(host)

@@ -36,7 +36,7 @@ class Server:
     async def start(self) -> None:
         """Begin to listen. Raises InputError where that cannot be done."""
         settings = self._settings
-        context = ssl_context(settings)
+        context = ssl_context(settings.tls)
         self._connections = LimitedConnections(self._handler, settings.limits)
         try:
             self._listener = await asyncio.get_running_loop().create_server(

@@ -41,11 +41,6 @@ class InFlight:
         return len(self._flights)
 
     @property
-    def event_count(self) -> int:
-        """How many events are kept, those about single pods apart."""
-        return len(self._events)
-
-    @property
     def has_listeners(self) -> bool:
         """Whether for any of the pods events still count."""
         return bool(self._hearing)

@@ -1,0 +1,1 @@
+"""Policies of kubernetes-sigs/descheduler, read as configurations of a rescheduler."""
