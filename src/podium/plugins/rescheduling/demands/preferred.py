@@ -118,6 +118,11 @@ class _PreferredNodes:
         return found
 
 
+def _is_soft(taint: Taint) -> bool:
+    """Whether a taint asks pods to prefer other nodes; the mark of a move under way asks it of replacements alone."""
+    return taint.effect == "PreferNoSchedule" and taint.key != SOFT_TAINT.key
+
+
 def _pod_demands(picture: Picture, classes: Mapping[int, PodClass], weight: float) -> Iterator[Demand]:
     """A demand for each preferred term, and each share that it has in all that its carriers prefer."""
     carriers: dict[tuple[AffinityTerm, int, bool], list[int]] = {}
