@@ -34,6 +34,9 @@ from podium.machines.rescheduling.returns import Returns
 from podium.machines.rescheduling.settings_map import CONFIG_MAP, SettingsMap
 from podium.machines.rescheduling.soft_taints import SoftTaints
 
+DESCHEDULED = "Descheduled"
+"""The reason of the event that tells of an eviction, as people know it from the descheduler."""
+
 
 class Rescheduler:
     """Moves pods to better places, within everybody's budgets, and never in circles.
@@ -291,7 +294,7 @@ class Rescheduler:
 
     def _look_at_moves(self, now: int) -> None:
         settings = self.settings
-        self._returns.look(self._moves, now, settings.cool_down_ns)
+        self._returns.look(self._moves, now, settings)
         self._moves.look(now, settings.move_timeout_ns)
 
     def _standing(self, now: int) -> Standing:
@@ -306,12 +309,13 @@ class Rescheduler:
     def _next_wake(self, plan: Plan, now: int) -> int | None:
         """When time alone changes what can be moved: moves come to their end, and pods of age.
 
-        Whoever was left alone may be let go when others count no longer against the limits of an hour.
+        Whoever was left alone may be let go when others count no longer against the limits of an hour, or when a rate
+        or a cap has something left.
         """
-        settings = self.settings
-        times = [
-            self._moves.next_time(now, settings.move_timeout_ns, counts_past=bool(plan.left_alone or plan.stopped))
-        ]
+        settings, has_more = self.settings, bool(plan.left_alone or plan.stopped)
+        times = [self._moves.next_time(now, settings.move_timeout_ns, counts_past=has_more)]
+        if has_more:
+            times.append(self._picture.next_token_ns(now))
         times.append(_next_of_age(self._picture.pods(), settings.scope.minimum_age_ns, now))
         return earliest(times)
 
@@ -323,7 +327,7 @@ def _next_of_age(pods: Iterable[PodRecord], minimum_age_ns: int, now: int) -> in
 
 
 def _told(move: Planned, planned: PlannedMoves) -> Record:
-    """The event that tells of an eviction, under the reason that people know from the descheduler."""
+    """The event that tells of an eviction."""
     where = "" if move.target is None else f"; there is room on {move.target}"
     message = f"moved off {move.source} by {planned.policy}: {planned.reason}{where}"
-    return Record(move.pod.key, move.pod.uid, "Normal", "Descheduled", message, move.source)
+    return Record(move.pod.key, move.pod.uid, "Normal", DESCHEDULED, message, move.source)
