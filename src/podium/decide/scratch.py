@@ -8,10 +8,12 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from types import TracebackType
+from typing import Protocol
 
 import numpy as np
 
 from podium.api.node import Node
+from podium.api.resource_claims import ResourceClaim
 from podium.cluster.arrays import Bools, Int64s
 from podium.cluster.cluster import Cluster
 from podium.cluster.nodes import CPU, MEMORY
@@ -23,6 +25,18 @@ from podium.framework.pre_filters import PreFiltered
 from podium.framework.runner import Runner
 from podium.framework.status import unresolvable
 from podium.framework.verdicts import Outcome
+
+
+class Follower(Protocol):
+    """Who changes something else with each pod that comes or leaves, in the same scratch."""
+
+    def left(self, pod: PodRecord) -> None:
+        """A pod has left its node."""
+        ...
+
+    def comes(self, pod: PodRecord, row: int) -> None:
+        """A pod is about to be on the node in ``row``."""
+        ...
 
 
 class Scratch:
@@ -37,6 +51,7 @@ class Scratch:
         self._default = next(iter(runners.values()))
         self._seed = seed
         self._undo: list[Callable[[], object]] = []
+        self._follower: Follower | None = None
 
     def __enter__(self) -> Scratch:
         return self
@@ -45,6 +60,10 @@ class Scratch:
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
         self.roll_back(0)
+
+    def follow(self, follower: Follower) -> None:
+        """Let somebody follow pods as they come and leave from now on."""
+        self._follower = follower
 
     def mark(self) -> int:
         """The state as it is now, for `roll_back`."""
@@ -78,6 +97,8 @@ class Scratch:
 
     def place(self, pod: PodRecord, row: int) -> None:
         """Let a pod that is on no node be on the one in ``row``."""
+        if self._follower is not None:
+            self._follower.comes(pod, row)
         name = self.cluster.nodes.name(row)
         self.cluster.add_pod(replace(pod, node_name=name, nominated_node_name="", row=NO_ROW, slot=-1))
         self._undo.append(lambda: self.cluster.remove_pod(pod.uid))
@@ -86,7 +107,20 @@ class Scratch:
         """Let a pod leave its node; returns it as it would be before it had one."""
         record = self.cluster.remove_pod(uid)
         self._undo.append(lambda: self.cluster.add_pod(record))
+        if self._follower is not None:
+            self._follower.left(record)
         return replace(record, node_name="", row=NO_ROW, slot=-1)
+
+    def put_claim(self, claim: ResourceClaim) -> None:
+        """Let a claim for devices be there, in place of the one of its name."""
+        before = self.cluster.devices.claims.get(claim.key)
+        self.cluster.put(claim)
+        self._undo.append(lambda: self.cluster.remove(claim) if before is None else self.cluster.put(before))
+
+    def drop_claim(self, claim: ResourceClaim) -> None:
+        """Let a claim for devices be gone."""
+        self.cluster.remove(claim)
+        self._undo.append(lambda: self.cluster.put(claim))
 
     def fitting(self, pod: PodRecord, rows: Int64s | None = None) -> Int64s:
         """The rows, of ``rows`` (ascending) or of all, where the scheduler's filters let the pod in; ascending."""

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Protocol, runtime_checkable
 
 from podium.api.meta import Raw
+from podium.api.resource_claims import AllocationResult, ResourceClaim
+from podium.framework.cycle_state import CycleState
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,3 +49,12 @@ class ClaimRelease:
     claim: str
     uid: str
     made: bool = False
+
+
+@runtime_checkable
+class DeviceGiver(Protocol):
+    """A plugin that finds devices for claims at Filter."""
+
+    def allocations(self, state: CycleState, node_name: str) -> list[tuple[ResourceClaim, AllocationResult]]:
+        """What the claims of the pod of an attempt that have no devices yet get on a node that was let through."""
+        ...

@@ -138,7 +138,7 @@ class ControlPlane:
         return self._clock.now()
 
     def answer(self, request: Request) -> Response:
-        """Do what a request asks for, at once. A refusal is an answer. Raises JournalError where it cannot be kept."""
+        """Do what a request asks for, at once. A refusal is an answer. What is told of it has to wait for `keep`."""
         now = self._clock.now()
         if self._leases is not None:
             self._leases.asked(request, now)
@@ -149,8 +149,17 @@ class ControlPlane:
             self._publish(now)
             # Whoever runs the plane has to hear of it, though it may be that nothing can be kept any more.
             self.on_work()
-            self._keep()
         return _with_warnings(request, response)
+
+    @property
+    def is_kept(self) -> bool:
+        """Whether all that was written is on disk, where anything is."""
+        return self._keeper is None or self._keeper.has(self.store.version)
+
+    def keep(self) -> None:
+        """Return when all that was written is on disk. Raises JournalError where it cannot be kept."""
+        if self._keeper is not None:
+            self._keeper.keep(self.store.version)
 
     def checks(self) -> Mapping[str, str]:
         """By name, the parts of the plane, and what is wrong with each: "" for nothing."""
@@ -171,7 +180,7 @@ class ControlPlane:
         if self._leases is not None:
             self._leases.work(now)
         self._publish(now)
-        self._keep()
+        self.keep()
         if self._live.has_arrived:
             return now
         leases_ns = None if self._leases is None else self._leases.next_time()
@@ -278,10 +287,6 @@ class ControlPlane:
             self._tell(self._power.forget(node.metadata.name, now))
         elif isinstance(node, Node):
             self._tell(self._power.observe(node, now))
-
-    def _keep(self) -> None:
-        if self._keeper is not None:
-            self._keeper.keep(self.store.version)
 
     def _listed(self, watches: frozenset[str]) -> Iterator[Observation]:
         """What a component that begins anew is shown."""

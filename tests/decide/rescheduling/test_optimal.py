@@ -17,7 +17,7 @@ from podium.cluster.pods import PodRecord
 from podium.decide.rescheduling.exact.formulation import MoveLimit
 from podium.decide.rescheduling.exact.optimal import ExactPlanError, ExactQuestion, OptimalPlan, plan_optimal
 from podium.decide.scratch import Scratch
-from podium.framework.rescheduling.linear import Cost, Curve, LinearForm, Movables, Pair, Use
+from podium.framework.rescheduling.linear import Contents, Cost, Curve, LinearForm, Movables, Pair, Use
 from podium.framework.rescheduling.picture import Picture
 from podium.framework.rescheduling.policy import Proposal
 from podium.framework.rescheduling.signals import Signals
@@ -99,6 +99,31 @@ class NodesInUse:
         return LinearForm(float(len(held)), uses=[Use(pairs, 1.0) for pairs in by_row.values()])
 
 
+@dataclass
+class Odd:
+    """Nodes with an odd number of pods are bad: what is no convex function of anything."""
+
+    name: str = "Odd"
+
+    def objective(self, picture: Picture) -> float:
+        return float((picture.cluster.nodes.pod_count % 2).sum())
+
+    def proposals(self, picture: Picture) -> Iterable[Proposal]:
+        return ()
+
+    def linear(self, movables: Movables) -> LinearForm:
+        nodes = movables.picture.cluster.nodes
+        own = np.bincount([one.row for one in movables.pods], minlength=nodes.count)
+        contents = []
+        for row in range(nodes.count):
+            held = int(nodes.pod_count[row] - own[row])
+            kinds = {one.uid: "any" for one in movables.pods if row in movables.rows[one.uid]}
+            contents.append(
+                Contents(row, kinds, ("any",), lambda counts, held=held: (held + counts[0]) % 2, lambda _: True)  # type: ignore[misc]
+            )
+        return LinearForm(contents=contents)
+
+
 class Blind:
     """A policy that has no linear form."""
 
@@ -119,7 +144,7 @@ def picture_of(objects: Iterable[Kubernetes], is_movable: Callable[[PodRecord], 
 
 
 def best(
-    picture: Picture, *policies: Crowding | Prices | NodesInUse | Blind, threshold: float = 0.05, **rest: object
+    picture: Picture, *policies: Crowding | Prices | NodesInUse | Odd | Blind, threshold: float = 0.05, **rest: object
 ) -> OptimalPlan:
     question = ExactQuestion(threshold, rules=FILTER_RULES, **rest)  # type: ignore[arg-type]
     return plan_optimal(picture, [(policy, 1.0) for policy in policies], question, Highs())
@@ -129,7 +154,7 @@ def places(plan: OptimalPlan) -> dict[str, str | None]:
     return {move.pod.name: move.target for move in plan.moves}
 
 
-def least_by_trying(picture: Picture, policy: Crowding | Prices | NodesInUse, threshold: float) -> float:
+def least_by_trying(picture: Picture, policy: Crowding | Prices | NodesInUse | Odd, threshold: float) -> float:
     """The least that any placement costs which some order of the moves reaches, by trying all."""
     pods = sorted(picture.movable_pods(), key=lambda one: one.key)
     rows = np.flatnonzero(picture.targets).tolist()
@@ -144,7 +169,7 @@ def least_by_trying(picture: Picture, policy: Crowding | Prices | NodesInUse, th
     return least
 
 
-def outcome(picture: Picture, policy: Crowding | Prices | NodesInUse, moved: Mapping[str, int]) -> float | None:
+def outcome(picture: Picture, policy: Crowding | Prices | NodesInUse | Odd, moved: Mapping[str, int]) -> float | None:
     """The objective after these moves, all of whom leave first; None where one finds its place taken."""
     scratch = Scratch(picture.cluster, picture.runners)
     with scratch:
@@ -163,14 +188,15 @@ def is_unchanged(picture: Picture, before: dict[str, int]) -> bool:
 @efforts(12)
 def test_no_placement_costs_less_than_the_bound_and_the_plan_is_one_that_can_be_reached(effort: Effort) -> None:
     @effort
-    @given(clusters(EVERYTHING, most_nodes=3, most_pods=4), st.sampled_from(("crowding", "prices", "nodes")))
+    @given(clusters(EVERYTHING, most_nodes=3, most_pods=4), st.sampled_from(("crowding", "prices", "nodes", "odd")))
     def check(objects: Objects, kind: str) -> None:
         picture = picture_of(objects.surroundings)
         before = {uid: one.row for uid, one in picture.cluster.placed.items()}
-        known: dict[str, Crowding | Prices | NodesInUse] = {
+        known: dict[str, Crowding | Prices | NodesInUse | Odd] = {
             "crowding": Crowding(),
             "prices": Prices(lambda name, on: (sum(map(ord, name + on)) * 7919 % 13) / 13),
             "nodes": NodesInUse(),
+            "odd": Odd(),
         }
         policy = known[kind]
 
@@ -271,6 +297,27 @@ def test_a_smooth_curve_with_few_knots_ends_with_the_curve_itself() -> None:
     assert rough.rounds > 1
     assert rough.is_proven
     assert rough.cost == pytest.approx(best(picture, Crowding()).cost)
+
+
+def test_what_no_curve_says_is_a_table_of_what_can_be_on_a_node() -> None:
+    picture = picture_of(
+        [*[node(f"node-{at}") for at in range(3)], *[pod(f"p-{at}", on=f"node-{at}") for at in range(3)]]
+    )
+
+    plan = best(picture, Odd())
+
+    assert plan.after == {"Odd": 1.0}
+    assert len(plan.moves) == 1
+
+
+def test_pods_that_are_alike_are_counted_and_not_told_apart() -> None:
+    nodes = [node(f"node-{at}", pods=25) for at in range(4)]
+    picture = picture_of([*nodes, *[pod(f"p-{at:02}", on="node-0") for at in range(60)]])
+
+    plan = best(picture, Crowding(), threshold=0.01)
+
+    assert plan.is_proven
+    assert plan.after == {"Crowding": pytest.approx(90.0)}
 
 
 def test_what_cannot_be_counted_is_said() -> None:

@@ -16,7 +16,7 @@ from podium.decide.rescheduling.turns import MOST_PROPOSALS
 from podium.framework.rescheduling.picture import Picture
 from podium.framework.rescheduling.policy import Policy, Proposal, Relocation
 from podium.framework.rescheduling.settings import Guidance, Limits, Scope
-from tests.builders import budget, node, node_term, pod
+from tests.builders import budget, node, node_term, pod, term
 from tests.decide.rescheduling.planning import (
     NOW,
     SECOND,
@@ -480,3 +480,72 @@ def test_the_same_things_come_to_the_same_plan_in_whatever_order_they_were_told(
         return list(moves(plan(given(*objects), *policies)).items())
 
     assert outcome(*nodes, *pods) == outcome(*reversed(nodes), *reversed(pods))
+
+
+# All at once
+
+
+def test_a_pod_that_is_still_there_holds_its_room_when_its_replacement_comes() -> None:
+    """The other node has room for one of the two until the first is gone: a ReplicaSet makes its pod before that."""
+    either = [node_term(name="a"), node_term(name="b")]
+
+    def judge(picture: Picture) -> float:
+        where = places(picture.cluster)
+        return float(where.get("A") != "b") + float(where.get("B") != "c")
+
+    def swapped(owner: str) -> Plan:
+        here = given(
+            node("a", cpu=2),
+            node("b", cpu=2),
+            node("c", cpu=4),
+            web("A", "a", cpu=2, needs_nodes=[*either, node_term(name="c")], owner=owner),
+            web("B", "b", cpu=2, needs_nodes=[node_term(name="b"), node_term(name="c")], owner="ReplicaSet/b"),
+        )
+        return plan(here, Proposes([["A", "B"]], judge, targets={"A": {"b"}, "B": {"c"}}))
+
+    # While B is there, A would go to c.
+    assert why(swapped("ReplicaSet/a")) == {
+        "A": "default/A: its scheduler would choose c, which may take no pods in, or is no better"
+    }
+
+
+def test_a_stateful_sets_pod_comes_when_the_one_before_is_gone() -> None:
+    """The one before would keep its replacement off the whole zone."""
+    zone = "topology.kubernetes.io/zone"
+    fields: dict[str, Any] = {"cpu": 1, "labels": {"app": "db"}, "apart": [term("app=db", zone)]}
+
+    def outcome(owner: str) -> Plan:
+        moved = web("w", "a", owner=owner, **fields)
+        here = given(node("a", zone="z1"), node("b", zone="z1"), node("c", zone="z2", cpu=2), moved)
+        return plan(here, Proposes([["w"]], on("b")))
+
+    assert moves(outcome("StatefulSet/db")) == {"w": "b"}
+    assert why(outcome("ReplicaSet/db")) == {"w": "a replacement on c would not make it better, where 0.5 is asked for"}
+
+
+def test_moves_that_do_not_hold_together_are_not_all_made() -> None:
+    """The more important one would go to a once low has left. It comes while low is there, and takes the room on c."""
+    here = given(
+        node("a", cpu=4),
+        node("b", cpu=8),
+        node("c", cpu=4),
+        web("low", "a", cpu=2, needs_nodes=[node_term(name="a"), node_term(name="c")]),
+        web(
+            "high",
+            "b",
+            cpu=3,
+            priority=5,
+            owner="ReplicaSet/x",
+            needs_nodes=[node_term(name="b"), node_term(name="c"), node_term(name="a")],
+        ),
+    )
+
+    def judge(picture: Picture) -> float:
+        where = places(picture.cluster)
+        return float(where.get("low") != "c") + float(where.get("high") == "b")
+
+    made = plan(here, Proposes([["low"], ["high"]], judge))
+
+    assert moves(made) == {"low": "c"}
+    assert "once all who are to move are on their way" in why(made)["high"]
+    assert made.after == {"Proposes": 1.0}

@@ -19,6 +19,7 @@ from podium.cluster.arrays import Bools, Int64s
 from podium.cluster.pods import NO_ROW, PodRecord
 from podium.decide.placement import MINIMUM_NODES_TO_SCORE, Placement, place
 from podium.decide.rescheduling.moments import Leaver
+from podium.decide.rescheduling.moved_claims import MADE_ANEW
 from podium.decide.scratch import Scratch
 from podium.framework.errors import PluginError
 from podium.framework.plugin import MAX_NODE_SCORE
@@ -66,6 +67,7 @@ def as_replacement(pod: PodRecord, now: int) -> PodRecord:
         start_ns=now,
         terminating=False,
         preempted=False,
+        made_claims=tuple((name, claim and f"{claim}{MADE_ANEW}") for name, claim in pod.made_claims),
         row=NO_ROW,
         slot=-1,
     )

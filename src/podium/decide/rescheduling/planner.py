@@ -18,6 +18,7 @@ from podium.decide.rescheduling.budget_room import BudgetRoom
 from podium.decide.rescheduling.guards import Guards
 from podium.decide.rescheduling.landing import as_replacement
 from podium.decide.rescheduling.limits import Leaving, MoveLimits
+from podium.decide.rescheduling.moved_claims import MovedClaims
 from podium.decide.rescheduling.node_duty import NodeDuty
 from podium.decide.rescheduling.objectives import Objectives
 from podium.decide.rescheduling.plan import LeftAlone, Plan, PlannedMoves
@@ -137,7 +138,7 @@ class _Planning:
         self._limits = MoveLimits(standing.past, settings, picture.now)
         self._room = BudgetRoom(standing, settings, picture.now)
         self._objectives = Objectives(policies, self._picture)
-        self._trials = Trials(scratch, self._picture, self._objectives, settings)
+        self._trials = Trials(scratch, self._picture, self._objectives, MovedClaims(scratch, self._picture), settings)
         self._turns = Turns([policy for policy, _ in policies], self._picture, partial(_late, self._room, self._limits))
         self._tried = 0
         self._total = 0.0

@@ -12,6 +12,7 @@ from podium.cluster.pods import PodRecord
 from podium.decide.rescheduling.landing import Landing, Landings, as_replacement
 from podium.decide.rescheduling.likeness import Likeness
 from podium.decide.rescheduling.moments import Arrival, Leaver, still_there
+from podium.decide.rescheduling.moved_claims import MovedClaims
 from podium.decide.rescheduling.objectives import ROUNDING, Objectives
 from podium.decide.rescheduling.plan import Move
 from podium.decide.rescheduling.rehearsal import Rehearsal, RehearsalError
@@ -35,13 +36,19 @@ class Trials:
     """Tries proposals on top of what is planned already. What is accepted stays in ``scratch``."""
 
     def __init__(
-        self, scratch: Scratch, picture: Picture, objectives: Objectives, settings: ReschedulerSettings
+        self,
+        scratch: Scratch,
+        picture: Picture,
+        objectives: Objectives,
+        claims: MovedClaims,
+        settings: ReschedulerSettings,
     ) -> None:
         self._scratch = scratch
         self._picture = picture
         self._objectives = objectives
         self._settings = settings
         self._landings = Landings(scratch, picture, settings)
+        self._claims = claims
         self._waiting = WaitingPods(scratch, picture)
         self._likeness = Likeness(picture)
         # Of what is planned already: who leaves, and by proposal, who comes and what ``scratch`` was like before.
@@ -110,6 +117,7 @@ class Trials:
         arrived, moves, total = list[Arrival](), list[Move](), None
         for leaver in leaving:
             replacement = as_replacement(leaver.pod, self._picture.now)
+            self._claims.make(leaver.pod, replacement)
             choice = self._choice(replacement, leaver, leaving, seats, most)
             if isinstance(choice, str):
                 return Found(why=choice if len(leaving) == 1 else f"{leaver.pod.key}: {choice}")

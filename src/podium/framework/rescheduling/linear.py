@@ -6,7 +6,8 @@ pod is and 0 elsewhere. A `Pair` is the name of such a number.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol, runtime_checkable
 
@@ -49,8 +50,23 @@ class Use:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
+class Contents:
+    """What a node costs by what is on it, where that is no simpler than a table of all that can be there.
+
+    ``kinds`` says of each pod that may be on the ``row`` of what kind it is. ``cost`` is asked for each number of pods
+    of each kind, in the order of ``order``, of those that ``fits`` lets be together; what fits without a pod fits.
+    """
+
+    row: int
+    kinds: Mapping[str, Hashable]
+    order: Sequence[Hashable]
+    cost: Callable[[tuple[int, ...]], float]
+    fits: Callable[[tuple[int, ...]], bool]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
 class LinearForm:
-    """An objective as the sum of ``base``, prices of pairs, costs, and uses.
+    """An objective as the sum of ``base``, prices of pairs, costs, uses, and contents of nodes.
 
     ``left_out`` says in words what the objective has beside that. Then the form must not come to more than the
     objective, so that what is found with it is still a bound.
@@ -60,7 +76,40 @@ class LinearForm:
     prices: Mapping[Pair, float] = field(default_factory=dict)
     costs: Sequence[Cost] = ()
     uses: Sequence[Use] = ()
+    contents: Sequence[Contents] = ()
     left_out: tuple[str, ...] = ()
+
+    def value(self, rows: Mapping[str, int]) -> float:
+        """What the form comes to with the pods that may move (by uid) in these rows."""
+
+        def holds(pair: Pair) -> bool:
+            return rows.get(pair[0]) == pair[1]
+
+        total = self.base + sum(price for pair, price in self.prices.items() if holds(pair))
+        total += sum(use.price for use in self.uses if any(map(holds, use.pairs)))
+        for cost in self.costs:
+            amount = cost.base + sum(added for pair, added in cost.added.items() if holds(pair))
+            total += cost.weight * cost.curve.value(amount)
+        for table in self.contents:
+            found = Counter(kind for uid, kind in table.kinds.items() if rows.get(uid) == table.row)
+            total += table.cost(tuple(found[kind] for kind in table.order))
+        return total
+
+
+def sum_of_forms(forms: Sequence[LinearForm]) -> LinearForm:
+    """The sum of several forms; what is left out of any is left out, said once."""
+    prices: dict[Pair, float] = {}
+    for form in forms:
+        for pair, price in form.prices.items():
+            prices[pair] = prices.get(pair, 0.0) + price
+    return LinearForm(
+        sum(form.base for form in forms),
+        prices,
+        [cost for form in forms for cost in form.costs],
+        [use for form in forms for use in form.uses],
+        [contents for form in forms for contents in form.contents],
+        tuple(dict.fromkeys(words for form in forms for words in form.left_out)),
+    )
 
 
 @dataclass(frozen=True, slots=True, eq=False)

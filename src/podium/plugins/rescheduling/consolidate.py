@@ -7,6 +7,7 @@ scheduling in the future (often called "defragmentation")"); descheduler HighNod
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from typing import Annotated
 
 import msgspec
@@ -15,6 +16,7 @@ from podium.api.pod import Container, PodSpec, Quantity, ResourceRequirements
 from podium.api.quantity import parse_quantity
 from podium.api.resource_requests import pod_requests
 from podium.framework.plugin import PluginContext
+from podium.framework.rescheduling.linear import LinearForm, Movables
 from podium.framework.rescheduling.picture import Picture
 from podium.framework.rescheduling.policy import Proposal
 from podium.framework.settings.arguments import Arguments, read_arguments
@@ -82,6 +84,13 @@ class Consolidate:
     def objective(self, picture: Picture) -> float:
         """The nodes that are to be freed, each with its pods, and the room that is wanted."""
         return self._freed.badness(picture) + self._args.worth * self._rooms_in(picture).missing(picture)
+
+    def linear(self, movables: Movables) -> LinearForm:
+        """The nodes that are to be freed, as a table for each of the pods that can be on it; without wanted room."""
+        form = self._freed.linear(movables)
+        if not self._wanted(movables.picture):
+            return form
+        return replace(form, left_out=("the room that is wanted for pods to come or that wait",))
 
     def proposals(self, picture: Picture) -> Iterator[Proposal]:
         """What makes room for pods, then what frees nodes."""

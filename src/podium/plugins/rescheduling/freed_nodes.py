@@ -10,10 +10,12 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from podium.cluster.arrays import Bools
+from podium.cluster.arrays import Bools, Int64s
 from podium.cluster.pods import PodRecord
+from podium.framework.rescheduling.linear import LinearForm, Movables
 from podium.framework.rescheduling.picture import Picture
 from podium.framework.rescheduling.policy import Float64s, Proposal, Relocation
+from podium.plugins.rescheduling.node_contents import Amounts, contents_of
 from podium.plugins.rescheduling.node_use import NodeUse, guests_on
 
 # A node is freed as a whole, and a plan of so many pods is none.
@@ -38,6 +40,34 @@ class FreedNodes:
         if not self._threshold:
             return 0.0
         return float(self._terms(picture).sum())
+
+    def linear(self, movables: Movables) -> LinearForm:
+        """`badness` as a table for each node of the pods that can be on it."""
+        if not self._threshold:
+            return LinearForm()
+        picture, terms = movables.picture, self._terms(movables.picture)
+        nodes = picture.cluster.nodes
+        count, offered, targets = nodes.count, nodes.allocatable, picture.targets
+        guests = {pod.uid for row in range(count) for pod in guests_on(picture.cluster, row)}
+        of_pod = {
+            pod.uid: (
+                pod.uid in guests,
+                *(pod.pod_class.requests.get(resource, 0) for resource in range(len(offered))),
+            )
+            for pod in movables.pods
+        }
+
+        def cost(row: int, amounts: Int64s) -> float:
+            if not amounts[0] or not targets[row]:
+                return 0.0
+            has = offered[:, row] > 0
+            share = float((amounts[1:][has] / offered[:, row][has]).max(initial=0.0))
+            return float(amounts[0] + 1) * max(1 - share / self._threshold, 0.0)
+
+        in_all = np.concatenate([self.use.guests[None, :count], nodes.requested[:, :count]])
+        most = np.concatenate([nodes.allowed_pods[None, :count], offered[:, :count]])
+        contents = tuple(contents_of(movables, Amounts(of_pod, in_all, most), cost))
+        return LinearForm(float(terms.sum()) - sum(float(terms[table.row]) for table in contents), contents=contents)
 
     def proposals(self, picture: Picture) -> Iterator[Proposal]:
         """All pods of a node, of the fewest pods first; of equals, of the least used; then by name."""

@@ -13,10 +13,12 @@ import numpy as np
 from podium.cluster.arrays import Bools, Int64s
 from podium.cluster.pods import PodRecord
 from podium.framework.plugin import PluginContext
+from podium.framework.rescheduling.linear import LinearForm, Movables
 from podium.framework.rescheduling.picture import Picture
 from podium.framework.rescheduling.policy import Float64s, Proposal, Relocation
 from podium.framework.settings.arguments import read_arguments
 from podium.plugins.rescheduling.load_thresholds import LoadThresholds, MarkMaker, Marks
+from podium.plugins.rescheduling.node_contents import Amounts, contents_of
 from podium.plugins.rescheduling.node_loads import NodeLoads
 from podium.plugins.rescheduling.rough_fit import rough_fit
 
@@ -96,6 +98,30 @@ class MoveToUnderusedNodes:
                 pod = found.relocations[0].pod
                 # Where it stayed, its like would fare no better.
                 waiting[row] = _others(pods, pod) if _is_on(picture, pod, row) else pods
+
+    def linear(self, movables: Movables) -> LinearForm:
+        """The objective as a table for each node of the pods that can be on it."""
+        picture, loads = movables.picture, self._loads
+        situation = self._situation(picture)
+        high, counted = situation.marks.high[:, None], picture.targets
+        of_pod = {
+            pod.uid: (*amounts, *roots)
+            for pod, amounts, roots in zip(
+                movables.pods, *(part.T.tolist() for part in loads.parts_of(picture, movables.pods)), strict=True
+            )
+        }
+        size = len(loads.resources)
+
+        def cost(row: int, amounts: Int64s) -> float:
+            if not counted[row]:
+                return 0.0
+            shares, pods = loads.as_shares(row, amounts[:size, None], amounts[size:, None])
+            return float(_too_many(pods, shares, high)[0]) if (shares > high).any() else 0.0
+
+        in_all, most = loads.parts()
+        contents = tuple(contents_of(movables, Amounts(of_pod, in_all, most), cost))
+        base = float(situation.excess.sum()) - sum(situation.excess[table.row] for table in contents)
+        return LinearForm(base, contents=contents)
 
     def _situation(self, picture: Picture) -> _Situation:
         loads, known = self._loads, self._known

@@ -8,11 +8,11 @@ import numpy as np
 
 from podium.cluster.arrays import Int64s
 from podium.cluster.cluster import Cluster
-from podium.cluster.pods import NO_ROW, PodRecord
+from podium.cluster.pods import PodRecord
 from podium.framework.rescheduling.picture import Picture
 from podium.framework.rescheduling.policy import Float64s
 from podium.framework.rescheduling.signals import predecessor
-from podium.plugins.rescheduling.pod_places import Moved, PodPlaces
+from podium.plugins.rescheduling.pod_places import Moved, Place, PodPlaces
 
 PODS = "pods"
 MEASURED = ("cpu", "memory")
@@ -47,9 +47,9 @@ class NodeLoads:
         if moved is None:
             self._begin(picture)
             return picture.cluster.nodes.all_rows()
-        if len(moved.slots):
+        if moved.rows:
             self._move(picture, moved)
-        return moved.changed_rows
+        return np.array(moved.rows, dtype=np.int64)
 
     def shares(self, rows: Int64s) -> Float64s:
         """`[resources, n]`: the amounts on some rows as shares of what the nodes have; 0 of what a node lacks."""
@@ -69,6 +69,25 @@ class NodeLoads:
         """`[resources, n]`: what placed pods add to their nodes."""
         return self._amounts(picture, np.array([pod.slot for pod in pods], dtype=np.int64))
 
+    def parts(self) -> tuple[Int64s, Int64s]:
+        """`[2 * resources, rows]` each: the amounts and their roots on each node, and the most there can be of them.
+
+        Of roots there can be any number.
+        """
+        unlimited = np.full(self._roots.shape, np.iinfo(np.int64).max)
+        return np.concatenate([self.amounts, self._roots]), np.concatenate([self.allocatable, unlimited])
+
+    def parts_of(self, picture: Picture, pods: Sequence[PodRecord]) -> tuple[Int64s, Int64s]:
+        """`[resources, n]` each: what placed pods add to the amounts of their nodes, and to the roots."""
+        amounts = self.of_pods(picture, pods)
+        return amounts, _roots(amounts)
+
+    def as_shares(self, row: int, amounts: Int64s, roots: Int64s) -> tuple[Float64s, Float64s]:
+        """`[resources, 1]` each: `shares` and `effective_pods` of a row if it had such amounts."""
+        have = self.allocatable[:, row, None]
+        shares: Float64s = np.where(have > 0, amounts / np.maximum(have, 1), 0.0)
+        return shares, _effective(roots, amounts)
+
     def without(self, row: int, amounts: Int64s) -> tuple[Float64s, Float64s]:
         """`[resources, n]` each: `shares` and `effective_pods` of a row without a pod of amounts, for each of n."""
         rest = self.amounts[:, row, None] - amounts
@@ -86,19 +105,18 @@ class NodeLoads:
         slots = self._places.slots()
         self._of_slots = np.zeros((len(self.resources), pods.count), dtype=np.int64)
         self._of_slots[:, slots] = self._amounts(picture, slots)
-        self._book(pods.row[slots], self._of_slots[:, slots], 1)
+        self._book(pods.row[slots].astype(np.int64), self._of_slots[:, slots], 1)
 
     def _move(self, picture: Picture, moved: Moved) -> None:
         if picture.cluster.pods.count > self._of_slots.shape[1]:
             added = picture.cluster.pods.count - self._of_slots.shape[1]
             self._of_slots = np.pad(self._of_slots, ((0, 0), (0, added)))
-        left, came = moved.rows_before != NO_ROW, moved.rows != NO_ROW
-        self._book(moved.rows_before[left], self._of_slots[:, moved.slots[left]], -1)
-        slots = moved.slots[came]
-        self._of_slots[:, slots] = self._amounts(picture, slots)
-        self._book(moved.rows[came], self._of_slots[:, slots], 1)
+        left, came = _columns(moved.left), _columns(moved.came)
+        self._book(left[1], self._of_slots[:, left[0]], -1)
+        self._of_slots[:, came[0]] = self._amounts(picture, came[0])
+        self._book(came[1], self._of_slots[:, came[0]], 1)
 
-    def _book(self, rows: np.ndarray[tuple[int], np.dtype[np.int32]], amounts: Int64s, sign: int) -> None:
+    def _book(self, rows: Int64s, amounts: Int64s, sign: int) -> None:
         roots = _roots(amounts)
         for place in range(len(self.resources)):
             np.add.at(self.amounts[place], rows, sign * amounts[place])
@@ -126,6 +144,11 @@ class NodeLoads:
             used = told.cpu_used_milli if resource == "cpu" else told.memory_used_bytes
             if used is not None:
                 amounts[place] = min(used, _MOST)
+
+
+def _columns(places: list[Place]) -> Int64s:
+    """`[3, n]`: slots, rows and classes."""
+    return np.array(places, dtype=np.int64).reshape(-1, 3).T
 
 
 def _roots(amounts: Int64s) -> Int64s:

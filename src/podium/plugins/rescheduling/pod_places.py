@@ -1,7 +1,7 @@
 """Where all pods are, and who has moved since somebody last looked.
 
 Policies keep sums over pods; what a trial of the planner changes is a handful of pods among tens of thousands. They are
-found by comparing columns, which costs some microseconds and misses nothing, roll-backs included.
+found on the rows that changed, roll-backs included.
 """
 
 from __future__ import annotations
@@ -19,35 +19,27 @@ from podium.cluster.pods import NO_ROW
 from podium.decide.rescheduling.landing import SOFT_TAINT
 from podium.framework.rescheduling.picture import Picture
 
+Place = tuple[int, int, int]
+"""The slot of a pod, its row, and the id of its class."""
+
 
 @dataclass(frozen=True, slots=True)
 class Moved:
-    """The slots whose pod is another, or elsewhere, than before: ``[n]`` each, `NO_ROW` where no pod is or was."""
+    """The places that pods left, and those that they came to; ``rows`` are those of both, ascending."""
 
-    slots: Int64s
-    rows_before: Int32s
-    classes_before: Int32s
-    rows: Int32s
-    classes: Int32s
-
-    @property
-    def changed_rows(self) -> Int64s:
-        """The rows that somebody left or came to, ascending."""
-        rows = {*self.rows_before.tolist(), *self.rows.tolist()} - {NO_ROW}
-        return np.array(sorted(rows), dtype=np.int64)
+    left: list[Place]
+    came: list[Place]
+    rows: list[int]
 
     def steps(self) -> Iterator[tuple[int, int, int]]:
         """Class, row, and by how many (-1 or 1) the pods of the class on the row changed; who left comes first."""
-        for row, class_id in zip(self.rows_before.tolist(), self.classes_before.tolist(), strict=True):
-            if row != NO_ROW:
-                yield class_id, row, -1
-        for row, class_id in zip(self.rows.tolist(), self.classes.tolist(), strict=True):
-            if row != NO_ROW:
-                yield class_id, row, 1
+        for _, row, class_id in self.left:
+            yield class_id, row, -1
+        for _, row, class_id in self.came:
+            yield class_id, row, 1
 
 
-_NO_ROWS: Int32s = np.empty(0, dtype=np.int32)
-_NOBODY = Moved(np.empty(0, dtype=np.int64), _NO_ROWS, _NO_ROWS, _NO_ROWS, _NO_ROWS)
+_NOBODY = Moved([], [], [])
 
 
 class PodPlaces:
@@ -63,37 +55,41 @@ class PodPlaces:
         self._picture: Picture | None = None
         self._position = self._node_position = -1
         self._nodes: list[Node | None] = []
+        # When the picture was first seen: the slots by row, their rows, and by slot the classes.
+        self._slots: Int64s = np.empty(0, dtype=np.int64)
         self._rows: Int32s = np.empty(0, dtype=np.int32)
         self._classes: Int32s = np.empty(0, dtype=np.int32)
+        # The rows that have changed since: by slot, the classes of the pods on them.
+        self._changed: dict[int, dict[int, int]] = {}
 
     def follow(self, picture: Picture) -> Moved | None:
         """Who has moved since the last time; None where everything is to be looked at anew."""
-        nodes, pods = picture.cluster.nodes, picture.cluster.pods
-        position = nodes.changes.position
+        changes = picture.cluster.nodes.changes
         if picture is not self._picture or not self._nodes_are_as_they_were(picture):
             self._begin(picture)
             return None
-        if position == self._position:
+        if changes.position == self._position:
             return _NOBODY
-        moved = self._compare(_rows(picture), pods.pod_class[: pods.count])
-        if not all(class_id in self.classes for class_id in moved.classes[moved.rows != NO_ROW].tolist()):
+        rows = changes.since(self._position)
+        moved = None if rows is None else self._compare(picture, rows.tolist())
+        if moved is None:
             self._begin(picture)
             return None
-        self._position = position
+        self._position = changes.position
         return moved
 
     def slots(self) -> Int64s:
-        """The slots of all pods that are somewhere, ascending."""
-        return np.flatnonzero(self._rows != NO_ROW)
+        """The slots of all pods, by row, when the picture was first seen."""
+        return self._slots
 
     def rows_by_class(self) -> dict[int, list[int]]:
-        """The rows of the pods of each class, by its id."""
-        slots = self.slots()
-        if not len(slots):
+        """The rows of the pods of each class, by its id, when the picture was first seen."""
+        if not len(self._slots):
             return {}
-        slots = slots[np.argsort(self._classes[slots], kind="stable")]
-        ids, starts = np.unique(self._classes[slots], return_index=True)
-        parts = np.split(self._rows[slots], starts[1:])
+        classes = self._classes[self._slots]
+        order = np.argsort(classes, kind="stable")
+        ids, starts = np.unique(classes[order], return_index=True)
+        parts = np.split(self._rows[order], starts[1:])
         return {class_id: part.tolist() for class_id, part in zip(ids.tolist(), parts, strict=True)}
 
     def _begin(self, picture: Picture) -> None:
@@ -102,7 +98,12 @@ class PodPlaces:
         self._picture = picture
         self._position, self._node_position = cluster.nodes.changes.position, cluster.nodes.node_changes.position
         self._nodes = list(cluster.nodes.nodes)
-        self._rows, self._classes = _rows(picture), pods.pod_class[: pods.count].copy()
+        rows = np.where(pods.terminating[: pods.count], NO_ROW, pods.row[: pods.count])
+        order = np.argsort(rows, kind="stable")
+        self._slots = order[rows[order] != NO_ROW]
+        self._rows = rows[self._slots].astype(np.int32)
+        self._classes = pods.pod_class[: pods.count].copy()
+        self._changed = {}
         self.classes = {class_id: cluster.classes[class_id] for class_id in sorted(pods.of_class)}
 
     def _nodes_are_as_they_were(self, picture: Picture) -> bool:
@@ -118,21 +119,29 @@ class PodPlaces:
         self._node_position = nodes.node_changes.position
         return True
 
-    def _compare(self, rows: Int32s, classes: Int32s) -> Moved:
-        if len(rows) > len(self._rows):
-            added = len(rows) - len(self._rows)
-            self._rows = np.append(self._rows, np.full(added, NO_ROW, dtype=np.int32))
-            self._classes = np.append(self._classes, np.zeros(added, dtype=np.int32))
-        slots = np.flatnonzero((rows != self._rows) | (classes != self._classes))
-        moved = Moved(slots, self._rows[slots], self._classes[slots], rows[slots], classes[slots])
-        self._rows[slots], self._classes[slots] = moved.rows, moved.classes
-        return moved
+    def _compare(self, picture: Picture, rows: list[int]) -> Moved | None:
+        """Who is on some rows by now, against who was; None where somebody is of a class that was not there."""
+        left: list[Place] = []
+        came: list[Place] = []
+        for row in rows:
+            before = self._pods_before(row)
+            pods = picture.cluster.pods_on(row) if picture.cluster.nodes.present[row] else []
+            after = {pod.slot: pod.pod_class.id for pod in pods if not pod.terminating}
+            left += [(slot, row, class_id) for slot, class_id in before.items() if after.get(slot) != class_id]
+            came += [(slot, row, class_id) for slot, class_id in after.items() if before.get(slot) != class_id]
+            self._changed[row] = after
+        if not all(class_id in self.classes for _, _, class_id in came):
+            return None
+        return Moved(left, came, sorted({row for _, row, _ in left + came}))
 
-
-def _rows(picture: Picture) -> Int32s:
-    """`[slots]`: where each pod is, `NO_ROW` for those that terminate."""
-    pods = picture.cluster.pods
-    return np.where(pods.terminating[: pods.count], np.int32(NO_ROW), pods.row[: pods.count])
+    def _pods_before(self, row: int) -> dict[int, int]:
+        """By slot, the classes of the pods that were on a row the last time."""
+        known = self._changed.get(row)
+        if known is not None:
+            return known
+        first, end = np.searchsorted(self._rows, (row, row + 1)).tolist()
+        slots = self._slots[first:end]
+        return dict(zip(slots.tolist(), self._classes[slots].tolist(), strict=True))
 
 
 def _is_alike(before: Node | None, after: Node | None) -> bool:

@@ -10,6 +10,7 @@ from collections.abc import Iterator, Sequence
 
 from podium.cluster.pods import PodRecord
 from podium.framework.plugin import PluginContext
+from podium.framework.rescheduling.linear import LinearForm, Movables
 from podium.framework.rescheduling.picture import Picture
 from podium.framework.rescheduling.policy import Proposal
 from podium.framework.settings.arguments import Arguments, read_arguments
@@ -67,6 +68,10 @@ class SatisfyPreferences:
         """How much all pods miss of their preferences."""
         self._demands.follow(picture)
         return self._demands.missing / MICRO
+
+    def linear(self, movables: Movables) -> LinearForm:
+        """The objective, as far as demands have a linear form."""
+        return self._demands.linear(movables)
 
     def proposals(self, picture: Picture) -> Iterator[Proposal]:
         """Pods by what there is to be gained, the most first, of equals the least important, then by key."""

@@ -9,6 +9,7 @@ from collections.abc import Iterator, Sequence
 
 from podium.cluster.pods import PodRecord
 from podium.framework.plugin import PluginContext
+from podium.framework.rescheduling.linear import LinearForm, Movables
 from podium.framework.rescheduling.picture import Picture
 from podium.framework.rescheduling.policy import Proposal
 from podium.framework.settings.arguments import Arguments, read_arguments
@@ -45,6 +46,10 @@ class SpreadDuplicates:
         """How many pods lie beyond the parts of their nodes."""
         self._demands.follow(picture)
         return self._demands.missing / MICRO
+
+    def linear(self, movables: Movables) -> LinearForm:
+        """The objective, as far as demands have a linear form."""
+        return self._demands.linear(movables)
 
     def proposals(self, picture: Picture) -> Iterator[Proposal]:
         """Such pods, the least important first, then by key."""

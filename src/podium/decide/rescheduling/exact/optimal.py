@@ -13,7 +13,12 @@ import numpy as np
 
 from podium.api.errors import PodiumError
 from podium.cluster.pods import PodRecord
-from podium.decide.rescheduling.exact.formulation import Formulation, MoveLimit
+from podium.decide.rescheduling.exact.formulation import (
+    MOST_CONTENTS,
+    Formulation,
+    MoveLimit,
+    TooManyContentsError,
+)
 from podium.decide.rescheduling.exact.pairs import RulesByPlugin, judged_by, movables_in
 from podium.decide.rescheduling.exact.program import Solver
 from podium.decide.rescheduling.plan import Move
@@ -126,8 +131,7 @@ class _Search:
         }
         self._weights = {policy.name: weight for policy, weight in self._counted}
         self._before = self._objectives()
-        self._formulation = Formulation(self._movables, question.threshold)
-        self._add_all()
+        self._formulation = self._formulated()
         self._best = self._before
         self._moves: tuple[Move, ...] = ()
         self._cost = _weighed(self._before, self._weights)
@@ -144,7 +148,7 @@ class _Search:
             if self._cost - bound <= TOLERANCE or not (is_rough or not tried):
                 break
             if not tried:
-                self._formulation.forbid(self._all_of(placed))
+                self._formulation.forbid(solution.values)
         held = {
             pod.key: "its claims for devices"
             for pod in self._picture.movable_pods()
@@ -162,33 +166,32 @@ class _Search:
             rounds,
         )
 
-    def _add_all(self) -> None:
+    def _formulated(self) -> Formulation:
+        movables, question = self._movables, self._question
+        forms = []
         for policy, weight in self._counted:
-            form = policy.linear(self._movables)
+            form = policy.linear(movables)
             self._check(policy.name, form)
-            self._formulation.add_form(form, weight)
+            forms.append((form, weight))
             if form.left_out:
                 self._left_out[policy.name] = form.left_out
-        for plugin, rules in self._question.rules.items():
-            for rule in rules(self._movables, judged_by(self._movables, plugin)):
-                self._formulation.add_rule(rule)
-        for limit in self._question.limits:
-            self._formulation.add_limit(limit)
+        rules = [rule for name, say in question.rules.items() for rule in say(movables, judged_by(movables, name))]
+        try:
+            return Formulation(movables, question.threshold, forms, rules, question.limits)
+        except TooManyContentsError:
+            raise ExactPlanError(
+                f"the nodes can hold more different pods than can be told apart: {MOST_CONTENTS} in all"
+            ) from None
 
     def _check(self, name: str, form: LinearForm) -> None:
         """A form must come to what the objective is, as things are; or to less, where it leaves something out."""
-        said, is_ = _value(form, {(pod.uid, pod.row) for pod in self._movables.pods}), self._before[name]
+        said, is_ = form.value({pod.uid: pod.row for pod in self._movables.pods}), self._before[name]
         differs = said - is_ if form.left_out else abs(said - is_)
         if differs > max(1.0, abs(is_)) * TOLERANCE:
             raise ExactPlanError(f"policy {name}: its objective is {is_:g}, and its linear form comes to {said:g}")
 
     def _objectives(self) -> dict[str, float]:
         return {policy.name: policy.objective(self._picture) for policy, _ in self._counted}
-
-    def _all_of(self, placed: Sequence[Pair]) -> list[Pair]:
-        """A whole placement, with the pods that stay."""
-        moved = dict(placed)
-        return [(pod.uid, moved.get(pod.uid, pod.row)) for pod in self._movables.pods]
 
     def _try(self, placed: Sequence[Pair]) -> bool:
         """Make the moves, and keep them in mind if none better are known; whether all pods found their places."""
@@ -216,17 +219,6 @@ class _Search:
             return len(scratch.fitting(pod, np.array([row], dtype=np.int64))) > 0
         except PluginError:
             return False
-
-
-def _value(form: LinearForm, present: set[Pair]) -> float:
-    """What a form comes to where these pairs hold."""
-    prices = sum(price for pair, price in form.prices.items() if pair in present)
-    uses = sum(use.price for use in form.uses if any(pair in present for pair in use.pairs))
-    costs = 0.0
-    for cost in form.costs:
-        amount = cost.base + sum(added for pair, added in cost.added.items() if pair in present)
-        costs += cost.weight * cost.curve.value(amount)
-    return form.base + prices + uses + costs
 
 
 def _weighed(objectives: Mapping[str, float], weights: Mapping[str, float]) -> float:

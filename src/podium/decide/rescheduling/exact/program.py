@@ -27,8 +27,12 @@ class Program:
 
     def choice(self, cost: float = 0.0) -> int:
         """A variable that is 0 or 1; returns its number."""
+        return self.count(1, cost)
+
+    def count(self, upper: int, cost: float = 0.0) -> int:
+        """A variable that is a whole number up to ``upper``; returns its number."""
         self.integers.append(len(self.costs))
-        return self.amount(cost, 1.0)
+        return self.amount(cost, float(upper))
 
     def amount(self, cost: float, upper: float = math.inf) -> int:
         """A variable that is any number from 0 on."""

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 from podium.cluster.arrays import Int64s
+from podium.framework.rescheduling.linear import LinearForm, Movables
 
 MICRO = 10**6
 """What one pod misses is counted in whole millionths, so that sums do not hang on their order."""
@@ -39,4 +40,13 @@ class Demand(Protocol):
 
     def complaint(self, class_id: int, row: int) -> str:
         """What a pod of the class misses on a row, or makes others miss, in words; "" where it is nothing."""
+        ...
+
+
+@runtime_checkable
+class LinearDemand(Protocol):
+    """A demand that can say what is missed of it, in pods, in the form of `podium.framework.rescheduling.linear`."""
+
+    def linear(self, movables: Movables) -> LinearForm:
+        """What would be missed, wherever these pods are; where they are as it counts them by now."""
         ...

@@ -6,10 +6,16 @@ from collections.abc import Callable, Collection, Iterable, Mapping
 
 from podium.cluster.arrays import Int64s
 from podium.cluster.pod_class import PodClass
+from podium.framework.rescheduling.linear import LinearForm, Movables, sum_of_forms
 from podium.framework.rescheduling.picture import Picture
-from podium.plugins.rescheduling.demands.demand import Demand
+from podium.plugins.rescheduling.demands.demand import Demand, LinearDemand
 from podium.plugins.rescheduling.pod_places import PodPlaces
 
+_IN_WORDS = {
+    "NearDemand": "required affinity to pods",
+    "PodDemand": "affinity and anti-affinity to pods",
+    "SpreadDemand": "topology spread",
+}
 Maker = Callable[[Picture, Mapping[int, PodClass]], Iterable[Demand]]
 """Makes the demands of some classes, by id, as they are where no pod is anywhere yet."""
 
@@ -46,6 +52,13 @@ class Demands:
             self._missing[place] = missing
         self._stale.clear()
         return self._total
+
+    def linear(self, movables: Movables) -> LinearForm:
+        """What would be missed of all demands, as far as they can say it."""
+        self.follow(movables.picture)
+        forms = [demand.linear(movables) for demand in self._all if isinstance(demand, LinearDemand)]
+        others = {type(demand).__name__ for demand in self._all if not isinstance(demand, LinearDemand)}
+        return sum_of_forms([*forms, LinearForm(left_out=tuple(_IN_WORDS.get(name, name) for name in sorted(others)))])
 
     def concerned(self) -> Collection[int]:
         """The classes (ids) that some demand concerns."""

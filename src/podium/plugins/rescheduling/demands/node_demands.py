@@ -8,6 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from podium.cluster.arrays import Bools, Int64s
+from podium.framework.rescheduling.linear import LinearForm, Movables
+from podium.plugins.rescheduling.demands.demand import MICRO
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +38,15 @@ class NodeDemands:
     def count(self, class_id: int, row: int, number: int) -> None:
         """So many more pods of a class are on a row."""
         self.missing += number * self._of_class[class_id].misses.item(row)
+
+    def linear(self, movables: Movables) -> LinearForm:
+        """A price for each pod on each row."""
+        concerned = [pod for pod in movables.pods if pod.pod_class.id in self._of_class]
+        prices = {
+            (pod.uid, row): self._of_class[pod.pod_class.id].misses.item(row) / MICRO
+            for pod, row in movables.pairs(concerned)
+        }
+        return LinearForm(self.missing / MICRO - sum(prices[pod.uid, pod.row] for pod in concerned), prices)
 
     def leaving(self, class_id: int) -> Int64s:
         """`[rows]`: what a pod of the class misses there."""

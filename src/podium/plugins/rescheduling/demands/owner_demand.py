@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping
 
 import numpy as np
 
 from podium.cluster.arrays import Bools, Int64s
+from podium.framework.rescheduling.linear import Cost, Curve, LinearForm, Movables, Pair
 from podium.plugins.rescheduling.demands.demand import MICRO
 
 
@@ -48,6 +50,20 @@ class OwnerDemand:
         if _add(self._of_class, class_id, number):
             self._feasible = None
         self._missing = None
+
+    def linear(self, movables: Movables) -> LinearForm:
+        """For each node how many are beyond its part; nothing where pods could come to count that do not."""
+        pods = [pod for pod in movables.pods if pod.pod_class.id in self._rows_of_class]
+        if any(not self._rows[row] for _, row in movables.pairs(pods)):
+            return LinearForm(left_out=("owners with pods on nodes that take in nobody",))
+        part, own = self._part(), Counter(pod.row for pod in pods)
+        curve = Curve(lambda number: max(number - part, 0.0), lambda number: float(number > part), (part, part + 1.0))
+        added: defaultdict[int, dict[Pair, float]] = defaultdict(dict)
+        for pod, row in movables.pairs(pods):
+            added[row][pod.uid, row] = 1.0
+        rows = sorted({*added, *self._pods})
+        costs = [Cost(curve, added[row], float(self._pods.get(row, 0) - own[row])) for row in rows]
+        return LinearForm(costs=costs)
 
     def leaving(self, class_id: int) -> Int64s:
         """`[rows]`: whether a node has more than its part."""
