@@ -17,6 +17,7 @@ from podium.decide.rescheduling.plan import Move as Planned
 from podium.decide.rescheduling.plan import Plan, PlannedMoves
 from podium.decide.rescheduling.planner import Planner
 from podium.decide.rescheduling.standing import Standing
+from podium.framework.rescheduling.picture import Picture
 from podium.framework.rescheduling.settings import Guidance, ReschedulerSettings, Steering
 from podium.framework.settings.configuration import Configuration
 from podium.machines.actions import Action, Evict, PatchObject, Record
@@ -29,7 +30,7 @@ from podium.machines.rescheduling.eviction_queue import EvictionQueue, Ordered, 
 from podium.machines.rescheduling.guide import Guide
 from podium.machines.rescheduling.looks import Looks, next_of_age
 from podium.machines.rescheduling.moves import Moves
-from podium.machines.rescheduling.planning import MakePlanner, Planners
+from podium.machines.rescheduling.planning import MakePlanner, Planners, Weighted
 from podium.machines.rescheduling.returns import Returns
 from podium.machines.rescheduling.settings_map import CONFIG_MAP, SettingsMap
 from podium.machines.rescheduling.soft_taints import SoftTaints
@@ -95,6 +96,11 @@ class Rescheduler:
     def moves_under_way(self) -> int:
         """How many moves are not over."""
         return len(self._moves.under_way())
+
+    def show(self, now: int) -> tuple[Picture, tuple[Weighted, ...], Standing]:
+        """What a plan would be made from by now, for those who make another one: policies come with their weights."""
+        standing = self._standing(now)
+        return *self._planners.show(standing, now), standing
 
     def handle(self, observation: Observation, now: int) -> list[Action]:
         """Take in an observation at ``now`` and say what to do."""
