@@ -206,7 +206,7 @@ def test_what_a_limit_stops_is_told() -> None:
     made = plan(crowded(2), KeepOff(("a",)), settings=free_settings(in_flight=Limits(node=1)))
 
     assert moves(made).keys() == {"w0"}
-    assert why(made) == {"w1": "1 moves of node a are under way, 1 more would be too many: the limit is 1"}
+    assert why(made) == {"w1": "1 move of node a is under way, 1 more would be too many: the limit is 1"}
 
 
 def test_no_more_are_moved_than_their_budget_leaves_with_its_reserve() -> None:
