@@ -149,7 +149,7 @@ def test_the_policy_of_the_tutorial_moves_pods_where_the_scheduler_agrees(monkey
 
 
 def test_the_configuration_that_is_shown_is_right() -> None:
-    settings = load_rescheduler(str(Path(ROOT / "examples/rescheduling/rescheduler.yaml"))).settings
+    settings = load_rescheduler(str(Path(ROOT / "examples/rescheduler/rescheduler.yaml"))).settings
     assert settings.in_flight.total == 10
     assert [policy.name for policy in settings.policies] == [
         "RepairViolations",

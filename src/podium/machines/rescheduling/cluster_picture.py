@@ -23,6 +23,7 @@ from podium.decide.local_storage import has_local_storage
 from podium.decide.rescheduling.landing import SOFT_TAINT
 from podium.decide.rescheduling.node_duty import off_duty
 from podium.framework.rescheduling.signals import Signals
+from podium.machines.parts.deadlines import earliest
 from podium.machines.rescheduling.measured_use import MeasuredUse
 from podium.machines.rescheduling.observed_signals import ObservedSignals
 from podium.machines.rescheduling.said_use import SaidUse
@@ -122,6 +123,13 @@ class ClusterPicture:
         caps = (cap for cap in self._policy.spec.caps if cap.counts(RESCHEDULER) and cap.per == "Cluster")
         left = (max(0, cap.rate.tokens(full.get(cap.bucket(""), 0), now)) for cap in caps)
         return min(left, default=None)
+
+    def next_token_ns(self, now: int) -> int | None:
+        """When a rate of a budget, or a cap, that is used up lets somebody go again; None where none is."""
+        full = full_times(self._policy.status.caps)
+        rates = {cap.scope: cap.rate for cap in self._policy.spec.caps if cap.counts(RESCHEDULER)}
+        times = [rates[bucket.scope].next_ns(full_ns, now) for bucket, full_ns in full.items() if bucket.scope in rates]
+        return earliest((self.budgets.next_token_ns(now), *(time for time in times if time > now)))
 
     def is_capped(self, pod: PodRecord, now: int) -> bool:
         """Whether some cap forbids the disruption of a pod for now."""
