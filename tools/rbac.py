@@ -122,7 +122,9 @@ def rescheduler_rights() -> set[Right]:
     """What a rescheduler needs that evicts, writes to no node, and leaves replacements to their schedulers."""
     counted = {Right("", "events", "patch")}
     watched = rescheduler_watches() | DisruptionCounts.watches
-    return watch_rights(watched) | requested_rights(_rescheduler_examples()) | counted
+    # What pods and nodes use cannot be watched.
+    measured = {Right("metrics.k8s.io", resource, "list") for resource in ("nodes", "pods")}
+    return watch_rights(watched) | requested_rights(_rescheduler_examples()) | counted | measured
 
 
 def rescheduler_watches() -> frozenset[str]:

@@ -21,7 +21,9 @@ from podium.client.access.cluster_access import ClusterAccess, Identity
 from podium.framework.rescheduling.configuration import read_rescheduler
 from podium.framework.settings.configuration import default_configuration
 from podium.requests.request import Request
-from podium.server.http.settings import Token
+from podium.server.http.server import Server
+from podium.server.http.settings import Settings, Token
+from podium.server.kubernetes_documents import KubernetesDocuments
 from tests.app.rescheduling.clusters import CONFIGURATION, budget, replica_set
 from tests.live.cluster import Cluster, lease, until
 from tests.store.objects import Raw, node
@@ -41,6 +43,7 @@ class Scheduled(Cluster):
 
     def __init__(self, *, tokens: tuple[Token, ...] = ()) -> None:
         super().__init__(tokens=tokens, without=frozenset())
+        self.server = Server(self.backend, KubernetesDocuments(self.plane), Settings(tokens=tokens))
 
     async def scale_up(self) -> None:
         self.add(node("old", cpu=4), replica_set(4), budget(2))
@@ -213,6 +216,23 @@ def test_what_a_descheduler_policy_in_a_config_map_asks_for_in_vain_is_told() ->
         assert await instance.stop() == 0
 
     play(story)
+
+
+def test_what_pods_and_nodes_use_is_asked_for_and_told_to_the_rescheduler() -> None:
+    async def run() -> None:
+        async with Scheduled() as cluster:
+            cluster.add(node("old", cpu=16), replica_set(2, {"podium.dev/cpu-usage": "3"}))
+            await until(lambda: len(cluster.on("old")) == 2 and all(map(_is_ready, cluster.raws())))
+            instance = Instance(cluster, dry_run=True, measuring_interval_s=0.05)
+            await until(lambda: instance.program.use.nodes)
+            use = instance.program.use
+            assert use.nodes["old"].cpu_milli == 6_000
+            assert {key: one.cpu_milli for key, one in use.pods.items()} == {
+                f"default/{name}": 3_000 for name in cluster.on("old")
+            }
+            assert await instance.stop() == 0
+
+    asyncio.run(run())
 
 
 def test_of_two_one_leads_and_the_other_waits() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Iterator, Sequence
 from contextlib import AsyncExitStack
 
@@ -15,6 +16,7 @@ from podium.app.live.live_program import OPTIONAL, LiveProgram, is_unsure
 from podium.app.live.logs import Log
 from podium.app.rescheduling.caveats import live_caveats
 from podium.app.rescheduling.heeding import as_they_are
+from podium.app.rescheduling.measuring import Measuring
 from podium.app.rescheduling.metrics import ReschedulerMetrics
 from podium.app.rescheduling.observed import ObservedRescheduler
 from podium.app.rescheduling.plan_report import PlanReport, same_moves
@@ -27,6 +29,7 @@ from podium.driver.component import Component
 from podium.machines.actions import Record
 from podium.machines.disruption.disruption_counts import DisruptionCounts
 from podium.machines.machine import Machine
+from podium.machines.rescheduling.measured_use import MeasuredUse
 from podium.machines.rescheduling.rescheduler import Rescheduler
 from podium.machines.rescheduling.settings_map import CONFIG_MAP, READ, REFUSED
 
@@ -59,6 +62,11 @@ def _machine(settings: ReschedulingSettings, *, heeds_avoid_lists: bool) -> Resc
     )
 
 
+async def _ended(task: asyncio.Future[None]) -> None:
+    task.cancel()
+    await asyncio.gather(task, return_exceptions=True)
+
+
 class LiveRescheduler(LiveProgram):
     """The rescheduler as a program."""
 
@@ -71,6 +79,8 @@ class LiveRescheduler(LiveProgram):
         super().__init__(access, settings, log, self.metrics)
         self._settings = settings
         self._kinds = _machine(settings, heeds_avoid_lists=True).watches
+        self._machine: Rescheduler | None = None
+        self.use = MeasuredUse()
         self._shown: Plan | None = None
         self._heeds = False
         self._caveats: tuple[Caveat, ...] = ()
@@ -109,10 +119,29 @@ class LiveRescheduler(LiveProgram):
         self._log.info(what, policies=policies)
 
     async def open(self, cluster: LiveCluster, ending: AsyncExitStack) -> None:
-        """See `LiveProgram`: nothing beside the API server is needed."""
+        """Begin to ask what pods use."""
+        if not self._settings.measuring_interval_s:
+            return
+        session = self._session()
+        ending.push_async_callback(session.close)
+        measuring = Measuring(session, self._settings.measuring_interval_s, self._measured, self._not_measured)
+        task = asyncio.ensure_future(measuring.run())
+        ending.push_async_callback(_ended, task)
+
+    def _measured(self, measured: MeasuredUse) -> None:
+        self.use = measured
+        if self._machine is not None:
+            self._machine.measure(measured)
+
+    def _not_measured(self, problem: str) -> None:
+        if problem:
+            self._log.info("nobody measures what pods use", 1, problem=problem)
+        else:
+            self._log.info("it is measured what pods use", 1)
 
     def _make_machine(self) -> Machine:
-        machine = _machine(self._settings, heeds_avoid_lists=self._heeds)
+        machine = self._machine = _machine(self._settings, heeds_avoid_lists=self._heeds)
+        machine.measure(self.use)
         observed = ObservedRescheduler(machine, self.metrics)
         observed.on_plan, observed.on_rest, observed.on_record = self._planned, self._rested, self._recorded
         return observed

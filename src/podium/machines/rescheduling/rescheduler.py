@@ -28,6 +28,7 @@ from podium.machines.placement_kinds import PLACEMENT_KINDS
 from podium.machines.rescheduling.cluster_picture import RESCHEDULER, ClusterPicture
 from podium.machines.rescheduling.eviction_queue import EvictionQueue, Ordered, Refusals
 from podium.machines.rescheduling.guide import Guide
+from podium.machines.rescheduling.measured_use import MeasuredUse
 from podium.machines.rescheduling.moves import Moves
 from podium.machines.rescheduling.planning import MakePlanner, Planners, Weighted
 from podium.machines.rescheduling.returns import Returns
@@ -97,6 +98,10 @@ class Rescheduler:
     def moves_under_way(self) -> int:
         """How many moves are not over."""
         return len(self._moves.under_way())
+
+    def measure(self, measured: MeasuredUse) -> None:
+        """Know from now on what pods and nodes were measured to use."""
+        self._picture.measured = measured
 
     def show(self, now: int) -> tuple[Picture, tuple[Weighted, ...], Standing]:
         """What a plan would be made from by now, for those who make another one: policies come with their weights."""
