@@ -549,3 +549,29 @@ def test_moves_that_do_not_hold_together_are_not_all_made() -> None:
     assert moves(made) == {"low": "c"}
     assert "once all who are to move are on their way" in why(made)["high"]
     assert made.after == {"Proposes": 1.0}
+
+
+def test_nobody_is_moved_for_what_pods_hold_that_were_evicted_and_take_their_time_to_end() -> None:
+    going = [web(f"old{each}", "a", cpu=1, terminating=True) for each in range(2)]
+    here = given(node("a"), node("b"), *(web(f"w{each}", "a", cpu=1) for each in range(2)), *going)
+    past = tuple(
+        PastMove(
+            "default", "ReplicaSet/web", "a", NOW - MINUTE, True, False, "b", here.cluster.placed[f"default/old{each}"]
+        )
+        for each in range(2)
+    )
+
+    with planned(here, Even(), past=past) as (made, _):
+        assert moves(made) == {}
+        assert made.before == {"Even": 0}
+    assert moves(plan(here, Even())).keys() == {"w0", "w1"}
+
+
+def test_pods_that_were_evicted_hold_their_room_until_they_are_gone() -> None:
+    old = web("old", "b", cpu=8, terminating=True)
+    here = given(node("a"), node("b"), node("c"), web("w", "a", cpu=1), web("x", "c", cpu=4), old)
+    past = (PastMove("default", "ReplicaSet/web", "b", NOW - MINUTE, True, False),)
+
+    made = plan(here, Proposes([["w"]], on("b"), targets={"w": {"b"}}), past=past)
+
+    assert why(made) == {"w": "its scheduler would choose c, which may take no pods in, or is no better"}

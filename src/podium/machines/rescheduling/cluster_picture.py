@@ -154,6 +154,8 @@ class ClusterPicture:
         self._owned.setdefault(record.owner_uid, {})[uid] = None
         if has_local_storage(raw):
             self.keeps_data.add(uid)
+        else:
+            self.keeps_data.discard(uid)
         if waits and _is_unschedulable(pod):
             self.unschedulable[uid] = record
         else:

@@ -53,7 +53,7 @@ class _Situation:
 
 
 class MoveToUnderusedNodes:
-    """Proposes the pods of over-used nodes that fit on under-used ones, and leave them below the high marks.
+    """Proposes the pods of over-used nodes that fit on under-used ones without making these over-used.
 
     The objective is the number of pods too many on over-used nodes: of the pods that share a node's most wanted
     resource, the part above the high mark. It grows with every pod by more than with the one before, so that there is
@@ -178,14 +178,19 @@ class MoveToUnderusedNodes:
         return None
 
     def _targets(self, picture: Picture, pod: PodRecord, situation: _Situation) -> Bools:
-        """`[rows]`: the under-used nodes that have room for the pod, and are not over-used with it."""
+        """`[rows]`: the nodes that have room for the pod, and are not over-used with it; none without under-used ones.
+
+        Its scheduler may like one in between better than the under-used ones, and that is as well.
+        """
         loads = self._loads
-        targets = rough_fit(picture, pod, situation.underused)
+        targets = rough_fit(picture, pod)
         at = np.flatnonzero(targets)
         if len(at):
             amounts = loads.amounts[:, at] + loads.of_pods(picture, [pod])
             shares = amounts / np.maximum(loads.allocatable[:, at], 1)
             targets[at] = (shares <= situation.marks.high[:, None]).all(axis=0)
+        if not (targets & situation.underused).any():
+            targets[:] = False
         return targets
 
     def _reason(self, picture: Picture, row: int, situation: _Situation) -> str:
