@@ -118,6 +118,11 @@ class _PreferredNodes:
         return found
 
 
+def _is_soft(taint: Taint) -> bool:
+    """Whether it is a taint to be heeded: not the rescheduler's own, which is there for the time of a move."""
+    return taint.effect == "PreferNoSchedule" and taint.key != SOFT_TAINT.key
+
+
 def _pod_demands(picture: Picture, classes: Mapping[int, PodClass], weight: float) -> Iterator[Demand]:
     """A demand for each preferred term, and each share that it has in all that its carriers prefer."""
     carriers: dict[tuple[AffinityTerm, int, bool], list[int]] = {}
