@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import doctest
+import itertools
 import json
 import re
 import shlex
@@ -18,12 +19,16 @@ from tools import dev
 
 from podium.api.input.codec import Document, load_text
 from podium.api.kinds import KINDS
+from podium.api.maintenance import MAINTENANCE_TIME, maintenance_problem
 from podium.app.console.command import podium
 from podium.cluster.cluster import Cluster
+from podium.framework.rescheduling.configuration import read_rescheduler
+from podium.framework.rescheduling.policy_registry import PolicyRegistry, make_policies
 from podium.framework.settings.configuration import read_configuration
 from podium.framework.settings.profile_builder import build_profiles
 from podium.framework.settings.registry import Registry
 from podium.plugins.registry import IN_TREE
+from podium.plugins.rescheduling.registry import IN_TREE as POLICIES
 from podium.sim.scenario.scenario import read_scenario
 from tests.docs.blocks import DOCUMENTS, ROOT, blocks_of, name_of, prose_of
 from tests.docs.shell import Shell, agree, entered
@@ -97,6 +102,9 @@ def read(document: Document) -> None:
             build_profiles(configuration, Registry(IN_TREE), Cluster())
         case "Scenario":
             read_scenario(document)
+        case "ReschedulerConfiguration" | "DeschedulerPolicy":
+            settings = read_rescheduler(document.raw, document.source).settings
+            make_policies(settings.policies, PolicyRegistry(POLICIES), Cluster())
         case kind if document.object is None:
             raise AssertionError(f"{document.source}: Podium does not read the kind {kind}")
 
@@ -172,11 +180,19 @@ def check_tool(words: list[str]) -> None:
             assert (ROOT / folder / "kustomization.yaml").is_file()
         case ["kubectl", "create", "clusterrolebinding", _, role, _]:
             assert f"name: {role.partition('=')[2]}\n" in (ROOT / "deploy/reader/cluster-role.yaml").read_text()
+        case ["kubectl", "annotate", "node", _, annotation]:
+            name, _, text = annotation.partition("=")
+            assert name == MAINTENANCE_TIME
+            assert not maintenance_problem({name: text})
         case ["kubectl", "krew", "install", manifest]:
             assert (ROOT / manifest.partition("=")[2]).is_file()
         case ["helm", "install", _, chart, *options]:
             values = yaml.safe_load((ROOT / chart / "values.yaml").read_text())
-            assert given(values, options[options.index("--set") + 1].partition("=")[0].split("."))
+            settings = [each for option, each in itertools.pairwise(options) if option == "--set"]
+            assert settings
+            for setting in settings:
+                # Raises KeyError for what the chart does not know.
+                given(values, setting.partition("=")[0].split("."))
         case ["podman", "build", "-f", file, "-t", _, "."]:
             assert (ROOT / file).is_file()
         case _:

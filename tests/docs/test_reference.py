@@ -20,6 +20,7 @@ from podium.app.explaining.command import explain as explain_command
 from podium.app.explaining.explainer import Explainer
 from podium.app.live.command import scheduler as scheduler_command
 from podium.app.recording.command import record as record_command
+from podium.app.rescheduling.command import reschedule as reschedule_command
 from podium.app.serving.command import up as up_command
 from podium.app.simulating.command import simulate as simulate_command
 from podium.app.snapshots.command import snapshot as snapshot_command
@@ -102,6 +103,7 @@ def arguments_of_plugins() -> Iterator[tuple[str, set[str]]]:
         (scheduler_command, "docs/scheduler.md"),
         (record_command, "docs/recordings.md"),
         (delete_command, "docs/kubectl-plugin.md"),
+        (reschedule_command, "docs/rescheduler.md"),
     ],
 )
 def test_every_option_is_told(command: click.Command, document: str) -> None:

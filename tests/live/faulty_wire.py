@@ -92,7 +92,7 @@ class FaultyWire:
         raise ConnectionResetError
 
 
-class FaultyBackend:
+class FaultyBackend(Backend):
     """A backend that refuses at times what it could do, or says that it did not do what it did.
 
     ``asked`` counts requests, ``refused`` by what was answered in place of the truth.

@@ -199,6 +199,22 @@ def test_the_configuration_is_read_of_a_config_map_while_it_runs_and_one_that_is
     play(story)
 
 
+def test_what_a_descheduler_policy_in_a_config_map_asks_for_in_vain_is_told() -> None:
+    async def story(cluster: Scheduled) -> None:
+        profile = {"plugins": {"deschedule": {"enabled": ["RemoveFailedPods"]}}}
+        policy = {"apiVersion": "descheduler/v1alpha2", "kind": "DeschedulerPolicy", "profiles": [profile]}
+        metadata = {"name": "rescheduler", "namespace": "default"}
+        data = {"config.yaml": json.dumps(policy)}
+        cluster.add({"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata, "data": data})
+        instance = Instance(cluster, config_map="default/rescheduler")
+        await until(lambda: instance.said("the ConfigMap was read"))
+        (read,) = instance.said("the ConfigMap was read")
+        assert "RemoveFailedPods: has no counterpart" in read["state"]
+        assert await instance.stop() == 0
+
+    play(story)
+
+
 def test_of_two_one_leads_and_the_other_waits() -> None:
     async def story(cluster: Scheduled) -> None:
         first = Instance(cluster, lease=lease("first"), identity="first")

@@ -14,6 +14,7 @@ from yarl import URL
 
 from podium.requests.request import Request, Response
 from podium.requests.router import Router
+from podium.server.backend import Backend
 from podium.server.documents import Documents
 from podium.server.http import loops
 from podium.server.http.server import Server
@@ -30,7 +31,7 @@ LONG_SECONDS = 30.0
 PODS = "/api/v1/namespaces/default/pods"
 
 
-class LocalBackend:
+class LocalBackend(Backend):
     """A store behind a router, at one time."""
 
     def __init__(self, *objects: Raw, require_namespaces: bool = False) -> None:

@@ -14,7 +14,10 @@ from tests.store.objects import Raw, node, pod, priority_class
 
 STEPS_LAST_S = 240
 LEAVE_BAD = "tests.machines.rescheduling.policies:LeaveBad"
-POLICIES = ("Consolidate", "LeavePoorService", "MoveToUnderusedNodes")
+POLICIES = (
+    *("Consolidate", "LeavePoorService", "MoveToUnderusedNodes", "RepairViolations", "SatisfyPreferences"),
+    *("SeparateInterfering", "SpreadDuplicates"),
+)
 CLASSES = {"low": 10, "middle": 100, "high": 1000}
 
 
@@ -282,6 +285,8 @@ class FleetStory(DrawnStory):
             (Feature.PRESSURE, lambda at: [{"usage": {**self._some_pod(), "memory": "3Gi"}}], 3),
             (Feature.DEVICES, lambda at: [{"apply": [self._devices(self._some_node())]}], 2),
             (Feature.RESCHEDULER, self._spoil, 5),
+            (Feature.CRASHING, self._trouble, 2),
+            (Feature.FAILURES, self._maintain, 1),
             (Feature.SCALING, lambda at: [{"apply": [self._budget(self.random.choice(("web", "db")))]}], 2),
         ]
         possible = [(make, weight) for feature, make, weight in changes if feature is None or feature in self.features]
@@ -308,6 +313,17 @@ class FleetStory(DrawnStory):
     def _fail_node(self, _: int) -> list[Raw]:
         name = {"name": self._some_node()}
         return [{"nodeDown": name}, {"nodeUp": dict(name), "after": self.random.randint(1, 400)}]
+
+    def _trouble(self, _: int) -> list[Raw]:
+        name = self._some_node()
+        trouble: Raw = {"name": name, "crashAfter": f"{self.random.randint(1, 40)}s"}
+        if self.chance(0.5):
+            trouble["pods"] = f"app={self.random.choice(('web', 'db'))}"
+        return [{"trouble": trouble}, {"trouble": {"name": name}, "after": self.random.randint(10, 200)}]
+
+    def _maintain(self, _: int) -> list[Raw]:
+        lasts = {"in": f"{self.random.randint(1, 120)}s", "for": f"{self.random.randint(1, 300)}s"}
+        return [{"maintenance": {"name": self._some_node(), **lasts}}]
 
     def _replace_node(self, _: int) -> list[Raw]:
         name = self._some_node()

@@ -22,8 +22,8 @@ from podium.framework.settings.configuration import Configuration
 from podium.framework.settings.feature_gates import FeatureGates
 from podium.machines.actions import Record
 from podium.machines.autoscaling.autoscaler import AutoscalerSettings
+from podium.machines.kubelets import node_trouble, pod_annotations
 from podium.machines.kubelets.kubelet import KubeletSettings
-from podium.machines.kubelets.pod_annotations import problems
 from podium.machines.machine import is_among
 from podium.machines.nodes.node_lifecycle import NodeLifecycleSettings
 from podium.machines.observations import ContainersExited, Observation, Problem
@@ -57,6 +57,11 @@ from podium.store.store import Store
 _LOG = logging.getLogger(__name__)
 _EXPIRED_AT_ONCE = 100
 _NODE, _POD = "Node", "Pod"
+# By kind, what finds what is wrong with annotations that say how simulated objects fare.
+_PROBLEMS: Mapping[str, Callable[[Mapping[str, str]], list[str]]] = {
+    _NODE: node_trouble.problems,
+    _POD: pod_annotations.problems,
+}
 _WRITES = ("create", "update", "patch")
 
 
@@ -138,7 +143,7 @@ class ControlPlane:
         return self._clock.now()
 
     def answer(self, request: Request) -> Response:
-        """Do what a request asks for, at once. A refusal is an answer. Raises JournalError where it cannot be kept."""
+        """Do what a request asks for, at once. A refusal is an answer. What is told of it has to wait for `keep`."""
         now = self._clock.now()
         if self._leases is not None:
             self._leases.asked(request, now)
@@ -149,8 +154,17 @@ class ControlPlane:
             self._publish(now)
             # Whoever runs the plane has to hear of it, though it may be that nothing can be kept any more.
             self.on_work()
-            self._keep()
         return _with_warnings(request, response)
+
+    @property
+    def is_kept(self) -> bool:
+        """Whether all that was written is on disk, where anything is."""
+        return self._keeper is None or self._keeper.has(self.store.version)
+
+    def keep(self) -> None:
+        """Return when all that was written is on disk. Raises JournalError where it cannot be kept."""
+        if self._keeper is not None:
+            self._keeper.keep(self.store.version)
 
     def checks(self) -> Mapping[str, str]:
         """By name, the parts of the plane, and what is wrong with each: "" for nothing."""
@@ -171,7 +185,7 @@ class ControlPlane:
         if self._leases is not None:
             self._leases.work(now)
         self._publish(now)
-        self._keep()
+        self.keep()
         if self._live.has_arrived:
             return now
         leases_ns = None if self._leases is None else self._leases.next_time()
@@ -279,10 +293,6 @@ class ControlPlane:
         elif isinstance(node, Node):
             self._tell(self._power.observe(node, now))
 
-    def _keep(self) -> None:
-        if self._keeper is not None:
-            self._keeper.keep(self.store.version)
-
     def _listed(self, watches: frozenset[str]) -> Iterator[Observation]:
         """What a component that begins anew is shown."""
         for resource in self.resources.all():
@@ -325,9 +335,10 @@ def _nothing() -> None:
 
 
 def _with_warnings(request: Request, response: Response) -> Response:
-    """The answer, with what simulated kubelets have to say about a pod that was written."""
-    if request.kind != _POD or request.subresource or request.verb not in _WRITES or response.object is None:
+    """The answer, with what simulated kubelets have to say about a pod or a node that was written."""
+    problems_of = _PROBLEMS.get(request.kind)
+    if problems_of is None or request.subresource or request.verb not in _WRITES or response.object is None:
         return response
     annotations = response.object.get("metadata", {}).get("annotations")
-    found = problems(annotations) if annotations else []
+    found = problems_of(annotations) if annotations else []
     return msgspec.structs.replace(response, warnings=(*response.warnings, *found)) if found else response

@@ -16,6 +16,10 @@ class Keeper:
         self._journal = journal
         self._kept = self._compacted = version
 
+    def has(self, version: int) -> bool:
+        """Whether everything up to that version is on disk."""
+        return version == self._kept
+
     def keep(self, version: int) -> None:
         """Return when everything up to that version is on disk. Raises JournalError."""
         if version == self._kept:

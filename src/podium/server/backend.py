@@ -17,8 +17,18 @@ class Backend(Protocol):
         ...
 
     def answer(self, request: Request) -> Response:
-        """Do what a request asks for, at once. A refusal is an answer."""
+        """Do what a request asks for, at once. A refusal is an answer. Nobody may be told of it before it `is_kept`."""
         ...
+
+    @property
+    def is_kept(self) -> bool:
+        """Whether all that was answered is kept, as well as anything is."""
+        return True
+
+    def keep(self) -> None:
+        """Return when all that was answered is kept. Raises PodiumError where it cannot be."""
+        if not self.is_kept:
+            raise NotImplementedError("a backend that keeps something later has to say how")
 
     def now(self) -> int:
         """The time, in nanoseconds since 1970."""

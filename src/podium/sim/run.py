@@ -24,7 +24,7 @@ from podium.plane.components import autoscaler, rescheduler, scheduler
 from podium.plane.switches import SCHEDULER
 from podium.sim.limits import Limits
 from podium.sim.recording.comparison import Comparison, compare
-from podium.sim.recording.tape import recordings_of
+from podium.sim.recording.tape import recordings_of, termination_of
 from podium.sim.results.result import Result, result_of
 from podium.sim.scenario.changes import Apply
 from podium.sim.scenario.scenario import Scenario, split_documents
@@ -43,7 +43,8 @@ class RunOptions:
 
     `start_ns` None stands for the newest time in the objects, `until_ns` None for the scenario's end, `configuration`
     None for that of a default kube-scheduler, and `priority_cutoff` None for that of the scenario's autoscaler. A
-    configuration with extenders is refused unless they are to be ignored.
+    configuration with extenders is refused unless they are to be ignored. A deleted pod takes `termination_ns` to end,
+    at most its grace period; None stands for what a recording among the objects says, and for all of that.
     """
 
     seed: int = 0
@@ -51,6 +52,7 @@ class RunOptions:
     until_ns: int | None = None
     start_delay_ns: int = 0
     bind_delay_ns: int = 0
+    termination_ns: int | None = None
     configuration: Configuration | None = None
     feature_gates: FeatureGates = field(default_factory=FeatureGates)
     limits: Limits = field(default_factory=Limits)
@@ -66,6 +68,7 @@ def simulate(  # noqa: PLR0913 - each is an option that people set on its own
     start: str | None = None,
     start_delay: Duration = 0,
     bind_delay: Duration = 0,
+    termination: Duration | None = None,
     configuration: Configuration | None = None,
     feature_gates: FeatureGates | None = None,
     limits: Limits | None = None,
@@ -78,9 +81,10 @@ def simulate(  # noqa: PLR0913 - each is an option that people set on its own
     `objects` are an input or documents of `podium.api.input.codec`, or Kubernetes objects as dictionaries, with at most
     one Scenario among them. The run starts at `start` (RFC 3339), or the newest time in the objects. It ends `until`
     after the start, which overrides the scenario's, or when nothing is left to happen. A pod starts `start_delay` after
-    it is bound, and a binding takes `bind_delay`. To the scenario's autoscaler pods below `priority_cutoff` are
-    nothing, whatever the scenario says. The same arguments give the same result. Raises InputError for what is wrong
-    with them, and LimitError for a run that takes more than `limits` allow.
+    it is bound, and a binding takes `bind_delay`. A deleted pod takes `termination` to end, at most its grace period;
+    without it as long as in a recording among the objects, or all of that. To the scenario's autoscaler pods below
+    `priority_cutoff` are nothing, whatever the scenario says. The same arguments give the same result. Raises
+    InputError for what is wrong with them, and LimitError for a run that takes more than `limits` allow.
     """
     options = RunOptions(
         seed=seed,
@@ -88,6 +92,7 @@ def simulate(  # noqa: PLR0913 - each is an option that people set on its own
         until_ns=None if until is None else _duration("until", until),
         start_delay_ns=_duration("start_delay", start_delay),
         bind_delay_ns=_duration("bind_delay", bind_delay),
+        termination_ns=None if termination is None else _duration("termination", termination),
         configuration=configuration,
         feature_gates=feature_gates or FeatureGates(),
         limits=limits or Limits(),
@@ -118,6 +123,7 @@ def simulation_of(documents: Sequence[Document], options: RunOptions) -> Simulat
         until_ns=_within_time(start_ns, scenario.until_ns if options.until_ns is None else options.until_ns),
         start_delay_ns=options.start_delay_ns,
         bind_delay_ns=options.bind_delay_ns,
+        termination_ns=termination_of(documents) if options.termination_ns is None else options.termination_ns,
         limits=options.limits,
         feature_gates=options.feature_gates,
     )

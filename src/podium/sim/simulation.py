@@ -50,6 +50,7 @@ class Settings:
     until_ns: int | None = None
     start_delay_ns: int = 0
     bind_delay_ns: int = 0
+    termination_ns: int | None = None
     limits: Limits = field(default_factory=Limits)
     feature_gates: FeatureGates = FeatureGates()  # noqa: RUF009 - an immutable value
 
@@ -326,5 +327,6 @@ def _kubelets(scenario: Scenario, settings: Settings) -> KubeletSettings:
     return replace(
         scenario.kubelets,
         start_delay_ns=settings.start_delay_ns,
+        termination_ns=settings.termination_ns,
         honors_policy=settings.feature_gates.non_preempting_priority,
     )

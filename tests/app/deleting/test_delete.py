@@ -17,6 +17,7 @@ from podium.app.console.command import podium
 from podium.app.deleting import deletion
 from podium.requests.request import Request, Response
 from podium.requests.router import Router
+from podium.server.backend import Backend as ServerBackend
 from podium.server.http.server import Server
 from podium.store.api_resources import APIResources
 from podium.store.store import Store
@@ -26,7 +27,7 @@ from tests.store.objects import SECOND, Raw, budget, node, pod, running
 NOW = 100 * SECOND
 
 
-class Backend:
+class Backend(ServerBackend):
     """A store behind a router, which notes what it was asked; `before` may act before each request is answered."""
 
     def __init__(self, *objects: Raw) -> None:

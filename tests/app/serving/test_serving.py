@@ -8,12 +8,18 @@ import urllib.error
 import urllib.request
 from pathlib import Path
 
+import aiohttp
 import pytest
 
 from podium.app.serving.serving import Place, Serving
 from podium.driver.clock import SystemClock
 from podium.plane.assembly import Beginning, assemble, open_store
 from podium.plane.control_plane import PlaneSettings
+from podium.requests.request import Request
+from podium.server.documents import NoDocuments
+from podium.server.http.keeping import Keeping
+from podium.server.http.server import Server
+from podium.server.http.settings import Settings
 from podium.store.journal.durable import DurableJournal, JournalError
 from tests.app.serving.lives import SECONDS
 
@@ -51,6 +57,106 @@ def test_a_disk_that_fails_ends_it_with_what_is_wrong(tmp_path: Path, monkeypatc
         return await codes[0]
 
     assert asyncio.run(played()) == 500
+
+
+class CountedJournal(DurableJournal):
+    """Counts how often the disk is asked to keep what was written."""
+
+    syncs = 0
+
+    def sync(self) -> None:
+        self.syncs += 1
+        super().sync()
+
+
+def test_requests_of_one_turn_are_kept_together_before_any_is_answered(tmp_path: Path) -> None:
+    journal = CountedJournal(str(tmp_path / "journal"))
+    clock = SystemClock()
+    plane = assemble(open_store(0, journal), clock, PlaneSettings(), Beginning(), journal).plane
+
+    async def played() -> None:
+        keeping = Keeping(plane)
+        journal.syncs = 0
+        told: list[tuple[bool, bool, int]] = []
+
+        async def create(number: int) -> None:
+            metadata = {"name": f"c{number}", "namespace": "default"}
+            body = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata}
+            assert plane.answer(Request(verb="create", kind="ConfigMap", body=body)).code == 201
+            was_kept = plane.is_kept
+            await keeping.kept()
+            told.append((was_kept, plane.is_kept, journal.syncs))
+
+        await asyncio.gather(*map(create, range(20)))
+        assert told == [(False, True, 1)] * 20
+        await keeping.kept()
+        assert journal.syncs == 1
+
+    asyncio.run(played())
+    plane.close()
+
+
+def test_who_goes_away_while_it_is_kept_takes_nothing_from_others_and_a_failure_is_told_to_all(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    journal = CountedJournal(str(tmp_path / "journal"))
+    clock = SystemClock()
+    plane = assemble(open_store(0, journal), clock, PlaneSettings(), Beginning(), journal).plane
+
+    def create(name: str) -> None:
+        metadata = {"name": name, "namespace": "default"}
+        plane.answer(
+            Request(
+                verb="create", kind="ConfigMap", body={"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata}
+            )
+        )
+
+    async def played() -> None:
+        keeping = Keeping(plane)
+        create("a")
+        leaving, staying = (asyncio.ensure_future(keeping.kept()) for _ in range(2))
+        await asyncio.sleep(0)
+        leaving.cancel()
+        await staying
+        assert plane.is_kept
+
+        def fail() -> None:
+            raise JournalError("the disk is full")
+
+        create("b")
+        with monkeypatch.context() as patched:
+            patched.setattr(journal, "sync", fail)
+            found = await asyncio.gather(keeping.kept(), keeping.kept(), return_exceptions=True)
+        assert [str(problem) for problem in found] == ["the disk is full"] * 2
+
+    asyncio.run(played())
+    plane.close()
+
+
+def test_a_watcher_is_told_of_nothing_that_may_yet_be_lost(tmp_path: Path) -> None:
+    journal = CountedJournal(str(tmp_path / "journal"))
+    clock = SystemClock()
+    plane = assemble(open_store(0, journal), clock, PlaneSettings(), Beginning(), journal).plane
+    kept: list[bool] = []
+
+    async def played() -> None:
+        server = Server(plane, NoDocuments(), Settings())
+        await server.start()
+        try:
+            path = f"{server.address}/api/v1/namespaces/default/configmaps?watch=true"
+            async with aiohttp.ClientSession() as session, session.get(path) as watched:
+                metadata = {"name": "a", "namespace": "default"}
+                body = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata}
+                plane.answer(Request(verb="create", kind="ConfigMap", body=body))
+                line = await asyncio.wait_for(watched.content.readline(), SECONDS)
+                kept.append(plane.is_kept)
+                assert b'"ADDED"' in line
+        finally:
+            await server.stop()
+
+    asyncio.run(played())
+    plane.close()
+    assert kept == [True]
 
 
 def test_a_signal_that_comes_before_the_command_has_begun_ends_it_too(tmp_path: Path) -> None:

@@ -16,7 +16,7 @@ from podium.decide.rescheduling.turns import MOST_PROPOSALS
 from podium.framework.rescheduling.picture import Picture
 from podium.framework.rescheduling.policy import Policy, Proposal, Relocation
 from podium.framework.rescheduling.settings import Guidance, Limits, Scope
-from tests.builders import budget, node, node_term, pod
+from tests.builders import budget, node, node_term, pod, term
 from tests.decide.rescheduling.planning import (
     NOW,
     SECOND,
@@ -206,7 +206,7 @@ def test_what_a_limit_stops_is_told() -> None:
     made = plan(crowded(2), KeepOff(("a",)), settings=free_settings(in_flight=Limits(node=1)))
 
     assert moves(made).keys() == {"w0"}
-    assert why(made) == {"w1": "1 moves of node a are under way, 1 more would be too many: the limit is 1"}
+    assert why(made) == {"w1": "1 move of node a is under way, 1 more would be too many: the limit is 1"}
 
 
 def test_no_more_are_moved_than_their_budget_leaves_with_its_reserve() -> None:
@@ -480,3 +480,98 @@ def test_the_same_things_come_to_the_same_plan_in_whatever_order_they_were_told(
         return list(moves(plan(given(*objects), *policies)).items())
 
     assert outcome(*nodes, *pods) == outcome(*reversed(nodes), *reversed(pods))
+
+
+# All at once
+
+
+def test_a_pod_that_is_still_there_holds_its_room_when_its_replacement_comes() -> None:
+    """The other node has room for one of the two until the first is gone: a ReplicaSet makes its pod before that."""
+    either = [node_term(name="a"), node_term(name="b")]
+
+    def judge(picture: Picture) -> float:
+        where = places(picture.cluster)
+        return float(where.get("A") != "b") + float(where.get("B") != "c")
+
+    def swapped(owner: str) -> Plan:
+        here = given(
+            node("a", cpu=2),
+            node("b", cpu=2),
+            node("c", cpu=4),
+            web("A", "a", cpu=2, needs_nodes=[*either, node_term(name="c")], owner=owner),
+            web("B", "b", cpu=2, needs_nodes=[node_term(name="b"), node_term(name="c")], owner="ReplicaSet/b"),
+        )
+        return plan(here, Proposes([["A", "B"]], judge, targets={"A": {"b"}, "B": {"c"}}))
+
+    # While B is there, A would go to c.
+    assert why(swapped("ReplicaSet/a")) == {
+        "A": "default/A: its scheduler would choose c, which may take no pods in, or is no better"
+    }
+
+
+def test_a_stateful_sets_pod_comes_when_the_one_before_is_gone() -> None:
+    """The one before would keep its replacement off the whole zone."""
+    zone = "topology.kubernetes.io/zone"
+    fields: dict[str, Any] = {"cpu": 1, "labels": {"app": "db"}, "apart": [term("app=db", zone)]}
+
+    def outcome(owner: str) -> Plan:
+        moved = web("w", "a", owner=owner, **fields)
+        here = given(node("a", zone="z1"), node("b", zone="z1"), node("c", zone="z2", cpu=2), moved)
+        return plan(here, Proposes([["w"]], on("b")))
+
+    assert moves(outcome("StatefulSet/db")) == {"w": "b"}
+    assert why(outcome("ReplicaSet/db")) == {"w": "a replacement on c would not make it better, where 0.5 is asked for"}
+
+
+def test_moves_that_do_not_hold_together_are_not_all_made() -> None:
+    """The more important one would go to a once low has left. It comes while low is there, and takes the room on c."""
+    here = given(
+        node("a", cpu=4),
+        node("b", cpu=8),
+        node("c", cpu=4),
+        web("low", "a", cpu=2, needs_nodes=[node_term(name="a"), node_term(name="c")]),
+        web(
+            "high",
+            "b",
+            cpu=3,
+            priority=5,
+            owner="ReplicaSet/x",
+            needs_nodes=[node_term(name="b"), node_term(name="c"), node_term(name="a")],
+        ),
+    )
+
+    def judge(picture: Picture) -> float:
+        where = places(picture.cluster)
+        return float(where.get("low") != "c") + float(where.get("high") == "b")
+
+    made = plan(here, Proposes([["low"], ["high"]], judge))
+
+    assert moves(made) == {"low": "c"}
+    assert "once all who are to move are on their way" in why(made)["high"]
+    assert made.after == {"Proposes": 1.0}
+
+
+def test_nobody_is_moved_for_what_pods_hold_that_were_evicted_and_take_their_time_to_end() -> None:
+    going = [web(f"old{each}", "a", cpu=1, terminating=True) for each in range(2)]
+    here = given(node("a"), node("b"), *(web(f"w{each}", "a", cpu=1) for each in range(2)), *going)
+    past = tuple(
+        PastMove(
+            "default", "ReplicaSet/web", "a", NOW - MINUTE, True, False, "b", here.cluster.placed[f"default/old{each}"]
+        )
+        for each in range(2)
+    )
+
+    with planned(here, Even(), past=past) as (made, _):
+        assert moves(made) == {}
+        assert made.before == {"Even": 0}
+    assert moves(plan(here, Even())).keys() == {"w0", "w1"}
+
+
+def test_pods_that_were_evicted_hold_their_room_until_they_are_gone() -> None:
+    old = web("old", "b", cpu=8, terminating=True)
+    here = given(node("a"), node("b"), node("c"), web("w", "a", cpu=1), web("x", "c", cpu=4), old)
+    past = (PastMove("default", "ReplicaSet/web", "b", NOW - MINUTE, True, False),)
+
+    made = plan(here, Proposes([["w"]], on("b"), targets={"w": {"b"}}), past=past)
+
+    assert why(made) == {"w": "its scheduler would choose c, which may take no pods in, or is no better"}

@@ -5,12 +5,18 @@ from typing import Any
 import pytest
 
 from podium.api.errors import InputError
+from podium.api.input.codec import decode
+from podium.api.meta import Kubernetes
 from podium.api.pod import Pod
 from podium.framework.rescheduling.picture import Picture
 from podium.framework.rescheduling.policy import Policy
 from podium.plugins.rescheduling.consolidate import Consolidate
 from tests.builders import node, pod, term
+from tests.devices import allocated, claim, device, device_class, devices_of, request, using
 from tests.plugins.rescheduling.tried_pictures import first, gain, leaving, made, move, names, picture_of, scratch_of
+from tests.store.objects import Raw
+from tests.store.objects import node as raw_node
+from tests.store.objects import pod as raw_pod
 
 GPU = "nvidia.com/gpu"
 
@@ -316,3 +322,71 @@ def test_arguments_that_make_no_sense_are_refused_by_name(args: dict[str, Any], 
     with pytest.raises(InputError, match="Consolidate") as refused:
         made(Consolidate, picture_of(node("a")), **args)
     assert named in str(refused.value)
+
+
+# Devices
+
+
+def decoded(*raws: Raw) -> list[Kubernetes]:
+    return [item for item in map(decode, raws) if item is not None]
+
+
+def with_gpus(*names: str, number: int = 4) -> list[Kubernetes]:
+    """Nodes that offer devices, as their slices say."""
+    gpus = [device(f"gpu-{index}") for index in range(number)]
+    slices = [raw for name in names for raw in (raw_node(name), devices_of(name, *gpus))]
+    return decoded(device_class(), *slices)
+
+
+def holder(name: str, on: str, *devices: str) -> list[Kubernetes]:
+    """A pod whose own claim has some of its node's devices, or waits for as many as are named where it has no node."""
+    wanted = request(count=len(devices))
+    status = allocated(on, *devices, to=[name]) if on else None
+    raw = raw_pod(name, node=on) if on else raw_pod(name)
+    raw["metadata"] |= {"uid": f"uid-{name}"}
+    return decoded(claim(f"claim-{name}", wanted, status=status), using(raw, f"claim-{name}"))
+
+
+def test_devices_that_claims_hold_are_counted_one_by_one() -> None:
+    picture = picture_of(
+        *with_gpus("a", "b"),
+        *holder("a1", "a", "gpu-0"),
+        *holder("b1", "b", "gpu-0"),
+        *holder("b2", "b", "gpu-1"),
+        *holder("big", "", "1", "2", "3", "4"),
+    )
+    policy = room(picture)
+    assert policy.objective(picture) == 4
+    proposals = list(policy.proposals(picture))
+    assert leaving(proposals) == [["a1"], ["b1", "b2"]]
+    assert proposals[0].reason.endswith("what it lacks: 1 devices of class gpu")
+    assert gain(policy, picture, {"a1": "b"}) == 4
+
+
+def test_room_may_be_kept_for_devices() -> None:
+    picture = picture_of(*with_gpus("a", "b"), *holder("a1", "a", "gpu-0"), *holder("b1", "b", "gpu-0", "gpu-1"))
+    policy = room(picture, **{"for": {"devices": {"gpu": 4}}})
+    assert leaving(policy.proposals(picture)) == [["a1"], ["b1"]]
+    assert gain(policy, picture, {"a1": "b"}) == 4
+
+
+def test_devices_that_stand_for_an_extended_resource_are_counted_as_it() -> None:
+    standing = decoded(device_class(extendedResourceName=GPU))
+    picture = picture_of(*with_gpus("a", "b"), *standing, *holder("a1", "a", "gpu-0"), *holder("b1", "b", "gpu-0"))
+    policy = room(picture, **{"for": {"requests": {GPU: 4}}})
+    assert leaving(policy.proposals(picture)) == [["a1"], ["b1"]]
+
+
+def test_devices_of_other_classes_are_no_room() -> None:
+    other = decoded(device_class("fpga", 'device.driver == "fpga.example.com"'))
+    picture = picture_of(*with_gpus("a"), *other, *holder("a1", "a", "gpu-0"))
+    policy = room(picture, **{"for": {"devices": {"fpga": 1}}})
+    assert policy.objective(picture) == 4
+    assert list(policy.proposals(picture)) == []
+
+
+def test_a_class_whose_selectors_fail_has_no_devices() -> None:
+    broken = decoded(device_class("broken", "device.attributes.nothing.at.all"))
+    picture = picture_of(*with_gpus("a"), *broken, *holder("a1", "a", "gpu-0"))
+    policy = room(picture, **{"for": {"devices": {"broken": 1}}})
+    assert policy.objective(picture) == 4

@@ -41,11 +41,13 @@ def recorded(documents: Sequence[Document], options: RunOptions | None = None) -
             events.extend(entry.events)
         version = simulation.store.version
     length = format_duration(simulation.elapsed_ns)
+    termination_ns = recorder.termination_ns
+    taken = {} if termination_ns is None else {"termination": format_duration(termination_ns)}
     about = {"apiVersion": "podium.dev/v1alpha1", "metadata": {"name": "test"}}
     written += [
         {**about, "kind": "Snapshot", "takenAt": format_time(start_ns)},
         {**about, "kind": "Scenario", "spec": {"recorded": True, "until": length, "steps": steps}},
-        {**about, "kind": "Recording", "length": length, "events": msgspec.to_builtins(events)},
+        {**about, "kind": "Recording", "length": length, "events": msgspec.to_builtins(events), **taken},
     ]
     text = msgspec.json.encode({"apiVersion": "v1", "kind": "List", "items": written})
     return Input(load_text(text, "recording"))

@@ -11,16 +11,16 @@ from podium.api.input.codec import Input, load_text
 from podium.api.objects import read_object
 from podium.machines.observations import Changed, Gone
 from podium.sim.recording.recorder import Recorder
-from podium.sim.recording.tape import Entry
+from podium.sim.recording.tape import Entry, termination_of
 from podium.sim.run import RunOptions, play
 from tests.app.manifests import EXAMPLES
 from tests.sim.recording.recording import SEED, Raw, read, recorded
 
 MINUTE = 60 * 10**9
 # What a recording does not know decides there: several schedulers, the policy of preemption loops, and for how long an
-# evicted pod is to stay away. Or it is chance: two nodes that are equally good.
+# evicted pod is to stay away, and what was left for its replacement. Or it is chance: two nodes that are equally good.
 ON_OTHER_NODES = {"avoid-list", "budget", "disruption-policy", "node-down", "preemption-loop", "quota-by-priority"}
-ON_OTHER_NODES |= {"two-schedulers"}
+ON_OTHER_NODES |= {"replacement", "two-schedulers"}
 STORIES = sorted(file for file in EXAMPLES.glob("*.yaml") if file.stem not in ON_OTHER_NODES)
 
 
@@ -34,6 +34,20 @@ def test_what_is_recorded_happens_again_when_it_is_played(example: Any) -> None:
     assert comparison.differences == ()
     assert comparison.same > 0
     assert comparison.simulated == comparison.recorded
+
+
+def test_pods_take_as_long_to_end_as_they_took_in_what_was_recorded() -> None:
+    """A preemptor waits for its victim: a second here, where all of the grace period would be half a minute."""
+    story = read(EXAMPLES / "one-victim.yaml")
+    found = recorded(story, RunOptions(until_ns=20 * MINUTE, seed=SEED, termination_ns=10**9))
+    assert termination_of(found.documents) == 10**9
+
+    again, slow = play(found, RunOptions()), play(found, RunOptions(termination_ns=30 * 10**9))
+
+    assert again.recorded is not None
+    assert slow.recorded is not None
+    assert again.recorded.simulated == again.recorded.recorded
+    assert slow.recorded.simulated != slow.recorded.recorded
 
 
 def node(**fields: Any) -> Raw:

@@ -20,6 +20,7 @@ from podium.app.bench.measurement import Measurement, peak_memory_mib, percentil
 from podium.driver.clock import SystemClock
 from podium.requests.request import Request, Response
 from podium.requests.router import Router
+from podium.server.backend import Backend
 from podium.server.http.loops import run
 from podium.server.http.server import Server
 from podium.store.api_resources import APIResources
@@ -71,8 +72,8 @@ def served() -> Iterator[ServerProcess]:
         process.join()
 
 
-class _Backend:
-    """A store by the clock, and nothing beside it; see `podium.server.backend.Backend`."""
+class _Backend(Backend):
+    """A store by the clock, and nothing beside it."""
 
     def __init__(self) -> None:
         self._router = Router(Store())

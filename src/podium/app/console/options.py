@@ -122,6 +122,12 @@ def limit_options(command: Decorated) -> Decorated:
 def time_options(command: Decorated) -> Decorated:
     """When a simulation starts and stops, and what takes how long in it."""
     for option in (
+        click.option(
+            "--termination",
+            type=Duration(),
+            help="How long a deleted pod takes to end, at most its grace period; without it, as long as in the "
+            "recording that is played, or all of that.",
+        ),
         click.option("--bind-delay", type=Duration(), default=0, help="How long a binding takes."),
         click.option("--start-delay", type=Duration(), default=0, help="How long a bound pod takes to start."),
         click.option("--start", type=Time(), help="The time of the start; without it, the newest time in the files."),

@@ -74,11 +74,12 @@ class RecordingFile:
         self.steps += len(entry.steps)
         self.events += len(entry.events)
 
-    def end(self, length: str) -> None:
-        """Nothing more comes; so long after the start it was over."""
+    def end(self, length: str, termination: str | None = None) -> None:
+        """Nothing more comes; so long after the start it was over, and pods took that ``termination`` to end."""
         ending = msgspec.json.encode(length)
         self._file.go_on(b'],"until":' + ending + b"}}")
-        self._events.write(b'],"length":' + ending + b"}")
+        told = b"" if termination is None else b',"termination":' + msgspec.json.encode(termination)
+        self._events.write(b'],"length":' + ending + told + b"}")
         self._events.seek(0)
         self._file.begin(self._events.read(_COPIED_BYTES))
         shutil.copyfileobj(self._events, _Rest(self._file), _COPIED_BYTES)

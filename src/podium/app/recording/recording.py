@@ -113,7 +113,8 @@ class _Recording:
                 loop.remove_signal_handler(number)
         self._tell_gaps()
         length_ns = self._elapsed_ns()
-        self._file.end(format_duration(length_ns))
+        termination_ns = self._recorder.termination_ns
+        self._file.end(format_duration(length_ns), None if termination_ns is None else format_duration(termination_ns))
         return Recorded(self._file.count, self._file.steps, self._file.events, length_ns, self._is_full)
 
     def _tell_gaps(self) -> None:

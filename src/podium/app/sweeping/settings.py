@@ -49,6 +49,7 @@ _OPTIONS: dict[str, Callable[[RunOptions, str], RunOptions]] = {
     "until": lambda options, text: replace(options, until_ns=_duration(text)),
     "start-delay": lambda options, text: replace(options, start_delay_ns=_duration(text)),
     "bind-delay": lambda options, text: replace(options, bind_delay_ns=_duration(text)),
+    "termination": lambda options, text: replace(options, termination_ns=_duration(text)),
     "expendable-pods-priority-cutoff": lambda options, text: replace(options, priority_cutoff=int(text)),
     "feature-gates": lambda options, text: replace(options, feature_gates=read_feature_gates(text)),
 }

@@ -23,7 +23,7 @@ from podium.decide.rescheduling.node_duty import NodeDuty
 from podium.decide.rescheduling.objectives import Objectives
 from podium.decide.rescheduling.plan import LeftAlone, Plan, PlannedMoves
 from podium.decide.rescheduling.policy_errors import PolicyError
-from podium.decide.rescheduling.rooms import keep_expected
+from podium.decide.rescheduling.rooms import keep_expected, let_go
 from podium.decide.rescheduling.standing import Standing
 from podium.decide.rescheduling.trial import Trials
 from podium.decide.rescheduling.turns import Turns
@@ -145,7 +145,10 @@ class _Planning:
 
     def plan(self) -> Plan:
         now, timeout_ns = self._picture.now, self._settings.move_timeout_ns
-        keep_expected(self._scratch, (move for move in self._past if move.is_under_way(now, timeout_ns)))
+        under_way = [move for move in self._past if move.is_under_way(now, timeout_ns)]
+        # First, for whoever stands for a replacement that nobody has seen is still there.
+        keep_expected(self._scratch, under_way, now)
+        self._trials.going = let_go(self._scratch, under_way)
         before = self._objectives.each()
         self._objectives.require_same(before)
         self._total = at_first = self._objectives.total()

@@ -6,6 +6,7 @@ Source: controlled-rescheduling.md, Disruption budget (pods without one are "not
 from __future__ import annotations
 
 from collections.abc import Callable, Generator, Iterator, Sequence
+from heapq import heappop, heappush
 
 import numpy as np
 
@@ -36,19 +37,22 @@ class Turns:
         self.is_cut = False
 
     def __iter__(self) -> Generator[Told]:
+        # Whoever waits, by how often they were moved when they were last looked at, then as they were proposed.
         waiting: list[tuple[int, int, Told]] = []
         for number, told in enumerate(self._by_turns()):
             late = self._late(told[1])
             if late:
-                waiting.append((late, number, told))
+                heappush(waiting, (late, number, told))
             else:
                 yield told
         while waiting:
-            # Who was moved meanwhile has to wait for the others.
-            waiting = [(self._late(told[1]), number, told) for _, number, told in waiting]
-            first = min(waiting, key=lambda entry: entry[:2])
-            waiting.remove(first)
-            yield first[2]
+            late, number, told = heappop(waiting)
+            # It only grows: who was moved meanwhile has to wait for the others.
+            by_now = self._late(told[1])
+            if by_now > late:
+                heappush(waiting, (by_now, number, told))
+            else:
+                yield told
 
     def _by_turns(self) -> Generator[Told]:
         streams = [_Stream(policy, self._picture, self.errors) for policy in self._policies]

@@ -23,6 +23,7 @@ from podium.decide.local_storage import has_local_storage
 from podium.decide.rescheduling.landing import SOFT_TAINT
 from podium.decide.rescheduling.node_duty import off_duty
 from podium.framework.rescheduling.signals import Signals
+from podium.machines.parts.deadlines import earliest
 from podium.machines.rescheduling.observed_signals import ObservedSignals
 from podium.machines.rescheduling.said_use import SaidUse
 from podium.machines.scheduling.shown.node_changes import node_changes
@@ -120,6 +121,13 @@ class ClusterPicture:
         left = (max(0, cap.rate.tokens(full.get(cap.bucket(""), 0), now)) for cap in caps)
         return min(left, default=None)
 
+    def next_token_ns(self, now: int) -> int | None:
+        """When a rate of a budget, or a cap, that is used up lets somebody go again; None where none is."""
+        full = full_times(self._policy.status.caps)
+        rates = {cap.scope: cap.rate for cap in self._policy.spec.caps if cap.counts(RESCHEDULER)}
+        times = [rates[bucket.scope].next_ns(full_ns, now) for bucket, full_ns in full.items() if bucket.scope in rates]
+        return earliest((self.budgets.next_token_ns(now), *(time for time in times if time > now)))
+
     def is_capped(self, pod: PodRecord, now: int) -> bool:
         """Whether some cap forbids the disruption of a pod for now."""
         if not self._policy.spec.caps or not self.budgets.covering(pod):
@@ -144,6 +152,8 @@ class ClusterPicture:
         self._owned.setdefault(record.owner_uid, {})[uid] = None
         if has_local_storage(raw):
             self.keeps_data.add(uid)
+        else:
+            self.keeps_data.discard(uid)
         if waits and _is_unschedulable(pod):
             self.unschedulable[uid] = record
         else:

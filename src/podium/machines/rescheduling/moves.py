@@ -205,8 +205,14 @@ class Moves:
         if move.replacement is None:
             return
         taken.add(move.replacement.uid)
-        has_left = not move.pod_uid or self._picture.pod(move.pod_uid) is None
-        move.is_over = move.replacement.ready and has_left
+        move.is_over = move.replacement.ready and self._has_left(move)
+
+    def _has_left(self, move: Move) -> bool:
+        """Whether the evicted pod is gone; where it is not known, whether none of its owner's is going from there."""
+        if move.pod_uid:
+            return self._picture.pod(move.pod_uid) is None
+        pods = self._picture.pods_of(move.owner_uid)
+        return not any(pod.terminating and pod.node_name == move.source for pod in pods)
 
 
 def _namespace_of(entry: AvoidEntry) -> str:

@@ -91,6 +91,10 @@ class Planners:
         """What to move."""
         return self._run(self._planner, standing, is_movable, now)
 
+    def show(self, standing: Standing, now: int) -> tuple[Picture, tuple[Weighted, ...]]:
+        """What a plan is made from: the picture, and the policies with their weights."""
+        return self._look(self._planner, standing, lambda pod: True, now), self._policies
+
     def holds(self, planned: PlannedMoves, left: Sequence[PodRecord], standing: Standing, now: int) -> str:
         """Why some of the pods of a plan are better left where they are by now; "" if they are to be moved still."""
         proposal = _proposal(planned, left)
@@ -112,6 +116,11 @@ class Planners:
             return not scratch.refusal(pod, row)
 
     def _run(self, planner: Planning, standing: Standing, is_movable: IsMovable, now: int) -> Plan:
+        picture = self._look(planner, standing, is_movable, now)
+        with Scratch(self._picture.cluster, self._runners, self._seed) as scratch:
+            return planner.plan(scratch, picture, standing)
+
+    def _look(self, planner: Planning, standing: Standing, is_movable: IsMovable, now: int) -> Picture:
         shown = self._picture
         shown.cluster.pass_time(now)
         picture = planner.picture(
@@ -124,9 +133,7 @@ class Planners:
             waiting=shown.waiting(),
         )
         allows = picture.is_movable
-        picture = replace(picture, is_movable=lambda pod: is_movable(pod) and allows(pod))
-        with Scratch(shown.cluster, self._runners, self._seed) as scratch:
-            return planner.plan(scratch, picture, standing)
+        return replace(picture, is_movable=lambda pod: is_movable(pod) and allows(pod))
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,6 +17,7 @@ from podium.decide.rescheduling.plan import Move as Planned
 from podium.decide.rescheduling.plan import Plan, PlannedMoves
 from podium.decide.rescheduling.planner import Planner
 from podium.decide.rescheduling.standing import Standing
+from podium.framework.rescheduling.picture import Picture
 from podium.framework.rescheduling.settings import Guidance, ReschedulerSettings, Steering
 from podium.framework.settings.configuration import Configuration
 from podium.machines.actions import Action, Evict, PatchObject, Record
@@ -28,10 +29,13 @@ from podium.machines.rescheduling.cluster_picture import RESCHEDULER, ClusterPic
 from podium.machines.rescheduling.eviction_queue import EvictionQueue, Ordered, Refusals
 from podium.machines.rescheduling.guide import Guide
 from podium.machines.rescheduling.moves import Moves
-from podium.machines.rescheduling.planning import MakePlanner, Planners
+from podium.machines.rescheduling.planning import MakePlanner, Planners, Weighted
 from podium.machines.rescheduling.returns import Returns
 from podium.machines.rescheduling.settings_map import CONFIG_MAP, SettingsMap
 from podium.machines.rescheduling.soft_taints import SoftTaints
+
+DESCHEDULED = "Descheduled"
+"""The reason of the event that tells of an eviction, as people know it from the descheduler."""
 
 
 class Rescheduler:
@@ -93,6 +97,11 @@ class Rescheduler:
     def moves_under_way(self) -> int:
         """How many moves are not over."""
         return len(self._moves.under_way())
+
+    def show(self, now: int) -> tuple[Picture, tuple[Weighted, ...], Standing]:
+        """What a plan would be made from by now, for those who make another one: policies come with their weights."""
+        standing = self._standing(now)
+        return *self._planners.show(standing, now), standing
 
     def handle(self, observation: Observation, now: int) -> list[Action]:
         """Take in an observation at ``now`` and say what to do."""
@@ -285,7 +294,7 @@ class Rescheduler:
 
     def _look_at_moves(self, now: int) -> None:
         settings = self.settings
-        self._returns.look(self._moves, now, settings.cool_down_ns)
+        self._returns.look(self._moves, now, settings)
         self._moves.look(now, settings.move_timeout_ns)
 
     def _standing(self, now: int) -> Standing:
@@ -300,12 +309,13 @@ class Rescheduler:
     def _next_wake(self, plan: Plan, now: int) -> int | None:
         """When time alone changes what can be moved: moves come to their end, and pods of age.
 
-        Whoever was left alone may be let go when others count no longer against the limits of an hour.
+        Whoever was left alone may be let go when others count no longer against the limits of an hour, or when a rate
+        or a cap has something left.
         """
-        settings = self.settings
-        times = [
-            self._moves.next_time(now, settings.move_timeout_ns, counts_past=bool(plan.left_alone or plan.stopped))
-        ]
+        settings, has_more = self.settings, bool(plan.left_alone or plan.stopped)
+        times = [self._moves.next_time(now, settings.move_timeout_ns, counts_past=has_more)]
+        if has_more:
+            times.append(self._picture.next_token_ns(now))
         times.append(_next_of_age(self._picture.pods(), settings.scope.minimum_age_ns, now))
         return earliest(times)
 
@@ -317,7 +327,7 @@ def _next_of_age(pods: Iterable[PodRecord], minimum_age_ns: int, now: int) -> in
 
 
 def _told(move: Planned, planned: PlannedMoves) -> Record:
-    """The event that tells of an eviction, under the reason that people know from the descheduler."""
+    """The event that tells of an eviction."""
     where = "" if move.target is None else f"; there is room on {move.target}"
     message = f"moved off {move.source} by {planned.policy}: {planned.reason}{where}"
-    return Record(move.pod.key, move.pod.uid, "Normal", "Descheduled", message, move.source)
+    return Record(move.pod.key, move.pod.uid, "Normal", DESCHEDULED, message, move.source)

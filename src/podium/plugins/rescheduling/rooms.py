@@ -94,8 +94,7 @@ class Rooms:
         is_last = index == len(self._wanted) - 1
         if is_last or not places.any():
             return max(missing - int(places.sum()), 0)
-        rows = np.flatnonzero(places)
-        for row in rows[np.argsort(places[rows], kind="stable")].tolist():
+        for row in _narrowest_first(places, missing):
             if not missing:
                 break
             number = min(missing, int(places[row]))
@@ -177,6 +176,17 @@ class Rooms:
         relocations = tuple(Relocation(pod, targets, preferred) for pod in by_size(picture, list(way_out.leaving)))
         reason = f"{room.what} could run on {name}, where {pods} would leave what it lacks: {way_out.lacking}"
         return Proposal(relocations, reason)
+
+
+def _narrowest_first(places: Int64s, most: int) -> list[int]:
+    """The rows with the fewest places, as many as may be needed; of equal ones, the first."""
+    rows = np.flatnonzero(places)
+    order = places[rows] * len(places) + rows
+    if len(rows) > most:
+        nearest = np.argpartition(order, most - 1)[:most]
+        rows, order = rows[nearest], order[nearest]
+    found: list[int] = rows[np.argsort(order)].tolist()
+    return found
 
 
 def _help(pod: PodRecord, lacking: dict[Need, int]) -> float:

@@ -20,6 +20,7 @@ from podium.server.http.bodies import decoded, read_body
 from podium.server.http.exchange import Exchange
 from podium.server.http.flights import READING, WATCHING, WRITING, Flights
 from podium.server.http.health import Health
+from podium.server.http.keeping import Keeping
 from podium.server.http.metrics import Metrics, subject_of_method
 from podium.server.http.object_requests import ObjectRequests
 from podium.server.http.replies import Reply, of_error, of_object, of_text, send
@@ -55,8 +56,9 @@ class Handler:
         )
         self._metrics = Metrics(self._flights.under_way)
         self._health = Health(settings.checks, lambda: self.is_stopping)
-        self.hub = Hub(limits)
-        self._objects = ObjectRequests(backend, documents, limits, self._flights, self.hub)
+        self._keeping = Keeping(backend)
+        self.hub = Hub(limits, self._keeping.keep)
+        self._objects = ObjectRequests(backend, documents, limits, self._flights, self.hub, self._keeping)
         self.is_stopping = False
 
     async def __call__(self, request: BaseRequest) -> StreamResponse:
@@ -98,6 +100,7 @@ class Handler:
             return await self._objects.answer(exchange, place)
         with self._flights.flight(READING if exchange.method in _SAFE else WRITING):
             reply = self._own(exchange) or await self._document(exchange) or self._nothing(exchange.path)
+            await self._keeping.kept()
             return await send(exchange.request, reply, exchange.reply_headers)
 
     def _own(self, exchange: Exchange) -> Reply | None:

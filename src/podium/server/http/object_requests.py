@@ -23,6 +23,7 @@ from podium.server.http.flights import READING, WATCHING, WRITING, Flights
 from podium.server.http.forms import MakeTable, formed, list_reply
 from podium.server.http.frames import Shaper, error_chunk
 from podium.server.http.json_body import Body
+from podium.server.http.keeping import Keeping
 from podium.server.http.metrics import Subject
 from podium.server.http.negotiation import PLAIN, Form, negotiated
 from podium.server.http.replies import Reply, is_pretty, of_error, of_object, prettified, send, warned
@@ -44,12 +45,21 @@ _DICE = SystemRandom()
 class ObjectRequests:
     """Answers requests about objects."""
 
-    def __init__(self, backend: Backend, documents: Documents, limits: Limits, flights: Flights, hub: Hub) -> None:
+    def __init__(
+        self,
+        backend: Backend,
+        documents: Documents,
+        limits: Limits,
+        flights: Flights,
+        hub: Hub,
+        keeping: Keeping,
+    ) -> None:
         self._backend = backend
         self._documents = documents
         self._limits = limits
         self._flights = flights
         self._hub = hub
+        self._keeping = keeping
 
     async def answer(self, exchange: Exchange, place: Place) -> StreamResponse:
         """Do what is asked for at a place, and send the answer. Raises StoreError for what is not to be answered."""
@@ -62,6 +72,7 @@ class ObjectRequests:
             raise forbidden(f"this token is for reading, and not to {what.verb} {place.resource.qualified}")
         with self._flights.flight(READING if what.verb in _READS else WRITING):
             reply = await self._reply(exchange, what, form)
+            await self._keeping.kept()
             pretty, agent = what.parameters.pretty, exchange.headers.get("User-Agent", "")
             if is_pretty(pretty, agent):
                 reply = prettified(reply)

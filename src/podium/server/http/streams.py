@@ -11,7 +11,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from itertools import islice
 from typing import NamedTuple
@@ -82,6 +82,7 @@ class Stream:
         """Send what has happened."""
         if self._is_stalled or self._is_ended or self._transport.is_closing():
             return
+        self._hub.keep()
         try:
             notices = self._watch.pull()
         except StoreError as error:
@@ -148,11 +149,19 @@ class Stream:
             await asyncio.sleep(0)
 
 
-class Hub:
-    """All streams of a server: those that something has happened for are told in one turn of the loop."""
+def _nothing() -> None:
+    """What there is to do before anything is told."""
 
-    def __init__(self, limits: Limits) -> None:
+
+class Hub:
+    """All streams of a server: those that something has happened for are told in one turn of the loop.
+
+    ``keep`` returns when what they may be told is kept.
+    """
+
+    def __init__(self, limits: Limits, keep: Callable[[], None] = _nothing) -> None:
         self.limits = limits
+        self.keep = keep
         self._streams: set[Stream] = set()
         self._woken: list[Stream] = []
         self._is_called = False

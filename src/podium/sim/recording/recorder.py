@@ -20,6 +20,7 @@ from podium.requests.observations import Seen
 from podium.sim.recording.asked import change, creation
 from podium.sim.recording.authors import is_made_by_controller, workload_of
 from podium.sim.recording.tape import EVICTED, Entry, RecordedEvent, What, event
+from podium.sim.recording.terminations import Terminations
 
 _DISRUPTED = "DisruptionTarget"
 _NOTHING = Entry()
@@ -34,6 +35,8 @@ class _Known(msgspec.Struct):
     has_its_name: bool
     is_ending: bool = False
     is_disrupted: bool = False
+    # When a pod was deleted that ran until then.
+    stopped_ns: int | None = None
 
 
 class Recorder:
@@ -47,6 +50,12 @@ class Recorder:
         self._known: dict[tuple[str, str], _Known] = {}
         self._objects: dict[tuple[str, str], Kubernetes] = {}
         self._has_begun = False
+        self._terminations = Terminations()
+
+    @property
+    def termination_ns(self) -> int | None:
+        """How long pods usually took to end, None where that is all of their grace period, or not known."""
+        return self._terminations.usual_ns
 
     def begin(self) -> Iterator[Raw]:
         """All objects are known: these, as they are now."""
@@ -104,6 +113,9 @@ class Recorder:
         self._objects[object_.kind, object_.key] = object_
         if not self._has_begun:
             return
+        if object_.metadata.deletion_timestamp and not before.metadata.deletion_timestamp:
+            is_running = isinstance(object_, Pod) and object_.status.phase == "Running"
+            known.stopped_ns = at_ns if is_running else None
         if isinstance(object_, Pod) and isinstance(before, Pod):
             self._pod_changed(known, before, object_, at_ns, steps, events)
         if isinstance(object_, Node) and isinstance(before, Node):
@@ -164,6 +176,8 @@ class Recorder:
         object_ = known.object
         place = (object_.kind, object_.key)
         del self._known[place], self._objects[place]
+        if isinstance(object_, Pod) and known.stopped_ns is not None:
+            self._terminations.count(object_, at_ns - known.stopped_ns)
         if self._has_begun and not known.is_ending:
             self._ends(known, at_ns, steps, events)
         if self._has_begun:

@@ -55,10 +55,14 @@ class RecordedEvent(Narrow, frozen=True, kw_only=True):
 
 
 class Recording(Kubernetes, frozen=True, kw_only=True):
-    """What the recorded cluster made of the steps beside it, for ``length`` from the start (podium.dev/v1alpha1)."""
+    """What the recorded cluster made of the steps beside it, for ``length`` from the start (podium.dev/v1alpha1).
+
+    ``termination`` is how long pods usually took to end, None where they took all of their grace period.
+    """
 
     format: int = FORMAT
     length: str = "0s"
+    termination: str | None = None
     events: tuple[RecordedEvent, ...] = ()
 
     @property
@@ -91,6 +95,28 @@ def recordings_of(documents: Iterable[Document]) -> Iterator[tuple[Recording, Do
     return read_among(documents, is_recording, _read)
 
 
+def termination_of(documents: Iterable[Document]) -> int | None:
+    """How long pods took to end in the first Recording, in nanoseconds; None where that is not told.
+
+    Nothing else of it is read. Raises InputError for what is no duration.
+    """
+    for document in documents:
+        if document.object is None and is_recording(document.raw):
+            given = document.raw.get("termination")
+            return None if given is None else _duration(str(given), ".termination")
+    return None
+
+
+def _duration(text: str, path: str) -> int:
+    try:
+        duration_ns = parse_duration(text)
+    except ValueError as error:
+        raise InputError(str(error), path=path) from None
+    if duration_ns < 0:
+        raise InputError("is negative; write 0s or more", path=path)
+    return duration_ns
+
+
 def _read(raw: Raw) -> Recording:
     number = raw.get("format", FORMAT)
     if isinstance(number, int) and number > FORMAT:
@@ -98,12 +124,7 @@ def _read(raw: Raw) -> Recording:
         raise InputError(problem, path=".format")
     found = read(raw, Recording)
     for path, text in ((".length", found.length), *_times(found)):
-        try:
-            negative = parse_duration(text) < 0
-        except ValueError as error:
-            raise InputError(str(error), path=path) from None
-        if negative:
-            raise InputError("is negative; write 0s or more", path=path)
+        _duration(text, path)
     return found
 
 

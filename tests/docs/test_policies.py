@@ -1,0 +1,29 @@
+"""The page on policies names every argument that they have, and its default."""
+
+import pytest
+
+from podium.framework.settings.strict import Strict
+from podium.plugins.rescheduling.consolidate import ConsolidateArgs
+from podium.plugins.rescheduling.leave_poor_service import LeavePoorServiceArgs
+from podium.plugins.rescheduling.prepare_for_maintenance import PrepareForMaintenanceArgs
+from podium.plugins.rescheduling.replace_old_pods import ReplaceOldPodsArgs
+from podium.plugins.rescheduling.separate_interfering import SeparateInterferingArgs
+from tests.docs.test_reference import rows_of
+
+
+@pytest.mark.parametrize(
+    ("policy", "args"),
+    [
+        ("Consolidate", ConsolidateArgs),
+        ("LeavePoorService", LeavePoorServiceArgs),
+        ("SeparateInterfering", SeparateInterferingArgs),
+        ("PrepareForMaintenance", PrepareForMaintenanceArgs),
+        ("ReplaceOldPods", ReplaceOldPodsArgs),
+    ],
+)
+def test_every_argument_is_told_with_its_default(policy: str, args: type[Strict]) -> None:
+    told = {name.strip("`"): meaning for name, meaning in rows_of("docs/rescheduling-policies.md", policy)}
+    assert list(told) == list(args.__struct_encode_fields__)
+    for name, default in zip(args.__struct_encode_fields__, args.__struct_defaults__, strict=True):
+        if isinstance(default, int | float) and not isinstance(default, bool):
+            assert f"`{default:g}`" in told[name]
