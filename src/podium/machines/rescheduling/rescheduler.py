@@ -220,8 +220,9 @@ class Rescheduler:
         return told + self._evict(now)
 
     def _is_movable(self, pod: PodRecord, capped: frozenset[str]) -> bool:
+        """Whether nothing of its own speaks against it: a refusal, a cap, an eviction whose effect is not seen yet."""
         is_held = pod.namespace in capped and bool(self._picture.budgets.covering(pod))
-        return pod.uid not in self._refusals and not is_held
+        return not (is_held or pod.uid in self._refusals or self._moves.is_leaving(pod))
 
     def _told_errors(self, plan: Plan) -> list[Action]:
         """The events about policies that failed, each failure told once in a row."""
