@@ -22,7 +22,7 @@ from podium.framework.rescheduling.settings import Guidance, ReschedulerSettings
 from podium.framework.settings.configuration import Configuration
 from podium.machines.actions import Action, Evict, PatchObject, Record
 from podium.machines.answers import Answer
-from podium.machines.observations import Answered, Changed, Gone, Observation, Tick
+from podium.machines.observations import Answered, Changed, Gone, Measured, Observation, Tick
 from podium.machines.parts.deadlines import AT_ONCE, Deadline, earliest, soonest
 from podium.machines.placement_kinds import PLACEMENT_KINDS
 from podium.machines.rescheduling.cluster_picture import RESCHEDULER, ClusterPicture
@@ -97,6 +97,11 @@ class Rescheduler:
         """How many moves are not over."""
         return len(self._moves.under_way())
 
+    @property
+    def needs_use(self) -> bool:
+        """Whether some policy asks what pods and nodes use, so that it is worth while to measure that (`Measured`)."""
+        return self._planners.needs_use
+
     def show(self, now: int) -> tuple[Picture, tuple[Weighted, ...], Standing]:
         """What a plan would be made from by now, for those who make another one: policies come with their weights."""
         standing = self._standing(now)
@@ -120,6 +125,8 @@ class Rescheduler:
                 if observation.problem is not None and patch.key == self._marking:
                     self._marking = ""
                     self._queue.skip()
+            case Measured():
+                self._picture.measured.take(observation, now)
             case Tick():
                 return self._work(now)
         return []
