@@ -159,7 +159,7 @@ def test_a_policy_that_nobody_knows_is_named_with_its_file(tmp_path: Path) -> No
     file = tmp_path / "rescheduler.yaml"
     file.write_text(yaml.safe_dump({**RESCHEDULER, "policies": [{"name": "NoSuch"}]}))
 
-    with pytest.raises(InputError, match="rescheduler.yaml.*NoSuch"):
+    with pytest.raises(InputError, match=r"rescheduler.yaml.*NoSuch"):
         settings_of(Wanted(rescheduler=str(file)))
 
 
