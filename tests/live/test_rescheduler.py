@@ -20,9 +20,10 @@ from podium.app.rescheduling.settings import ReschedulingSettings
 from podium.client.access.cluster_access import ClusterAccess, Identity
 from podium.framework.rescheduling.configuration import read_rescheduler
 from podium.framework.settings.configuration import default_configuration
+from podium.machines.rescheduling import said_use
 from podium.requests.request import Request
 from podium.server.http.server import Server
-from podium.server.http.settings import Settings, Token
+from podium.server.http.settings import Token
 from podium.server.kubernetes_documents import KubernetesDocuments
 from tests.app.rescheduling.clusters import CONFIGURATION, budget, replica_set
 from tests.live.cluster import Cluster, lease, until
@@ -43,7 +44,6 @@ class Scheduled(Cluster):
 
     def __init__(self, *, tokens: tuple[Token, ...] = ()) -> None:
         super().__init__(tokens=tokens, without=frozenset())
-        self.server = Server(self.backend, KubernetesDocuments(self.plane), Settings(tokens=tokens))
 
     async def scale_up(self) -> None:
         self.add(node("old", cpu=4), replica_set(4), budget(2))
@@ -93,9 +93,19 @@ class Instance:
         return [line for line in self.log if message in line["msg"]]
 
 
-def play(story: Callable[[Scheduled], Awaitable[None]], *, tokens: tuple[Token, ...] = ()) -> None:
+class Measuring(Scheduled):
+    """The same with a server that tells what pods and nodes use."""
+
+    def __init__(self, *, tokens: tuple[Token, ...] = ()) -> None:
+        super().__init__(tokens=tokens)
+        self.server = Server(self.backend, KubernetesDocuments(self.plane))
+
+
+def play(
+    story: Callable[[Scheduled], Awaitable[None]], *, tokens: tuple[Token, ...] = (), of: type[Scheduled] = Scheduled
+) -> None:
     async def run() -> None:
-        async with Scheduled(tokens=tokens) as cluster:
+        async with of(tokens=tokens) as cluster:
             await cluster.scale_up()
             await story(cluster)
 
@@ -219,23 +229,6 @@ def test_what_a_descheduler_policy_in_a_config_map_asks_for_in_vain_is_told() ->
     play(story)
 
 
-def test_what_pods_and_nodes_use_is_asked_for_and_told_to_the_rescheduler() -> None:
-    async def run() -> None:
-        async with Scheduled() as cluster:
-            cluster.add(node("old", cpu=16), replica_set(2, {"podium.dev/cpu-usage": "3"}))
-            await until(lambda: len(cluster.on("old")) == 2 and all(map(_is_ready, cluster.raws())))
-            instance = Instance(cluster, dry_run=True, measuring_interval_s=0.05)
-            await until(lambda: instance.program.use.nodes)
-            use = instance.program.use
-            assert use.nodes["old"].cpu_milli == 6_000
-            assert {key: one.cpu_milli for key, one in use.pods.items()} == {
-                f"default/{name}": 3_000 for name in cluster.on("old")
-            }
-            assert await instance.stop() == 0
-
-    asyncio.run(run())
-
-
 def test_of_two_one_leads_and_the_other_waits() -> None:
     async def story(cluster: Scheduled) -> None:
         first = Instance(cluster, lease=lease("first"), identity="first")
@@ -258,3 +251,36 @@ def test_a_server_whose_certificate_is_not_checked_is_asked_for_no_evictions() -
     with pytest.raises(InputError, match="--evict has pods go"):
         check_settings(access, settings)
     check_settings(access, msgspec.structs.replace(settings, dry_run=True))
+
+
+def test_what_pods_use_is_asked_for_where_a_policy_looks_at_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    # What pods say themselves is not heeded, so that only the metrics tell it.
+    monkeypatch.setattr(said_use, "says_use", lambda pod: False)
+
+    async def story(cluster: Scheduled) -> None:
+        policies = [{"name": "SeparateInterfering"}]
+        instance = Instance(cluster, configuration={**HASTY, "policies": policies}, measure_s=0.05)
+        # Each of the two gets 3 of its 8 cpu.
+        larger = {"status": {"allocatable": {"cpu": "8"}}}
+        hungry = {"metadata": {"annotations": {"podium.dev/cpu-usage": "4"}}}
+        wanted = [Request(verb="patch", kind="Node", key="old", subresource="status", body=larger)]
+        wanted += [
+            Request(verb="patch", kind="Pod", key=f"default/{name}", body=hungry) for name in cluster.on("old")[:2]
+        ]
+        assert all(cluster.plane.answer(request).error is None for request in wanted)
+        await until(lambda: instance.said("moving a pod"))
+        assert "wants 3 and requests 1" in instance.said("moving a pod")[0]["reason"]
+        assert await instance.stop() == 0
+
+    play(story, of=Measuring)
+
+
+def test_where_nobody_measures_that_is_said_once() -> None:
+    async def story(cluster: Scheduled) -> None:
+        configuration = {**HASTY, "policies": [{"name": "SeparateInterfering"}]}
+        instance = Instance(cluster, configuration=configuration, measure_s=0.05)
+        await until(lambda: instance.said("what pods and nodes use is not known"))
+        assert await instance.stop() == 0
+        assert len(instance.said("what pods and nodes use is not known")) == 1
+
+    play(story)

@@ -19,8 +19,8 @@ def web(number: int, node_name: str, **more: object) -> Raw:
     return pod(f"web-{number}", node=node_name, labels={"app": "web"}, metadata={"ownerReferences": [OWNER]}, spec=spec)
 
 
-def replica_set(replicas: int, annotations: dict[str, str] | None = None) -> Raw:
-    """What makes the pods anew, with these annotations."""
+def replica_set(replicas: int) -> Raw:
+    """What makes the pods anew."""
     template = web(0, "")
     return {
         "apiVersion": "apps/v1",
@@ -29,10 +29,7 @@ def replica_set(replicas: int, annotations: dict[str, str] | None = None) -> Raw
         "spec": {
             "replicas": replicas,
             "selector": {"matchLabels": {"app": "web"}},
-            "template": {
-                "metadata": {"labels": {"app": "web"}, "annotations": annotations or {}},
-                "spec": template["spec"],
-            },
+            "template": {"metadata": {"labels": {"app": "web"}}, "spec": template["spec"]},
         },
     }
 

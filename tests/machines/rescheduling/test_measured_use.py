@@ -1,28 +1,30 @@
-"""What was measured is told beside what else is known."""
-
-from __future__ import annotations
+"""What pods and nodes were measured to use, as a rescheduler is told."""
 
 from podium.api.use import Use
 from podium.framework.rescheduling.signals import NodeSignals, PodSignals, Signals
+from podium.machines.observations import Measured
 from podium.machines.rescheduling.measured_use import MeasuredUse
 from tests.builders import cluster_of, node, pod
 
-CLUSTER = cluster_of(node("n1"), node("n2"), pod("a", on="n1"), pod("b", on="n1"))
+SECOND = 10**9
+KNOWN = Signals({"default/p": PodSignals(restarts=3)}, {"a": NodeSignals(maintenance_ns=7)})
+MEASURED = Measured(
+    {"default/p": Use(1500, 2048), "default/gone": Use(1, 1)}, {"a": Use(1800, 4096), "other": Use(1, 1)}
+)
 
 
-def test_what_was_measured_comes_on_top_of_what_is_known() -> None:
-    known = Signals({"default/a": PodSignals(restarts=3)}, {"n1": NodeSignals(maintenance_ns=5)})
-    measured = MeasuredUse({"default/a": Use(250, 1_000), "default/gone": Use(9, 9)}, {"n1": Use(700, 5_000)})
+def test_what_was_measured_is_told_of_those_that_are_there() -> None:
+    cluster, use = cluster_of(node("a"), pod("p", on="a"), pod("q", on="a")), MeasuredUse()
+    assert use.told(KNOWN, cluster, 0) is KNOWN
+    use.take(MEASURED, 10 * SECOND)
 
-    told = measured.told(known, CLUSTER)
-
-    assert told.of_pod("default/a") == PodSignals(restarts=3, cpu_used_milli=250, memory_used_bytes=1_000)
-    assert told.of_pod("default/b").cpu_used_milli is None
-    assert told.of_node("n1") == NodeSignals(maintenance_ns=5, cpu_used_milli=700, memory_used_bytes=5_000)
-    assert set(told.pods) == {"default/a"}
-    assert set(told.nodes) == {"n1"}
+    found = use.told(KNOWN, cluster, 20 * SECOND)
+    assert found.pods == {"default/p": PodSignals(restarts=3, cpu_used_milli=1500, memory_used_bytes=2048)}
+    assert found.nodes == {"a": NodeSignals(maintenance_ns=7, cpu_used_milli=1800, memory_used_bytes=4096)}
 
 
-def test_where_nothing_was_measured_all_stays_as_it_is() -> None:
-    known = Signals({"default/a": PodSignals(cpu_used_milli=7)})
-    assert MeasuredUse().told(known, CLUSTER) is known
+def test_what_is_old_is_not_how_things_are() -> None:
+    cluster, use = cluster_of(node("a"), pod("p", on="a")), MeasuredUse()
+    use.take(MEASURED, 10 * SECOND)
+    assert use.told(KNOWN, cluster, 310 * SECOND) is not KNOWN
+    assert use.told(KNOWN, cluster, 311 * SECOND) is KNOWN

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from podium.app.console.command import Command
-from podium.app.console.options import Duration, config_option, ignore_extenders_option, validate_option
+from podium.app.console.options import config_option, ignore_extenders_option, validate_option
 from podium.app.console.source import ClusterSource, Source
 from podium.app.live.options import ProgramOptions, program_options
 
@@ -18,7 +18,6 @@ if TYPE_CHECKING:
     from podium.app.rescheduling.plan_report import PlanReport
     from podium.app.rescheduling.settings import ReschedulingSettings
 
-_SECOND = 10**9
 _EPILOG = """
 \b
 Examples: what would be moved in a cluster as it was; what would be, as long as this runs; and then do it
@@ -83,13 +82,6 @@ def _config_map(_ctx: click.Context, _param: click.Parameter, value: str) -> str
     default=True,
     help="Count what rates of budgets limit, where no podium scheduler does. Usual with --evict.",
 )
-@click.option(
-    "--metrics-interval",
-    type=Duration(),
-    default="30s",
-    show_default=True,
-    help="How often it asks what pods and nodes use (metrics.k8s.io); 0 for never.",
-)
 @validate_option
 @ignore_extenders_option
 @click.option(
@@ -114,7 +106,6 @@ def reschedule(
     heeds_avoid_lists: bool | None,
     pause_file: str,
     count_disruptions: bool,
-    metrics_interval: int,
     validation: Validation | None,
     ignore_extenders: bool,
     form: str,
@@ -160,7 +151,6 @@ def reschedule(
         is_once=is_once,
         counts_disruptions=count_disruptions,
         heeds_avoid_lists=heeds_avoid_lists,
-        measuring_interval_s=metrics_interval / _SECOND,
         **program.of_program(default_configuration(), "podium-rescheduler", elects=evict),
     )
     sys.exit(_run(settings, program))

@@ -16,7 +16,6 @@ from podium.app.live.live_program import OPTIONAL, LiveProgram, is_unsure
 from podium.app.live.logs import Log
 from podium.app.rescheduling.caveats import live_caveats
 from podium.app.rescheduling.heeding import as_they_are
-from podium.app.rescheduling.measuring import Measuring
 from podium.app.rescheduling.metrics import ReschedulerMetrics
 from podium.app.rescheduling.observed import ObservedRescheduler
 from podium.app.rescheduling.plan_report import PlanReport, same_moves
@@ -24,12 +23,14 @@ from podium.app.rescheduling.plan_text import write_plan
 from podium.app.rescheduling.settings import ReschedulingSettings
 from podium.client.access.cluster_access import ClusterAccess
 from podium.client.live_cluster import LiveCluster, Watched
+from podium.client.measuring import Measuring
+from podium.client.session import Session
 from podium.decide.rescheduling.plan import Plan
 from podium.driver.component import Component
 from podium.machines.actions import Record
 from podium.machines.disruption.disruption_counts import DisruptionCounts
 from podium.machines.machine import Machine
-from podium.machines.rescheduling.measured_use import MeasuredUse
+from podium.machines.observations import Measured
 from podium.machines.rescheduling.rescheduler import Rescheduler
 from podium.machines.rescheduling.settings_map import CONFIG_MAP, READ, REFUSED
 
@@ -62,11 +63,6 @@ def _machine(settings: ReschedulingSettings, *, heeds_avoid_lists: bool) -> Resc
     )
 
 
-async def _ended(task: asyncio.Future[None]) -> None:
-    task.cancel()
-    await asyncio.gather(task, return_exceptions=True)
-
-
 class LiveRescheduler(LiveProgram):
     """The rescheduler as a program."""
 
@@ -79,8 +75,8 @@ class LiveRescheduler(LiveProgram):
         super().__init__(access, settings, log, self.metrics)
         self._settings = settings
         self._kinds = _machine(settings, heeds_avoid_lists=True).watches
+        self._component: Component | None = None
         self._machine: Rescheduler | None = None
-        self.use = MeasuredUse()
         self._shown: Plan | None = None
         self._heeds = False
         self._caveats: tuple[Caveat, ...] = ()
@@ -109,7 +105,8 @@ class LiveRescheduler(LiveProgram):
         """What runs. Disruptions are counted by Podium's own API server, and here where it is another."""
         counts = self._settings.counts_disruptions and not self._settings.dry_run and not knows_ours
         made = [Component("disruption-counts", DisruptionCounts)] if counts else []
-        return [*made, Component(COMPONENT, self._make_machine, waits=True)]
+        self._component = Component(COMPONENT, self._make_machine, waits=True)
+        return [*made, self._component]
 
     def begun(self) -> None:
         """See `LiveProgram`."""
@@ -119,29 +116,28 @@ class LiveRescheduler(LiveProgram):
         self._log.info(what, policies=policies)
 
     async def open(self, cluster: LiveCluster, ending: AsyncExitStack) -> None:
-        """Begin to ask what pods use."""
-        if not self._settings.measuring_interval_s:
-            return
-        session = self._session()
-        ending.push_async_callback(session.close)
-        measuring = Measuring(session, self._settings.measuring_interval_s, self._measured, self._not_measured)
-        task = asyncio.ensure_future(measuring.run())
-        ending.push_async_callback(_ended, task)
+        """Measure what pods and nodes use, while some policy asks for it."""
 
-    def _measured(self, measured: MeasuredUse) -> None:
-        self.use = measured
-        if self._machine is not None:
-            self._machine.measure(measured)
+        def tell(measured: Measured) -> None:
+            if self._component is not None:
+                cluster.driver.tell(self._component, measured)
 
-    def _not_measured(self, problem: str) -> None:
-        if problem:
-            self._log.info("nobody measures what pods use", 1, problem=problem)
-        else:
-            self._log.info("it is measured what pods use", 1)
+        def problem(told: str) -> None:
+            self._log.warning("what pods and nodes use is not known", problem=told)
+
+        measuring = Measuring(self._asked, self._needs_use, tell, problem, interval_s=self._settings.measure_s)
+        running = asyncio.ensure_future(measuring.run())
+        ending.callback(running.cancel)
+
+    def _make_cluster(self, session: Session) -> LiveCluster:
+        self._asked = session
+        return super()._make_cluster(session)
+
+    def _needs_use(self) -> bool:
+        return self._machine is not None and self._machine.needs_use
 
     def _make_machine(self) -> Machine:
         machine = self._machine = _machine(self._settings, heeds_avoid_lists=self._heeds)
-        machine.measure(self.use)
         observed = ObservedRescheduler(machine, self.metrics)
         observed.on_plan, observed.on_rest, observed.on_record = self._planned, self._rested, self._recorded
         return observed

@@ -37,7 +37,7 @@ class ClusterPicture:
     """What the API shows, kept for one rescheduler.
 
     ``keeps_data`` are the pods (uids) that would lose data by a move, ``unschedulable`` those that no node can take, by
-    uid. ``avoid_lists`` are the texts of the nodes' avoid lists, by name; ``measured`` is what somebody has measured.
+    uid. ``avoid_lists`` are the texts of the nodes' avoid lists, by name.
     """
 
     def __init__(self) -> None:
@@ -112,9 +112,10 @@ class ClusterPicture:
         """The pods that no node can take."""
         return list(self.unschedulable.values())
 
-    def signals(self) -> Signals:
-        """How all fare at the moment."""
-        return self.measured.told(self._use.told(self.observed.signals, self.cluster), self.cluster)
+    def signals(self, now: int) -> Signals:
+        """How all fare at the moment. What was measured goes before what pods say."""
+        said = self._use.told(self.observed.signals, self.cluster)
+        return self.measured.told(said, self.cluster, now)
 
     def may_evict(self, now: int) -> int | None:
         """How many disruptions of pods with a budget the cluster's caps leave; None for any number."""
@@ -130,11 +131,12 @@ class ClusterPicture:
         times = [rates[bucket.scope].next_ns(full_ns, now) for bucket, full_ns in full.items() if bucket.scope in rates]
         return earliest((self.budgets.next_token_ns(now), *(time for time in times if time > now)))
 
-    def is_capped(self, pod: PodRecord, now: int) -> bool:
-        """Whether some cap forbids the disruption of a pod for now."""
-        if not self._policy.spec.caps or not self.budgets.covering(pod):
-            return False
-        return self._policy.exhausted_cap(RESCHEDULER, pod.namespace, now) is not None
+    def capped_namespaces(self, now: int) -> frozenset[str]:
+        """The namespaces in which some cap forbids the disruption of pods with a budget for now."""
+        if not self._policy.spec.caps:
+            return frozenset()
+        found = {pod.namespace for pod in self._feed.pods.values()}
+        return frozenset(name for name in found if self._policy.exhausted_cap(RESCHEDULER, name, now) is not None)
 
     # Pods
 

@@ -1,37 +1,42 @@
-"""What pods and nodes are measured to use, as somebody has asked for it who can: nobody can watch it.
-
-Source: k8s.io/metrics/pkg/apis/metrics/v1beta1.
-"""
+"""What pods and nodes were measured to use, for as long as that holds."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 
-from podium.api.use import Use
 from podium.cluster.cluster import Cluster
 from podium.framework.rescheduling.signals import NO_NODE_SIGNALS, NO_POD_SIGNALS, Signals
+from podium.machines.observations import Measured
+
+# Whoever measures does so every half a minute; what is so old is not how things are.
+_HOLDS_NS = 300 * 10**9
+_NOTHING = Measured({}, {})
 
 
-@dataclass(frozen=True, slots=True)
 class MeasuredUse:
-    """What was measured at one time: of pods by key (`namespace/name`), of nodes by name."""
+    """Keeps the last measurement."""
 
-    pods: Mapping[str, Use] = field(default_factory=dict)
-    nodes: Mapping[str, Use] = field(default_factory=dict)
+    def __init__(self) -> None:
+        self._last = _NOTHING
+        self._time_ns = 0
 
-    def told(self, signals: Signals, cluster: Cluster) -> Signals:
-        """The signals with what was measured; of who is not measured they say what they said."""
-        if not self.pods and not self.nodes:
+    def take(self, measured: Measured, now: int) -> None:
+        """Take in a measurement, in place of the one before."""
+        self._last, self._time_ns = measured, now
+
+    def told(self, signals: Signals, cluster: Cluster, now: int) -> Signals:
+        """The signals, with what was measured of those that are there."""
+        last = self._last
+        if now - self._time_ns > _HOLDS_NS or not (last.pods or last.nodes):
             return signals
         pods, nodes = dict(signals.pods), dict(signals.nodes)
-        for pod in cluster.placed.values():
-            use = self.pods.get(pod.key)
+        for uid, pod in cluster.placed.items():
+            use = last.pods.get(pod.key)
             if use is not None:
-                known = pods.get(pod.uid, NO_POD_SIGNALS)
-                pods[pod.uid] = replace(known, cpu_used_milli=use.cpu_milli, memory_used_bytes=use.memory_bytes)
+                known = pods.get(uid, NO_POD_SIGNALS)
+                pods[uid] = replace(known, cpu_used_milli=use.cpu_milli, memory_used_bytes=use.memory_bytes)
         for name in cluster.nodes.row_of:
-            use = self.nodes.get(name)
+            use = last.nodes.get(name)
             if use is not None:
                 of_node = nodes.get(name, NO_NODE_SIGNALS)
                 nodes[name] = replace(of_node, cpu_used_milli=use.cpu_milli, memory_used_bytes=use.memory_bytes)
