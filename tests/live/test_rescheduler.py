@@ -229,6 +229,17 @@ def test_what_a_descheduler_policy_in_a_config_map_asks_for_in_vain_is_told() ->
     play(story)
 
 
+def test_one_that_is_paused_and_is_to_make_one_plan_says_so_and_ends() -> None:
+    async def story(cluster: Scheduled) -> None:
+        instance = Instance(cluster, configuration={**HASTY, "paused": True}, is_once=True)
+        async with asyncio.timeout(30):
+            assert await instance.task == 0
+        assert instance.said("it is paused by its configuration")
+        assert not instance.said("moving a pod")
+
+    play(story)
+
+
 def test_of_two_one_leads_and_the_other_waits() -> None:
     async def story(cluster: Scheduled) -> None:
         first = Instance(cluster, lease=lease("first"), identity="first")

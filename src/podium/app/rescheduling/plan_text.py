@@ -12,17 +12,15 @@ _MOST_REASONS = 20
 _MOST_PODS = 3
 
 
-def write_plan(page: Page, report: PlanReport, *, is_acted_on: bool = False) -> None:
-    """Write the plan; ``is_acted_on``: the pods are evicted, not only named."""
+def write_plan(page: Page, report: PlanReport) -> None:
+    """Write the plan: what would be done."""
     plan, moves = report.plan, report.moves
-    would = "will" if is_acted_on else "would"
     where = f"In {report.cluster}, " if report.cluster else ""
     if moves:
-        what = f"{where}{counted(len(moves), 'pod')} {would} be moved"
-        page.line(Cell(what[0].upper() + what[1:], "good"), f"  ({format_time(report.now)})")
+        what, style = f"{where}{counted(len(moves), 'pod')} would be moved", "good"
     else:
-        what = f"{where}nothing {would} be moved"
-        page.line(Cell(what[0].upper() + what[1:], "bold"), f"  ({format_time(report.now)})")
+        what, style = f"{where}nothing would be moved", "bold"
+    page.line(Cell(what[0].upper() + what[1:], style), f"  ({format_time(report.now)})")
     _write_moves(page, plan)
     _write_objectives(page, report)
     _write_left_alone(page, plan)
