@@ -67,6 +67,7 @@ class MoveToUnderusedNodes:
     def __init__(self, context: PluginContext) -> None:
         arguments = read_arguments(context.args, MoveToUnderusedNodesArgs, self.name)
         self._maker = MarkMaker(arguments)
+        self.needs_use = arguments.use_metrics
         self._loads = NodeLoads(self._maker.resources, by_use=arguments.use_metrics)
         self._verb = "uses" if arguments.use_metrics else "is asked for"
         self._fewest = arguments.number_of_nodes + 1
