@@ -178,9 +178,7 @@ class BudgetUse:
         text = budget.metadata.annotations.get(MAX_DISRUPTIONS)
         if text is not None:
             rate = parse_rate(text)
-            bucket = self.buckets.setdefault(
-                budget.metadata.uid, PlainBucket(rate.count, rate.interval_ns, now)
-            )
+            bucket = self.buckets.setdefault(budget.metadata.uid, PlainBucket(rate.count, rate.interval_ns, now))
             bucket.take(now)
 
     def _covering(self, evict: Evict) -> list[PodDisruptionBudget]:
