@@ -117,3 +117,15 @@ def test_what_a_pod_keeps_on_its_node(volume: dict[str, Any], empty_dir: bool, l
 
     assert has_empty_dir(raw) is empty_dir
     assert has_local_storage(raw) is local
+
+
+@pytest.mark.parametrize(
+    ("says", "local"), [("v", False), ("u,v", False), ("u", True), ("", True), ("v ", True), ("vv", True)]
+)
+def test_volumes_that_a_pod_can_do_without_are_nothing_that_it_keeps(says: str, local: bool) -> None:
+    annotations = {"cluster-autoscaler.kubernetes.io/safe-to-evict-local-volumes": says}
+    raw = {"metadata": {"annotations": annotations}, "spec": {"volumes": [{"name": "v", "emptyDir": {}}]}}
+
+    assert has_local_storage(raw) is local
+    assert has_empty_dir(raw)
+    assert has_local_storage({**raw, "metadata": {"annotations": None}})

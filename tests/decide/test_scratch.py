@@ -182,3 +182,14 @@ def test_a_schedulers_own_filters_decide_and_the_first_ones_where_it_is_unknown(
     with Scratch(cluster, runners) as scratch:
         fits = {name: len(scratch.fitting(cluster.read(pod("p", scheduler=name)))) for name in ("strict", "lax", "who")}
     assert fits == {"strict": 0, "lax": 1, "who": 0}
+
+
+def test_a_node_that_was_changed_is_as_it_was_when_all_is_taken_back() -> None:
+    cluster = cluster_of(node("a"), pod("p", on="a"))
+
+    with scratch_on(cluster) as scratch:
+        scratch.change_node(node("a", taints=["gpu=yes:NoSchedule"]))
+        assert len(scratch.fitting(cluster.read(pod("q")))) == 0
+
+    assert cluster.nodes.node(0) == node("a")
+    assert places(cluster) == {"default/p": "a"}

@@ -19,6 +19,7 @@ from tools import dev
 
 from podium.api.input.codec import Document, load_text
 from podium.api.kinds import KINDS
+from podium.api.maintenance import MAINTENANCE_TIME, maintenance_problem
 from podium.app.console.command import podium
 from podium.cluster.cluster import Cluster
 from podium.framework.rescheduling.configuration import read_rescheduler
@@ -179,6 +180,10 @@ def check_tool(words: list[str]) -> None:
             assert (ROOT / folder / "kustomization.yaml").is_file()
         case ["kubectl", "create", "clusterrolebinding", _, role, _]:
             assert f"name: {role.partition('=')[2]}\n" in (ROOT / "deploy/reader/cluster-role.yaml").read_text()
+        case ["kubectl", "annotate", "node", _, annotation]:
+            name, _, text = annotation.partition("=")
+            assert name == MAINTENANCE_TIME
+            assert not maintenance_problem({name: text})
         case ["kubectl", "krew", "install", manifest]:
             assert (ROOT / manifest.partition("=")[2]).is_file()
         case ["helm", "install", _, chart, *options]:

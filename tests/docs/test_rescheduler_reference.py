@@ -11,9 +11,12 @@ import msgspec
 import pytest
 
 from podium.api.input.codec import read_input
+from podium.api.maintenance import MAINTENANCE_TIME
 from podium.api.times import format_duration, parse_duration
 from podium.app.rescheduling.metrics import ReschedulerMetrics
 from podium.app.rescheduling.offline import Question, plan_once
+from podium.decide.rescheduling.guards import LEAVE_ALONE, PREFER_NO_EVICTION
+from podium.decide.rescheduling.lost_work import CHECKPOINT_INTERVAL, CHECKPOINT_TIME, WORK_IN_PROGRESS
 from podium.framework.rescheduling.aggressiveness import SETTINGS_OF, Aggressiveness
 from podium.framework.rescheduling.configuration import default_rescheduler, load_rescheduler
 from podium.framework.rescheduling.descheduler.plugins import COUNTERPARTS, WITHOUT
@@ -104,6 +107,12 @@ def test_every_word_of_the_scope_is_told() -> None:
     assert [word for word in (*get_args(Allowance), *get_args(Sparing)) if f"`{word}`" not in told] == []
 
 
+def test_every_annotation_by_which_pods_are_left_alone_is_told() -> None:
+    told = text_of(DOCUMENT)
+    names = (*LEAVE_ALONE, PREFER_NO_EVICTION, WORK_IN_PROGRESS, CHECKPOINT_TIME, CHECKPOINT_INTERVAL, MAINTENANCE_TIME)
+    assert [name for name in names if f"`{name}" not in told] == []
+
+
 def test_every_policy_is_listed_the_usual_ones_first() -> None:
     listed = [row[0].strip("`") for row in rows_of(DOCUMENT, "Policies")]
     assert listed[: len(DEFAULT_POLICIES)] == list(DEFAULT_POLICIES)
@@ -149,7 +158,7 @@ def test_the_policy_of_the_tutorial_moves_pods_where_the_scheduler_agrees(monkey
 
 
 def test_the_configuration_that_is_shown_is_right() -> None:
-    settings = load_rescheduler(str(Path(ROOT / "examples/rescheduling/rescheduler.yaml"))).settings
+    settings = load_rescheduler(str(Path(ROOT / "examples/rescheduler/rescheduler.yaml"))).settings
     assert settings.in_flight.total == 10
     assert [policy.name for policy in settings.policies] == [
         "RepairViolations",

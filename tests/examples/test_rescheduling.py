@@ -63,8 +63,8 @@ def test_pods_whose_requirements_hold_no_more_are_moved_and_of_each_owner_as_few
     assert played.evictions() == [
         "300 rival apart-1 RepairViolations",
         "660 db disk-1 RepairViolations",
-        "720 quorum zone-a RepairViolations",
-        "780 web gpu-1 RepairViolations",
+        "720 web gpu-1 RepairViolations",
+        "780 quorum zone-a RepairViolations",
     ]
     assert played.after == {
         "apart-1": {"rival": 1},

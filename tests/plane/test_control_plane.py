@@ -9,6 +9,7 @@ from podium.api.meta import Raw
 from podium.driver.component import Component
 from podium.machines.disruption.avoid_lists import AvoidLists
 from podium.machines.kubelets.kubelet import Kubelet
+from podium.machines.kubelets.node_trouble import TROUBLE
 from podium.machines.machine import Machine
 from podium.machines.parts.deadlines import AT_ONCE, Deadline
 from podium.machines.workloads.rolling.deployments import Deployments
@@ -338,6 +339,19 @@ def test_an_annotation_switches_a_nodes_machine_off_and_on() -> None:
         cluster.patch("Node", "node-1", {"metadata": {"annotations": {POWER: None}}})
         cluster.advance("1m")
         assert ready() == "True"
+
+
+def test_an_annotation_lets_containers_on_a_node_fail() -> None:
+    def restarts() -> int:
+        return int(cluster.pods()[0]["status"]["containerStatuses"][0]["restartCount"])
+
+    with Cluster(objects=pod("a"), nodes=1) as cluster:
+        cluster.patch("Node", "node-1", {"metadata": {"annotations": {TROUBLE: "20s"}}})
+        cluster.advance("55s")
+        assert restarts() == 2
+        cluster.patch("Node", "node-1", {"metadata": {"annotations": {TROUBLE: None}}})
+        cluster.advance("10m")
+        assert restarts() == 2
 
 
 def test_a_node_may_be_switched_off_from_the_start_and_one_of_its_name_is_another() -> None:

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from podium.machines.kubelets import pod_annotations
+from podium.machines.kubelets import node_trouble, pod_annotations
 from podium.requests.request import Request
 from podium.store.errors import StoreError
 from podium.testing import ControlPlane
@@ -22,7 +22,10 @@ VALUES: list[Any] = [
     *("2026-13-01T00:00:00Z", "9999-01-01T00:00:00Z", [], {}, [{}], ["x"], {"a": "b"}, [{"name": "x"}]),
 ]
 TEXTS = [value for value in VALUES if isinstance(value, str)]
-ANNOTATIONS = [*pod_annotations.READ, "podium.dev/power", "podium.dev/delete", "deployment.kubernetes.io/revision"]
+ANNOTATIONS = [
+    *(*pod_annotations.READ, *node_trouble.PROBLEMS),
+    *("podium.dev/power", "podium.dev/delete", "deployment.kubernetes.io/revision"),
+]
 
 
 def paths(value: Any, at: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
@@ -112,6 +115,19 @@ def test_an_annotation_of_a_pod_that_cannot_be_read_is_told_and_counts_for_nothi
 
         assert cluster.pods() == []
     [warning] = warnings
+    assert warning.startswith(f"metadata.annotations[{name}]: ")
+
+
+@pytest.mark.parametrize("name", node_trouble.PROBLEMS)
+def test_an_annotation_of_a_node_that_cannot_be_read_is_told_and_counts_for_nothing(name: str) -> None:
+    patch = {"metadata": {"annotations": {name: "nonsense"}}}
+    with ControlPlane(nodes=1) as cluster:
+        cluster.apply(pod("a"))
+        request = Request(verb="patch", kind="Node", key=cluster.objects("Node")[0]["metadata"]["name"], body=patch)
+        [warning] = cluster.request(request).warnings
+        cluster.advance("1m")
+
+        assert cluster.pods()[0]["status"]["phase"] == "Running"
     assert warning.startswith(f"metadata.annotations[{name}]: ")
 
 

@@ -116,7 +116,7 @@ def surrounding_things(name: str) -> list[Raw]:
         disruption_policy(
             defaultBudgets=[{"maxUnavailable": "50%"}],
             budgetBounds=[{"minDisruptions": 1, "minRate": "1/1h"}],
-            caps=[{"component": "drain", "max": "30/1m"}],
+            caps=[{"component": "drain", "max": "30/1m"}, {"max": "60/1m", "per": "Namespace"}],
             avoidLists={"expireAfter": "5m"},
         ),
     ]

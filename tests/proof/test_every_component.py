@@ -13,6 +13,7 @@ import pytest
 from podium.driver.component import Component
 from podium.machines.disruption.disruption_controller import DisruptionController
 from podium.machines.disruption.drain import Drain
+from podium.machines.rescheduling.moves import Moves
 from podium.machines.workloads.resource_claims import ResourceClaims
 from podium.machines.workloads.workload_controller import WorkloadController
 from podium.sim.simulation import Simulation
@@ -100,8 +101,10 @@ def is_drained(simulation: Simulation) -> bool:
 
 def leaving(guidance: str, steering: str) -> Story:
     """Three pods are moved off a node, one at a time."""
+    slow = template("web")
+    slow["metadata"]["annotations"] = {"podium.dev/ready-after": "15s"}
     return Story(
-        [node("bad"), workload("ReplicaSet", "web", 3, template=template("web")), budget("web", maxUnavailable=1)],
+        [node("bad"), workload("ReplicaSet", "web", 3, template=slow), budget("web", maxUnavailable=2)],
         [{"at": "5s", "apply": [node("n2")]}],
         lambda simulation: where(simulation, "web") == ["n2"] * 3,
         struck=("rescheduler",),
@@ -256,6 +259,7 @@ def test_whatever_is_seen_late_or_not_at_all_breaks_nothing(story: str, what: st
         ("refused", "a drain within a budget", instead(DisruptionController, "_answered", nothing)),
         ("refused", "a node that fails", instead(WorkloadController, "_take_answer", nothing)),
         ("refused", "one device, and then the next pod", instead(ResourceClaims, "_answered", nothing)),
+        ("crash after", "pods that are moved and bound", instead(Moves, "read_avoid_lists", nothing)),
     ],
 )
 def test_a_bug_that_only_a_fault_shows_is_found(what: str, story: str, bug: Bug) -> None:

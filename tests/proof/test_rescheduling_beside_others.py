@@ -68,7 +68,7 @@ def test_a_less_important_pod_does_not_keep_a_place_that_its_like_could_not_hold
 
 
 def test_a_replacement_that_is_preempted_and_comes_back_costs_one_eviction_and_no_more() -> None:
-    """The room that it was moved to is taken by a more important pod: its owner's pods are left alone where they are."""
+    """A more important pod takes the room that it was moved to: then its owner's pods are left alone where they are."""
     steps = [
         apply("30s", node("good", cpu=4)),
         apply("90s", with_priority("first", 100, 4, nodeSelector={HOSTNAME: "good"})),
@@ -96,8 +96,8 @@ def test_a_node_that_is_drained_is_left_to_the_drain_and_is_no_place_to_go() -> 
 
 
 def test_a_cordoned_node_takes_nobody_and_is_not_rebalanced() -> None:
-    """Controlled Rescheduling: nodes that are "intentionally under-utilized ... are marked unschedulable, thus the first
-    objective will not cause the rescheduler to fight a system that is draining nodes"."""
+    """Controlled Rescheduling: nodes that are "intentionally under-utilized ... are marked unschedulable, thus the
+    first objective will not cause the rescheduler to fight a system that is draining nodes"."""
     steps = [apply("10m", node("new")), {"at": "10m", "cordon": {"name": "new"}}]
     found = played(node("a"), node("b"), owner("web", 12), steps=steps, policy="MoveToUnderusedNodes")
     assert found.evictions() == []
@@ -108,7 +108,7 @@ def test_a_cordoned_node_takes_nobody_and_is_not_rebalanced() -> None:
 
 
 def test_a_node_that_an_autoscaler_empties_is_left_to_it() -> None:
-    """Nobody moves pods to a node that will be removed, and consolidation and the autoscaler do not undo one another."""
+    """Nobody moves pods to a node that will be removed, nor what the autoscaler has moved."""
     group: Raw = {"podium.dev/node-group": "pool"}
     pool = node("pool-a", cpu=8)
     pool["metadata"]["labels"].update(group)
@@ -194,7 +194,7 @@ def test_two_go_at_once_where_one_takes_the_room_that_the_other_leaves() -> None
 def test_pods_without_a_budget_take_turns_and_are_moved_one_of_an_owner_at_a_time() -> None:
     """Controlled Rescheduling: "the system should try to not unduly victimize such pods"."""
     objects = node(BAD, cpu=16), *(owner(name, 3) for name in ("a", "b", "c"))
-    settings = {"aggressiveness": "Cautious", "limits": {"hourly": {"owner": 3}, "withoutBudget": {"total": 1}}}
+    settings: Raw = {"aggressiveness": "Cautious", "limits": {"hourly": {"owner": 3}, "withoutBudget": {"total": 1}}}
     found = played(*objects, steps=[apply("30s", node("good", cpu=16))], **settings)
 
     order = who(found)

@@ -14,7 +14,10 @@ from tests.store.objects import Raw, node, pod, priority_class
 
 STEPS_LAST_S = 240
 LEAVE_BAD = "tests.machines.rescheduling.policies:LeaveBad"
-POLICIES = ("Consolidate", "LeavePoorService", "MoveToUnderusedNodes")
+POLICIES = (
+    *("Consolidate", "LeavePoorService", "MoveToUnderusedNodes", "RepairViolations", "SatisfyPreferences"),
+    *("SeparateInterfering", "SpreadDuplicates"),
+)
 CLASSES = {"low": 10, "middle": 100, "high": 1000}
 
 

@@ -65,6 +65,13 @@ class EvictionBudgets:
         if not in_namespace:
             self._budgets.pop(meta.namespace, None)
 
+    def next_token_ns(self, now: int) -> int | None:
+        """When a rate that is used up lets somebody go again, the first of all; None where none is."""
+        found = (budget for budgets in self._budgets.values() for budget in budgets.values())
+        rates = ((budget.rate, budget.full_ns) for budget in found)
+        times = (rate.next_ns(full_ns, now) for rate, full_ns in rates if rate is not None)
+        return min((time for time in times if time > now), default=None)
+
     def covering(self, pod: PodRecord) -> list[EvictionBudget]:
         """The budgets over a pod, by name."""
         budgets = self._budgets.get(pod.namespace, {})

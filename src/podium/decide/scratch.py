@@ -60,6 +60,8 @@ class Scratch:
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
         self.roll_back(0)
+        # Who follows knows the scratch; neither is to outlive the other.
+        self._follower = None
 
     def follow(self, follower: Follower) -> None:
         """Let somebody follow pods as they come and leave from now on."""

@@ -22,8 +22,8 @@ from podium.framework.settings.configuration import Configuration
 from podium.framework.settings.feature_gates import FeatureGates
 from podium.machines.actions import Record
 from podium.machines.autoscaling.autoscaler import AutoscalerSettings
+from podium.machines.kubelets import node_trouble, pod_annotations
 from podium.machines.kubelets.kubelet import KubeletSettings
-from podium.machines.kubelets.pod_annotations import problems
 from podium.machines.machine import is_among
 from podium.machines.nodes.node_lifecycle import NodeLifecycleSettings
 from podium.machines.observations import ContainersExited, Observation, Problem
@@ -57,6 +57,11 @@ from podium.store.store import Store
 _LOG = logging.getLogger(__name__)
 _EXPIRED_AT_ONCE = 100
 _NODE, _POD = "Node", "Pod"
+# By kind, what finds what is wrong with annotations that say how simulated objects fare.
+_PROBLEMS: Mapping[str, Callable[[Mapping[str, str]], list[str]]] = {
+    _NODE: node_trouble.problems,
+    _POD: pod_annotations.problems,
+}
 _WRITES = ("create", "update", "patch")
 
 
@@ -330,9 +335,10 @@ def _nothing() -> None:
 
 
 def _with_warnings(request: Request, response: Response) -> Response:
-    """The answer, with what simulated kubelets have to say about a pod that was written."""
-    if request.kind != _POD or request.subresource or request.verb not in _WRITES or response.object is None:
+    """The answer, with what simulated kubelets have to say about a pod or a node that was written."""
+    problems_of = _PROBLEMS.get(request.kind)
+    if problems_of is None or request.subresource or request.verb not in _WRITES or response.object is None:
         return response
     annotations = response.object.get("metadata", {}).get("annotations")
-    found = problems(annotations) if annotations else []
+    found = problems_of(annotations) if annotations else []
     return msgspec.structs.replace(response, warnings=(*response.warnings, *found)) if found else response

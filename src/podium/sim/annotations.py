@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 
 from podium.api.errors import InputError, field_path
-from podium.api.maintenance import MAINTENANCE_TIME, maintenance_problem
 from podium.api.meta import Kubernetes, ObjectMeta
 from podium.api.node import Node
 from podium.api.pod import Pod
 from podium.api.workloads import CronJob, DaemonSet, Deployment, Job, ReplicaSet, ReplicationController, StatefulSet
-from podium.machines.kubelets.node_trouble import TROUBLE, trouble_problem
+from podium.machines.kubelets.node_trouble import PROBLEMS, TROUBLE
 from podium.machines.kubelets.pod_annotations import (
     CPU_USAGE,
     CRASH_AFTER,
@@ -45,11 +44,6 @@ _ENDLESS = {
     MEMORY_USAGE: "pods that may be evicted are replaced",
     CRASH_AFTER: FAILING,
 }
-# By annotation of nodes, what is wrong with it.
-_OF_NODES: Mapping[str, Callable[[_Annotations], str]] = {
-    MAINTENANCE_TIME: maintenance_problem,
-    TROUBLE: trouble_problem,
-}
 
 
 def check_annotations(object_: Kubernetes) -> None:
@@ -61,7 +55,7 @@ def check_annotations(object_: Kubernetes) -> None:
             except ValueError as error:
                 raise InputError(str(error), path=_path(path, name)) from None
     if isinstance(object_, Node):
-        for name, problem_of in _OF_NODES.items():
+        for name, problem_of in PROBLEMS.items():
             problem = problem_of(object_.metadata.annotations)
             if problem:
                 raise InputError(problem, path=_path(".metadata", name))

@@ -8,6 +8,7 @@ from typing import Any
 import msgspec
 
 from podium.api.avoid_list import PREFER_AVOID_PODS, AvoidList, avoid_list, entry_in_words
+from podium.api.left_behind import EVICTED
 from podium.api.meta import Raw
 from podium.api.node import Node
 from podium.api.pod import Pod
@@ -68,8 +69,8 @@ class PodStory:
     """One pod from its creation to its end; times in nanoseconds, None for what has not happened.
 
     `phase` is the pod's, or Terminated for one that was deleted before it ended by itself. `disruption` is the reason
-    of its condition DisruptionTarget, such as PreemptionByScheduler, if it ended for that; "" otherwise. `made_by` is
-    its controller, as in `ReplicaSet default/web`, "" for none.
+    of its condition DisruptionTarget, such as PreemptionByScheduler, if it ended for that; "" otherwise. `evicted_by`
+    is who evicted it, "" for nobody. `made_by` is its controller, as in `ReplicaSet default/web`, "" for none.
     """
 
     pod: str
@@ -84,6 +85,7 @@ class PodStory:
     ended_ns: int | None = None
     bound_in_run: bool = False
     disruption: str = ""
+    evicted_by: str = ""
     made_by: str = ""
 
     @property
@@ -202,7 +204,7 @@ class History:
         story = self.stories[pod.metadata.uid]
         node = pod.spec.node_name
         story.nominated_node = "" if node else pod.nominated_node_name
-        _note_disruption(story, pod)
+        _note_disruption(story, pod, by)
         if node and not old.spec.node_name:
             story.node, story.scheduled_ns, story.bound_in_run = node, now, True
             self.add(now, "Scheduled", pod.key, node, by, f"Successfully assigned {pod.key} to {node}")
@@ -231,7 +233,7 @@ class History:
 
     def _gone(self, pod: Pod, now: int, by: str, message: str) -> None:
         story = self.stories[pod.metadata.uid]
-        _note_disruption(story, pod, is_gone=not pod.is_terminal)
+        _note_disruption(story, pod, by, is_gone=not pod.is_terminal)
         story.nominated_node = ""
         was_alive = bool(pod.spec.node_name) and not pod.is_terminal
         if not pod.is_terminal:
@@ -298,12 +300,14 @@ def _avoided_anew(event: WatchEvent, node: Node) -> str:
     return "; ".join(parts)
 
 
-def _note_disruption(story: PodStory, pod: Pod, *, is_gone: bool = False) -> None:
-    """Note why a pod that ends was disrupted. A preemption stays what it is, whatever else befalls the pod."""
+def _note_disruption(story: PodStory, pod: Pod, by: str, *, is_gone: bool = False) -> None:
+    """Note why a pod that ends was disrupted, and who began that. A preemption stays what it is, whatever follows."""
     target = pod.status.condition("DisruptionTarget")
     if target is None or target.status != "True" or story.was_preempted:
         return
     # The kubelet ends a pod without deleting it; all others mark those that they delete.
     ends_by_kubelet = pod.status.phase == "Failed" and target.reason == _BY_KUBELET
     if pod.is_terminating or is_gone or ends_by_kubelet:
+        if not story.disruption and target.reason == EVICTED:
+            story.evicted_by = by
         story.disruption = target.reason

@@ -72,6 +72,21 @@ def test_whether_avoid_lists_are_heeded_is_said(tmp_path: Path) -> None:
     assert heeded.moves
 
 
+def test_schedulers_of_a_cluster_of_podiums_heed_them(tmp_path: Path) -> None:
+    def about(version: str) -> list[str]:
+        snapshot = {
+            "apiVersion": "podium.dev/v1alpha1",
+            "kind": "Snapshot",
+            "metadata": {"name": "s"},
+            "format": 1,
+            "serverVersion": version,
+        }
+        return [caveat.about for caveat in report(tmp_path, *scaled_up(), snapshot).caveats]
+
+    assert "avoid-lists" not in about("v1.36.2+podium.0.1.0")
+    assert "avoid-lists" in about("v1.36.2")
+
+
 def test_where_the_schedulers_scores_send_a_replacement_back_it_is_moved_only_where_avoid_lists_are_heeded(
     tmp_path: Path,
 ) -> None:

@@ -279,6 +279,19 @@ def test_the_room_of_replacements_on_their_way_is_kept() -> None:
     assert moves(unknown) == {"w": "b"}
 
 
+def test_the_room_of_a_replacement_that_nobody_has_seen_is_kept_while_its_predecessor_ends() -> None:
+    here = given(node("a"), node("b", cpu=1), node("z"), web("w", "a", cpu=1), web("x", "z", cpu=1, terminating=True))
+    going = here.cluster.placed["default/x"]
+    only_b = Proposes([["w"]], on("b"), targets={"w": {"b"}})
+
+    def outcome(**fields: Any) -> Plan:
+        move = PastMove("default", "ReplicaSet/web", "z", NOW, True, False, **fields)
+        return plan(here, only_b, past=(move,), settings=free_settings(guidance=Guidance.BIND))
+
+    assert moves(outcome(target="b", waiting=going)) == {}
+    assert moves(outcome()) == {"w": "b"}
+
+
 def test_a_waiting_pod_of_equal_or_higher_priority_gets_the_room_that_is_left() -> None:
     here = given(
         node("a", cpu=2),

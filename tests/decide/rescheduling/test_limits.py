@@ -83,7 +83,7 @@ def test_pods_without_a_budget_have_a_limit_of_their_own() -> None:
     one = limits(past(has_budget=False), without_budget=Limits(total=1))
 
     assert one.why([leaving(has_budget=True)]) == ""
-    too_many = "1 moves are under way without a budget, 1 more would be too many: the limit is 1"
+    too_many = "1 move is under way without a budget, 1 more would be too many: the limit is 1"
     assert one.why([leaving(has_budget=False)]) == too_many
     assert one.used_up == ""
 

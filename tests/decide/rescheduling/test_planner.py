@@ -206,7 +206,7 @@ def test_what_a_limit_stops_is_told() -> None:
     made = plan(crowded(2), KeepOff(("a",)), settings=free_settings(in_flight=Limits(node=1)))
 
     assert moves(made).keys() == {"w0"}
-    assert why(made) == {"w1": "1 moves of node a are under way, 1 more would be too many: the limit is 1"}
+    assert why(made) == {"w1": "1 move of node a is under way, 1 more would be too many: the limit is 1"}
 
 
 def test_no_more_are_moved_than_their_budget_leaves_with_its_reserve() -> None:
@@ -357,6 +357,21 @@ def test_a_policy_whose_objective_changes_by_itself_is_left_out() -> None:
     made = plan(crowded(1), odd(says=lambda _: float(next(counts))), KeepOff(("a",)))
 
     assert made.errors == ("policy Odd: its objective is 1.0 where it was 0.0, and nothing has changed",)
+    assert moves(made).keys() == {"w0"}
+
+
+def test_a_policy_whose_objective_does_not_come_back_when_a_move_is_taken_back_is_left_out() -> None:
+    here = crowded(1)
+    first = here.cluster.nodes.changes.position
+
+    def drifts(picture: Picture) -> float:
+        return float(picture.cluster.nodes.changes.position - first)
+
+    made = plan(here, odd(says=drifts), KeepOff(("a",), cost=0.4), KeepOff(("a",), "Other", cost=0.4))
+
+    (error,) = made.errors
+    assert error.startswith("policy Odd: its objective is ")
+    assert error.endswith(" where it was 0.0, and nothing has changed")
     assert moves(made).keys() == {"w0"}
 
 
@@ -549,3 +564,29 @@ def test_moves_that_do_not_hold_together_are_not_all_made() -> None:
     assert moves(made) == {"low": "c"}
     assert "once all who are to move are on their way" in why(made)["high"]
     assert made.after == {"Proposes": 1.0}
+
+
+def test_nobody_is_moved_for_what_pods_hold_that_were_evicted_and_take_their_time_to_end() -> None:
+    going = [web(f"old{each}", "a", cpu=1, terminating=True) for each in range(2)]
+    here = given(node("a"), node("b"), *(web(f"w{each}", "a", cpu=1) for each in range(2)), *going)
+    past = tuple(
+        PastMove(
+            "default", "ReplicaSet/web", "a", NOW - MINUTE, True, False, "b", here.cluster.placed[f"default/old{each}"]
+        )
+        for each in range(2)
+    )
+
+    with planned(here, Even(), past=past) as (made, _):
+        assert moves(made) == {}
+        assert made.before == {"Even": 0}
+    assert moves(plan(here, Even())).keys() == {"w0", "w1"}
+
+
+def test_pods_that_were_evicted_hold_their_room_until_they_are_gone() -> None:
+    old = web("old", "b", cpu=8, terminating=True)
+    here = given(node("a"), node("b"), node("c"), web("w", "a", cpu=1), web("x", "c", cpu=4), old)
+    past = (PastMove("default", "ReplicaSet/web", "b", NOW - MINUTE, True, False),)
+
+    made = plan(here, Proposes([["w"]], on("b"), targets={"w": {"b"}}), past=past)
+
+    assert why(made) == {"w": "its scheduler would choose c, which may take no pods in, or is no better"}

@@ -8,15 +8,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from podium.cluster.arrays import Int64s
 from podium.plugins.rescheduling.demands.demands import Demands, Maker
 from podium.plugins.rescheduling.demands.owned import Owned
 from podium.plugins.rescheduling.demands.preferred import Preferred, Weights
-from tests.builders import cluster_of
+from podium.plugins.rescheduling.demands.required import required
+from tests.builders import ZONE, cluster_of, node, pod, spread_over
 from tests.fuzzing import Effort, efforts
 from tests.generators import EVERYTHING, Objects, clusters
-from tests.plugins.rescheduling.pictures import picture_of, scratch
+from tests.plugins.rescheduling.pictures import picture, picture_of, scratch
 
-PREFERRED = Preferred(Weights(node_affinity=1, pod_affinity=1, topology_spread=1, taints=1))
+PREFERRED = Preferred(Weights(node_affinity=1, pod_affinity=1, topology_spread=0, taints=1))
 
 
 @efforts(60)
@@ -28,8 +30,8 @@ def test_leaving_and_arriving_foretell_what_a_move_changes(effort: Effort, make:
         seen = picture_of(cluster_of(*objects.surroundings))
         demands = Demands(make)
         demands.follow(seen)
-        for pod in [pod for pod in seen.cluster.placed.values() if pod.row >= 0 and not pod.terminating]:
-            class_id, source = pod.pod_class.id, pod.row
+        for known in [known for known in seen.cluster.placed.values() if known.row >= 0 and not known.terminating]:
+            class_id, source = known.pod_class.id, known.row
             if class_id not in demands.concerned():
                 continue
             target = chance.choice(sorted(seen.cluster.nodes.row_of.values()))
@@ -38,7 +40,7 @@ def test_leaving_and_arriving_foretell_what_a_move_changes(effort: Effort, make:
             arriving = demands.arriving(class_id)[target]
             demands.count(class_id, source, 1)
             with scratch(seen) as changes:
-                changes.place(changes.take_off(pod.uid), target)
+                changes.place(changes.take_off(known.uid), target)
                 demands.follow(seen)
                 # What cannot be had is no less missing while a pod is on its way.
                 assert abs(before - demands.missing - (leaving - arriving)) <= 2
@@ -46,3 +48,45 @@ def test_leaving_and_arriving_foretell_what_a_move_changes(effort: Effort, make:
             assert demands.missing == before
 
     check()
+
+
+@efforts(60)
+def test_no_move_that_makes_spread_more_even_is_overlooked(effort: Effort) -> None:
+    @effort
+    @given(st.lists(st.integers(0, 5), min_size=2, max_size=4), st.integers(1, 3), st.integers(1, 5))
+    def check(crowd: list[int], max_skew: int, min_domains: int) -> None:
+        spread = [spread_over(ZONE, "app=web", max_skew, min_domains=min_domains)]
+        nodes = [node(f"n{number}", zone=f"z{number}") for number in range(len(crowd))]
+        pods = [
+            pod(f"w{number}-{i}", on=f"n{number}", labels={"app": "web"}, spread=spread)
+            for number, many in enumerate(crowd)
+            for i in range(many)
+        ]
+        seen = picture(*nodes, *pods)
+        demands = Demands(required)
+        demands.follow(seen)
+        before = demands.missing
+        for source in [number for number, many in enumerate(crowd) if many]:
+            for target in range(len(crowd)):
+                if before > _missing(demands, source, target):
+                    assert demands.leaving(0)[source] > _arriving(demands, source)[target]
+
+    check()
+
+
+def _missing(demands: Demands, source: int, target: int) -> int:
+    """What is missed if a pod moves from row to row."""
+    demands.count(0, source, -1)
+    demands.count(0, target, 1)
+    missing = demands.missing
+    demands.count(0, target, -1)
+    demands.count(0, source, 1)
+    return missing
+
+
+def _arriving(demands: Demands, source: int) -> Int64s:
+    """What its arrival would bring once a pod has left a row."""
+    demands.count(0, source, -1)
+    arriving = demands.arriving(0)
+    demands.count(0, source, 1)
+    return arriving

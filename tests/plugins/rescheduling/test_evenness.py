@@ -7,7 +7,7 @@ from collections import Counter
 from hypothesis import given
 from hypothesis import strategies as st
 
-from podium.plugins.rescheduling.evenness import moves_needed
+from podium.plugins.rescheduling.evenness import evenness
 from tests.fuzzing import Effort, efforts
 
 
@@ -31,16 +31,16 @@ def test_it_is_the_least_number_of_moves_that_is_enough(effort: Effort) -> None:
     @effort
     @given(st.lists(st.integers(0, 6), min_size=1, max_size=4), st.integers(1, 3))
     def check(pods: list[int], max_skew: int) -> None:
-        assert moves_needed(Counter(pods), max_skew) == by_trying(tuple(pods), max_skew)
+        assert evenness(Counter(pods), max_skew).moves == by_trying(tuple(pods), max_skew)
 
     check()
 
 
 def test_where_there_is_one_domain_or_none_nothing_can_be_uneven() -> None:
-    assert moves_needed({}, 1) == 0
-    assert moves_needed({9: 1}, 1) == 0
+    assert evenness({}, 1).moves == 0
+    assert evenness({9: 1}, 1).moves == 0
 
 
 def test_numbers_beyond_all_reason_take_no_longer() -> None:
-    assert moves_needed({10**6: 1, 0: 1}, 2**31 - 1) == 0
-    assert moves_needed({10**9: 1, 0: 1}, 1) == 5 * 10**8
+    assert evenness({10**6: 1, 0: 1}, 2**31 - 1).moves == 0
+    assert evenness({10**9: 1, 0: 1}, 1).moves == 5 * 10**8

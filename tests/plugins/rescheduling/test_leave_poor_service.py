@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 
 from podium.api.errors import InputError
+from podium.api.node import Node
 from podium.api.pod import Pod
 from podium.framework.rescheduling.picture import Picture
 from podium.framework.rescheduling.signals import PodSignals, Signals
@@ -59,6 +60,31 @@ def test_several_that_fail_on_one_node_all_leave_it() -> None:
     policy = made(LeavePoorService, picture)
     assert policy.objective(picture) == 2
     assert leaving(policy.proposals(picture)) == [["w1"], ["w2"]]
+
+
+def avoiding(name: str, *apps: str) -> Node:
+    return node(name, avoids=[f"ReplicaSet/{app}" for app in apps])
+
+
+def test_a_pod_that_fails_again_wherever_it_goes_brings_its_trouble_along() -> None:
+    web = [of("web", "w1", "c"), of("web", "w2", "d"), of("web", "w3", "d")]
+    signals = Signals({"default/w1": LOOPING})
+    once = picture_of(avoiding("a", "web"), node("b"), node("c"), node("d"), *web, signals=signals, now=NOW)
+    policy = made(LeavePoorService, once)
+    assert policy.objective(once) == 1
+    relocation = first(policy, once).relocations[0]
+    assert relocation.targets is not None
+    assert names(once, relocation.targets) == {"b", "d"}
+    again = picture_of(
+        avoiding("a", "web"), avoiding("b", "web", "db"), node("c"), node("d"), *web, signals=signals, now=NOW
+    )
+    assert made(LeavePoorService, again).objective(again) == 0
+
+
+def test_the_node_is_avoided_for_a_day_unless_it_is_said_otherwise() -> None:
+    picture = faring(of("web", "w1", "a"), of("web", "w2", "b"), w1=LOOPING)
+    assert first(made(LeavePoorService, picture), picture).avoid_for_ns == 24 * 60 * MINUTE
+    assert first(made(LeavePoorService, picture, avoidFor="2h"), picture).avoid_for_ns == 120 * MINUTE
 
 
 def test_a_pod_of_which_nobody_knows_how_it_would_fare_elsewhere_stays() -> None:
@@ -132,7 +158,9 @@ def test_the_arguments_say_what_is_much() -> None:
     assert made(LeavePoorService, picture, minOwners=2, minRestarts=8).objective(picture) == 0
 
 
-@pytest.mark.parametrize("args", [{"minRestarts": 0}, {"within": "0s"}, {"minOwners": "many"}, {"minRejections": 1.5}])
+@pytest.mark.parametrize(
+    "args", [{"minRestarts": 0}, {"avoidFor": "ever"}, {"within": "0s"}, {"minOwners": "many"}, {"minRejections": 1.5}]
+)
 def test_arguments_that_make_no_sense_are_refused_by_name(args: dict[str, Any]) -> None:
     with pytest.raises(InputError) as refused:
         made(LeavePoorService, faring(), **args)

@@ -64,6 +64,11 @@ def _config_map(_ctx: click.Context, _param: click.Parameter, value: str) -> str
 @click.option("--evict", is_flag=True, help="Move pods. Without it nothing is written, and plans are printed.")
 @click.option("--once", "is_once", is_flag=True, help="Make one plan, and end.")
 @click.option(
+    "--optimal",
+    is_flag=True,
+    help="Say also how far the plan is from the best one, for small clusters; needs the solver of podium[exact].",
+)
+@click.option(
     "--scheduler-heeds-avoid-lists/--scheduler-heeds-no-avoid-lists",
     "heeds_avoid_lists",
     default=None,
@@ -97,6 +102,7 @@ def reschedule(
     config: str | None,
     evict: bool,
     is_once: bool,
+    optimal: bool,
     heeds_avoid_lists: bool | None,
     pause_file: str,
     count_disruptions: bool,
@@ -126,9 +132,11 @@ def reschedule(
         from podium.app.rescheduling.offline import Question, plan_once
 
         read = read_shown(_source(files, program), validation)
-        question = Question(rescheduling, configuration, bool(heeds_avoid_lists), ignore_extenders)
+        question = Question(rescheduling, configuration, heeds_avoid_lists, ignore_extenders, optimal)
         _show(plan_once(read, question), form)
         return
+    if optimal:
+        raise click.UsageError("--optimal is for one plan: give files with -f, or --once without --evict.")
     from podium.app.rescheduling.settings import ReschedulingSettings
     from podium.framework.settings.extenders import without_extenders
 

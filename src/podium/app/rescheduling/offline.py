@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 from podium.api.basis import basis_of
 from podium.api.errors import InputError
 from podium.api.input.codec import Document, Input, refuse_empty_pods
+from podium.api.input.documents import snapshots_of
 from podium.api.pod import Pod
 from podium.api.policy import PodDisruptionBudget
 from podium.api.present import present_time
@@ -26,6 +28,9 @@ from podium.machines.rescheduling.rescheduler import Rescheduler
 from podium.plane.initial import create_objects
 from podium.store.store import Store
 
+if TYPE_CHECKING:
+    from podium.app.rescheduling.exact import Comparison
+
 _DAY_NS = 86_400 * 10**9
 
 
@@ -33,13 +38,17 @@ _DAY_NS = 86_400 * 10**9
 class Question:
     """How pods are moved, how the schedulers are configured, and whether they heed avoid lists.
 
-    Extenders are not asked, so that a configuration with some is refused unless they are to be ignored.
+    Without that being said, those do that are at an API server of Podium's, where the cluster was read from one.
+
+    Extenders are not asked, so that a configuration with some is refused unless they are to be ignored. ``compares``:
+    the plan is held against the best one, which takes a solver.
     """
 
     rescheduling: ReschedulerConfiguration
     configuration: Configuration
-    heeds_avoid_lists: bool = False
+    heeds_avoid_lists: bool | None = None
     ignores_extenders: bool = False
+    compares: bool = False
 
 
 def plan_once(read: Input, question: Question) -> PlanReport:
@@ -57,19 +66,24 @@ def plan_once(read: Input, question: Question) -> PlanReport:
     refuse_empty_pods(read.documents)
     objects = [document for document in read.documents if document.object is not None]
     now = present_time(read.documents, objects)
-    schedulers = as_they_are(given, heeds_avoid_lists=question.heeds_avoid_lists)
+    heeds = question.heeds_avoid_lists
+    if heeds is None:
+        heeds = any("+podium" in snapshot.server_version for snapshot, _ in snapshots_of(read.documents))
+    schedulers = as_they_are(given, heeds_avoid_lists=heeds)
     pods = (document.object for document in objects if isinstance(document.object, Pod))
     further += of_schedulers(settings, schedulers, pods)
     try:
-        plan = _plan(objects, settings, schedulers, now)
+        plan, comparison = _plan(objects, settings, schedulers, now, compares=question.compares)
     except InputError as error:
         raise error.located(source=question.rescheduling.source) from None
     names = [profile.scheduler_name for profile in schedulers.profiles]
     caveats = basis_of(read, names, simulates=False, further=further).caveats()
-    return PlanReport(plan, settings, now, caveats=caveats)
+    return PlanReport(plan, settings, now, caveats=caveats, comparison=comparison)
 
 
-def _plan(objects: Sequence[Document], settings: ReschedulerSettings, schedulers: Configuration, now: int) -> Plan:
+def _plan(
+    objects: Sequence[Document], settings: ReschedulerSettings, schedulers: Configuration, now: int, *, compares: bool
+) -> tuple[Plan, Comparison | None]:
     """What a rescheduler finds that is shown the objects for the first time, though it be paused."""
     found: list[Plan] = []
     machine = Rescheduler(replace(settings, is_paused=False), schedulers, only_plans=True)
@@ -77,8 +91,15 @@ def _plan(objects: Sequence[Document], settings: ReschedulerSettings, schedulers
     for shown in _shown(objects, machine.watches, now):
         machine.handle(shown, now)
     due_ns = machine.deadline().time_ns
-    machine.handle(Tick(), now if due_ns is None else max(now, due_ns))
-    return found[0] if found else Plan((), (), {}, {}, 0, is_cut=False)
+    now = now if due_ns is None else max(now, due_ns)
+    machine.handle(Tick(), now)
+    plan = found[0] if found else Plan((), (), {}, {}, 0, is_cut=False)
+    if not compares:
+        return plan, None
+    from podium.app.rescheduling.exact import compared
+
+    picture, policies, standing = machine.show(now)
+    return plan, compared(plan, picture, policies, settings, standing)
 
 
 def _shown(objects: Sequence[Document], kinds: frozenset[str], now: int) -> Iterator[Changed]:

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from podium.api.basis import Caveat
 from podium.api.times import format_exact_time
 from podium.decide.rescheduling.plan import Move, Plan, PlannedMoves
 from podium.framework.rescheduling.settings import ReschedulerSettings
+
+if TYPE_CHECKING:
+    from podium.app.rescheduling.exact import Comparison
 
 VERSION = 1
 _DIGITS = 4
@@ -16,13 +19,17 @@ _DIGITS = 4
 
 @dataclass(frozen=True, slots=True)
 class PlanReport:
-    """A plan made at ``now``, by which settings, and what it rests on. ``cluster`` is what was looked at."""
+    """A plan made at ``now``, by which settings, and what it rests on.
+
+    ``cluster`` is what was looked at, ``comparison`` how far from the best the plan is, where that was asked.
+    """
 
     plan: Plan
     settings: ReschedulerSettings
     now: int
     cluster: str = ""
     caveats: tuple[Caveat, ...] = ()
+    comparison: Comparison | None = None
 
     @property
     def moves(self) -> tuple[Move, ...]:
@@ -35,8 +42,9 @@ class PlanReport:
 
     def to_dict(self) -> dict[str, Any]:
         """The report as plain values."""
-        plan = self.plan
+        plan, comparison = self.plan, self.comparison
         return {
+            **({} if comparison is None else {"best": comparison.to_dict()}),
             "version": VERSION,
             "time": format_exact_time(self.now),
             "cluster": self.cluster,

@@ -30,6 +30,10 @@ def write_plan(page: Page, report: PlanReport, *, is_acted_on: bool = False) -> 
     for problem in plan.errors:
         page.line("")
         page.paragraph(Cell(problem, "bad"), hanging=2)
+    if report.comparison is not None:
+        from podium.app.rescheduling.exact import write_comparison
+
+        write_comparison(page, report.comparison)
     write_basis(page, report.caveats)
 
 

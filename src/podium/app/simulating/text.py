@@ -11,6 +11,7 @@ from podium.app.console.page import Cell, Page, Part, counted, listed, shortened
 from podium.app.simulating.placement_text import write_placement
 from podium.app.simulating.recorded_text import write_comparison
 from podium.app.simulating.timeline import MOST_LINES, folded, since, whole_reason, write_digest, write_timeline
+from podium.machines.rescheduling.rescheduler import DESCHEDULED
 from podium.sim.results.pod_states import NodeStates
 from podium.sim.results.result import Result
 from podium.sim.simulation import Simulation
@@ -34,6 +35,7 @@ def write_simulation(page: Page, simulation: Simulation, result: Result, *, ever
     _write_waiting(page, result)
     _write_short(page, summary["short"])
     _write_drains(page, summary["drains"])
+    _write_moved(page, result)
     write_disruptions(page, result.disruptions)
     if result.recorded is not None:
         write_comparison(page, result.recorded)
@@ -120,11 +122,31 @@ def _write_drains(page: Page, drains: list[dict[str, Any]]) -> None:
             page.line(Cell(f"and {counted(len(stays) - _MOST_WAITING, 'more pod')}", "dim"), indent=4)
 
 
+def _write_moved(page: Page, result: Result) -> None:
+    """Write which pods a rescheduler has evicted, and why; those of one reason together."""
+    alike: dict[str, list[str]] = {}
+    for event in result.events:
+        if event.reason == DESCHEDULED and event.pod is not None:
+            alike.setdefault(event.message, []).append(event.pod)
+    if not alike:
+        return
+    page.title("Moved", counted(sum(len(pods) for pods in alike.values()), "pod"))
+    rows: list[list[Part]] = [
+        [counted(len(pods), "pod"), f"{message}: {listed(pods, _MOST_NAMES)}"]
+        for message, pods in list(alike.items())[:_MOST_WAITING]
+    ]
+    page.columns(rows, indent=2, right=(0,))
+    if len(alike) > _MOST_WAITING:
+        page.line(Cell(f"and {counted(len(alike) - _MOST_WAITING, 'more reason')}", "dim"), indent=2)
+
+
 def _write_summary(page: Page, summary: dict[str, Any]) -> None:
     phases = [f"{number:,} {phase}" for phase, number in summary["pods"].items() if number and phase != "total"]
     page.title("Summary", f"{counted(summary['pods']['total'], 'pod')}: {', '.join(phases)}")
     tried = counted(summary["attempts"], "attempt")
-    page.line(f"{tried}, {counted(summary['bindings'], 'binding')}, {summary['preempted']:,} preempted", indent=2)
+    evicted = "".join(f", {number:,} evicted by {by}" for by, number in summary["evictedBy"].items())
+    done = f"{counted(summary['bindings'], 'binding')}, {summary['preempted']:,} preempted{evicted}"
+    page.paragraph(f"{tried}, {done}", indent=2, hanging=2)
     if summary["waiting"]:
         page.title("Waits", "for a node, of the pods that got one")
         rows: list[list[Part]] = [[Cell(head, "dim") for head in _WAIT_HEADINGS]]

@@ -16,6 +16,7 @@ from podium.api.volume_annotations import (
     SELECTED_NODE,
     STORAGE_CLASS,
 )
+from podium.decide.local_storage import SAFE_LOCAL_VOLUMES
 from podium.decide.rescheduling.guards import LEAVE_ALONE, PREFER_NO_EVICTION
 from podium.decide.rescheduling.lost_work import CHECKPOINT_INTERVAL, CHECKPOINT_TIME, WORK_IN_PROGRESS
 from podium.decide.scaling.scale_down import SAFE_TO_EVICT, SCALE_DOWN_DISABLED
@@ -64,6 +65,7 @@ READ_ANNOTATIONS = frozenset(
         PROVISIONED_BY,
         READY_AFTER,
         REVISION,
+        SAFE_LOCAL_VOLUMES,
         SAFE_TO_EVICT,
         SCALE_DOWN_DISABLED,
         SCHEDULED_AT,

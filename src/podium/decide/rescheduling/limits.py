@@ -120,4 +120,5 @@ class _Ledger:
 
     def _words(self, whose: str, counted: int, wanted: int, most: int) -> str:
         more = f", {wanted} more would be too many:" if wanted else ", and"
-        return f"{counted} moves{whose} are {self._kind}{more} the limit is {most}"
+        subject, verb = ("1 move", "is") if counted == 1 else (f"{counted} moves", "are")
+        return f"{subject}{whose} {verb} {self._kind}{more} the limit is {most}"

@@ -23,7 +23,7 @@ from podium.decide.rescheduling.node_duty import NodeDuty
 from podium.decide.rescheduling.objectives import Objectives
 from podium.decide.rescheduling.plan import LeftAlone, Plan, PlannedMoves
 from podium.decide.rescheduling.policy_errors import PolicyError
-from podium.decide.rescheduling.rooms import keep_expected
+from podium.decide.rescheduling.rooms import keep_expected, let_go
 from podium.decide.rescheduling.standing import Standing
 from podium.decide.rescheduling.trial import Trials
 from podium.decide.rescheduling.turns import Turns
@@ -141,14 +141,18 @@ class _Planning:
         self._trials = Trials(scratch, self._picture, self._objectives, MovedClaims(scratch, self._picture), settings)
         self._turns = Turns([policy for policy, _ in policies], self._picture, partial(_late, self._room, self._limits))
         self._tried = 0
+        self._before: dict[str, float] = {}
         self._total = 0.0
 
     def plan(self) -> Plan:
         now, timeout_ns = self._picture.now, self._settings.move_timeout_ns
-        keep_expected(self._scratch, (move for move in self._past if move.is_under_way(now, timeout_ns)))
-        before = self._objectives.each()
+        under_way = [move for move in self._past if move.is_under_way(now, timeout_ns)]
+        # First, for whoever stands for a replacement that nobody has seen is still there.
+        keep_expected(self._scratch, under_way, now)
+        self._trials.going = let_go(self._scratch, under_way)
+        self._before = before = self._objectives.each()
         self._objectives.require_same(before)
-        self._total = at_first = self._objectives.total()
+        self._total = at_first = self._objectives.weighted(before)
         planned, left_alone = list[PlannedMoves](), list[LeftAlone]()
         is_cut = False
         stopped = self._limits.used_up
@@ -190,6 +194,9 @@ class _Planning:
         self._tried += 1
         found = self._trials.attempt(proposal, self._total)
         if found.why:
+            if self._tried == 1:
+                # All is as it was, so that whoever keeps what they know can be held to it.
+                self._objectives.require_same(self._before)
             return found.why
         self._limits.take(leaving)
         self._room.take(pods)

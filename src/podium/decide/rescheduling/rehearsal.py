@@ -28,27 +28,37 @@ class RehearsalError(Exception):
 class Rehearsal:
     """Plays the moves of ``arrivals``, which ``scratch`` shows as they were planned, and leaves what comes of them.
 
+    Pods that were evicted before, ``going``, are still there as well.
+
     Where a scheduler may choose among several rows, and the one that was thought of is one of them, that is taken. What
     fits nowhere at first waits until all who leave are gone, as do replacements that are made no sooner.
     """
 
-    def __init__(self, scratch: Scratch, picture: Picture, landings: Landings, arrivals: Sequence[Arrival]) -> None:
+    def __init__(
+        self,
+        scratch: Scratch,
+        picture: Picture,
+        landings: Landings,
+        arrivals: Sequence[Arrival],
+        going: Sequence[Leaver],
+    ) -> None:
         self._scratch = scratch
         self._picture = picture
         self._landings = landings
         self._queue = sorted(arrivals, key=lambda arrival: -arrival.pod.priority)
         self._leaving = [arrival.leaver for arrival in arrivals]
+        self._there = [*going, *self._leaving]
 
     def play(self) -> None:
         """Play them. Raises RehearsalError."""
         scratch = self._scratch
         for arrival in self._queue:
             scratch.take_off(arrival.pod.uid)
-        for leaver in self._leaving:
+        for leaver in self._there:
             scratch.place(replace(leaver.pod, terminating=True, row=NO_ROW, slot=-1), leaver.row)
         late = [arrival for arrival in self._queue if arrival.leaver.ends_first]
         late += self._place(arrival for arrival in self._queue if not arrival.leaver.ends_first)
-        for leaver in self._leaving:
+        for leaver in self._there:
             scratch.take_off(leaver.pod.uid)
         for arrival in self._place(late):
             raise RehearsalError(arrival.leaver, "no other node takes it once all who are to move are on their way")

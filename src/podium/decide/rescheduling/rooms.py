@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Collection, Iterable, Iterator
 from contextlib import contextmanager
 
 import numpy as np
 
 from podium.cluster.pods import PodRecord
+from podium.decide.rescheduling.landing import as_replacement
+from podium.decide.rescheduling.moments import Leaver
 from podium.decide.rescheduling.standing import PastMove
 from podium.decide.scratch import Scratch
 from podium.framework.rescheduling.picture import Picture
+from podium.framework.rescheduling.policy import Relocation
 
 MOST_WAITING = 16
 """At so many waiting pods is looked, the most important ones."""
@@ -19,18 +23,40 @@ Seats = tuple[tuple[PodRecord, int], ...]
 """Waiting pods, and the rows where there is room for them."""
 
 
-def keep_expected(scratch: Scratch, under_way: Iterable[PastMove]) -> None:
+def let_go(scratch: Scratch, under_way: Iterable[PastMove]) -> list[Leaver]:
+    """Let the pods be gone that were evicted and take their time to end, so that nobody is moved for what they hold.
+
+    They are told by their owners and nodes.
+    """
+    cluster = scratch.cluster
+    gone = list[Leaver]()
+    for (owner_uid, source), number in sorted(Counter((move.owner_uid, move.source) for move in under_way).items()):
+        row = cluster.nodes.row_of.get(source)
+        pods = [] if row is None else cluster.pods_on(row)
+        going = [pod for pod in pods if pod.terminating and pod.owner_uid == owner_uid]
+        for pod in sorted(going, key=lambda pod: (pod.key, pod.uid))[:number]:
+            gone.append(Leaver(Relocation(pod), pod.row))
+            scratch.take_off(pod.uid)
+    return gone
+
+
+def keep_expected(scratch: Scratch, under_way: Iterable[PastMove], now: int) -> None:
     """Let the replacements that are on their way be where they are expected, so that nobody else gets that room.
 
-    Those that are nominated keep their room by that.
+    For one that nobody has seen yet stands the pod that was evicted, which may still be there. Those that are nominated
+    keep their room by that.
     """
     cluster = scratch.cluster
     for move in under_way:
         pod, row = move.waiting, cluster.nodes.row_of.get(move.target)
-        if pod is None or row is None:
+        if pod is None or row is None or pod.uid in cluster.nominations:
             continue
-        if pod.uid not in cluster.placed and pod.uid not in cluster.nominations:
-            scratch.place(pod, row)
+        placed = cluster.placed.get(pod.uid)
+        if placed is not None and placed.node_name != move.source:
+            continue
+        expected = pod if placed is None else as_replacement(pod, now)
+        if expected.uid not in cluster.placed:
+            scratch.place(expected, row)
 
 
 class WaitingPods:

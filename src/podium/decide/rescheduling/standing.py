@@ -14,7 +14,8 @@ class PastMove:
     """A move that counts against limits: whose pod left which node, and when it was evicted.
 
     ``is_in_flight``: its replacement is not ready yet. ``target`` is where it is expected, "" where that is not known,
-    or is known from the API: then there is no room to keep. ``waiting`` is the pod whose room is kept there.
+    or is known from the API: then there is no room to keep. ``waiting`` is the pod whose room is kept there: the
+    replacement, or the pod that was evicted while nobody has seen it.
     """
 
     namespace: str

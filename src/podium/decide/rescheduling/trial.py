@@ -51,6 +51,8 @@ class Trials:
         self._claims = claims
         self._waiting = WaitingPods(scratch, picture)
         self._likeness = Likeness(picture)
+        # Pods that were evicted before, and are still there.
+        self.going: Sequence[Leaver] = ()
         # Of what is planned already: who leaves, and by proposal, who comes and what ``scratch`` was like before.
         self._leaving: list[Leaver] = []
         self._accepted: list[tuple[int, list[Arrival]]] = []
@@ -85,10 +87,11 @@ class Trials:
 
     def _rehearsed(self, before: float) -> tuple[str, int]:
         """Why the accepted proposals do not hold together, and which of them is the first to go; or "", and none."""
-        everybody = [arrival for _, arrivals in self._accepted for arrival in arrivals]
+        # Of pods that move together, the one that finds its place last is evicted first.
+        everybody = [arrival for _, arrivals in self._accepted for arrival in reversed(arrivals)]
         mark = self._scratch.mark()
         try:
-            Rehearsal(self._scratch, self._picture, self._landings, everybody).play()
+            Rehearsal(self._scratch, self._picture, self._landings, everybody, self.going).play()
             gain = before - self._objectives.total()
         except RehearsalError as error:
             of = next(
@@ -149,7 +152,8 @@ class Trials:
         if self._landings.is_bound or _is_above(choice, most):
             return choice
         hinted = choice.row if self._landings.is_sent(replacement) else None
-        with still_there(self._scratch, (other for other in leaving if other is not leaver or not other.ends_first)):
+        there = [other for other in leaving if other is not leaver or not other.ends_first]
+        with still_there(self._scratch, (*self.going, *there)):
             either = landing.or_else(self._landings.find(replacement, leaver, everybody, hinted))
         if either.why:
             return either.why

@@ -135,6 +135,8 @@ class ClusterPicture:
         self._differences[record.uid] = difference
         if has_local_storage(raw):
             self.keeps_data.add(record.uid)
+        else:
+            self.keeps_data.discard(record.uid)
         if waits and _is_unschedulable(pod):
             self.unschedulable[record.uid] = record
         else:

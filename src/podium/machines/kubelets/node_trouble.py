@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 
 from podium.api.errors import InputError
+from podium.api.maintenance import MAINTENANCE_TIME, maintenance_problem
 from podium.api.pod import Pod
 from podium.api.selectors import EVERYTHING, Selector, parse_label_selector
 from podium.api.times import parse_duration
@@ -76,3 +77,16 @@ def _read(part: str) -> Trouble:
         return Trouble(crash_after, parse_label_selector(selector.strip()))
     except InputError as error:
         raise ValueError(error.problem) from None
+
+
+PROBLEMS: Mapping[str, Callable[[Mapping[str, str]], str]] = {
+    MAINTENANCE_TIME: maintenance_problem,
+    TROUBLE: trouble_problem,
+}
+"""What is read of the annotations of nodes, and what finds what is wrong with it."""
+
+
+def problems(annotations: Mapping[str, str]) -> list[str]:
+    """What is wrong with the annotations of a node, which is then taken as if it did not say so."""
+    found = ((name, problem_of(annotations)) for name, problem_of in PROBLEMS.items())
+    return [f"metadata.annotations[{name}]: {problem}" for name, problem in found if problem]

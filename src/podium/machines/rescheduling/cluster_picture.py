@@ -23,6 +23,8 @@ from podium.decide.local_storage import has_local_storage
 from podium.decide.rescheduling.landing import SOFT_TAINT
 from podium.decide.rescheduling.node_duty import off_duty
 from podium.framework.rescheduling.signals import Signals
+from podium.machines.parts.deadlines import earliest
+from podium.machines.rescheduling.measured_use import MeasuredUse
 from podium.machines.rescheduling.observed_signals import ObservedSignals
 from podium.machines.rescheduling.said_use import SaidUse
 from podium.machines.scheduling.shown.node_changes import node_changes
@@ -45,6 +47,7 @@ class ClusterPicture:
         self.keeps_data: set[str] = set()
         self.unschedulable: dict[str, PodRecord] = {}
         self.avoid_lists: dict[str, str] = {}
+        self.measured = MeasuredUse()
         self._use = SaidUse()
         self._feed = Feed(self.cluster)
         self._owned: dict[str, dict[str, None]] = {}
@@ -109,9 +112,10 @@ class ClusterPicture:
         """The pods that no node can take."""
         return list(self.unschedulable.values())
 
-    def signals(self) -> Signals:
-        """How all fare at the moment."""
-        return self._use.told(self.observed.signals, self.cluster)
+    def signals(self, now: int) -> Signals:
+        """How all fare at the moment. What was measured goes before what pods say."""
+        said = self._use.told(self.observed.signals, self.cluster)
+        return self.measured.told(said, self.cluster, now)
 
     def may_evict(self, now: int) -> int | None:
         """How many disruptions of pods with a budget the cluster's caps leave; None for any number."""
@@ -120,11 +124,19 @@ class ClusterPicture:
         left = (max(0, cap.rate.tokens(full.get(cap.bucket(""), 0), now)) for cap in caps)
         return min(left, default=None)
 
-    def is_capped(self, pod: PodRecord, now: int) -> bool:
-        """Whether some cap forbids the disruption of a pod for now."""
-        if not self._policy.spec.caps or not self.budgets.covering(pod):
-            return False
-        return self._policy.exhausted_cap(RESCHEDULER, pod.namespace, now) is not None
+    def next_token_ns(self, now: int) -> int | None:
+        """When a rate of a budget, or a cap, that is used up lets somebody go again; None where none is."""
+        full = full_times(self._policy.status.caps)
+        rates = {cap.scope: cap.rate for cap in self._policy.spec.caps if cap.counts(RESCHEDULER)}
+        times = [rates[bucket.scope].next_ns(full_ns, now) for bucket, full_ns in full.items() if bucket.scope in rates]
+        return earliest((self.budgets.next_token_ns(now), *(time for time in times if time > now)))
+
+    def capped_namespaces(self, now: int) -> frozenset[str]:
+        """The namespaces in which some cap forbids the disruption of pods with a budget for now."""
+        if not self._policy.spec.caps:
+            return frozenset()
+        found = {pod.namespace for pod in self._feed.pods.values()}
+        return frozenset(name for name in found if self._policy.exhausted_cap(RESCHEDULER, name, now) is not None)
 
     # Pods
 
@@ -144,6 +156,8 @@ class ClusterPicture:
         self._owned.setdefault(record.owner_uid, {})[uid] = None
         if has_local_storage(raw):
             self.keeps_data.add(uid)
+        else:
+            self.keeps_data.discard(uid)
         if waits and _is_unschedulable(pod):
             self.unschedulable[uid] = record
         else:

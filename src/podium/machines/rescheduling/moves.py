@@ -35,7 +35,7 @@ class Move:
 
     ``entry_time`` is the time of its entry on the node's avoid list, "" while that was not seen. ``is_doubtful``: no
     answer came to the eviction, and nothing has shown that it was carried out. ``known`` are the uids of the owner's
-    pods that were there before, none of which is the replacement.
+    pods of the same second that were there before, none of which is the replacement.
     """
 
     namespace: str
@@ -54,7 +54,7 @@ class Move:
 
     def may_have_made(self, pod: PodRecord) -> bool:
         """Whether a pod of the owner came after the eviction; times in objects are in whole seconds."""
-        came_after = pod.created_ns >= self.evicted_ns // _SECOND * _SECOND
+        came_after = pod.created_ns >= _second(self.evicted_ns)
         return came_after and pod.uid != self.pod_uid and pod.uid not in self.known
 
 
@@ -81,7 +81,9 @@ class Moves:
             target=target,
             pod_uid=pod.uid,
             pod=replace(pod, node_name="", nominated_node_name="", row=NO_ROW, slot=-1),
-            known=frozenset(other.uid for other in self._picture.pods_of(pod.owner_uid)),
+            known=frozenset(
+                other.uid for other in self._picture.pods_of(pod.owner_uid) if other.created_ns >= _second(now)
+            ),
         )
         self._moves.append(move)
         return move
@@ -176,7 +178,7 @@ class Moves:
             asked.entry_time, asked.is_doubtful = time, False
             return
         # Times in objects are cut to seconds: a move of which only that is known counts a second longer.
-        evicted_ns = parse_time(time) // _SECOND * _SECOND + _SECOND - 1
+        evicted_ns = _second(parse_time(time)) + _SECOND - 1
         move = Move(_namespace_of(entry), entry.controller.uid, node, evicted_ns, entry_time=time)
         self._moves = sorted((*self._moves, move), key=lambda move: move.evicted_ns)
 
@@ -205,8 +207,19 @@ class Moves:
         if move.replacement is None:
             return
         taken.add(move.replacement.uid)
-        has_left = not move.pod_uid or self._picture.pod(move.pod_uid) is None
-        move.is_over = move.replacement.ready and has_left
+        move.is_over = move.replacement.ready and self._has_left(move)
+
+    def _has_left(self, move: Move) -> bool:
+        """Whether the evicted pod is gone; where it is not known, whether none of its owner's is going from there."""
+        if move.pod_uid:
+            return self._picture.pod(move.pod_uid) is None
+        pods = self._picture.pods_of(move.owner_uid)
+        return not any(pod.terminating and pod.node_name == move.source for pod in pods)
+
+
+def _second(time_ns: int) -> int:
+    """A time as objects have it."""
+    return time_ns // _SECOND * _SECOND
 
 
 def _namespace_of(entry: AvoidEntry) -> str:

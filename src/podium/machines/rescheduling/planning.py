@@ -83,6 +83,11 @@ class Planners:
         self._planner = self._make(self._policies, settings)
         self.settings = settings
 
+    @property
+    def needs_use(self) -> bool:
+        """Whether some policy asks what pods and nodes use."""
+        return any(getattr(policy, "needs_use", False) for policy, _ in self._policies)
+
     def knows(self, scheduler_name: str) -> bool:
         """Whether pods of that scheduler are judged by its own profile."""
         return scheduler_name in self._runners
@@ -90,6 +95,10 @@ class Planners:
     def plan(self, standing: Standing, is_movable: IsMovable, now: int) -> Plan:
         """What to move."""
         return self._run(self._planner, standing, is_movable, now)
+
+    def show(self, standing: Standing, now: int) -> tuple[Picture, tuple[Weighted, ...]]:
+        """What a plan is made from: the picture, and the policies with their weights."""
+        return self._look(self._planner, standing, lambda pod: True, now), self._policies
 
     def holds(self, planned: PlannedMoves, left: Sequence[PodRecord], standing: Standing, now: int) -> str:
         """Why some of the pods of a plan are better left where they are by now; "" if they are to be moved still."""
@@ -112,6 +121,11 @@ class Planners:
             return not scratch.refusal(pod, row)
 
     def _run(self, planner: Planning, standing: Standing, is_movable: IsMovable, now: int) -> Plan:
+        picture = self._look(planner, standing, is_movable, now)
+        with Scratch(self._picture.cluster, self._runners, self._seed) as scratch:
+            return planner.plan(scratch, picture, standing)
+
+    def _look(self, planner: Planning, standing: Standing, is_movable: IsMovable, now: int) -> Picture:
         shown = self._picture
         shown.cluster.pass_time(now)
         picture = planner.picture(
@@ -120,13 +134,11 @@ class Planners:
             self._kubelet,
             now,
             standing=standing,
-            signals=shown.signals(),
+            signals=shown.signals(now),
             waiting=shown.waiting(),
         )
         allows = picture.is_movable
-        picture = replace(picture, is_movable=lambda pod: is_movable(pod) and allows(pod))
-        with Scratch(shown.cluster, self._runners, self._seed) as scratch:
-            return planner.plan(scratch, picture, standing)
+        return replace(picture, is_movable=lambda pod: is_movable(pod) and allows(pod))
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,7 +14,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 
-from podium.api.errors import InputError
+from podium.api.basis import Caveat
+from podium.api.errors import InputError, escape
 from podium.api.meta import Kubernetes, Raw
 from podium.framework.rescheduling.configuration import CONFIG_MAP_KEY, parse_rescheduler
 from podium.framework.rescheduling.settings import ReschedulerSettings
@@ -27,6 +28,8 @@ PAUSED_KEY = "paused"
 READ, REFUSED = "ConfigurationRead", "ConfigurationRefused"
 """The reasons of the events that tell what became of a version."""
 
+# As long as a message of an event may be.
+_LONGEST = 1_000
 _NOT_PAUSED = ("", "false")
 
 
@@ -55,7 +58,7 @@ class SettingsMap:
         self._is_stopped = str(data.get(PAUSED_KEY, "")).strip().lower() not in _NOT_PAUSED
         before = self._wanted
         try:
-            self._wanted = self._read(data)
+            self._wanted, caveats = self._read(data)
             self._use(self._as_stopped(self._wanted))
         except InputError as error:
             self._wanted = before if self._was_read else replace(before, is_paused=True)
@@ -64,14 +67,17 @@ class SettingsMap:
             return [self._told(object_, "Warning", REFUSED, f"{error}; {kept}")]
         self._was_read = True
         state = "all evictions are stopped" if self._as_stopped(self._wanted).is_paused else "it is in use"
-        return [self._told(object_, "Normal", READ, state)]
+        told = "".join(f"; {caveat.message}" for caveat in caveats)
+        return [self._told(object_, "Warning" if told else "Normal", READ, escape(state + told, _LONGEST))]
 
-    def _read(self, data: Raw) -> ReschedulerSettings:
+    def _read(self, data: Raw) -> tuple[ReschedulerSettings, tuple[Caveat, ...]]:
+        """The settings, and what of those asked for is not done."""
         text = data.get(CONFIG_MAP_KEY)
         if text is None:
-            return self._given
+            return self._given, ()
         source = f"{CONFIG_MAP} {self._key}, {CONFIG_MAP_KEY}"
-        settings = parse_rescheduler(str(text), source).settings
+        configuration = parse_rescheduler(str(text), source)
+        settings = configuration.settings
         known = {policy.name for policy in self._given.policies}
         for policy in settings.policies:
             if ":" in policy.name and policy.name not in known:
@@ -79,7 +85,7 @@ class SettingsMap:
                     "is loaded only where the program's own configuration names it: a ConfigMap brings no code along"
                 )
                 raise InputError(problem, source=source, object=f"policy {policy.name}", path=".name")
-        return settings
+        return settings, configuration.caveats
 
     def _as_stopped(self, settings: ReschedulerSettings) -> ReschedulerSettings:
         return replace(settings, is_paused=settings.is_paused or self._is_stopped)

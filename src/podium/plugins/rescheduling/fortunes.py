@@ -7,9 +7,11 @@ between the pod and the node", "repeated out-of-resource killing").
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Container, Iterable, Mapping
 from dataclasses import dataclass, field
 
+from podium.api.avoid_list import PREFER_AVOID_PODS, avoid_entries
+from podium.cluster.cluster import Cluster
 from podium.cluster.pods import PodRecord
 from podium.framework.rescheduling.picture import Picture
 from podium.plugins.rescheduling.row_changes import RowChanges
@@ -25,19 +27,26 @@ class _Row:
 
 @dataclass(slots=True)
 class Owner:
-    """How many pods of an owner are well, wherever they are, and how many fail on which row."""
+    """How many pods of an owner are well, wherever they are, and how many fail on which row.
+
+    ``left`` are the rows that pods of it were evicted from of late, as the avoid lists of their nodes tell: a pod that
+    failed there and fails again elsewhere brings its trouble along.
+    """
 
     well: int = 0
     failing: Counter[int] = field(default_factory=Counter)
+    left: frozenset[int] = frozenset()
 
     def failing_elsewhere(self, row: int) -> int:
-        """How many fail on other rows."""
-        return self.failing.total() - self.failing[row]
+        """How many fail on other rows, or left them of late."""
+        gone = len(self.left.difference(self.failing, (row,)))
+        return self.failing.total() - self.failing[row] + gone
 
     @property
     def only_row(self) -> int | None:
         """The one row where some fail; None where there are several, or none."""
-        return next(iter(self.failing)) if len(self.failing) == 1 else None
+        rows = {*self.failing, *self.left}
+        return next(iter(self.failing)) if len(rows) == 1 and self.failing else None
 
     def misplaced(self) -> int:
         """How many of those that fail are outnumbered by others that are well: more than fail on other rows."""
@@ -101,6 +110,8 @@ class Fortunes:
         self._owners = {pod.owner_uid: Owner() for pod in told if pod is not None and self._fails(picture, pod)}
         if not self._owners:
             return
+        for name, left in _left_of_late(picture.cluster, self._owners).items():
+            self._owners[name].left = frozenset(left)
         concerned: dict[int, list[PodRecord]] = {}
         for pod in placed.values():
             if pod.row >= 0 and pod.owner_uid in self._owners:
@@ -156,3 +167,14 @@ class Fortunes:
             del self.lonely[row][name]
             if not self.lonely[row]:
                 del self.lonely[row]
+
+
+def _left_of_late(cluster: Cluster, owners: Container[str]) -> dict[str, set[int]]:
+    """By owner, the rows of the nodes whose avoid lists name it."""
+    found: dict[str, set[int]] = {}
+    for row in cluster.nodes.row_of.values():
+        text = cluster.nodes.node(row).metadata.annotations.get(PREFER_AVOID_PODS)
+        for entry in avoid_entries(text) if text else ():
+            if entry.controller.uid in owners:
+                found.setdefault(entry.controller.uid, set()).add(row)
+    return found

@@ -24,6 +24,7 @@ from podium.framework.settings.arguments import Arguments, read_arguments
 from podium.plugins.rescheduling.fortunes import Fortunes
 
 _MINUTE = 60 * 10**9
+_DAY_NS = 24 * 60 * _MINUTE
 _Count = Annotated[int, msgspec.Meta(ge=1, le=1_000_000)]
 
 
@@ -32,13 +33,15 @@ class LeavePoorServiceArgs(Arguments, frozen=True, kw_only=True):
 
     A pod fails whose containers were started again ``minRestarts`` times, and wait to be again, or failed ``within``
     so long. One is well that is ready, and started longer ago than that. A node on which pods of ``minOwners`` fail, or
-    are turned away ``minRejections`` times each, which fail nowhere else, is in trouble itself.
+    are turned away ``minRejections`` times each, which fail nowhere else, is in trouble itself. The node that a pod
+    leaves is avoided ``avoidFor`` so long, and until then counts as one where its owner fails.
     """
 
     min_restarts: _Count = 3
     within: Span | None = None
     min_owners: _Count = 3
     min_rejections: _Count = 3
+    avoid_for: Span | None = None
 
 
 class LeavePoorService:
@@ -53,6 +56,7 @@ class LeavePoorService:
     def __init__(self, context: PluginContext) -> None:
         self._args = read_arguments(context.args, LeavePoorServiceArgs, self.name)
         self._within_ns = span_ns(self._args.within, 10 * _MINUTE, ".within")
+        self._avoid_for_ns = span_ns(self._args.avoid_for, _DAY_NS, ".avoidFor")
         self._fortunes = Fortunes(self._fails, self._is_well)
         self._picture: Picture | None = None
         # By row, the owners whose pods the node's kubelet turned away again and again.
@@ -77,7 +81,7 @@ class LeavePoorService:
             self._look(picture)
             why = self._why(picture, pod)
             if why:
-                yield Proposal((Relocation(pod, self._targets(picture, pod)),), why)
+                yield Proposal((Relocation(pod, self._targets(picture, pod)),), why, self._avoid_for_ns)
 
     # Who fails
 
@@ -123,8 +127,8 @@ class LeavePoorService:
         """Not where pods of its owner fail or are turned away, nor where the node is in trouble."""
         targets: Bools = np.ones(picture.cluster.nodes.count, dtype=np.bool_)
         owner = self._fortunes.of(pod.owner_uid)
-        for row in {*self._fortunes.rows(), *self._turned_away}:
-            is_bad = row in owner.failing or pod.owner_uid in self._turned_away.get(row, ())
+        for row in {*self._fortunes.rows(), *owner.left, *self._turned_away}:
+            is_bad = row in owner.failing or row in owner.left or pod.owner_uid in self._turned_away.get(row, ())
             targets[row] = not (is_bad or self._is_in_trouble(row))
         return targets
 

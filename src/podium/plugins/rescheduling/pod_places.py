@@ -1,7 +1,7 @@
 """Where all pods are, and who has moved since somebody last looked.
 
 Policies keep sums over pods; what a trial of the planner changes is a handful of pods among tens of thousands. They are
-found on the rows that changed, roll-backs included.
+found by comparing columns: trials touch many more rows than in the end are another than before.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import numpy as np
 from msgspec.structs import replace
 
 from podium.api.node import Node
-from podium.cluster.arrays import Int32s, Int64s
+from podium.cluster.arrays import Bools, Int32s, Int64s
 from podium.cluster.pod_class import PodClass
 from podium.cluster.pods import NO_ROW
 from podium.decide.rescheduling.landing import SOFT_TAINT
@@ -55,12 +55,10 @@ class PodPlaces:
         self._picture: Picture | None = None
         self._position = self._node_position = -1
         self._nodes: list[Node | None] = []
-        # When the picture was first seen: the slots by row, their rows, and by slot the classes.
-        self._slots: Int64s = np.empty(0, dtype=np.int64)
+        # By slot, as they were the last time.
         self._rows: Int32s = np.empty(0, dtype=np.int32)
         self._classes: Int32s = np.empty(0, dtype=np.int32)
-        # The rows that have changed since: by slot, the classes of the pods on them.
-        self._changed: dict[int, dict[int, int]] = {}
+        self._terminating: Bools = np.empty(0, dtype=np.bool_)
 
     def follow(self, picture: Picture) -> Moved | None:
         """Who has moved since the last time; None where everything is to be looked at anew."""
@@ -70,26 +68,25 @@ class PodPlaces:
             return None
         if changes.position == self._position:
             return _NOBODY
-        rows = changes.since(self._position)
-        moved = None if rows is None else self._compare(picture, rows.tolist())
-        if moved is None:
+        moved = self._compare(picture)
+        if not all(class_id in self.classes for _, _, class_id in moved.came):
             self._begin(picture)
             return None
         self._position = changes.position
         return moved
 
     def slots(self) -> Int64s:
-        """The slots of all pods, by row, when the picture was first seen."""
-        return self._slots
+        """The slots of all pods that are somewhere, ascending."""
+        return np.flatnonzero((self._rows != NO_ROW) & ~self._terminating)
 
     def rows_by_class(self) -> dict[int, list[int]]:
-        """The rows of the pods of each class, by its id, when the picture was first seen."""
-        if not len(self._slots):
+        """The rows of the pods of each class, by its id."""
+        slots = self.slots()
+        if not len(slots):
             return {}
-        classes = self._classes[self._slots]
-        order = np.argsort(classes, kind="stable")
-        ids, starts = np.unique(classes[order], return_index=True)
-        parts = np.split(self._rows[order], starts[1:])
+        slots = slots[np.argsort(self._classes[slots], kind="stable")]
+        ids, starts = np.unique(self._classes[slots], return_index=True)
+        parts = np.split(self._rows[slots], starts[1:])
         return {class_id: part.tolist() for class_id, part in zip(ids.tolist(), parts, strict=True)}
 
     def _begin(self, picture: Picture) -> None:
@@ -98,12 +95,8 @@ class PodPlaces:
         self._picture = picture
         self._position, self._node_position = cluster.nodes.changes.position, cluster.nodes.node_changes.position
         self._nodes = list(cluster.nodes.nodes)
-        rows = np.where(pods.terminating[: pods.count], NO_ROW, pods.row[: pods.count])
-        order = np.argsort(rows, kind="stable")
-        self._slots = order[rows[order] != NO_ROW]
-        self._rows = rows[self._slots].astype(np.int32)
-        self._classes = pods.pod_class[: pods.count].copy()
-        self._changed = {}
+        self._rows, self._classes = pods.row[: pods.count].copy(), pods.pod_class[: pods.count].copy()
+        self._terminating = pods.terminating[: pods.count].copy()
         self.classes = {class_id: cluster.classes[class_id] for class_id in sorted(pods.of_class)}
 
     def _nodes_are_as_they_were(self, picture: Picture) -> bool:
@@ -119,29 +112,31 @@ class PodPlaces:
         self._node_position = nodes.node_changes.position
         return True
 
-    def _compare(self, picture: Picture, rows: list[int]) -> Moved | None:
-        """Who is on some rows by now, against who was; None where somebody is of a class that was not there."""
-        left: list[Place] = []
-        came: list[Place] = []
-        for row in rows:
-            before = self._pods_before(row)
-            pods = picture.cluster.pods_on(row) if picture.cluster.nodes.present[row] else []
-            after = {pod.slot: pod.pod_class.id for pod in pods if not pod.terminating}
-            left += [(slot, row, class_id) for slot, class_id in before.items() if after.get(slot) != class_id]
-            came += [(slot, row, class_id) for slot, class_id in after.items() if before.get(slot) != class_id]
-            self._changed[row] = after
-        if not all(class_id in self.classes for _, _, class_id in came):
-            return None
+    def _compare(self, picture: Picture) -> Moved:
+        """Who is where by now, against who was."""
+        pods = picture.cluster.pods
+        count = len(self._rows)
+        slots = np.flatnonzero((pods.row[:count] != self._rows) | (pods.pod_class[:count] != self._classes))
+        if pods.count > count:
+            self._grow(pods.count)
+            slots = np.append(slots, np.arange(count, pods.count))
+        left = self._places(slots)
+        self._rows[slots], self._classes[slots] = pods.row[slots], pods.pod_class[slots]
+        self._terminating[slots] = pods.terminating[slots]
+        came = self._places(slots)
         return Moved(left, came, sorted({row for _, row, _ in left + came}))
 
-    def _pods_before(self, row: int) -> dict[int, int]:
-        """By slot, the classes of the pods that were on a row the last time."""
-        known = self._changed.get(row)
-        if known is not None:
-            return known
-        first, end = np.searchsorted(self._rows, (row, row + 1)).tolist()
-        slots = self._slots[first:end]
-        return dict(zip(slots.tolist(), self._classes[slots].tolist(), strict=True))
+    def _places(self, slots: Int64s) -> list[Place]:
+        """The places of the pods in some slots, without those that are nowhere or gone."""
+        slots = slots[(self._rows[slots] != NO_ROW) & ~self._terminating[slots]]
+        return list(zip(slots.tolist(), self._rows[slots].tolist(), self._classes[slots].tolist(), strict=True))
+
+    def _grow(self, count: int) -> None:
+        """There are more slots; nobody was in them."""
+        added = count - len(self._rows)
+        self._rows = np.append(self._rows, np.full(added, NO_ROW, dtype=np.int32))
+        self._classes = np.append(self._classes, np.zeros(added, dtype=np.int32))
+        self._terminating = np.append(self._terminating, np.zeros(added, dtype=np.bool_))
 
 
 def _is_alike(before: Node | None, after: Node | None) -> bool:

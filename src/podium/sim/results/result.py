@@ -119,6 +119,7 @@ def _summary(simulation: Simulation, stories: list[PodStory], states: Counter[Po
         },
         "preempted": sum(story.was_preempted for story in stories),
         "disruptions": dict(sorted(Counter(story.disruption for story in stories if story.disruption).items())),
+        "evictedBy": dict(sorted(Counter(story.evicted_by for story in stories if story.evicted_by).items())),
         "bindings": sum(story.bound_in_run for story in stories),
         "attempts": simulation.bind_attempts + failed_attempts,
         "waiting": _waiting(stories, simulation.settings.start_ns),

@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterable
 import numpy as np
 
 from podium.cluster.arrays import Int64s
-from podium.plugins.rescheduling.evenness import moves_needed, surplus
+from podium.plugins.rescheduling.evenness import Evenness, evenness, surplus
 from podium.plugins.spreading.constraints import Constraint, Domains
 
 
@@ -39,7 +39,8 @@ class SpreadDemand:
         self._pods: Int64s = np.zeros(len(domains.exists), dtype=np.int64)
         # How many domains hold a number of pods.
         self._holding = {0: len(self._domains)} if len(self._domains) else {}
-        self._missing: int | None = None
+        # None until it is asked for.
+        self._evenness: Evenness | None = None
 
     @property
     def concerns(self) -> Iterable[int]:
@@ -47,14 +48,12 @@ class SpreadDemand:
 
     @property
     def missing(self) -> int:
-        if self._missing is None:
-            self._missing = self._unit * self._needed(self._holding) if self._carrying else 0
-        return self._missing
+        return self._unit * self._known().moves if self._carrying else 0
 
     def count(self, class_id: int, row: int, number: int) -> None:
         """So many more pods of a class are on a row."""
         self._carrying += number * (class_id in self._carriers)
-        self._missing = None
+        self._evenness = None
         code = self._codes.item(row)
         if code:
             before = self._pods.item(code)
@@ -62,12 +61,26 @@ class SpreadDemand:
             self._holding = _shifted(self._holding, before, number)
 
     def leaving(self, class_id: int) -> Int64s:
-        """`[rows]`: by how much less would be missed without one pod on the row."""
-        return -self._changed(class_id, -1)[self._codes]
+        """`[rows]`: about by how much less would be missed without one pod on the row.
+
+        Whose domain has more than it should counts all, whose domain has enough to give half of it.
+        """
+        if not self.missing:
+            return np.zeros(len(self._codes), dtype=np.int64)
+        by_pods = {pods: max(self._surfeit(pods)) * self._unit // 2 for pods in self._holding}
+        return self._by_row(by_pods)
 
     def arriving(self, class_id: int) -> Int64s:
-        """`[rows]`: by how much more would be missed with one more pod on the row."""
-        return self._changed(class_id, 1)[self._codes]
+        """`[rows]`: about by how much more would be missed with one more pod on the row.
+
+        Whose domain has as much as it should counts all, whose domain has enough already half of it.
+        """
+        if not (self._carrying or class_id in self._carriers):
+            return np.zeros(len(self._codes), dtype=np.int64)
+        if not self.missing:
+            more = {pods: self._evenness_of(_shifted(self._holding, pods, 1)).moves for pods in self._holding}
+            return self._by_row({pods: self._unit * moves for pods, moves in more.items()})
+        return self._by_row({pods: min(self._surfeit(pods + 1)) * self._unit // 2 for pods in self._holding})
 
     def complaint(self, class_id: int, row: int) -> str:
         """Over what they lie unevenly."""
@@ -76,25 +89,31 @@ class SpreadDemand:
             return ""
         return f"its like lie unevenly over {self._constraint.key}"
 
-    def _changed(self, class_id: int, number: int) -> Int64s:
-        """`[codes]`: what more is missed with so many more pods of a class in a domain.
+    def _known(self) -> Evenness:
+        if self._evenness is None:
+            self._evenness = self._evenness_of(self._holding)
+        return self._evenness
 
-        Domains with as many pods are alike.
-        """
-        unit = self._unit if self._carrying + number * (class_id in self._carriers) > 0 else 0
-        elsewhere = unit * self._needed(self._holding) - self.missing
-        changed: Int64s = np.full(len(self._pods), elsewhere, dtype=np.int64)
-        pods = self._pods[self._domains]
-        for held in self._holding:
-            if held + number >= 0:
-                needed = self._needed(_shifted(self._holding, held, number))
-                changed[self._domains[pods == held]] = unit * needed - self.missing
-        return changed
-
-    def _needed(self, holding: dict[int, int]) -> int:
+    def _evenness_of(self, holding: dict[int, int]) -> Evenness:
         if len(self._domains) < self._constraint.min_domains:
-            return surplus(holding, self._constraint.max_skew)
-        return moves_needed(holding, self._constraint.max_skew)
+            return Evenness(surplus(holding, self._constraint.max_skew), (0,))
+        return evenness(holding, self._constraint.max_skew)
+
+    def _surfeit(self, pods: int) -> list[int]:
+        """Whether the last of so many pods in a domain is too many (2), could be spared (1) or is needed (0).
+
+        That is for each number of pods that domains may be meant to hold at least.
+        """
+        skew = self._constraint.max_skew
+        return [2 if pods > lowest + skew else int(pods > lowest) for lowest in self._known().lowest]
+
+    def _by_row(self, by_pods: dict[int, int]) -> Int64s:
+        """`[rows]`: what goes for domains with so many pods; 0 for nodes that do not count."""
+        by_code: Int64s = np.zeros(len(self._pods), dtype=np.int64)
+        pods = self._pods[self._domains]
+        for held, value in by_pods.items():
+            by_code[self._domains[pods == held]] = value
+        return by_code[self._codes]
 
 
 def _shifted(holding: dict[int, int], held: int, number: int) -> dict[int, int]:

@@ -1,0 +1,122 @@
+"""What the planner makes of policies, where evicted pods go where the default scheduler's own scores send them."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from podium.framework.rescheduling.policy import Policy
+from tests.builders import HOSTNAME, ZONE, node, node_term, pod, spread_over, term
+from tests.decide.rescheduling.planning import Given, given, planned, web
+from tests.plugins.rescheduling.pictures import policy
+
+ROUNDS = 20
+
+
+def settle(here: Given, *policies: Policy) -> list[tuple[str, str, str | None]]:
+    """Carry out one plan after another until there is none; who left which node for which, in order."""
+    made: list[tuple[str, str, str | None]] = []
+    for number in range(ROUNDS):
+        with planned(here, *policies) as (plan, _):
+            moves = [move for group in plan.planned for move in group.moves]
+        assert not plan.errors
+        if not moves:
+            return made
+        for move in moves:
+            record = here.cluster.remove_pod(move.pod.uid)
+            assert move.target is not None
+            uid = f"{record.uid}-{number}"
+            here.cluster.add_pod(replace(record, uid=uid, node_name=move.target, row=-1, slot=-1))
+            made.append((move.pod.name, move.source, move.target))
+    raise AssertionError(f"after {ROUNDS} plans there are still moves: {made[-3:]}")
+
+
+def nodes_of(here: Given) -> list[str]:
+    """The node of each pod, sorted."""
+    return sorted(found.node_name for found in here.cluster.placed.values())
+
+
+def zoned(*names: str, **fields: Any) -> list[Any]:
+    return [node(name, zone=f"zone-{name}", **fields) for name in names]
+
+
+def test_after_a_scale_up_the_empty_nodes_are_filled_from_the_full_ones() -> None:
+    crowd = [web(f"w{i}-{on}", on, cpu="1") for on in "ab" for i in range(9)]
+    here = given(*zoned("a", "b", "c", "d", cpu="10"), *crowd)
+    marks = {"cpu": 15, "memory": 15}
+    even = policy("MoveToUnderusedNodes", useDeviationThresholds=True, thresholds=marks, targetThresholds=marks)
+    moves = settle(here, even)
+    assert {source for _, source, _ in moves} == {"a", "b"}
+    assert {target for *_, target in moves} == {"c", "d"}
+    assert nodes_of(here) == ["a"] * 6 + ["b"] * 6 + ["c"] * 3 + ["d"] * 3
+
+
+def test_pods_come_to_the_nodes_that_they_prefer_and_stay_there() -> None:
+    likes = [(100, node_term("disk=ssd"))]
+    here = given(
+        node("plain"), node("fast", labels={"disk": "ssd"}), *(web(f"w{i}", "plain", likes_nodes=likes) for i in "ab")
+    )
+    assert settle(here, policy("SatisfyPreferences")) == [("wa", "plain", "fast"), ("wb", "plain", "fast")]
+
+
+def test_pods_that_would_be_apart_are_parted_by_their_scheduler() -> None:
+    fields: dict[str, Any] = {"labels": {"app": "web"}, "dislikes": [(100, term("app=web", HOSTNAME))]}
+    here = given(*zoned("a", "b", "c"), *(web(f"w{i}", "a", **fields) for i in range(3)))
+    assert len(settle(here, policy("SatisfyPreferences"))) == 2
+    assert nodes_of(here) == ["a", "b", "c"]
+
+
+@pytest.mark.failure(77)
+@pytest.mark.parametrize("kind", [True, False], ids=["soft", "hard"])
+@pytest.mark.parametrize("other", [{"taints": ["team=db:NoSchedule"]}, {"cpu": "1"}], ids=["tainted", "full"])
+def test_nobody_is_evicted_for_a_spread_that_cannot_be_had(kind: bool, other: dict[str, Any]) -> None:
+    fields: dict[str, Any] = {"labels": {"app": "web"}, "spread": [spread_over(ZONE, "app=web", soft=kind)], "cpu": "2"}
+    here = given(*zoned("a"), *zoned("b", **other), *(web(f"w{i}", "a", **fields) for i in range(3)))
+    assert settle(here, policy("SatisfyPreferences"), policy("RepairViolations")) == []
+
+
+@pytest.mark.failure(77)
+def test_of_a_spread_that_can_be_had_in_part_that_part_is_done_and_no_more() -> None:
+    fields: dict[str, Any] = {"labels": {"app": "web"}, "spread": [spread_over(ZONE, "app=web")], "cpu": "1"}
+    here = given(*zoned("a"), *zoned("b", cpu="1"), *(web(f"w{i}", "a", **fields) for i in range(5)))
+    assert settle(here, policy("RepairViolations")) == [("w0", "a", "b")]
+
+
+@pytest.mark.failure(76)
+def test_duplicates_are_spread_once_and_then_stay() -> None:
+    here = given(*zoned("a", "b", "c"), *(web(f"w{i}", "a", cpu="1") for i in range(6)))
+    assert len(settle(here, policy("SpreadDuplicates"))) == 4
+    assert nodes_of(here) == ["a", "a", "b", "b", "c", "c"]
+
+
+def test_a_node_that_got_a_taint_is_left_by_whom_it_keeps_off() -> None:
+    own = node("own", taints=["team=db:NoSchedule"])
+    here = given(own, *zoned("a", "b"), *(web(f"w{i}", "own") for i in range(4)))
+    assert {source for _, source, _ in settle(here, policy("RepairViolations"))} == {"own"}
+    assert "own" not in nodes_of(here)
+
+
+@pytest.mark.failure(79)
+def test_a_big_pod_does_not_go_round_from_node_to_node() -> None:
+    here = given(*zoned("a", "b", "c", cpu="10"), web("big", "a", cpu="8"), web("small", "a", cpu="1"))
+    assert settle(here, policy("MoveToUnderusedNodes")) == []
+
+
+@pytest.mark.failure(79)
+def test_policies_that_pull_in_two_directions_come_to_rest() -> None:
+    likes = [(100, node_term("disk=ssd"))]
+    ssd = node("fast", cpu="10", labels={"disk": "ssd", HOSTNAME: "fast", ZONE: "f"})
+    crowd = [web(f"w{i}", "fast", cpu="1", likes_nodes=likes) for i in range(8)]
+    here = given(ssd, *zoned("a", "b", cpu="10"), *crowd)
+    settle(here, policy("MoveToUnderusedNodes"), policy("SatisfyPreferences"), policy("SpreadDuplicates"))
+    both = [policy(name) for name in ("MoveToUnderusedNodes", "SatisfyPreferences", "SpreadDuplicates")]
+    assert settle(here, *both) == []
+
+
+def test_reasons_reach_the_plan() -> None:
+    here = given(*zoned("a", "b"), *(web(f"w{i}", "a") for i in range(2)), pod("bare", on="a"))
+    with planned(here, policy("SpreadDuplicates")) as (plan, _):
+        (group,) = plan.planned
+    assert group.reason == "default/w0 should leave a: 2 pods of ReplicaSet web are on it, and 2 nodes could have one"
