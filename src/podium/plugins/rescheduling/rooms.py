@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from podium.api.quantity import format_quantity
 from podium.cluster.arrays import Bools, Int64s
 from podium.cluster.cluster import Cluster
 from podium.cluster.pods import PodRecord
@@ -150,7 +151,9 @@ class Rooms:
             return None
         lacking = {need: need.amount - need.free_on(cluster, row) for need in room.needs}
         slots = 1 - int(cluster.nodes.allowed_pods[row] - cluster.nodes.pod_count[row])
-        in_words = ", ".join(f"{lack} {need.name}" for need, lack in lacking.items() if lack > 0)
+        in_words = ", ".join(
+            f"{format_quantity(lack, need.name)} {need.name}" for need, lack in lacking.items() if lack > 0
+        )
         leaving = list(must)
         for need in lacking:
             lacking[need] -= sum(need.held_by(pod) for pod in must)
