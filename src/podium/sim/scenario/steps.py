@@ -154,6 +154,8 @@ def _drain(target: Fields) -> Change:
             ignore_daemon_sets=target.boolean("ignoreDaemonSets", plain.ignore_daemon_sets),
             disable_eviction=target.boolean("disableEviction", plain.disable_eviction),
         ),
+        target.text("after", ""),
+        target.boolean("removeNode", default=False),
     )
 
 
