@@ -84,16 +84,20 @@ class Asking:
         """Play a question in front of somebody."""
         from podium.app.console.progress import ProgressBar
         from podium.app.planning.question import play_question
+        from podium.app.planning.showing import save_scenario
 
         with ProgressBar() as bar:
-            return play_question(read, question, self.options, lambda share, what: bar.update(share, lambda: what))
+            played = play_question(read, question, self.options, lambda share, what: bar.update(share, lambda: what))
+        if self.save:
+            save_scenario(self.save, played, self.options)
+        return played
 
     def show(self, answer: PlanAnswer) -> None:
-        """Print the answer, keep its scenario where that is wanted, and end with 2 for what it is not to find."""
-        from podium.app.planning.showing import save_scenario, show_answer
+        """Print the answer, and end with 2 for what it is not to find."""
+        from podium.app.planning.showing import show_answer
 
-        if self.save:
-            save_scenario(self.save, answer, self.options)
+        if self.save and answer.scenario is None:
+            raise click.UsageError(f"--save: {answer.question} has played nothing here.")
         show_answer(answer, self.form, self.shown)
         if any(code in self.fail_on for code in answer.codes) or (self.fail_on == ("any",) and answer.codes):
             click.get_current_context().exit(2)
@@ -140,7 +144,7 @@ _OPTIONS = (
         show_default=True,
         help="How the answer is printed; csv is the impact by workload.",
     ),
-    click.option("--save", metavar="FILE", default="", help="Keep the scenario that is played, with the cluster."),
+    click.option("--save", metavar="FILE", default="", help="Keep what is played in a file for podium simulate -f."),
     click.option(
         "--fail-on",
         type=Codes(),
