@@ -26,7 +26,7 @@ from podium.decide.scratch import Scratch
 from podium.framework.plugin import PluginContext
 from podium.framework.rescheduling.kubelet_profile import kubelet_runner
 from podium.framework.rescheduling.picture import Picture
-from podium.framework.rescheduling.settings import Guidance, Limits, ReschedulerSettings, Scope
+from podium.framework.rescheduling.settings import Guidance, Limits, ReschedulerSettings
 from podium.framework.runner import Runner
 from podium.framework.settings.configuration import default_configuration
 from podium.framework.settings.profile_builder import build_profiles
@@ -151,6 +151,23 @@ def _put(cluster: Cluster, raw: Raw) -> None:
         cluster.put(item)
 
 
+def _budgets() -> EvictionBudgets:
+    """A budget for all pods that lets all of them go: without one they would be moved by turns."""
+    budgets = EvictionBudgets()
+    status = {"disruptionsAllowed": PODS, "expectedPods": PODS, "currentHealthy": PODS}
+    item: Any = decode(
+        {
+            "apiVersion": "policy/v1",
+            "kind": "PodDisruptionBudget",
+            "metadata": {"name": "all", "namespace": "default"},
+            "spec": {"maxUnavailable": "100%", "selector": {}},
+            "status": status,
+        }
+    )
+    budgets.put(item)
+    return budgets
+
+
 def measure(kind: Kind, seed: int, guidance: Guidance, threshold: float) -> Measured:
     """Plan until nothing more is found, and solve; CPU times in milliseconds."""
     cluster = cluster_of(kind, seed)
@@ -168,11 +185,12 @@ def measure(kind: Kind, seed: int, guidance: Guidance, threshold: float) -> Meas
         hourly=free,
         without_budget=free,
         guidance=guidance,
-        scope=Scope(),
+        budget_reserve=0,
+        budget_reserve_share=0.0,
         max_trials=100_000,
     )
     now = 1_767_225_600 * 10**9 + 24 * _HOUR
-    standing = Standing((), EvictionBudgets())
+    standing = Standing((), _budgets())
     planner = Planner([(policy, 1.0)], settings)
     picture = planner.picture(cluster, runners, kubelet, now, standing=standing)
     began = time.process_time()

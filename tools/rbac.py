@@ -22,6 +22,7 @@ from podium.api.kinds import KINDS
 from podium.api.meta import Raw
 from podium.api.pod import PodCondition
 from podium.api.replacements import ForReplacement
+from podium.client.measuring import METRICS_GROUP
 from podium.framework.rescheduling.settings import ReschedulerSettings
 from podium.machines import actions
 from podium.machines.actions import (
@@ -121,8 +122,10 @@ def eviction_rights(*, knows_ours: bool) -> set[Right]:
 def rescheduler_rights() -> set[Right]:
     """What a rescheduler needs that evicts, writes to no node, and leaves replacements to their schedulers."""
     counted = {Right("", "events", "patch")}
+    # What pods and nodes use nobody can watch.
+    measured = {Right(METRICS_GROUP, plural, "list") for plural in ("nodes", "pods")}
     watched = rescheduler_watches() | DisruptionCounts.watches
-    return watch_rights(watched) | requested_rights(_rescheduler_examples()) | counted
+    return watch_rights(watched) | requested_rights(_rescheduler_examples()) | counted | measured
 
 
 def rescheduler_watches() -> frozenset[str]:

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from podium.api.use import Use, node_use, pod_use
+from podium.api.use import Use, node_use, pod_use, uses_of_nodes, uses_of_pods
 
 
 def test_what_the_containers_of_a_pod_use_is_added_up() -> None:
@@ -27,3 +27,23 @@ def test_what_cannot_be_read_is_not_measured(usage: Any) -> None:
 @pytest.mark.parametrize("containers", [None, {}, [3], "x"])
 def test_pods_without_a_list_of_containers_are_not_measured(containers: Any) -> None:
     assert pod_use({"containers": containers}) is None
+
+
+USAGE = {"cpu": "1", "memory": "1Ki"}
+
+
+def test_lists_are_read_by_key_and_name_without_what_cannot_be_read() -> None:
+    pods = [
+        {"metadata": {"name": "a", "namespace": "shop"}, "containers": [{"usage": USAGE}]},
+        {"metadata": {"name": "b", "namespace": "shop"}, "containers": "x"},
+        {"metadata": {"name": 3}, "containers": []},
+        {"metadata": []},
+        7,
+    ]
+    assert uses_of_pods({"items": pods}) == {"shop/a": Use(1000, 1024)}
+    assert uses_of_nodes({"items": [{"metadata": {"name": "n1"}, "usage": USAGE}]}) == {"n1": Use(1000, 1024)}
+
+
+@pytest.mark.parametrize("raw", [{}, {"items": None}, {"items": {"a": 1}}])
+def test_what_is_no_list_tells_of_nobody(raw: dict[str, Any]) -> None:
+    assert uses_of_pods(raw) == {}

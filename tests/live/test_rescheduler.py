@@ -20,8 +20,11 @@ from podium.app.rescheduling.settings import ReschedulingSettings
 from podium.client.access.cluster_access import ClusterAccess, Identity
 from podium.framework.rescheduling.configuration import read_rescheduler
 from podium.framework.settings.configuration import default_configuration
+from podium.machines.rescheduling import said_use
 from podium.requests.request import Request
+from podium.server.http.server import Server
 from podium.server.http.settings import Token
+from podium.server.kubernetes_documents import KubernetesDocuments
 from tests.app.rescheduling.clusters import CONFIGURATION, budget, replica_set
 from tests.live.cluster import Cluster, lease, until
 from tests.store.objects import Raw, node
@@ -90,9 +93,19 @@ class Instance:
         return [line for line in self.log if message in line["msg"]]
 
 
-def play(story: Callable[[Scheduled], Awaitable[None]], *, tokens: tuple[Token, ...] = ()) -> None:
+class Measuring(Scheduled):
+    """The same with a server that tells what pods and nodes use."""
+
+    def __init__(self, *, tokens: tuple[Token, ...] = ()) -> None:
+        super().__init__(tokens=tokens)
+        self.server = Server(self.backend, KubernetesDocuments(self.plane))
+
+
+def play(
+    story: Callable[[Scheduled], Awaitable[None]], *, tokens: tuple[Token, ...] = (), of: type[Scheduled] = Scheduled
+) -> None:
     async def run() -> None:
-        async with Scheduled(tokens=tokens) as cluster:
+        async with of(tokens=tokens) as cluster:
             await cluster.scale_up()
             await story(cluster)
 
@@ -127,8 +140,9 @@ def test_a_dry_run_prints_the_plan_and_does_with_the_rights_to_read(capsys: pyte
         assert [move["to"] for planned in plan["planned"] for move in planned["moves"]] == ["new"]
         assert await instance.stop() == 0
         assert len(cluster.on("old")) == 4
-        written = [event.stored for event in cluster.plane.store.events_since(version)]
-        assert all(stored.kind == "Node" for stored in written)
+        written = {event.stored.kind for event in cluster.plane.store.events_since(version)}
+        assert not written & {"Lease", "Event"}
+        assert not instance.said("403")
         assert TOKEN not in instance.text.getvalue()
 
     play(story, tokens=(Token(text=TOKEN, reads_only=True),))
@@ -215,6 +229,17 @@ def test_what_a_descheduler_policy_in_a_config_map_asks_for_in_vain_is_told() ->
     play(story)
 
 
+def test_one_that_is_paused_and_is_to_make_one_plan_says_so_and_ends() -> None:
+    async def story(cluster: Scheduled) -> None:
+        instance = Instance(cluster, configuration={**HASTY, "paused": True}, is_once=True)
+        async with asyncio.timeout(30):
+            assert await instance.task == 0
+        assert instance.said("it is paused by its configuration")
+        assert not instance.said("moving a pod")
+
+    play(story)
+
+
 def test_of_two_one_leads_and_the_other_waits() -> None:
     async def story(cluster: Scheduled) -> None:
         first = Instance(cluster, lease=lease("first"), identity="first")
@@ -237,3 +262,36 @@ def test_a_server_whose_certificate_is_not_checked_is_asked_for_no_evictions() -
     with pytest.raises(InputError, match="--evict has pods go"):
         check_settings(access, settings)
     check_settings(access, msgspec.structs.replace(settings, dry_run=True))
+
+
+def test_what_pods_use_is_asked_for_where_a_policy_looks_at_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    # What pods say themselves is not heeded, so that only the metrics tell it.
+    monkeypatch.setattr(said_use, "says_use", lambda pod: False)
+
+    async def story(cluster: Scheduled) -> None:
+        policies = [{"name": "SeparateInterfering"}]
+        instance = Instance(cluster, configuration={**HASTY, "policies": policies}, measure_s=0.05)
+        # Each of the two gets 3 of its 8 cpu.
+        larger = {"status": {"allocatable": {"cpu": "8"}}}
+        hungry = {"metadata": {"annotations": {"podium.dev/cpu-usage": "4"}}}
+        wanted = [Request(verb="patch", kind="Node", key="old", subresource="status", body=larger)]
+        wanted += [
+            Request(verb="patch", kind="Pod", key=f"default/{name}", body=hungry) for name in cluster.on("old")[:2]
+        ]
+        assert all(cluster.plane.answer(request).error is None for request in wanted)
+        await until(lambda: instance.said("moving a pod"))
+        assert "wants 3 and requests 1" in instance.said("moving a pod")[0]["reason"]
+        assert await instance.stop() == 0
+
+    play(story, of=Measuring)
+
+
+def test_where_nobody_measures_that_is_said_once() -> None:
+    async def story(cluster: Scheduled) -> None:
+        configuration = {**HASTY, "policies": [{"name": "SeparateInterfering"}]}
+        instance = Instance(cluster, configuration=configuration, measure_s=0.05)
+        await until(lambda: instance.said("what pods and nodes use is not known"))
+        assert await instance.stop() == 0
+        assert len(instance.said("what pods and nodes use is not known")) == 1
+
+    play(story)

@@ -18,10 +18,13 @@ from podium.api.times import parse_time
 from podium.decide.critical_pods import CRITICAL_PRIORITY
 from podium.decide.local_storage import has_local_storage
 from podium.decide.rescheduling.node_duty import off_duty
+from podium.decide.rescheduling.objectives import ROUNDING
+from podium.decide.rescheduling.plan import Plan
 from podium.driver.component import Component
-from podium.framework.rescheduling.settings import Limits, ReschedulerSettings
+from podium.framework.rescheduling.settings import Judgement, Limits, ReschedulerSettings
 from podium.machines.actions import Action, Evict
 from podium.machines.observations import Problem
+from podium.machines.rescheduling.rescheduler import Rescheduler
 from podium.plane.switches import RESCHEDULER
 from podium.sim.simulation import Simulation
 from tests.store.objects import HOUR, SECOND
@@ -65,12 +68,17 @@ class ReschedulerChecker:
 
     def after_step(self) -> None:
         """Take note of what has become of the moves."""
+        machine = self.component.machine
+        if isinstance(machine, Rescheduler):
+            machine.on_plan = self._check_plan
         pods = self._pods()
         taken: set[str] = set()
         for move in self.moved:
             made = [one for one in pods if _owner(one) == move.owner and one.metadata.uid not in move.known]
             for pod in made:
-                if pod.spec.node_name == move.node and pod.metadata.uid not in self.seen_back:
+                # Who comes an hour later came for somebody else.
+                is_late = self.simulation.now - move.evicted_ns >= HOUR
+                if pod.spec.node_name == move.node and not is_late and pod.metadata.uid not in self.seen_back:
                     self.seen_back.add(pod.metadata.uid)
                     self.returned[move.owner, move.node] = pod.metadata.uid, self.simulation.now
             if move.is_over:
@@ -101,6 +109,18 @@ class ReschedulerChecker:
             return problem
 
         server.carry_out = checked  # type: ignore[method-assign]
+
+    def _check_plan(self, plan: Plan, now: int) -> None:
+        """G3: each pod has somewhere else to go, and what is bad falls by the threshold for each."""
+        gained = 0.0
+        for planned in plan.planned:
+            assert planned.gain >= self.settings.threshold * len(planned.moves) - ROUNDING, planned.reason
+            gained += planned.gain
+            for move in planned.moves:
+                assert (move.target is None) is (self.settings.judgement is Judgement.BLIND), move.pod.key
+                assert move.target != move.source == move.pod.node_name, move.pod.key
+        assert sum(plan.after.values()) <= sum(plan.before.values()) - gained + ROUNDING * (1 + len(plan.planned))
+        assert not plan.errors, plan.errors
 
     # At an eviction
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,6 +17,29 @@ class Use:
 
     cpu_milli: int
     memory_bytes: int
+
+
+def uses_of_pods(raw: Raw) -> dict[str, Use]:
+    """What a PodMetricsList says, by the pods' keys, without what cannot be read."""
+    return _uses(raw, pod_use)
+
+
+def uses_of_nodes(raw: Raw) -> dict[str, Use]:
+    """What a NodeMetricsList says, by the nodes' names, without what cannot be read."""
+    return _uses(raw, node_use)
+
+
+def _uses(raw: Raw, read: Callable[[Raw], Use | None]) -> dict[str, Use]:
+    found: dict[str, Use] = {}
+    items = raw.get("items")
+    for item in items if isinstance(items, list) else ():
+        metadata = item.get("metadata") if isinstance(item, dict) else None
+        if isinstance(metadata, dict):
+            use = read(item)
+            name, namespace = metadata.get("name"), metadata.get("namespace")
+            if use is not None and isinstance(name, str):
+                found[f"{namespace}/{name}" if namespace else name] = use
+    return found
 
 
 def pod_use(raw: Raw) -> Use | None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import msgspec
 
 from podium.api.meta import Kubernetes, Raw
+from podium.api.use import Use
 from podium.machines.actions import Action
 from podium.machines.answers import Answer, classify
 
@@ -105,4 +106,13 @@ class NodeHeard(msgspec.Struct, frozen=True):
     node: str
 
 
-Observation = Changed | Gone | Answered | Tick | NodeStopped | NodeStarted | ContainersExited | NodeSilent | NodeHeard
+class Measured(msgspec.Struct, frozen=True):
+    """What pods (by key) and nodes (by name) use at the moment; who is in neither was not measured."""
+
+    pods: dict[str, Use]
+    nodes: dict[str, Use]
+
+
+Observation = (
+    Changed | Gone | Answered | Tick | NodeStopped | NodeStarted | ContainersExited | NodeSilent | NodeHeard | Measured
+)

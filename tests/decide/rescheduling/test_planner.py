@@ -360,6 +360,21 @@ def test_a_policy_whose_objective_changes_by_itself_is_left_out() -> None:
     assert moves(made).keys() == {"w0"}
 
 
+def test_a_policy_whose_objective_does_not_come_back_when_a_move_is_taken_back_is_left_out() -> None:
+    here = crowded(1)
+    first = here.cluster.nodes.changes.position
+
+    def drifts(picture: Picture) -> float:
+        return float(picture.cluster.nodes.changes.position - first)
+
+    made = plan(here, odd(says=drifts), KeepOff(("a",), cost=0.4), KeepOff(("a",), "Other", cost=0.4))
+
+    (error,) = made.errors
+    assert error.startswith("policy Odd: its objective is ")
+    assert error.endswith(" where it was 0.0, and nothing has changed")
+    assert moves(made).keys() == {"w0"}
+
+
 def test_a_policy_that_fails_midway_is_left_out_of_all() -> None:
     """What was planned by what it said is not planned."""
 

@@ -38,7 +38,9 @@ def picture_of(objects: Objects, is_target: list[bool], stays: set[str]) -> Pict
     for row, said in enumerate(is_target[: len(targets)]):
         targets[row] &= said
     runners = {"default-scheduler": runner}
-    return Picture(cluster, runners, runner, 0, Signals(), targets, (), lambda pod: pod.name not in stays)
+    return Picture(
+        cluster, runners, runner, 0, Signals(), targets, (), lambda pod: pod.name not in stays and not pod.terminating
+    )
 
 
 @efforts(15)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Iterator, Sequence
 from contextlib import AsyncExitStack
 
@@ -22,11 +23,14 @@ from podium.app.rescheduling.plan_text import write_plan
 from podium.app.rescheduling.settings import ReschedulingSettings
 from podium.client.access.cluster_access import ClusterAccess
 from podium.client.live_cluster import LiveCluster, Watched
+from podium.client.measuring import Measuring
+from podium.client.session import Session
 from podium.decide.rescheduling.plan import Plan
 from podium.driver.component import Component
 from podium.machines.actions import Record
 from podium.machines.disruption.disruption_counts import DisruptionCounts
 from podium.machines.machine import Machine
+from podium.machines.observations import Measured
 from podium.machines.rescheduling.rescheduler import Rescheduler
 from podium.machines.rescheduling.settings_map import CONFIG_MAP, READ, REFUSED
 
@@ -71,6 +75,8 @@ class LiveRescheduler(LiveProgram):
         super().__init__(access, settings, log, self.metrics)
         self._settings = settings
         self._kinds = _machine(settings, heeds_avoid_lists=True).watches
+        self._component: Component | None = None
+        self._machine: Rescheduler | None = None
         self._shown: Plan | None = None
         self._heeds = False
         self._caveats: tuple[Caveat, ...] = ()
@@ -99,7 +105,8 @@ class LiveRescheduler(LiveProgram):
         """What runs. Disruptions are counted by Podium's own API server, and here where it is another."""
         counts = self._settings.counts_disruptions and not self._settings.dry_run and not knows_ours
         made = [Component("disruption-counts", DisruptionCounts)] if counts else []
-        return [*made, Component(COMPONENT, self._make_machine, waits=True)]
+        self._component = Component(COMPONENT, self._make_machine, waits=True)
+        return [*made, self._component]
 
     def begun(self) -> None:
         """See `LiveProgram`."""
@@ -107,12 +114,35 @@ class LiveRescheduler(LiveProgram):
         policies = ", ".join(policy.name for policy in settings.rescheduling.settings.policies)
         what = "looking for moves, and making none" if settings.dry_run else "moving pods"
         self._log.info(what, policies=policies)
+        if settings.rescheduling.settings.is_paused and not settings.config_map:
+            self._log.warning("it is paused by its configuration")
+            if settings.is_once:
+                # There will be no plan after which it could end.
+                self.stop()
 
     async def open(self, cluster: LiveCluster, ending: AsyncExitStack) -> None:
-        """See `LiveProgram`: nothing beside the API server is needed."""
+        """Measure what pods and nodes use, while some policy asks for it."""
+
+        def tell(measured: Measured) -> None:
+            if self._component is not None:
+                cluster.driver.tell(self._component, measured)
+
+        def problem(told: str) -> None:
+            self._log.warning("what pods and nodes use is not known", problem=told)
+
+        measuring = Measuring(self._asked, self._needs_use, tell, problem, interval_s=self._settings.measure_s)
+        running = asyncio.ensure_future(measuring.run())
+        ending.callback(running.cancel)
+
+    def _make_cluster(self, session: Session) -> LiveCluster:
+        self._asked = session
+        return super()._make_cluster(session)
+
+    def _needs_use(self) -> bool:
+        return self._machine is not None and self._machine.needs_use
 
     def _make_machine(self) -> Machine:
-        machine = _machine(self._settings, heeds_avoid_lists=self._heeds)
+        machine = self._machine = _machine(self._settings, heeds_avoid_lists=self._heeds)
         observed = ObservedRescheduler(machine, self.metrics)
         observed.on_plan, observed.on_rest, observed.on_record = self._planned, self._rested, self._recorded
         return observed

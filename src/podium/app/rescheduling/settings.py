@@ -18,7 +18,8 @@ class ReschedulingSettings(ProgramSettings, frozen=True, kw_only=True):
     With ``dry_run`` each plan that says something else than the one before is printed in ``plan_form``, and nobody is
     evicted. With ``is_once`` the program ends after one plan. ``counts_disruptions``: at API servers that know no rates
     of budgets it counts what they limit. ``heeds_avoid_lists``: whether the schedulers heed avoid lists; None: those at
-    Podium's own API server do, and no others.
+    Podium's own API server do, and no others. Every ``measure_s`` seconds it asks what pods and nodes use, where that
+    matters.
     """
 
     rescheduling: ReschedulerConfiguration
@@ -28,3 +29,4 @@ class ReschedulingSettings(ProgramSettings, frozen=True, kw_only=True):
     config_map: str = ""
     counts_disruptions: bool = True
     heeds_avoid_lists: bool | None = None
+    measure_s: float = 30.0

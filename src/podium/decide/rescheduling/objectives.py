@@ -6,7 +6,7 @@ outside change the moves come to an end.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from math import isfinite
 
 import numpy as np
@@ -32,6 +32,10 @@ class Objectives:
     def total(self) -> float:
         """The weighted sum. Raises PolicyError for a policy that fails, or whose objective is none."""
         return sum(weight * self._of(policy) for policy, weight in self._policies)
+
+    def weighted(self, each: Mapping[str, float]) -> float:
+        """The weighted sum of the objectives that `each` told."""
+        return sum(weight * each[policy.name] for policy, weight in self._policies)
 
     def each(self) -> dict[str, float]:
         """The objectives by policy, each by itself."""

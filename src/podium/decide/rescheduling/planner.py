@@ -141,6 +141,7 @@ class _Planning:
         self._trials = Trials(scratch, self._picture, self._objectives, MovedClaims(scratch, self._picture), settings)
         self._turns = Turns([policy for policy, _ in policies], self._picture, partial(_late, self._room, self._limits))
         self._tried = 0
+        self._before: dict[str, float] = {}
         self._total = 0.0
 
     def plan(self) -> Plan:
@@ -149,9 +150,9 @@ class _Planning:
         # First, for whoever stands for a replacement that nobody has seen is still there.
         keep_expected(self._scratch, under_way, now)
         self._trials.going = let_go(self._scratch, under_way)
-        before = self._objectives.each()
+        self._before = before = self._objectives.each()
         self._objectives.require_same(before)
-        self._total = at_first = self._objectives.total()
+        self._total = at_first = self._objectives.weighted(before)
         planned, left_alone = list[PlannedMoves](), list[LeftAlone]()
         is_cut = False
         stopped = self._limits.used_up
@@ -193,6 +194,9 @@ class _Planning:
         self._tried += 1
         found = self._trials.attempt(proposal, self._total)
         if found.why:
+            if self._tried == 1:
+                # All is as it was, so that whoever keeps what they know can be held to it.
+                self._objectives.require_same(self._before)
             return found.why
         self._limits.take(leaving)
         self._room.take(pods)

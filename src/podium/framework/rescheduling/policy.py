@@ -55,7 +55,8 @@ class Policy(Protocol):
 
     A proposal becomes a plan where each pod may be moved, has somewhere to go, and the sum of all policies' objectives,
     by their weights, falls by at least the threshold for each pod that is moved. So policies need not know one another,
-    nor ask whether a pod fits: they say who is placed badly, the worst first.
+    nor ask whether a pod fits: they say who is placed badly, the worst first. One that looks at what pods and nodes use
+    has an attribute ``needs_use`` that is true: at a cluster nobody measures without need.
     """
 
     @property

@@ -24,6 +24,7 @@ from podium.decide.rescheduling.landing import SOFT_TAINT
 from podium.decide.rescheduling.node_duty import off_duty
 from podium.framework.rescheduling.signals import Signals
 from podium.machines.parts.deadlines import earliest
+from podium.machines.rescheduling.measured_use import MeasuredUse
 from podium.machines.rescheduling.observed_signals import ObservedSignals
 from podium.machines.rescheduling.said_use import SaidUse
 from podium.machines.scheduling.shown.node_changes import node_changes
@@ -46,6 +47,7 @@ class ClusterPicture:
         self.keeps_data: set[str] = set()
         self.unschedulable: dict[str, PodRecord] = {}
         self.avoid_lists: dict[str, str] = {}
+        self.measured = MeasuredUse()
         self._use = SaidUse()
         self._feed = Feed(self.cluster)
         self._owned: dict[str, dict[str, None]] = {}
@@ -110,9 +112,10 @@ class ClusterPicture:
         """The pods that no node can take."""
         return list(self.unschedulable.values())
 
-    def signals(self) -> Signals:
-        """How all fare at the moment."""
-        return self._use.told(self.observed.signals, self.cluster)
+    def signals(self, now: int) -> Signals:
+        """How all fare at the moment. What was measured goes before what pods say."""
+        said = self._use.told(self.observed.signals, self.cluster)
+        return self.measured.told(said, self.cluster, now)
 
     def may_evict(self, now: int) -> int | None:
         """How many disruptions of pods with a budget the cluster's caps leave; None for any number."""
@@ -128,11 +131,12 @@ class ClusterPicture:
         times = [rates[bucket.scope].next_ns(full_ns, now) for bucket, full_ns in full.items() if bucket.scope in rates]
         return earliest((self.budgets.next_token_ns(now), *(time for time in times if time > now)))
 
-    def is_capped(self, pod: PodRecord, now: int) -> bool:
-        """Whether some cap forbids the disruption of a pod for now."""
-        if not self._policy.spec.caps or not self.budgets.covering(pod):
-            return False
-        return self._policy.exhausted_cap(RESCHEDULER, pod.namespace, now) is not None
+    def capped_namespaces(self, now: int) -> frozenset[str]:
+        """The namespaces in which some cap forbids the disruption of pods with a budget for now."""
+        if not self._policy.spec.caps:
+            return frozenset()
+        found = {pod.namespace for pod in self._feed.pods.values()}
+        return frozenset(name for name in found if self._policy.exhausted_cap(RESCHEDULER, name, now) is not None)
 
     # Pods
 

@@ -35,7 +35,7 @@ class Move:
 
     ``entry_time`` is the time of its entry on the node's avoid list, "" while that was not seen. ``is_doubtful``: no
     answer came to the eviction, and nothing has shown that it was carried out. ``known`` are the uids of the owner's
-    pods that were there before, none of which is the replacement.
+    pods of the same second that were there before, none of which is the replacement.
     """
 
     namespace: str
@@ -54,7 +54,7 @@ class Move:
 
     def may_have_made(self, pod: PodRecord) -> bool:
         """Whether a pod of the owner came after the eviction; times in objects are in whole seconds."""
-        came_after = pod.created_ns >= self.evicted_ns // _SECOND * _SECOND
+        came_after = pod.created_ns >= _second(self.evicted_ns)
         return came_after and pod.uid != self.pod_uid and pod.uid not in self.known
 
 
@@ -64,6 +64,8 @@ class Moves:
     def __init__(self, picture: ClusterPicture) -> None:
         self._picture = picture
         self._moves: list[Move] = []
+        # The uids of the pods that were evicted, of moves that are not over.
+        self._leaving: set[str] = set()
         # By node, the text of its avoid list as it was last read.
         self._read: dict[str, str] = {}
 
@@ -81,9 +83,12 @@ class Moves:
             target=target,
             pod_uid=pod.uid,
             pod=replace(pod, node_name="", nominated_node_name="", row=NO_ROW, slot=-1),
-            known=frozenset(other.uid for other in self._picture.pods_of(pod.owner_uid)),
+            known=frozenset(
+                other.uid for other in self._picture.pods_of(pod.owner_uid) if other.created_ns >= _second(now)
+            ),
         )
         self._moves.append(move)
+        self._leaving.add(pod.uid)
         return move
 
     def doubt(self, pod_uid: str) -> None:
@@ -95,6 +100,7 @@ class Moves:
     def drop(self, pod_uid: str) -> None:
         """A pod was not evicted."""
         self._moves = [move for move in self._moves if move.pod_uid != pod_uid]
+        self._leaving.discard(pod_uid)
 
     def read_avoid_lists(self, node_names: Iterable[str]) -> None:
         """Take in the avoid lists of some nodes: moves that are not known were begun in an earlier life."""
@@ -127,6 +133,7 @@ class Moves:
                 if move.is_over:
                     move.pod = move.replacement = None
         self._moves = [move for move in self._moves if not move.is_over or now < move.evicted_ns + HOUR_NS]
+        self._leaving = {move.pod_uid for move in self._moves if not move.is_over}
 
     def past(self) -> tuple[PastMove, ...]:
         """The moves as a plan takes them into account."""
@@ -135,6 +142,10 @@ class Moves:
     def expects(self, owner_uid: str) -> bool:
         """Whether a move of the owner's pods is under way whose replacement has no node yet."""
         return any(move.owner_uid == owner_uid and _needs_room(move) for move in self._moves)
+
+    def is_leaving(self, pod: PodRecord) -> bool:
+        """Whether the pod was asked to go, though it may not be seen to go yet."""
+        return pod.uid in self._leaving
 
     def under_way(self) -> list[Move]:
         """The moves that are not over."""
@@ -176,7 +187,7 @@ class Moves:
             asked.entry_time, asked.is_doubtful = time, False
             return
         # Times in objects are cut to seconds: a move of which only that is known counts a second longer.
-        evicted_ns = parse_time(time) // _SECOND * _SECOND + _SECOND - 1
+        evicted_ns = _second(parse_time(time)) + _SECOND - 1
         move = Move(_namespace_of(entry), entry.controller.uid, node, evicted_ns, entry_time=time)
         self._moves = sorted((*self._moves, move), key=lambda move: move.evicted_ns)
 
@@ -213,6 +224,11 @@ class Moves:
             return self._picture.pod(move.pod_uid) is None
         pods = self._picture.pods_of(move.owner_uid)
         return not any(pod.terminating and pod.node_name == move.source for pod in pods)
+
+
+def _second(time_ns: int) -> int:
+    """A time as objects have it."""
+    return time_ns // _SECOND * _SECOND
 
 
 def _namespace_of(entry: AvoidEntry) -> str:

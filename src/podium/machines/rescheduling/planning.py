@@ -83,6 +83,11 @@ class Planners:
         self._planner = self._make(self._policies, settings)
         self.settings = settings
 
+    @property
+    def needs_use(self) -> bool:
+        """Whether some policy asks what pods and nodes use."""
+        return any(getattr(policy, "needs_use", False) for policy, _ in self._policies)
+
     def knows(self, scheduler_name: str) -> bool:
         """Whether pods of that scheduler are judged by its own profile."""
         return scheduler_name in self._runners
@@ -129,7 +134,7 @@ class Planners:
             self._kubelet,
             now,
             standing=standing,
-            signals=shown.signals(),
+            signals=shown.signals(now),
             waiting=shown.waiting(),
         )
         allows = picture.is_movable

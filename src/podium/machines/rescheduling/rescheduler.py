@@ -5,14 +5,14 @@ Source: controlled-rescheduling.md, Rescheduler.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 
 from podium.api.avoid_list import AvoidFor
 from podium.api.meta import Kubernetes, Raw
 from podium.api.node import Node
 from podium.api.pod import Pod
 from podium.api.replacements import ForReplacement
-from podium.cluster.pods import NOT_STARTED_NS, PodRecord
+from podium.cluster.pods import PodRecord
 from podium.decide.rescheduling.plan import Move as Planned
 from podium.decide.rescheduling.plan import Plan, PlannedMoves
 from podium.decide.rescheduling.planner import Planner
@@ -22,12 +22,13 @@ from podium.framework.rescheduling.settings import Guidance, ReschedulerSettings
 from podium.framework.settings.configuration import Configuration
 from podium.machines.actions import Action, Evict, PatchObject, Record
 from podium.machines.answers import Answer
-from podium.machines.observations import Answered, Changed, Gone, Observation, Tick
+from podium.machines.observations import Answered, Changed, Gone, Measured, Observation, Tick
 from podium.machines.parts.deadlines import AT_ONCE, Deadline, earliest, soonest
 from podium.machines.placement_kinds import PLACEMENT_KINDS
 from podium.machines.rescheduling.cluster_picture import RESCHEDULER, ClusterPicture
 from podium.machines.rescheduling.eviction_queue import EvictionQueue, Ordered, Refusals
 from podium.machines.rescheduling.guide import Guide
+from podium.machines.rescheduling.looks import Looks, next_of_age
 from podium.machines.rescheduling.moves import Moves
 from podium.machines.rescheduling.planning import MakePlanner, Planners, Weighted
 from podium.machines.rescheduling.returns import Returns
@@ -73,12 +74,10 @@ class Rescheduler:
         self._queue = EvictionQueue()
         self._only_plans = only_plans
         self._refusals = Refusals()
-        # When to look at the cluster next, and whether something new is to be expected of that.
-        self._look_ns: int | None = None
-        self._is_curious = False
-        # When time alone may have changed what can be moved; and when to look though nothing is known to have changed.
-        self._wake_ns: int | None = None
-        self._idle_ns: int | None = None
+        self._looks = Looks()
+        # What policies failed with in the last plan.
+        self._errors: tuple[str, ...] = ()
+        self._config_map = config_map
         self._settings_map = SettingsMap(config_map, settings, self._use)
         # Is told each plan, for those who write down how decisions were made.
         self.on_plan: Callable[[Plan, int], None] | None = None
@@ -97,6 +96,11 @@ class Rescheduler:
     def moves_under_way(self) -> int:
         """How many moves are not over."""
         return len(self._moves.under_way())
+
+    @property
+    def needs_use(self) -> bool:
+        """Whether some policy asks what pods and nodes use, so that it is worth while to measure that (`Measured`)."""
+        return self._planners.needs_use
 
     def show(self, now: int) -> tuple[Picture, tuple[Weighted, ...], Standing]:
         """What a plan would be made from by now, for those who make another one: policies come with their weights."""
@@ -121,6 +125,8 @@ class Rescheduler:
                 if observation.problem is not None and patch.key == self._marking:
                     self._marking = ""
                     self._queue.skip()
+            case Measured():
+                self._picture.measured.take(observation, now)
             case Tick():
                 return self._work(now)
         return []
@@ -133,21 +139,15 @@ class Rescheduler:
         if self._queue:
             is_waiting = bool(self._marking) or self._queue.next() is None
             return soonest(beside, Deadline(None, True) if is_waiting else AT_ONCE)
-        return soonest(
-            beside,
-            Deadline(self._look_ns, self._is_curious),
-            Deadline(self._wake_ns, self._wake_ns is not None),
-            Deadline(self._idle_ns, False),
-            self._refusals.deadline(),
-        )
+        return soonest(beside, self._looks.deadline(), self._refusals.deadline())
 
     # What the API shows, and answers
 
     def _seen(self, makes_difference: bool, object_: Kubernetes, now: int) -> None:
         if isinstance(object_, Node):
             self._moves.read_avoid_lists([object_.metadata.name])
-        if makes_difference or self._idle_ns is None:
-            self._look_soon(now)
+        if makes_difference or not self._looks.has_begun:
+            self._looks.soon(now, self.settings.interval_ns)
 
     def _look_closer(self, object_: Kubernetes, raw: Raw) -> None:
         """Take in what concerns moves under way."""
@@ -174,16 +174,7 @@ class Rescheduler:
         # What was decided by others is decided anew.
         self._queue.clear()
         self._marking = ""
-        if self._idle_ns is not None:
-            self._look_ns, self._is_curious = self._idle_ns, True
-
-    def _look_soon(self, now: int) -> None:
-        """Look at the cluster after an interval, with all that happens until then."""
-        if self._look_ns is None:
-            self._look_ns = now + self.settings.interval_ns
-        self._is_curious = True
-        if self._idle_ns is None:
-            self._idle_ns = self._look_ns
+        self._looks.anew()
 
     def _answered(self, evict: Evict, answered: Answered, now: int) -> list[Action]:
         """Take in how an eviction ended. What was refused is decided anew when it is time for another try."""
@@ -213,30 +204,39 @@ class Rescheduler:
             return actions
         if self._queue:
             return actions + ([] if self._marking else self._go_on(now))
-        times = (self._look_ns, self._wake_ns, self._idle_ns, self._refusals.deadline().time_ns)
-        due_ns = earliest(times)
+        due_ns = earliest((self._looks.deadline().time_ns, self._refusals.deadline().time_ns))
         return actions + (self._plan(now) if due_ns is not None and due_ns <= now else [])
 
     def _plan(self, now: int) -> list[Action]:
         """Find out what to move, and begin with it."""
-        self._look_ns, self._is_curious = None, False
+        self._looks.begin()
         self._look_at_moves(now)
         self._refusals.pass_time(now)
-        plan = self._planners.plan(self._standing(now), lambda pod: self._is_movable(pod, now), now)
+        capped = self._picture.capped_namespaces(now)
+        plan = self._planners.plan(self._standing(now), lambda pod: self._is_movable(pod, capped), now)
         if self.on_plan is not None:
             self.on_plan(plan, now)
-        self._idle_ns = now + self.settings.interval_ns
-        self._wake_ns = self._next_wake(plan, now)
+        self._looks.end(now, self.settings.interval_ns, self._next_wake(plan, bool(capped), now))
+        told = self._told_errors(plan)
         if not self._only_plans:
             self._queue.put(plan.planned)
         self._soft_taints.unmark(self._nodes_to_mark())
         if not self._queue:
-            return []
-        self._look_soon(now)
-        return self._evict(now)
+            return told
+        self._looks.soon(now, self.settings.interval_ns)
+        return told + self._evict(now)
 
-    def _is_movable(self, pod: PodRecord, now: int) -> bool:
-        return pod.uid not in self._refusals and not self._picture.is_capped(pod, now)
+    def _is_movable(self, pod: PodRecord, capped: frozenset[str]) -> bool:
+        """Whether nothing of its own speaks against it: a refusal, a cap, an eviction whose effect is not seen yet."""
+        is_held = pod.namespace in capped and bool(self._picture.budgets.covering(pod))
+        return not (is_held or pod.uid in self._refusals or self._moves.is_leaving(pod))
+
+    def _told_errors(self, plan: Plan) -> list[Action]:
+        """The events about policies that failed, each failure told once in a row."""
+        errors, self._errors = self._errors, plan.errors
+        whose = f"{CONFIG_MAP} {self._config_map}" if self._config_map else ""
+        anew = (error for error in plan.errors if error not in errors)
+        return [Record("", "", "Warning", "PolicyFailed", error, workload=whose) for error in anew]
 
     def _go_on(self, now: int) -> list[Action]:
         """Evict whoever is next, if that is right by now."""
@@ -306,24 +306,18 @@ class Rescheduler:
             component_may_evict=self._picture.may_evict(now),
         )
 
-    def _next_wake(self, plan: Plan, now: int) -> int | None:
+    def _next_wake(self, plan: Plan, is_capped: bool, now: int) -> int | None:
         """When time alone changes what can be moved: moves come to their end, and pods of age.
 
         Whoever was left alone may be let go when others count no longer against the limits of an hour, or when a rate
         or a cap has something left.
         """
-        settings, has_more = self.settings, bool(plan.left_alone or plan.stopped)
+        settings, has_more = self.settings, bool(plan.left_alone or plan.stopped or is_capped)
         times = [self._moves.next_time(now, settings.move_timeout_ns, counts_past=has_more)]
         if has_more:
             times.append(self._picture.next_token_ns(now))
-        times.append(_next_of_age(self._picture.pods(), settings.scope.minimum_age_ns, now))
+        times.append(next_of_age(self._picture.pods(), settings.scope.minimum_age_ns, now))
         return earliest(times)
-
-
-def _next_of_age(pods: Iterable[PodRecord], minimum_age_ns: int, now: int) -> int | None:
-    """When the next pod is old enough to be moved, None where all are."""
-    since = (pod.created_ns if pod.start_ns == NOT_STARTED_NS else pod.start_ns for pod in pods if pod.node_name)
-    return earliest(since_ns + minimum_age_ns for since_ns in since if since_ns + minimum_age_ns > now)
 
 
 def _told(move: Planned, planned: PlannedMoves) -> Record:

@@ -2,7 +2,7 @@
 
 That their scheduler prefers the node is then beyond doubt. So the owner's pods there are left alone for a while, and
 each time for twice as long. Where nobody asks where replacements go, they may go round and round: then wherever one
-comes to it is left alone as if it had come back.
+comes to, it has come back, and the owner is left alone for the longer each time.
 """
 
 from __future__ import annotations
@@ -14,24 +14,25 @@ from podium.cluster.pods import NOT_STARTED_NS, PodRecord
 from podium.framework.rescheduling.settings import Judgement, ReschedulerSettings
 from podium.machines.parts.deadlines import earliest
 from podium.machines.rescheduling.cluster_picture import ClusterPicture
-from podium.machines.rescheduling.moves import Moves
+from podium.machines.rescheduling.moves import Move, Moves
 
 # Longer than a replacement takes to come back again.
-_REMEMBERED_NS = 3_600 * 10**9
+_REMEMBERED_NS = 7_200 * 10**9
 _LONGEST_COOL_DOWN_NS = 7 * 24 * 3_600 * 10**9
 
 
 @dataclass(slots=True)
 class _Return:
-    """The pods that came back and are still there, how long they are left alone for that, and until when."""
+    """The pods that came back and are still there, on which nodes, how long these are left alone, and until when."""
 
     pod_uids: frozenset[str]
+    nodes: frozenset[str]
     length_ns: int
     until_ns: int
 
 
 class Returns:
-    """By owner and node, who came back."""
+    """By owner and node ("" for any), who came back."""
 
     def __init__(self, picture: ClusterPicture) -> None:
         self._picture = picture
@@ -39,26 +40,45 @@ class Returns:
 
     def look(self, moves: Moves, now: int, settings: ReschedulerSettings) -> None:
         """Find those who came back since the moves began."""
-        is_blind = settings.judgement is Judgement.BLIND
+        by_owner: dict[str, list[Move]] = {}
         for move in moves:
-            made = [pod for pod in self._picture.pods_of(move.owner_uid) if pod.node_name and move.may_have_made(pod)]
-            for node in sorted({pod.node_name for pod in made if is_blind} | {move.source}):
-                there = [pod for pod in made if pod.node_name == node]
-                self._look_at((move.owner_uid, node), there, now, settings.cool_down_ns)
+            by_owner.setdefault(move.owner_uid, []).append(move)
+        for owner, of_owner in by_owner.items():
+            self._look_at_owner(owner, of_owner, now, settings)
         for place, found in list(self._returns.items()):
             if now >= found.until_ns + max(found.length_ns, _REMEMBERED_NS):
                 del self._returns[place]
 
     def cooling(self, now: int) -> frozenset[tuple[str, str]]:
         """The owners whose pods on a node are left alone."""
-        return frozenset(place for place, found in self._returns.items() if now < found.until_ns)
+        still = ((owner, found) for (owner, _), found in self._returns.items() if now < found.until_ns)
+        return frozenset((owner, node) for owner, found in still for node in found.nodes)
 
     def next_time(self, now: int) -> int | None:
         """When some are left alone no longer, None for never."""
         return earliest(found.until_ns for found in self._returns.values() if found.until_ns > now)
 
-    def _look_at(self, place: tuple[str, str], made: Sequence[PodRecord], now: int, cool_down_ns: int) -> None:
-        """Take in the pods that are in a place and came after a move."""
+    def _look_at_owner(self, owner: str, moves: Sequence[Move], now: int, settings: ReschedulerSettings) -> None:
+        """Find those of an owner who came to a node after a pod was evicted from it; or to any, if nobody asks."""
+        placed = [pod for pod in self._picture.pods_of(owner) if pod.node_name]
+        if settings.judgement is Judgement.BLIND:
+            made = [pod for pod in placed if any(move.may_have_made(pod) for move in moves)]
+            self._look_at((owner, ""), made, placed, now, settings.cool_down_ns)
+            return
+        for move in moves:
+            there = [pod for pod in placed if pod.node_name == move.source]
+            made = [pod for pod in there if move.may_have_made(pod)]
+            self._look_at((owner, move.source), made, there, now, settings.cool_down_ns)
+
+    def _look_at(
+        self,
+        place: tuple[str, str],
+        made: Sequence[PodRecord],
+        there: Sequence[PodRecord],
+        now: int,
+        cool_down_ns: int,
+    ) -> None:
+        """Take in the pods that came to a place after a move, among those that are there."""
         before = self._returns.get(place)
         known = frozenset[str]() if before is None else before.pod_uids
         anew = [pod for pod in made if pod.uid not in known]
@@ -68,9 +88,10 @@ class Returns:
         until_ns = max(_came_ns(pod, now) for pod in anew) + length_ns
         if before is not None:
             until_ns = max(until_ns, before.until_ns)
-        there = {pod.uid for pod in self._picture.pods_of(place[0]) if pod.node_name == place[1]}
-        uids = (known & there).union(pod.uid for pod in anew)
-        self._returns[place] = _Return(uids, length_ns, until_ns)
+        uids = known.union(pod.uid for pod in anew)
+        back = [pod for pod in there if pod.uid in uids]
+        nodes = frozenset(pod.node_name for pod in back)
+        self._returns[place] = _Return(frozenset(pod.uid for pod in back), nodes, length_ns, until_ns)
 
 
 def _came_ns(pod: PodRecord, now: int) -> int:

@@ -47,15 +47,17 @@ class DemandMoves:
         """The pods that would gain somewhere that may take them."""
         found: list[tuple[int, PodRecord]] = []
         for class_id in self._demands.missed_classes():
-            leaving = self._demands.leaving(class_id)
             pods = self._pods_of(picture, class_id)
-            pods = [pod for pod in pods if leaving[pod.row] > 0 and picture.is_movable(pod)]
-            if not pods:
+            arriving = self._demands.arriving(class_id)[rough_fit(picture, pods[0], is_new=True)] if pods else ()
+            if not len(arriving):
                 continue
-            arriving = self._demands.arriving(class_id)[rough_fit(picture, pods[0], is_new=True)]
-            if len(arriving):
-                lowest = int(arriving.min())
-                found += [(lowest - int(leaving[pod.row]), pod) for pod in pods if leaving[pod.row] > lowest]
+            # Where a domain lacks pods it is who comes there that repairs something, from wherever nobody is missed.
+            leaving, lowest = self._demands.leaving(class_id), int(np.min(arriving))
+            found += [
+                (lowest - int(leaving[pod.row]), pod)
+                for pod in pods
+                if leaving[pod.row] > lowest and picture.is_movable(pod)
+            ]
         found.sort(key=lambda entry: (entry[0], entry[1].priority, entry[1].key, entry[1].uid))
         return [pod for _, pod in found]
 

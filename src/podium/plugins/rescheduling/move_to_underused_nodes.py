@@ -11,6 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from podium.cluster.arrays import Bools, Int64s
+from podium.cluster.pod_class import PodClass
 from podium.cluster.pods import PodRecord
 from podium.framework.plugin import PluginContext
 from podium.framework.rescheduling.linear import LinearForm, Movables
@@ -66,6 +67,7 @@ class MoveToUnderusedNodes:
     def __init__(self, context: PluginContext) -> None:
         arguments = read_arguments(context.args, MoveToUnderusedNodesArgs, self.name)
         self._maker = MarkMaker(arguments)
+        self.needs_use = arguments.use_metrics
         self._loads = NodeLoads(self._maker.resources, by_use=arguments.use_metrics)
         self._verb = "uses" if arguments.use_metrics else "is asked for"
         self._fewest = arguments.number_of_nodes + 1
@@ -78,26 +80,26 @@ class MoveToUnderusedNodes:
     def proposals(self, picture: Picture) -> Iterator[Proposal]:
         """One pod of each over-used node at a time, the most over-used first, then by name.
 
-        Of a node's pods those that relieve it most, of equals the least important, then by key. It ends when no node is
-        under-used any more, or none over-used.
+        Of a node's pods those that relieve it most, of equals the least important, then by key. Once begun, since nodes
+        are under-used, it goes on until none is over-used any more: the last of many moves is as good as the first.
         """
-        waiting: dict[int, list[PodRecord] | None] = dict.fromkeys(self._worst(picture, self._situation(picture)))
+        underused = int(self._situation(picture).underused.sum())
+        if underused < self._fewest:
+            return
+        # By row, the classes whose pods have nowhere to go from it, or were not let go.
+        waiting: dict[int, set[PodClass]] = {row: set() for row in self._worst(picture, self._situation(picture))}
         while waiting:
-            for row in list(waiting):
+            for row, stuck in list(waiting.items()):
                 situation = self._situation(picture)
-                if int(situation.underused.sum()) < self._fewest:
-                    return
-                pods = waiting[row]
-                if pods is None:
-                    pods = self._candidates(picture, row)
-                found = self._next(picture, row, pods, situation) if situation.excess[row] else None
+                found = self._next(picture, row, stuck, underused) if situation.excess[row] else None
                 if found is None:
                     del waiting[row]
                     continue
                 yield found
                 pod = found.relocations[0].pod
-                # Where it stayed, its like would fare no better.
-                waiting[row] = _others(pods, pod) if _is_on(picture, pod, row) else pods
+                if _is_on(picture, pod, row):
+                    # Its like would fare no better.
+                    stuck.add(pod.pod_class)
 
     def linear(self, movables: Movables) -> LinearForm:
         """The objective as a table for each node of the pods that can be on it."""
@@ -165,20 +167,23 @@ class MoveToUnderusedNodes:
         relieving.sort(key=lambda entry: (entry[0], entry[1].priority, entry[1].key, entry[1].uid))
         return [pod for _, pod in relieving]
 
-    def _next(self, picture: Picture, row: int, pods: list[PodRecord], situation: _Situation) -> Proposal | None:
-        """The first of the pods that has an under-used node to go to; who comes before it is taken off the list."""
-        while pods:
-            pod = pods.pop(0)
-            targets = self._targets(picture, pod, situation)
-            if not targets.any():
-                pods[:] = _others(pods, pod)
+    def _next(self, picture: Picture, row: int, stuck: set[PodClass], underused: int) -> Proposal | None:
+        """The pod that would relieve a node most by now, of those that have somewhere to go; who has not is stuck."""
+        situation = self._situation(picture)
+        for pod in self._candidates(picture, row):
+            if pod.pod_class in stuck:
                 continue
-            emptiness: Float64s = 1.0 - situation.shares.max(axis=0)
-            return Proposal((Relocation(pod, targets, emptiness),), self._reason(picture, row, situation))
+            targets = self._targets(picture, pod, situation)
+            if targets.any():
+                emptiness: Float64s = 1.0 - situation.shares.max(axis=0)
+                return Proposal(
+                    (Relocation(pod, targets, emptiness),), self._reason(picture, row, situation, underused)
+                )
+            stuck.add(pod.pod_class)
         return None
 
     def _targets(self, picture: Picture, pod: PodRecord, situation: _Situation) -> Bools:
-        """`[rows]`: the nodes that have room for the pod, and are not over-used with it; none without under-used ones.
+        """`[rows]`: the nodes that have room for the pod, and are not over-used with it.
 
         Its scheduler may like one in between better than the under-used ones, and that is as well.
         """
@@ -189,15 +194,12 @@ class MoveToUnderusedNodes:
             amounts = loads.amounts[:, at] + loads.of_pods(picture, [pod])
             shares = amounts / np.maximum(loads.allocatable[:, at], 1)
             targets[at] = (shares <= situation.marks.high[:, None]).all(axis=0)
-        if not (targets & situation.underused).any():
-            targets[:] = False
         return targets
 
-    def _reason(self, picture: Picture, row: int, situation: _Situation) -> str:
+    def _reason(self, picture: Picture, row: int, situation: _Situation, number: int) -> str:
         shares, marks = situation.shares[:, row], situation.marks
         beyond = np.where(shares > marks.high, shares - marks.high, -1.0)
         worst = int(beyond.argmax())
-        number = int(situation.underused.sum())
         nodes = "1 node" if number == 1 else f"{number} nodes"
         only = "" if self._verb == "uses" else "for "
         return (
@@ -223,8 +225,3 @@ def _too_many(pods: Float64s, shares: Float64s, high: Float64s) -> Float64s:
 def _is_on(picture: Picture, pod: PodRecord, row: int) -> bool:
     known = picture.cluster.placed.get(pod.uid)
     return known is not None and known.row == row
-
-
-def _others(pods: list[PodRecord], like: PodRecord) -> list[PodRecord]:
-    """The pods that are not of the same class: its like fits nowhere either, and no limit lets it go."""
-    return [pod for pod in pods if pod.pod_class is not like.pod_class]

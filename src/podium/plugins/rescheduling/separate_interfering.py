@@ -41,6 +41,7 @@ class SeparateInterfering:
     """Counts the pods on crowded nodes that want more than they request: they share what is left."""
 
     name = "SeparateInterfering"
+    needs_use = True
 
     def __init__(self, context: PluginContext) -> None:
         self._args = read_arguments(context.args, SeparateInterferingArgs, self.name)

@@ -119,7 +119,7 @@ class _PreferredNodes:
 
 
 def _is_soft(taint: Taint) -> bool:
-    """Whether a taint asks pods to prefer other nodes; the mark of a move under way asks it of replacements alone."""
+    """Whether it is a taint to be heeded: not the rescheduler's own, which is there for the time of a move."""
     return taint.effect == "PreferNoSchedule" and taint.key != SOFT_TAINT.key
 
 
