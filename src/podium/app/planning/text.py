@@ -18,6 +18,7 @@ _POD_HEADINGS = ("pod", "state", "node", "priority", "why it ended")
 _SECOND = 10**9
 
 _REFUSALS = ("blocked", "timeout", "refused")
+_DRAINS = "drains"
 
 TIMELINE, PODS, NODES = "timeline", "pods", "nodes"
 """What is shown on request."""
@@ -91,7 +92,9 @@ def _impact_row(page: Page, workload: WorkloadImpact) -> list[Part]:
 
 def _write_held(page: Page, answer: PlanAnswer) -> None:
     """Write what was refused, and one line on the budgets that got less than they want."""
-    found = [finding for finding in answer.findings if finding.code in _REFUSALS]
+    # What drains have to say stands in a section of its own.
+    is_told = any(section.name == _DRAINS for section in answer.sections)
+    found = [] if is_told else [finding for finding in answer.findings if finding.code in _REFUSALS]
     low = [
         finding.subjects[0] for finding in answer.findings if finding.code == "budget" and len(finding.subjects) == 1
     ]

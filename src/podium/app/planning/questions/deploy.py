@@ -85,7 +85,7 @@ def _headline(played: Played, labels: Sequence[str], placed: Sequence[_Placed], 
     if not made:
         refused = played.result.summary["short"]
         return f"{what}: no pod is made" + (f": {refused[0]['reason']}" if refused else "")
-    fits = f"all {pods(made)} find a node" if made > 1 else "its pod finds a node"
+    fits = f"all {pods(made)} find a node" if made > 1 else "its one pod finds a node"
     if waiting:
         fits = f"{waiting:,} of {pods(made)} wait for a node"
     parts = [f"deploying {what}: {fits}"]
@@ -95,7 +95,8 @@ def _headline(played: Played, labels: Sequence[str], placed: Sequence[_Placed], 
         parts.append(f"{pods(number)} {'is' if number == 1 else 'are'} preempted{rounds}")
         lost = sum(not preemption.went_to for preemption in cascade.preemptions)
         if lost:
-            parts.append(f"{lost:,} of them find no other node" if lost < number else "none of them finds another node")
+            verb = "finds" if lost == 1 else "find"
+            parts.append(f"{lost:,} of these {verb} no other node")
     else:
         parts.append("nobody is preempted")
     return "; ".join(parts)

@@ -14,7 +14,7 @@ from podium.app.planning.answering import answer_of, outcome, pods
 from podium.app.planning.impact import impact_of
 from podium.app.planning.nodes import named
 from podium.app.planning.question import Played, Question, applied, objects_of
-from podium.app.planning.questions.drain import DrainWishes, drain_question
+from podium.app.planning.questions.drain import DrainWishes, drain_question, drain_sections, stuck
 
 _HOSTNAME = "kubernetes.io/hostname"
 _OF_THE_MACHINE = ("podCIDR", "podCIDRs", "providerID", "unschedulable", "externalID", "configSource")
@@ -78,8 +78,9 @@ def nodes_answer(played: Played, change: NodeChange) -> PlanAnswer:
     helped = ""
     if waiting[0] or waiting[1]:
         helped = f"{pods(waiting[1])} wait for a node at the end, {waiting[0]:,} without it; "
-    headline = f"{' and '.join(parts)}: {helped}{outcome(impact_of(played.result, played.baseline))}"
-    return answer_of(played, headline)
+    found = stuck(played) or outcome(impact_of(played.result, played.baseline))
+    sections = drain_sections(played) if change.removed else []
+    return answer_of(played, f"{' and '.join(parts)}: {helped}{found}", sections=sections)
 
 
 def _copies(raw: Raw, number: int, known: dict[str, Document], stem: str) -> list[Raw]:
