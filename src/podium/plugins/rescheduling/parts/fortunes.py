@@ -14,7 +14,7 @@ from podium.api.avoid_list import PREFER_AVOID_PODS, avoid_entries
 from podium.cluster.cluster import Cluster
 from podium.cluster.pods import PodRecord
 from podium.framework.rescheduling.picture import Picture
-from podium.plugins.rescheduling.row_changes import RowChanges
+from podium.plugins.rescheduling.parts.row_changes import RowChanges
 
 
 @dataclass(frozen=True, slots=True)

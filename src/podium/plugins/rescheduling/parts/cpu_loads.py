@@ -14,7 +14,7 @@ from podium.cluster.pods import PodRecord
 from podium.framework.rescheduling.picture import Picture
 from podium.framework.rescheduling.policy import Float64s
 from podium.framework.rescheduling.signals import Signals, predecessor, replacement
-from podium.plugins.rescheduling.row_changes import RowChanges
+from podium.plugins.rescheduling.parts.row_changes import RowChanges
 
 # A pod that hardly ever gets cpu may want any amount: what it uses is taken for a tenth of it at least.
 _MOST_PRESSURE = 0.9
