@@ -82,7 +82,7 @@ def rescheduled(
     example: str, rescheduler: Mapping[str, Any] | None = None, objects: Sequence[Document] = (), **options: Any
 ) -> Rescheduled:
     """An example at its end. Fields of its rescheduler may be set otherwise; None takes one away."""
-    documents = [*load_files([str(EXAMPLES / "rescheduling" / f"{example}.yaml")]), *objects]
+    documents = [*load_files([str(EXAMPLES / "rescheduler" / f"{example}.yaml")]), *objects]
     for document in documents:
         if document.raw["kind"] == "Scenario":
             settings = document.raw["spec"]["rescheduler"]

@@ -1,4 +1,4 @@
-"""`podium scheduler` as a process: how it begins, and how it ends."""
+"""`podium scheduler` and `podium reschedule` as processes: how they begin, and how they end."""
 
 import asyncio
 import json
@@ -13,7 +13,9 @@ from tests.store.objects import node, pod
 LEASE = ("--leader-elect-lease-duration=3s", "--leader-elect-renew-deadline=2s", "--leader-elect-retry-period=200ms")
 
 
-async def start(cluster: Cluster, folder: Path, *options: str) -> asyncio.subprocess.Process:
+async def start(
+    cluster: Cluster, folder: Path, *options: str, command: str = "scheduler"
+) -> asyncio.subprocess.Process:
     kubeconfig = folder / "kubeconfig"
     config = {
         "apiVersion": "v1",
@@ -23,7 +25,7 @@ async def start(cluster: Cluster, folder: Path, *options: str) -> asyncio.subpro
         "contexts": [{"name": "test", "context": {"cluster": "test"}}],
     }
     kubeconfig.write_text(json.dumps(config))
-    arguments = ("-m", "podium", "scheduler", "--kubeconfig", str(kubeconfig), "--log-format=json", *LEASE, *options)
+    arguments = ("-m", "podium", command, "--kubeconfig", str(kubeconfig), "--log-format=json", *LEASE, *options)
     return await asyncio.create_subprocess_exec(
         sys.executable, *arguments, stdout=asyncio.subprocess.DEVNULL, stderr=asyncio.subprocess.PIPE
     )
@@ -75,5 +77,19 @@ def test_a_process_that_loses_its_lease_ends_with_1(tmp_path: Path) -> None:
         _, said = await process.communicate()
         assert process.returncode == 1
         assert b"the lease is lost" in said
+
+    play(story)
+
+
+def test_a_rescheduler_gives_its_own_lease_back_and_ends_with_0(tmp_path: Path) -> None:
+    async def story(cluster: Cluster) -> None:
+        process = await start(cluster, tmp_path, "--evict", command="reschedule")
+        await until(lambda: cluster.plane.store.find("Lease", "kube-system/podium-rescheduler"))
+        process.send_signal(signal.SIGTERM)
+        _, said = await process.communicate()
+        assert process.returncode == 0
+        lease = cluster.plane.store.get("Lease", "kube-system/podium-rescheduler").raw
+        assert lease["spec"]["holderIdentity"] == ""
+        assert [json.loads(line)["msg"] for line in said.splitlines()][-1] == "stopped"
 
     play(story)

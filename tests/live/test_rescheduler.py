@@ -140,8 +140,9 @@ def test_a_dry_run_prints_the_plan_and_does_with_the_rights_to_read(capsys: pyte
         assert [move["to"] for planned in plan["planned"] for move in planned["moves"]] == ["new"]
         assert await instance.stop() == 0
         assert len(cluster.on("old")) == 4
-        written = [event.stored for event in cluster.plane.store.events_since(version)]
-        assert all(stored.kind == "Node" for stored in written)
+        written = {event.stored.kind for event in cluster.plane.store.events_since(version)}
+        assert not written & {"Lease", "Event"}
+        assert not instance.said("403")
         assert TOKEN not in instance.text.getvalue()
 
     play(story, tokens=(Token(text=TOKEN, reads_only=True),))
@@ -224,6 +225,17 @@ def test_what_a_descheduler_policy_in_a_config_map_asks_for_in_vain_is_told() ->
         (read,) = instance.said("the ConfigMap was read")
         assert "RemoveFailedPods: has no counterpart" in read["state"]
         assert await instance.stop() == 0
+
+    play(story)
+
+
+def test_one_that_is_paused_and_is_to_make_one_plan_says_so_and_ends() -> None:
+    async def story(cluster: Scheduled) -> None:
+        instance = Instance(cluster, configuration={**HASTY, "paused": True}, is_once=True)
+        async with asyncio.timeout(30):
+            assert await instance.task == 0
+        assert instance.said("it is paused by its configuration")
+        assert not instance.said("moving a pod")
 
     play(story)
 

@@ -37,7 +37,7 @@ NEEDED: Raw = {"ReplaceOldPods": {"maxAge": "40m"}}
 
 RESCHEDULER: Raw = {
     "aggressiveness": "Bold",
-    "policies": [{"name": LEAVE_BAD}, *({"name": name, "args": NEEDED.get(name, {})} for name in IN_TREE)],
+    "policies": [{"name": LEAVE_BAD, "weight": 5}, *({"name": name, "args": NEEDED.get(name, {})} for name in IN_TREE)],
     "interval": "1m",
     "scope": {"minimumAge": "10s"},
     "coolDown": "5m",

@@ -94,3 +94,16 @@ def test_no_mark_stands_where_it_would_not_be_read(name: str) -> None:
     )
 
     assert read == written
+
+
+@pytest.mark.parametrize(("file", "name"), sorted(set(re.findall(r"`(tests/[\w/]+\.py)::(\w+)`", PAGE.read_text()))))
+def test_every_test_that_holds_a_sentence_of_the_design_is_there(file: str, name: str) -> None:
+    assert re.search(rf"^def {name}\(", (TESTS.parent / file).read_text(), re.MULTILINE)
+
+
+def test_every_sentence_of_the_design_has_a_test_that_holds_it() -> None:
+    section = PAGE.read_text().partition("\n## What of the design of controlled rescheduling holds\n")[2]
+    rows = [line for line in section.partition("\n## ")[0].splitlines() if line.startswith("| ")][1:]
+
+    assert len(rows) > 20
+    assert [row for row in rows if "::test_" not in row] == []

@@ -57,16 +57,23 @@ def test_moves_come_with_their_reason_and_gain_and_then_who_is_left_alone() -> N
     )
 
 
-def test_who_is_left_alone_beyond_the_first_is_counted_by_the_reason() -> None:
+def test_who_is_left_alone_for_the_same_reason_is_told_together() -> None:
     left = [LeftAlone("Spread", f"default/p{number}", "no room" if number % 2 else "too young") for number in range(31)]
     plan = Plan((), tuple(left), {}, {}, 9, is_cut=True, stopped="5 moves are under way, and the limit is 5")
     said = text(plan)
     assert "Nothing would be moved" in said
-    assert "default/p19 (Spread): no room\n" in said
-    assert "default/p20" not in said
-    assert "  6 more: too young\n  5 more: no room\n" in said
+    assert "  default/p0, default/p2, default/p4 and 13 more (Spread): too young\n" in said
+    assert "  default/p1, default/p3, default/p5 and 12 more (Spread): no room\n" in said
     assert "Nobody else was looked at: 5 moves are under way, and the limit is 5" in said
     assert "After 9 trials no more were made" in said
+
+
+def test_reasons_beyond_the_first_are_counted() -> None:
+    left = [LeftAlone("Spread", f"default/p{number}", f"reason {number}") for number in range(25)]
+    said = text(Plan((), tuple(left), {}, {}, 25, is_cut=False))
+    assert "default/p19 (Spread): reason 19\n" in said
+    assert "reason 20" not in said
+    assert "  5 more pods, for 5 other reasons\n" in said
 
 
 def test_a_policy_that_failed_is_told_and_what_a_terminal_would_act_on_is_written_out() -> None:

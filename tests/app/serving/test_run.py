@@ -11,6 +11,7 @@ import pytest
 import trustme
 import yaml
 
+from podium.api.errors import InputError
 from podium.api.meta import Raw
 from podium.app.console.source import Source
 from podium.app.serving import run as run_module
@@ -23,6 +24,7 @@ from tests.app.processes import run
 from tests.app.serving.lives import SECONDS, up
 from tests.store.objects import node, pod
 
+RESCHEDULER = {"apiVersion": "podium.dev/v1alpha1", "kind": "ReschedulerConfiguration"}
 AUTOSCALER = Path(__file__).parents[3] / "examples" / "up" / "autoscaler.yaml"
 OWNER = {"apiVersion": "apps/v1", "kind": "ReplicaSet", "name": "elsewhere", "uid": "elsewhere"}
 
@@ -139,6 +141,26 @@ def test_an_autoscaler_adds_nodes_for_pods_that_fit_nowhere() -> None:
     plain = settings_of(Wanted(autoscaler=str(AUTOSCALER))).autoscaling
     assert plain is not None
     assert plain[1].priority_cutoff == 0
+
+
+def test_a_rescheduler_works_as_its_file_says(tmp_path: Path) -> None:
+    written = {**RESCHEDULER, "policies": [{"name": "Consolidate"}], "interval": "7s"}
+    (tmp_path / "rescheduler.yaml").write_text(yaml.safe_dump(written))
+    wanted = Wanted(rescheduler=str(tmp_path / "rescheduler.yaml"))
+
+    settings = settings_of(wanted).rescheduling
+    assert settings is not None
+    assert settings.interval_ns == 7 * 10**9
+    assert "rescheduler" in plane_of(wanted).checks()
+    assert "rescheduler" not in plane_of(Wanted()).checks()
+
+
+def test_a_policy_that_nobody_knows_is_named_with_its_file(tmp_path: Path) -> None:
+    file = tmp_path / "rescheduler.yaml"
+    file.write_text(yaml.safe_dump({**RESCHEDULER, "policies": [{"name": "NoSuch"}]}))
+
+    with pytest.raises(InputError, match=r"rescheduler.yaml.*NoSuch"):
+        settings_of(Wanted(rescheduler=str(file)))
 
 
 def test_uids_are_others_each_time_unless_a_seed_is_given() -> None:

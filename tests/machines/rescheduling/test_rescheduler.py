@@ -9,7 +9,7 @@ import pytest
 
 from podium.framework.rescheduling.settings import Limits
 from podium.machines.actions import Action, Evict
-from podium.sim.faulty.faults import ANSWER_LOST, CARRIED_OUT, LOST, REFUSED, Fate
+from podium.sim.faulty.faults import ANSWER_LOST, CARRIED_OUT, LOST, REFUSED, Delivery, Fate
 from podium.sim.simulation import Simulation
 from tests.machines.rescheduling.scripted import BAD, LATER, MINUTE, PLAIN, Script, cluster, finished, simulation
 from tests.sim.objects import budget, scenario
@@ -124,6 +124,17 @@ def test_an_eviction_that_was_lost_counts_as_under_way_for_a_minute_and_is_asked
 
     assert len(faults.asked) == 3
     assert places(found) == ["n2", "n2"]
+
+
+def test_a_pod_that_was_evicted_is_not_asked_to_go_again_while_that_is_not_seen() -> None:
+    class Late(OfEvictions):
+        def delivery(self, component: str, kind: str) -> Delivery:
+            return Delivery(delay_ns=150 * SECOND if component == "rescheduler" and kind == "Pod" else 0)
+
+    faults = Late()
+    finished(simulation(Script(at_once=2), faults=faults, until_ns=1000 * SECOND))
+
+    assert len(faults.asked) == len(set(faults.asked)) == 2
 
 
 def test_moves_under_way_are_known_again_after_a_crash() -> None:

@@ -100,6 +100,13 @@ def test_the_first_of_a_group_that_selects_itself_is_right_to_be_alone() -> None
     assert repair().objective(seen) == 0
 
 
+def test_company_on_a_node_without_the_key_is_none_and_the_first_of_a_group_is_right_without_it() -> None:
+    near = [term("app=web", ZONE)]
+    seen = picture(node("bare"), node("a", zone="x"), web("v", "bare"), web("w", "a", near=near))
+    assert repair().objective(seen) == 0
+    assert not told(repair().proposals(seen))
+
+
 def test_a_pod_must_be_near_pods_that_all_of_its_terms_select() -> None:
     nodes = node("a", zone="x"), node("b", zone="y")
     both = [term("app=db", ZONE), term("tier=gold", ZONE)]
@@ -117,6 +124,15 @@ def test_skew_beyond_what_is_allowed_is_evened_out() -> None:
     assert repair().objective(seen) == 4
     assert len(carry_out(repair(), seen)) == 4
     assert sorted(places(seen).values()) == ["a", "a", "b", "b", "c", "c"]
+
+
+def test_a_domain_that_has_none_gets_one_though_no_other_has_too_many() -> None:
+    spread = [spread_over(ZONE, "app=web")]
+    nodes = [node(name, zone=f"zone-{name}") for name in "abc"]
+    seen = picture(*nodes, *(web(f"w{i}", "aabb"[i], spread=spread) for i in range(4)))
+    assert repair().objective(seen) == 1
+    assert carry_out(repair(), seen) == [("w0", "a", "c")]
+    assert repair().objective(seen) == 0
 
 
 def test_a_pod_on_a_node_without_the_key_that_it_spreads_over_belongs_elsewhere() -> None:

@@ -80,7 +80,8 @@ def write_comparison(page: Page, comparison: Comparison) -> None:
     )
     page.columns([(move.pod.key, f"{move.source} -> {move.target}") for move in best.moves], indent=4)
     for name, what in best.left_out.items():
-        page.paragraph(f"{name} is not counted here, or not whole: {'; '.join(what)}", indent=2, hanging=2)
+        how = "not counted whole" if name in best.before else "not counted here"
+        page.paragraph(f"{name} is {how}: {'; '.join(what)}", indent=2, hanging=2)
     for pod, why in best.held.items():
         page.paragraph(f"{pod} is held where it is: {why}", indent=2, hanging=2)
 

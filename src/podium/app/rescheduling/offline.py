@@ -66,9 +66,10 @@ def plan_once(read: Input, question: Question) -> PlanReport:
     refuse_empty_pods(read.documents)
     objects = [document for document in read.documents if document.object is not None]
     now = present_time(read.documents, objects)
+    snapshots = [snapshot for snapshot, _ in snapshots_of(read.documents)]
     heeds = question.heeds_avoid_lists
     if heeds is None:
-        heeds = any("+podium" in snapshot.server_version for snapshot, _ in snapshots_of(read.documents))
+        heeds = any("+podium" in snapshot.server_version for snapshot in snapshots)
     schedulers = as_they_are(given, heeds_avoid_lists=heeds)
     pods = (document.object for document in objects if isinstance(document.object, Pod))
     further += of_schedulers(settings, schedulers, pods)
@@ -78,7 +79,8 @@ def plan_once(read: Input, question: Question) -> PlanReport:
         raise error.located(source=question.rescheduling.source) from None
     names = [profile.scheduler_name for profile in schedulers.profiles]
     caveats = basis_of(read, names, simulates=False, further=further).caveats()
-    return PlanReport(plan, settings, now, caveats=caveats, comparison=comparison)
+    cluster = ", ".join(snapshot.context for snapshot in snapshots if snapshot.context)
+    return PlanReport(plan, settings, now, cluster, caveats, comparison)
 
 
 def _plan(

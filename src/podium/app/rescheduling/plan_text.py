@@ -2,28 +2,25 @@
 
 from __future__ import annotations
 
-from collections import Counter
-
 from podium.api.times import format_time
 from podium.app.console.basis_text import write_basis
-from podium.app.console.page import Cell, Page, counted
+from podium.app.console.page import Cell, Page, counted, listed
 from podium.app.rescheduling.plan_report import PlanReport
 from podium.decide.rescheduling.plan import Move, Plan
 
-_MOST_LEFT_ALONE = 20
+_MOST_REASONS = 20
+_MOST_PODS = 3
 
 
-def write_plan(page: Page, report: PlanReport, *, is_acted_on: bool = False) -> None:
-    """Write the plan; ``is_acted_on``: the pods are evicted, not only named."""
+def write_plan(page: Page, report: PlanReport) -> None:
+    """Write the plan: what would be done."""
     plan, moves = report.plan, report.moves
-    would = "will" if is_acted_on else "would"
     where = f"In {report.cluster}, " if report.cluster else ""
     if moves:
-        what = f"{where}{counted(len(moves), 'pod')} {would} be moved"
-        page.line(Cell(what[0].upper() + what[1:], "good"), f"  ({format_time(report.now)})")
+        what, style = f"{where}{counted(len(moves), 'pod')} would be moved", "good"
     else:
-        what = f"{where}nothing {would} be moved"
-        page.line(Cell(what[0].upper() + what[1:], "bold"), f"  ({format_time(report.now)})")
+        what, style = f"{where}nothing would be moved", "bold"
+    page.line(Cell(what[0].upper() + what[1:], style), f"  ({format_time(report.now)})")
     _write_moves(page, plan)
     _write_objectives(page, report)
     _write_left_alone(page, plan)
@@ -65,12 +62,14 @@ def _write_left_alone(page: Page, plan: Plan) -> None:
     if not plan.left_alone and not plan.stopped and not plan.is_cut:
         return
     page.title("Left alone")
-    shown = plan.left_alone[:_MOST_LEFT_ALONE]
-    for left in shown:
-        page.paragraph(f"{left.pod} ({left.policy}): {left.why}", indent=2, hanging=2)
-    more = Counter(left.why for left in plan.left_alone[_MOST_LEFT_ALONE:])
-    for why, number in sorted(more.items(), key=lambda entry: (-entry[1], entry[0])):
-        page.paragraph(f"{number:,} more: {why}", indent=2, hanging=2)
+    groups: dict[tuple[str, str], list[str]] = {}
+    for left in plan.left_alone:
+        groups.setdefault((left.policy, left.why), []).append(left.pod)
+    for (policy, why), pods in list(groups.items())[:_MOST_REASONS]:
+        page.paragraph(f"{listed(pods, _MOST_PODS)} ({policy}): {why}", indent=2, hanging=2)
+    more = sum(len(pods) for pods in list(groups.values())[_MOST_REASONS:])
+    if more:
+        page.paragraph(f"{counted(more, 'more pod')}, for {len(groups) - _MOST_REASONS:,} other reasons", indent=2)
     if plan.stopped:
         page.paragraph(f"Nobody else was looked at: {plan.stopped}", indent=2, hanging=2)
     if plan.is_cut:

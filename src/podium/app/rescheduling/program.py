@@ -114,6 +114,11 @@ class LiveRescheduler(LiveProgram):
         policies = ", ".join(policy.name for policy in settings.rescheduling.settings.policies)
         what = "looking for moves, and making none" if settings.dry_run else "moving pods"
         self._log.info(what, policies=policies)
+        if settings.rescheduling.settings.is_paused and not settings.config_map:
+            self._log.warning("it is paused by its configuration")
+            if settings.is_once:
+                # There will be no plan after which it could end.
+                self.stop()
 
     async def open(self, cluster: LiveCluster, ending: AsyncExitStack) -> None:
         """Measure what pods and nodes use, while some policy asks for it."""

@@ -64,6 +64,8 @@ class Moves:
     def __init__(self, picture: ClusterPicture) -> None:
         self._picture = picture
         self._moves: list[Move] = []
+        # The uids of the pods that were evicted, of moves that are not over.
+        self._leaving: set[str] = set()
         # By node, the text of its avoid list as it was last read.
         self._read: dict[str, str] = {}
 
@@ -86,6 +88,7 @@ class Moves:
             ),
         )
         self._moves.append(move)
+        self._leaving.add(pod.uid)
         return move
 
     def doubt(self, pod_uid: str) -> None:
@@ -97,6 +100,7 @@ class Moves:
     def drop(self, pod_uid: str) -> None:
         """A pod was not evicted."""
         self._moves = [move for move in self._moves if move.pod_uid != pod_uid]
+        self._leaving.discard(pod_uid)
 
     def read_avoid_lists(self, node_names: Iterable[str]) -> None:
         """Take in the avoid lists of some nodes: moves that are not known were begun in an earlier life."""
@@ -129,6 +133,7 @@ class Moves:
                 if move.is_over:
                     move.pod = move.replacement = None
         self._moves = [move for move in self._moves if not move.is_over or now < move.evicted_ns + HOUR_NS]
+        self._leaving = {move.pod_uid for move in self._moves if not move.is_over}
 
     def past(self) -> tuple[PastMove, ...]:
         """The moves as a plan takes them into account."""
@@ -137,6 +142,10 @@ class Moves:
     def expects(self, owner_uid: str) -> bool:
         """Whether a move of the owner's pods is under way whose replacement has no node yet."""
         return any(move.owner_uid == owner_uid and _needs_room(move) for move in self._moves)
+
+    def is_leaving(self, pod: PodRecord) -> bool:
+        """Whether the pod was asked to go, though it may not be seen to go yet."""
+        return pod.uid in self._leaving
 
     def under_way(self) -> list[Move]:
         """The moves that are not over."""

@@ -216,7 +216,7 @@ class Rescheduler:
         plan = self._planners.plan(self._standing(now), lambda pod: self._is_movable(pod, capped), now)
         if self.on_plan is not None:
             self.on_plan(plan, now)
-        self._looks.end(now, self.settings.interval_ns, self._next_wake(plan, now))
+        self._looks.end(now, self.settings.interval_ns, self._next_wake(plan, bool(capped), now))
         told = self._told_errors(plan)
         if not self._only_plans:
             self._queue.put(plan.planned)
@@ -227,8 +227,9 @@ class Rescheduler:
         return told + self._evict(now)
 
     def _is_movable(self, pod: PodRecord, capped: frozenset[str]) -> bool:
+        """Whether nothing of its own speaks against it: a refusal, a cap, an eviction whose effect is not seen yet."""
         is_held = pod.namespace in capped and bool(self._picture.budgets.covering(pod))
-        return pod.uid not in self._refusals and not is_held
+        return not (is_held or pod.uid in self._refusals or self._moves.is_leaving(pod))
 
     def _told_errors(self, plan: Plan) -> list[Action]:
         """The events about policies that failed, each failure told once in a row."""
@@ -305,13 +306,13 @@ class Rescheduler:
             component_may_evict=self._picture.may_evict(now),
         )
 
-    def _next_wake(self, plan: Plan, now: int) -> int | None:
+    def _next_wake(self, plan: Plan, is_capped: bool, now: int) -> int | None:
         """When time alone changes what can be moved: moves come to their end, and pods of age.
 
         Whoever was left alone may be let go when others count no longer against the limits of an hour, or when a rate
         or a cap has something left.
         """
-        settings, has_more = self.settings, bool(plan.left_alone or plan.stopped)
+        settings, has_more = self.settings, bool(plan.left_alone or plan.stopped or is_capped)
         times = [self._moves.next_time(now, settings.move_timeout_ns, counts_past=has_more)]
         if has_more:
             times.append(self._picture.next_token_ns(now))

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from podium.api.quantity import format_quantity
 from podium.cluster.arrays import Bools, Int64s
 from podium.cluster.cluster import Cluster
 from podium.cluster.pods import PodRecord
@@ -104,10 +105,10 @@ class Rooms:
 
     def _left(self, room: WantedRoom, cluster: Cluster, row: int, others: Sequence[tuple[WantedRoom, int]]) -> int:
         """For how many pods there is room on a row beside those of others."""
-        rows, nodes = np.array([row], dtype=np.int64), cluster.nodes
-        pods = int(nodes.allowed_pods[row] - nodes.pod_count[row]) - sum(number for _, number in others)
+        entries = cluster.nodes.entries
+        pods = int(entries.allowed_pods[row] - entries.pod_count[row]) - sum(number for _, number in others)
         for need in room.needs:
-            free = int(need.free(cluster, rows)[0])
+            free = need.free_on(cluster, row)
             for other, number in others:
                 free -= number * sum(each.amount for each in other.needs if each.name == need.name)
             pods = min(pods, free // need.amount)
@@ -148,10 +149,11 @@ class Rooms:
             return None
         if not all(map(picture.is_movable, must)):
             return None
-        rows = np.array([row], dtype=np.int64)
-        lacking = {need: need.amount - int(need.free(cluster, rows)[0]) for need in room.needs}
+        lacking = {need: need.amount - need.free_on(cluster, row) for need in room.needs}
         slots = 1 - int(cluster.nodes.allowed_pods[row] - cluster.nodes.pod_count[row])
-        in_words = ", ".join(f"{lack} {need.name}" for need, lack in lacking.items() if lack > 0)
+        in_words = ", ".join(
+            f"{format_quantity(lack, need.name)} {need.name}" for need, lack in lacking.items() if lack > 0
+        )
         leaving = list(must)
         for need in lacking:
             lacking[need] -= sum(need.held_by(pod) for pod in must)

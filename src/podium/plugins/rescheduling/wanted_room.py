@@ -50,6 +50,13 @@ class Need:
         left = of_node - cluster.nodes.requested[self.resource, rows]
         return left if self.devices is None else np.where(of_node > 0, left, free_devices)
 
+    def free_on(self, cluster: Cluster, row: int) -> int:
+        """The same for one row, in a fraction of the time."""
+        resource, entries = self.resource, cluster.nodes.entries
+        if resource is None or self.devices is not None or resource >= len(entries.allocatable):
+            return int(self.free(cluster, np.array([row], dtype=np.int64))[0])
+        return int(entries.allocatable[resource][row] - entries.requested[resource][row])
+
     def held_by(self, pod: PodRecord) -> int:
         """How much of it a pod would leave."""
         of_node = 0 if self.resource is None else pod.pod_class.requests.get(self.resource, 0)

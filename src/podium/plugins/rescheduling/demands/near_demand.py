@@ -50,7 +50,8 @@ class NearDemand:
         if class_id in self._carriers:
             (self._alike if is_selected else self._unlike)[row] += number
         if is_selected:
-            self._pods += number
+            # Upstream counts whom it selects by domains, and finds nobody on nodes without the keys.
+            self._pods += number * any(codes[row] for codes in self._codes)
             for domain, codes in zip(self._domains, self._codes, strict=True):
                 domain[codes[row]] += number
         self._missing = None

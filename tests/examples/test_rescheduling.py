@@ -1,0 +1,234 @@
+"""The shipped scenarios of the rescheduler: where everybody was before, who was evicted when, and where all are after.
+
+That budgets, rates and limits are kept to is looked at after every step, by `tests.examples.rescheduled`.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from tests.examples.rescheduled import Rescheduled, owner_of, rescheduled
+
+MINUTE = 60
+
+
+def avoided(played: Rescheduled) -> list[str]:
+    """What was written to avoid lists and taken off them, as `time node what`."""
+    return [
+        f"{event.time:g} {event.node} {event.message}"
+        for event in played.result.events
+        if event.reason == "NodeChanged" and "avoid list" in event.message
+    ]
+
+
+def test_after_a_scale_up_pods_leave_the_full_nodes_until_the_others_are_no_longer_nearly_empty() -> None:
+    played = rescheduled("scale-up")
+
+    assert played.at(659) == {"old-1": {"web": 6}, "old-2": {"web": 6}}
+    assert played.evictions() == [
+        "660 web old-1 MoveToUnderusedNodes",
+        "720 web old-2 MoveToUnderusedNodes",
+        "780 web old-1 MoveToUnderusedNodes",
+        "840 web old-2 MoveToUnderusedNodes",
+    ]
+    assert played.after == {"new-1": {"web": 2}, "new-2": {"web": 2}, "old-1": {"web": 4}, "old-2": {"web": 4}}
+
+
+def test_when_a_zone_is_back_pods_return_to_what_they_prefer_as_fast_as_their_rate_lets_them() -> None:
+    played = rescheduled("zone-back")
+
+    assert played.at(0) == {"east-1": {"queue": 1}, "west-1": {"queue": 1, "shop": 3}}
+    assert played.at(1800) == {"east-1": {"queue": 2, "shop": 3}}
+    assert played.evictions() == [
+        "1850 queue east-1 SatisfyPreferences",
+        "1910 shop east-1 SatisfyPreferences",
+        "2210 shop east-1 SatisfyPreferences",
+        "2510 shop east-1 SatisfyPreferences",
+    ]
+    assert played.after == played.at(0)
+
+
+def test_pods_whose_requirements_hold_no_more_are_moved_and_of_each_owner_as_few_as_will_do() -> None:
+    played = rescheduled("violations")
+
+    assert played.at(299) == {
+        "apart-1": {"rival": 2},
+        "disk-1": {"db": 1},
+        "gpu-1": {"web": 1},
+        "zone-a": {"quorum": 2},
+        "zone-b": {"quorum": 2},
+    }
+    assert played.evictions() == [
+        "300 rival apart-1 RepairViolations",
+        "660 db disk-1 RepairViolations",
+        "720 web gpu-1 RepairViolations",
+        "780 quorum zone-a RepairViolations",
+    ]
+    assert played.after == {
+        "apart-1": {"rival": 1},
+        "apart-2": {"rival": 1},
+        "disk-2": {"db": 1},
+        "general-1": {"web": 1},
+        "zone-a": {"quorum": 1},
+        "zone-b": {"quorum": 2},
+        "zone-c": {"quorum": 1},
+    }
+
+
+def test_pods_of_one_owner_leave_the_node_that_they_share_until_it_has_its_part() -> None:
+    played = rescheduled("duplicates")
+
+    assert played.at(659) == {"node-1": {"api": 1, "web": 4}}
+    assert played.evictions() == ["660 web node-1 SpreadDuplicates", "720 web node-1 SpreadDuplicates"]
+    assert played.after == {"node-1": {"api": 1, "web": 2}, "node-2": {"web": 1}, "node-3": {"web": 1}}
+
+
+def test_a_large_pod_gets_the_room_that_another_left_and_may_not_come_back_to() -> None:
+    played = rescheduled("large-pod")
+
+    assert played.at(659) == {"node-1": {"web": 2}, "node-2": {"web": 2}, "node-3": {"web": 2}}
+    assert played.evictions() == ["660 web node-1 Consolidate"]
+    assert played.reasons()[0].endswith("would leave what it lacks: 2 cpu; there is room on node-3")
+    assert played.events("Scheduled")[-2:] == ["660 Scheduled web node-3", "665 Scheduled big node-1"]
+    assert avoided(played) == ["660 node-1 put on the avoid list: ReplicaSet web"]
+    assert played.after == {"node-1": {"big": 1, "web": 1}, "node-2": {"web": 2}, "node-3": {"web": 3}}
+
+
+def test_the_devices_of_a_node_are_given_to_one_pod() -> None:
+    played = rescheduled("gpus")
+
+    assert played.at(659) == {"gpu-1": {"small": 1}, "gpu-2": {"small": 1}}
+    assert played.evictions() == ["660 small gpu-1 Consolidate"]
+    assert played.after == {"gpu-1": {"training": 1}, "gpu-2": {"small": 2}}
+
+
+def test_a_pod_leaves_the_node_on_which_it_alone_of_its_like_fails_and_who_fails_everywhere_stays() -> None:
+    played = rescheduled("poor-service")
+
+    assert played.at(2039) == {
+        "node-1": {"broken": 1, "web": 1},
+        "node-2": {"broken": 2, "web": 1},
+        "node-3": {"web": 1},
+    }
+    assert played.evictions() == ["2040 web node-1 LeavePoorService"]
+    assert played.after == {"node-1": {"broken": 1}, "node-2": {"broken": 2, "web": 1}, "node-3": {"web": 2}}
+
+
+def test_of_pods_that_slow_one_another_down_the_aggressor_leaves_or_a_victim_where_it_may_not() -> None:
+    played = rescheduled("noisy-neighbour")
+
+    assert played.at(659) == {"node-1": {"hog": 1, "web": 1}, "node-2": {"api": 1, "render": 1}}
+    assert played.evictions() == ["660 hog node-1 SeparateInterfering", "720 api node-2 SeparateInterfering"]
+    assert played.after == {
+        "node-1": {"web": 1},
+        "node-2": {"render": 1},
+        "spare-1": {"hog": 1},
+        "spare-2": {"api": 1},
+    }
+
+
+def test_a_node_that_is_announced_to_go_down_is_emptied_ahead_of_time() -> None:
+    played = rescheduled("maintenance")
+
+    assert played.at(4199) == {"node-1": {"lonely": 1, "web": 4}}
+    assert played.evictions() == [f"{time} web node-1 PrepareForMaintenance" for time in (4200, 4260, 4320, 4380)], (
+        "an hour before, and then one in a minute"
+    )
+    assert played.at(2 * 3600 + 10 * MINUTE) == {"node-1": {"lonely": 1}, "node-2": {"web": 4}}
+    assert played.after == {"node-2": {"web": 4}}
+
+
+def test_old_pods_are_replaced_one_by_one_as_the_rate_of_their_budget_lets_them() -> None:
+    played = rescheduled("old-pods")
+
+    evictions = played.evictions()
+    assert [line.split()[0] for line in evictions] == ["7260", "8460", "10860", "14520", "15720", "18120"]
+    assert {line.split()[3] for line in evictions} == {"ReplaceOldPods"}
+    ages = [event.message.partition(" is ")[2].split(" old")[0] for event in descheduled(played)]
+    assert ages == ["2h1m", "2h21m", "3h1m", "2h1m", "2h1m", "2h1m"]
+
+
+def test_blind_a_replacement_stays_pending_and_holds_one_unit_of_its_budget() -> None:
+    played = rescheduled("blind")
+
+    assert played.at(3659) == {"node-1": {"db": 3}}
+    assert played.evictions() == ["3660 db node-1 ReplaceOldPods"]
+    assert played.after == {"node-1": {"db": 2}}
+    budget = played.simulation.store.get("PodDisruptionBudget", "default/db").raw["status"]
+    assert (budget["currentHealthy"], budget["desiredHealthy"], budget["disruptionsAllowed"]) == (2, 2, 0)
+    waiting = [pod for pod in played.result.pods if pod["phase"] == "Pending"]
+    assert [owner_of(pod["pod"]) for pod in waiting] == ["db"]
+
+
+def test_who_asks_where_a_pod_would_go_evicts_nobody_who_could_go_nowhere() -> None:
+    played = rescheduled("blind", {"judgement": "Placement"})
+
+    assert played.evictions() == []
+    assert played.after == {"node-1": {"db": 3}}
+
+
+# How eagerly, and how replacements find their places
+
+
+@pytest.mark.parametrize(
+    ("word", "times", "moved"),
+    [
+        pytest.param("Cautious", ["660", "720", "780", "840"], 4, id="one at a time, and half of the budget is left"),
+        pytest.param("Moderate", ["630", "660", "690", "720"], 4, id="sooner"),
+        pytest.param("Bold", ["610", "610", "630", "630"], 4, id="at once, all that the budget allows"),
+    ],
+)
+def test_the_bolder_the_sooner_and_the_more_of_a_budget_is_taken(word: str, times: list[str], moved: int) -> None:
+    played = rescheduled("scale-up", {"aggressiveness": word})
+
+    assert [line.split()[0] for line in played.evictions()] == times
+    assert sum(played.after[node]["web"] for node in ("new-1", "new-2")) == moved
+
+
+def test_the_reserve_keeps_a_budget_of_one_untouched() -> None:
+    played = rescheduled("zone-back", {"budgets": None})
+
+    assert played.evictions() == ["1850 queue east-1 SatisfyPreferences"]
+
+
+@pytest.mark.parametrize("guidance", ["Evict", "Hint", "Bind"])
+def test_all_ways_to_guide_a_replacement_bring_it_to_where_it_is_better(guidance: str) -> None:
+    played = rescheduled("zone-back", {"guidance": guidance})
+
+    assert played.after == played.at(0)
+
+
+def test_a_hint_names_the_place_on_the_avoid_list_and_a_binding_is_ours() -> None:
+    hinted = rescheduled("large-pod", {"guidance": "Hint"})
+    bound = rescheduled("large-pod", {"guidance": "Bind"})
+
+    assert any("left behind: a try at node-2" in line for line in avoided(hinted)), avoided(hinted)
+    by = {event.by for event in bound.result.events if event.reason == "Scheduled" and event.time == 660}
+    assert by == {"rescheduler"}, by
+
+
+def test_a_replacement_may_go_to_the_front_of_the_queue_whatever_its_priority() -> None:
+    played = rescheduled("zone-back", {"goesFirst": True})
+
+    left = [line for line in avoided(played) if "left behind: the front of the queue" in line]
+    assert len(left) == len(played.evictions())
+    assert played.after == played.at(0)
+
+
+def test_paused_nobody_is_evicted() -> None:
+    played = rescheduled("scale-up", {"paused": True})
+
+    assert played.evictions() == []
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_the_same_seed_gives_the_same_story(seed: int) -> None:
+    told = [rescheduled("scale-up", seed=seed).result.to_dict() for _ in range(2)]
+
+    assert told[0] == told[1]
+
+
+def descheduled(played: Rescheduled) -> list[Any]:
+    return [event for event in played.result.events if event.reason == "Descheduled"]
