@@ -142,7 +142,10 @@ def test_a_cron_job_s_pod_is_that_of_its_jobs() -> None:
 
 
 def test_the_next_pod_of_a_stateful_set_has_the_first_free_number_and_claims_that_do_not_stay() -> None:
-    claim: dict[str, Any] = {"metadata": {"name": "data"}, "spec": {"accessModes": ["ReadWriteOnce"], "storageClassName": "slow"}}
+    claim: dict[str, Any] = {
+        "metadata": {"name": "data"},
+        "spec": {"accessModes": ["ReadWriteOnce"], "storageClassName": "slow"},
+    }
     claim["spec"]["resources"] = {"requests": {"storage": "1Gi"}}
     db = workload("StatefulSet", "db", serviceName="db", volumeClaimTemplates=[claim])
     slow = {"apiVersion": "storage.k8s.io/v1", "kind": "StorageClass", "metadata": {"name": "slow"}, "provisioner": "x"}
