@@ -48,7 +48,7 @@ def test_a_gap_is_counted_for_as_long_as_it_lasts_and_not_where_it_lasts_for_no_
     # The pods that start at first, and the one in the place of the evicted one.
     assert (web.before, web.lowest, web.ready, web.wanted) == (0, 0, 2, 2)
     assert web.short_ns == 10 * SECOND
-    quick = measured(node("n1"), workload("Deployment", "web", 2), steps, until_ns=60 * SECOND)
+    quick = measured(*given, until_ns=60 * SECOND)
     assert of(quick, "Deployment default/web").short_ns == 0
 
 
