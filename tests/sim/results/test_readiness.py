@@ -40,9 +40,8 @@ NAMED: Raw = {"name": "lost", "namespace": "default", "uid": "lost"}
 
 def test_a_gap_is_counted_for_as_long_as_it_lasts_and_not_where_it_lasts_for_no_time() -> None:
     steps = scenario({"at": "10s", "evict": {"name": "web", "kind": "Deployment"}}, until="1m")
-    slow = measured(
-        node("n1"), workload("Deployment", "web", 2), steps, until_ns=60 * SECOND, start_delay_ns=5 * SECOND
-    )
+    given = (node("n1"), workload("Deployment", "web", 2), steps)
+    slow = measured(*given, until_ns=60 * SECOND, start_delay_ns=5 * SECOND)
     web = of(slow, "Deployment default/web")
 
     # The pods that start at first, and the one in the place of the evicted one.
