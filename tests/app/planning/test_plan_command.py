@@ -165,6 +165,7 @@ def test_what_would_have_happened_anyway_is_taken_out(cluster: Path, tmp_path: P
 
     assert [impact["workload"] for impact in answer["impact"]] == ["Deployment default/shop"]
     assert [finding for finding in answer["findings"] if finding["code"] == "unschedulable"] == []
+    assert answer["anyway"] == {"pending": 3, "preempted": 0, "evicted": 0}
 
 
 def test_a_zone_that_fails_takes_its_pods_along_until_they_are_evicted(cluster: Path) -> None:
