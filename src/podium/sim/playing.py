@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
+from itertools import chain
 
 from podium.api.errors import InputError
 from podium.api.maintenance import MAINTENANCE_TIME
 from podium.api.meta import Raw
 from podium.api.pod import Pod
+from podium.api.selectors import parse_label_selector
 from podium.api.times import format_time
 from podium.driver.component import Component
 from podium.machines.actions import (
@@ -36,14 +39,17 @@ from podium.sim.scenario.changes import (
     Finish,
     NodeDown,
     NodeUp,
+    Patch,
     Remove,
     Scale,
+    Selected,
     TroubleNode,
     Use,
 )
 from podium.sim.scenario.steps import Step
 from podium.store.admission.budget_bounds import TOO_STRICT
 from podium.store.errors import StoreError
+from podium.store.patches.patching import patched
 from podium.store.store import Store
 from podium.store.stored import Stored
 
@@ -73,6 +79,9 @@ class Player:
         self._history = history
         self._add = add
         self._is_lenient = is_lenient
+        # The drains that are not over; and by node, those that wait for its drain.
+        self._drains: dict[Component, tuple[Step, DrainNode]] = {}
+        self._waiting: dict[str, list[tuple[Step, DrainNode]]] = {}
 
     def play(self, step: Step, now: int) -> News:
         """Do one step. Raises InputError for what the API server refuses, and for a name that never existed.
@@ -104,6 +113,10 @@ class Player:
                 self._use(step, step.change, now)
             case NodeDown() | NodeUp():
                 return self._change_power(step, step.change, now)
+            case Patch():
+                self._change_by_patch(step, step.change, now)
+            case Selected():
+                return self._each(step, step.change, now)
             case _:
                 self._change_node(step, step.change, now)
         return []
@@ -129,6 +142,30 @@ class Player:
             self._server.edit(lambda store: _bring(store, stored, apply.raw), SCENARIO, now)
         except StoreError as error:
             raise step.error(error.message) from None
+
+    def _change_by_patch(self, step: Step, change: Patch, now: int) -> None:
+        stored = self._find(step, change.kind, change.key, now)
+        if stored is None:
+            return
+        try:
+            self._server.edit(lambda store: _patch(store, stored, change), SCENARIO, now)
+        except StoreError as error:
+            self._refused(step, change.key, error.code, error.message, now)
+
+    def _each(self, step: Step, selected: Selected, now: int) -> News:
+        """Do to each object that matches, by key, what is to be done."""
+        selector = parse_label_selector(selected.selector)
+        stored = self._server.store.objects(selected.kind, selected.namespace)
+        matching = [found.key for found in stored if selector.matches(found.object.metadata.labels)]
+        if not matching:
+            what = f"no {selected.kind} matches {selected.selector}"
+            self._history.add(now, "StepSkipped", None, "", SCENARIO, what)
+        news: News = []
+        for key in sorted(matching):
+            change = selected.change
+            change = replace(change, key=key) if isinstance(change, Remove) else replace(change, node=key)
+            news += self.play(replace(step, change=change), now)
+        return news
 
     def _remove(self, step: Step, remove: Remove, now: int) -> None:
         stored = self._find(step, remove.kind, remove.key, now)
@@ -186,11 +223,33 @@ class Player:
         message = "cordoned" if cordon.unschedulable else "uncordoned"
         self._patch(step, "Node", cordon.node, {"spec": {"unschedulable": cordon.unschedulable}}, now, message)
 
+    def drain_ended(self, component: Component, now: int) -> None:
+        """A drain is over: begin those that have waited for it."""
+        step, change = self._drains.pop(component)
+        report = component.machine.report() if isinstance(component.machine, drain.Drain) else None
+        if change.removes and report is not None and report.state == "drained":
+            self._remove(step, Remove("Node", change.node), now)
+        self._begin_waiting(change.node, now)
+
     def _drain(self, step: Step, change: DrainNode, now: int) -> None:
-        if self._find(step, "Node", change.node, now) is not None:
+        if change.after and self._is_awaited(change.after):
+            self._waiting.setdefault(change.after, []).append((step, change))
+        elif self._find(step, "Node", change.node, now) is None:
+            self._begin_waiting(change.node, now)
+        else:
             component = Component(f"drain of {change.node}", lambda: drain.Drain(change.node, change.settings))
+            self._drains[component] = (step, change)
             self._control_plane.begin_drain(component)
             self._add(component)
+
+    def _is_awaited(self, node: str) -> bool:
+        """Whether a drain of the node is not over, or waits for that of another."""
+        waiting = (change for drains in self._waiting.values() for _, change in drains)
+        return any(change.node == node for change in chain(waiting, (change for _, change in self._drains.values())))
+
+    def _begin_waiting(self, node: str, now: int) -> None:
+        for step, change in self._waiting.pop(node, ()):
+            self._drain(step, change, now)
 
     def _change_power(self, step: Step, change: NodeDown | NodeUp, now: int) -> News:
         # A machine stops and starts whether or not the API has an object for it just then.
@@ -243,11 +302,15 @@ class Player:
     def _do(self, step: Step, action: Action, key: str, now: int) -> None:
         """Carry out an action; what quotas and bounds forbid is skipped, since that may change."""
         problem = self._server.carry_out(action, now)
-        if problem is not None and problem.code == _FORBIDDEN and any(limit in problem.message for limit in _LIMITS):
-            self._history.refuse(key)
-            self._skip(key, problem.message, now)
-        elif problem is not None:
-            raise step.error(problem.message)
+        if problem is not None:
+            self._refused(step, key, problem.code, problem.message, now)
+
+    def _refused(self, step: Step, key: str, code: int, message: str, now: int) -> None:
+        """What quotas and bounds forbid is skipped, since that may change; all else is an error."""
+        if code != _FORBIDDEN or not any(limit in message for limit in _LIMITS):
+            raise step.error(message)
+        self._history.refuse(key)
+        self._skip(key, message, now)
 
     def _skip(self, pod: str, message: str, now: int) -> None:
         self._history.add(now, "StepSkipped", pod, "", SCENARIO, message)
@@ -258,8 +321,10 @@ def _subject(change: Change) -> str:
     match change:
         case Apply():
             return change.object.key
-        case Remove() | Scale():
+        case Remove() | Scale() | Patch():
             return change.key
+        case Selected():
+            return f"{change.kind} {change.selector}"
         case EvictPod() | Finish() | Use():
             return change.pod
     return change.node
@@ -271,6 +336,15 @@ def _bring(store: Store, stored: Stored, raw: Raw) -> None:
     if "status" in raw:
         current = store.get(stored.kind, stored.key)
         store.update_status({**current.raw, "status": {**current.raw.get("status", {}), **raw["status"]}})
+
+
+def _patch(store: Store, stored: Stored, change: Patch) -> None:
+    """Patch an object, or its status, as the API does it."""
+    raw = patched(stored.resource, stored.raw, change.patch, change.type, change.subresource)
+    if change.subresource:
+        store.update_status(raw)
+    else:
+        store.update(raw)
 
 
 def _applied(stored: Stored, raw: Raw) -> Raw:

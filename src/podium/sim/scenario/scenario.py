@@ -31,7 +31,7 @@ from podium.machines.nodes.node_lifecycle import NodeLifecycleSettings
 from podium.sim.recording.tape import is_recording
 from podium.sim.scenario.autoscaling import Autoscaling, read_autoscaling
 from podium.sim.scenario.fields import Fields
-from podium.sim.scenario.rescheduling import read_rescheduling
+from podium.sim.scenario.repeating import MOST_STEPS
 from podium.sim.scenario.steps import Step, label_of, located, read_steps
 
 API_VERSION = "podium.dev/v1alpha1"
@@ -114,11 +114,13 @@ def _scenario(document: Document) -> Scenario:
     lifecycle = _node_lifecycle(spec.fields("nodeLifecycle")) if spec.has("nodeLifecycle") else NodeLifecycleSettings()
     schedulers = _schedulers(spec.list_of_fields("schedulers"))
     autoscaling = read_autoscaling(spec.fields("autoscaler")) if spec.has("autoscaler") else None
-    rescheduling = read_rescheduling(spec.fields("rescheduler")) if spec.has("rescheduler") else None
+    rescheduling = _rescheduling(spec.fields("rescheduler")) if spec.has("rescheduler") else None
     is_recorded = spec.boolean("recorded", default=False)
     steps: list[Step] = []
     for step in spec.list_of_fields("steps"):
-        steps.extend(read_steps(step, document))
+        steps.extend(read_steps(step, document, until_ns))
+        if len(steps) > MOST_STEPS:
+            raise InputError(f"more than {MOST_STEPS:,} things happen, repeats included", path=step.path)
     spec.refuse_others()
     root.refuse_others()
     in_order = tuple(sorted(steps, key=lambda step: step.at_ns))
@@ -133,6 +135,13 @@ def _scenario(document: Document) -> Scenario:
         is_recorded=is_recorded,
         rescheduling=rescheduling,
     )
+
+
+def _rescheduling(given: Fields) -> ReschedulerSettings:
+    # Few scenarios have one, and its reader brings along all policies.
+    from podium.sim.scenario.rescheduling import read_rescheduling  # noqa: PLC0415
+
+    return read_rescheduling(given)
 
 
 def _kubelets(given: Fields) -> KubeletSettings:
