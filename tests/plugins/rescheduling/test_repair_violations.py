@@ -138,9 +138,9 @@ def test_a_domain_that_has_none_gets_one_though_no_other_has_too_many() -> None:
 def test_a_pod_that_lies_as_it_should_misses_nothing_however_unevenly_others_lie() -> None:
     spread = [spread_over(ZONE, "app=web")]
     nodes = [node(name, zone=f"zone-{name}") for name in "abc"]
-    seen = picture(*nodes, web("v", "a"), web("w", "a"), web("x", "b", spread=spread))
+    seen = picture_of(*nodes, web("v", "a"), web("w", "a"), web("x", "b", spread=spread))
     assert repair().objective(seen) == 0
-    among = picture(*nodes, web("v", "a"), web("w", "a", spread=spread), web("x", "b", spread=spread))
+    among = picture_of(*nodes, web("v", "a"), web("w", "a", spread=spread), web("x", "b", spread=spread))
     assert repair().objective(among) == 1
     assert carry_out(repair(), among) == [("w", "a", "c")]
 
