@@ -14,7 +14,7 @@ def test_a_gated_pod_is_asked_nothing_else() -> None:
     found = explain([node("n"), pod("p", gates=["a", "b"])])
 
     assert (found.outcome, found.node, found.plan) == ("gated", "", None)
-    assert {key: value for key, value in found.to_dict().items() if key != "restsOn"} == {
+    assert found.decision() == {
         "pod": "default/p",
         "outcome": "gated",
         "node": "",

@@ -57,6 +57,7 @@ def test_json_and_yaml_are_the_explanation_of_the_function(file: str) -> None:
     assert explain("shop/web", "-f", file, "-o", "json") == in_json(expected)
     assert yaml.load(explain("shop/web", "-f", file, "-o", "yaml"), yaml.CSafeLoader) == expected
     assert list(json.loads(explain("shop/web", "-f", file, "-o", "json"))) == [
+        "schemaVersion",
         "pod",
         "outcome",
         "node",
@@ -64,6 +65,7 @@ def test_json_and_yaml_are_the_explanation_of_the_function(file: str) -> None:
         "scores",
         "totals",
         "best",
+        "priority",
         "restsOn",
     ]
 
@@ -133,13 +135,14 @@ def test_an_unknown_feature_gate_is_wrong_usage(file: str) -> None:
     assert 'there is no feature gate "Gang"; known are: NonPreemptingPriority' in result.stderr
 
 
-def test_a_pod_that_runs_already_is_not_explained(file: str, tmp_path: Path) -> None:
+def test_of_a_pod_that_runs_already_it_is_told_why_it_is_there_and_where_it_would_go(file: str) -> None:
     Path(file).write_text(MANIFESTS.replace("spec:\n", "spec:\n  nodeName: small\n"))
 
-    result = CliRunner().invoke(command, ["explain", "shop/web", "-f", file])
+    told = explain("shop/web", "-f", file)
 
-    assert result.exit_code == 1
-    assert result.stderr == "podium: error: pod shop/web is not pending: it is on node small\n"
+    assert told.startswith("shop/web is on node small\n")
+    assert "it is number 2 by total of 2 nodes that can take it" in told
+    assert "nobody makes it again; a pod like it goes to large\n" in told
 
 
 def test_text_that_is_piped_has_no_colours(file: str) -> None:

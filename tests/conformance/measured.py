@@ -68,7 +68,7 @@ def ranked_node(explanation: Explanation) -> str:
 
 def disagreement(case: Case, explanation: Explanation) -> str:
     """What differs from kube-scheduler's decision, field by field; "" where nothing does."""
-    expected, found = _comparable(case.expected), _comparable(explanation.to_dict())
+    expected, found = _comparable(case.expected), _comparable(explanation.decision())
     wrong = [
         f"  {name}: kube-scheduler {expected.get(name)}\n  {' ' * len(name)}  Podium {found.get(name)}"
         for name in (*FIELDS, *sorted(expected.keys() - set(FIELDS)))

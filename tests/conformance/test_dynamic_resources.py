@@ -44,7 +44,7 @@ def all_cases() -> list[tuple[dict[str, Any], dict[str, Any]]]:
 def decided(case: dict[str, Any]) -> dict[str, Any]:
     """Podium's decision, without what it says beyond the cases."""
     typed = [one for one in map(decode, case["objects"]) if one is not None]
-    found = Explainer(typed).explain(case["pod"]).to_dict()
+    found = Explainer(typed).explain(case["pod"]).decision()
     for field in ("outcome", "node", "restsOn"):
         found.pop(field, None)
     if "error" in found:

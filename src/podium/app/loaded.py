@@ -12,8 +12,10 @@ from podium.api.errors import InputError
 from podium.api.input.codec import Document, Input, refuse_empty_pods
 from podium.api.warnings import InputWarning
 from podium.app.budget_statuses import with_budget_statuses
+from podium.app.explaining.asking import ask
 from podium.app.explaining.explainer import Explainer
 from podium.app.explaining.explanation import Explanation
+from podium.app.explaining.workload import WorkloadExplanation
 from podium.framework.settings.configuration import Configuration, default_configuration
 from podium.framework.settings.departures import departures
 from podium.framework.settings.extenders import without_extenders
@@ -55,14 +57,24 @@ class LoadedCluster:
         return self._explainer.pending
 
     def explain(self, pod: str, scheduler: str = "") -> Explanation:
-        """Say what would happen to the pending pod `namespace/name` (or `name`, in `default`), and why.
+        """Say what would happen to the pod `namespace/name` (or `name`, in `default`), and why.
 
-        `scheduler` names the profile that decides, "" for the one that the pod asks for. Raises PodiumError for a pod
-        that is not there or not pending, and for any of the input that no API server would have taken.
+        Of a pod that has a node: why it is there, and what would become of it if it were evicted. `scheduler` names the
+        profile that decides, "" for the one that the pod asks for. Raises PodiumError for a pod that is not there, and
+        for any of the input that no API server would have taken.
         """
         wanted = pod if "/" in pod else f"{_DEFAULT_NAMESPACE}/{pod}"
         explainer = self._explainer
         return replace(explainer.explain(wanted, scheduler), rests_on=self._caveats)
+
+    def ask(
+        self, target: str, namespace: str = _DEFAULT_NAMESPACE, scheduler: str = ""
+    ) -> Explanation | WorkloadExplanation:
+        """Explain a pod, or a workload such as `deploy/web`: the first of its pods that is pending, or one more.
+
+        `namespace` is that of a target without one. Raises PodiumError as `explain` does.
+        """
+        return ask(self.read.documents, self._explainer, self._caveats, target, namespace, scheduler)
 
     def simulate(
         self,

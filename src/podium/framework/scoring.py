@@ -6,6 +6,7 @@ Source: pkg/scheduler/framework/runtime/framework.go (RunPreScorePlugins, RunSco
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -72,6 +73,16 @@ class Rater:
         return self._by_class is not None and self._by_class.never_scores(pod_class)
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class Rated:
+    """What one plugin answers for some nodes: ``raw``, within 0 and 100 when ``normalized``, and what that counts."""
+
+    plugin: str
+    weight: int
+    raw: Int64s
+    normalized: Int64s
+
+
 class Scoring:
     """The PreScore and Score plugins of one profile at work on one cluster."""
 
@@ -111,6 +122,15 @@ class Scoring:
             * rater.weight
             for rater in self._rating(state)
         }
+
+    def rated(self, state: CycleState, pod: PodRecord, feasible: View) -> list[Rated]:
+        """What each plugin that rates this pod answers on the way to its part in `scores`, in the profile's order."""
+        found = []
+        for rater in self._rating(state):
+            raw = self.raw(rater, state, pod, feasible)
+            normalized = self._normalized(rater, state, pod, feasible, raw.copy())
+            found.append(Rated(rater.name, rater.weight, raw.copy(), normalized))
+        return found
 
     def totals(self, state: CycleState, pod: PodRecord, feasible: View) -> Int64s:
         """The sum of all weighted scores, ``[n]``; equal to adding up `scores`, but keeps what it can."""

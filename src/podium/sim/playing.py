@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from itertools import chain
 
 from podium.api.errors import InputError
 from podium.api.maintenance import MAINTENANCE_TIME
 from podium.api.meta import Raw
 from podium.api.pod import Pod
+from podium.api.selectors import parse_label_selector
 from podium.api.times import format_time
 from podium.driver.component import Component
 from podium.machines.actions import (
@@ -37,14 +39,17 @@ from podium.sim.scenario.changes import (
     Finish,
     NodeDown,
     NodeUp,
+    Patch,
     Remove,
     Scale,
+    Selected,
     TroubleNode,
     Use,
 )
 from podium.sim.scenario.steps import Step
 from podium.store.admission.budget_bounds import TOO_STRICT
 from podium.store.errors import StoreError
+from podium.store.patches.patching import patched
 from podium.store.store import Store
 from podium.store.stored import Stored
 
@@ -108,6 +113,10 @@ class Player:
                 self._use(step, step.change, now)
             case NodeDown() | NodeUp():
                 return self._change_power(step, step.change, now)
+            case Patch():
+                self._change_by_patch(step, step.change, now)
+            case Selected():
+                return self._each(step, step.change, now)
             case _:
                 self._change_node(step, step.change, now)
         return []
@@ -133,6 +142,30 @@ class Player:
             self._server.edit(lambda store: _bring(store, stored, apply.raw), SCENARIO, now)
         except StoreError as error:
             raise step.error(error.message) from None
+
+    def _change_by_patch(self, step: Step, change: Patch, now: int) -> None:
+        stored = self._find(step, change.kind, change.key, now)
+        if stored is None:
+            return
+        try:
+            self._server.edit(lambda store: _patch(store, stored, change), SCENARIO, now)
+        except StoreError as error:
+            self._refused(step, change.key, error.code, error.message, now)
+
+    def _each(self, step: Step, selected: Selected, now: int) -> News:
+        """Do to each object that matches, by key, what is to be done."""
+        selector = parse_label_selector(selected.selector)
+        stored = self._server.store.objects(selected.kind, selected.namespace)
+        matching = [found.key for found in stored if selector.matches(found.object.metadata.labels)]
+        if not matching:
+            what = f"no {selected.kind} matches {selected.selector}"
+            self._history.add(now, "StepSkipped", None, "", SCENARIO, what)
+        news: News = []
+        for key in sorted(matching):
+            change = selected.change
+            change = replace(change, key=key) if isinstance(change, Remove) else replace(change, node=key)
+            news += self.play(replace(step, change=change), now)
+        return news
 
     def _remove(self, step: Step, remove: Remove, now: int) -> None:
         stored = self._find(step, remove.kind, remove.key, now)
@@ -269,11 +302,15 @@ class Player:
     def _do(self, step: Step, action: Action, key: str, now: int) -> None:
         """Carry out an action; what quotas and bounds forbid is skipped, since that may change."""
         problem = self._server.carry_out(action, now)
-        if problem is not None and problem.code == _FORBIDDEN and any(limit in problem.message for limit in _LIMITS):
-            self._history.refuse(key)
-            self._skip(key, problem.message, now)
-        elif problem is not None:
-            raise step.error(problem.message)
+        if problem is not None:
+            self._refused(step, key, problem.code, problem.message, now)
+
+    def _refused(self, step: Step, key: str, code: int, message: str, now: int) -> None:
+        """What quotas and bounds forbid is skipped, since that may change; all else is an error."""
+        if code != _FORBIDDEN or not any(limit in message for limit in _LIMITS):
+            raise step.error(message)
+        self._history.refuse(key)
+        self._skip(key, message, now)
 
     def _skip(self, pod: str, message: str, now: int) -> None:
         self._history.add(now, "StepSkipped", pod, "", SCENARIO, message)
@@ -284,8 +321,10 @@ def _subject(change: Change) -> str:
     match change:
         case Apply():
             return change.object.key
-        case Remove() | Scale():
+        case Remove() | Scale() | Patch():
             return change.key
+        case Selected():
+            return f"{change.kind} {change.selector}"
         case EvictPod() | Finish() | Use():
             return change.pod
     return change.node
@@ -297,6 +336,15 @@ def _bring(store: Store, stored: Stored, raw: Raw) -> None:
     if "status" in raw:
         current = store.get(stored.kind, stored.key)
         store.update_status({**current.raw, "status": {**current.raw.get("status", {}), **raw["status"]}})
+
+
+def _patch(store: Store, stored: Stored, change: Patch) -> None:
+    """Patch an object, or its status, as the API does it."""
+    raw = patched(stored.resource, stored.raw, change.patch, change.type, change.subresource)
+    if change.subresource:
+        store.update_status(raw)
+    else:
+        store.update(raw)
 
 
 def _applied(stored: Stored, raw: Raw) -> Raw:

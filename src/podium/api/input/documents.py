@@ -160,7 +160,7 @@ def _count(found: dict[tuple[str, str], PassedOver], more: PassedOver) -> None:
 
 def without_repeats(documents: Iterable[Document]) -> list[Document]:
     """The documents, without those that a dump lists again. Raises InputError for two that are not the same."""
-    first: dict[tuple[str, str, str, str], Document] = {}
+    first: dict[tuple[str, ...], Document] = {}
     kept: list[Document] = []
     for document in documents:
         typed = document.object
@@ -168,8 +168,7 @@ def without_repeats(documents: Iterable[Document]) -> list[Document]:
             kept.append(document)
             continue
         metadata = typed.metadata
-        key = (group_of(typed.api_version), typed.kind, metadata.namespace, metadata.name)
-        other = first.setdefault(key, document)
+        other = first.setdefault(identity_of(typed), document)
         if other is document:
             kept.append(document)
         elif not metadata.uid or other.raw != document.raw:
@@ -180,3 +179,9 @@ def without_repeats(documents: Iterable[Document]) -> list[Document]:
                 object=label_of(document.raw),
             )
     return kept
+
+
+def identity_of(typed: Kubernetes) -> tuple[str, ...]:
+    """What no two objects of a cluster share: group, kind, namespace and name."""
+    metadata = typed.metadata
+    return group_of(typed.api_version), typed.kind, metadata.namespace, metadata.name

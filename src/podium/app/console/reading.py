@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 
 import msgspec
 
 from podium.api.input import codec
 from podium.api.input.codec import Input, Reader
 from podium.api.input.files import FileName
+from podium.api.input.overrides import overridden
 from podium.api.warnings import Validation
 from podium.app.console.progress import ProgressBar
 from podium.app.console.source import ClusterSource, Source
@@ -21,6 +23,10 @@ Progress = Callable[[float], None]
 
 def read_shown(source: Source | Sequence[FileName], validation: Validation | None) -> Input:
     """What `codec.read_input` reads, and a cluster before it, with a progress bar where it takes a while."""
+    if isinstance(source, Source) and source.overrides:
+        found = read_shown(replace(source, overrides=()), validation)
+        later = codec.read_input(source.overrides, validation)
+        return Input(overridden(found.documents, later.documents), (*found.left_out, *later.left_out))
     files, cluster = (source.files, source.cluster) if isinstance(source, Source) else (source, None)
     with ProgressBar() as bar:
         if cluster is None:

@@ -26,11 +26,15 @@ class ClusterSource:
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """Files in their order, and the cluster that is read before them, None for none."""
+    """Files in their order, and the cluster that is read before them, None for none.
+
+    The objects of `overrides` take the place of those of the same kind and name (`podium.api.input.overrides`).
+    """
 
     files: tuple[str, ...] = ()
     cluster: ClusterSource | None = None
     allows_exec_plugins: bool = False
+    overrides: tuple[str, ...] = ()
 
     def with_file(self, file: str) -> Source:
         """The same and one more file."""
@@ -81,6 +85,14 @@ _FILES = click.option(
     help="Manifests, YAML or JSON, gzipped or not, or a snapshot: a file, a directory with its folders, or - for "
     "standard input. May be repeated.",
 )
+_OVERRIDES = click.option(
+    "--override",
+    "overrides",
+    metavar="FILE",
+    multiple=True,
+    help="Manifests as with -f, read after all others: each object takes the place of the one of its kind and name. "
+    "May be repeated.",
+)
 
 
 def cluster_options(command: Callable[..., Answer]) -> Callable[..., Answer]:
@@ -97,7 +109,17 @@ def cluster_options(command: Callable[..., Answer]) -> Callable[..., Answer]:
 
 def source_options(command: Callable[..., Answer]) -> Callable[..., Answer]:
     """The options that name files and a cluster, given to the command as `source`; one of them has to be there."""
-    return _with_source(command, is_required=True)
+    return _with_source(override_option(command), is_required=True)
+
+
+def override_option(command: Callable[..., Answer]) -> Callable[..., Answer]:
+    """The option that names files whose objects replace others, added to the `source` that the command is given."""
+
+    @wraps(command)
+    def with_overrides(*, source: Source, overrides: tuple[str, ...], **others: Any) -> Answer:
+        return command(source=replace(source, overrides=overrides), **others)
+
+    return _with(with_overrides, (_OVERRIDES,))
 
 
 def optional_source_options(command: Callable[..., Answer]) -> Callable[..., Answer]:

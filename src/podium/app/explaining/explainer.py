@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import replace
-from functools import cached_property
+from functools import cached_property, partial
 
 import numpy as np
 
@@ -15,9 +16,11 @@ from podium.api.node import Node
 from podium.api.pod import Pod
 from podium.api.policy import PriorityClass
 from podium.api.present import newest_time
+from podium.api.storage import PersistentVolumeClaim
 from podium.app.explaining.admission import PodDefaults, admitted, with_levels
 from podium.app.explaining.devices import device_findings
 from podium.app.explaining.explanation import Explanation, OutcomeName
+from podium.app.explaining.placed import explain_placed
 from podium.cluster.cluster import Cluster
 from podium.cluster.feed import Feed
 from podium.cluster.pods import PodRecord
@@ -87,30 +90,65 @@ class Explainer:
         self._levels = [priority_class for name, priority_class in classes.items() if name not in given]
         profiles = build_profiles(configuration or default_configuration(), Registry(IN_TREE), self.cluster)
         self._runners = {name: Runner(profile, self.cluster) for name, profile in profiles.items()}
+        self._let_in = partial(_let_in, classes=classes, defaults=defaults)
         for pod in sorted(pods, key=lambda pod: pod.key):
-            self._take_in(_let_in(pod, classes, defaults))
+            self._take_in(self._let_in(pod))
         for profile in profiles.values():
             for plugin in profile.post_filter:
                 if isinstance(plugin, DefaultPreemption):
                     plugin.prepare()
 
     def explain(self, pod: str, scheduler: str = "") -> Explanation:
-        """Explain the pending pod ``namespace/name``. Raises PodiumError for one that is not there or not pending.
+        """Explain the pod ``namespace/name``: what would become of a pending one, why a placed one is where it is.
 
-        ``scheduler`` names the profile that decides; without it, the one that the pod asks for.
+        ``scheduler`` names the profile that decides; without it, the one that the pod asks for. Raises PodiumError for
+        a pod that is not there.
         """
         record = self._pending.get(pod)
-        if record is None:
-            placed = next((record for record in self.cluster.placed.values() if record.key == pod), None)
-            if placed is not None:
-                raise PodiumError(f"pod {pod} is not pending: it is on node {placed.node_name}")
+        if record is not None:
+            return self._told(explain_decision(self._runner_of(record, scheduler), record))
+        placed = next((record for record in self.cluster.placed.values() if record.key == pod), None)
+        if placed is None:
             raise PodiumError(f"pod {pod} is not in the input; pending there: {_some(sorted(self._pending))}")
+        pending = [self._pending[key] for key in sorted(self._pending)]
+        runner = self._runner_of(placed, scheduler)
+        return self._told(explain_placed(runner, placed, pending, self._runners, explain_decision))
+
+    def explain_made(self, pod: Pod, claims: Iterable[PersistentVolumeClaim] = (), scheduler: str = "") -> Explanation:
+        """Explain a pod that is not in the input, with claims that would be made for it; none of them stays."""
+        as_decided = partial(self._with_claims, tuple(claims))
+        with as_decided():
+            record = self.cluster.read(self._let_in(pod))
+            explanation = explain_decision(self._runner_of(record, scheduler), record)
+        return self._told(replace(explanation, as_decided=as_decided))
+
+    def is_pod(self, key: str) -> bool:
+        """Whether there is such a pod that has not ended."""
+        return key in self._pending or any(record.key == key for record in self.cluster.placed.values())
+
+    @contextmanager
+    def _with_claims(self, claims: tuple[PersistentVolumeClaim, ...]) -> Iterator[None]:
+        """The cluster as it is with the claims that are not there yet."""
+        added = [claim for claim in claims if self.cluster.find(claim) is None]
+        for claim in added:
+            self.cluster.put(claim)
+        try:
+            yield
+        finally:
+            for claim in added:
+                self.cluster.remove(claim)
+
+    def _told(self, explanation: Explanation) -> Explanation:
+        return replace(explanation, disruptions_found=lambda: self.disruptions)
+
+    def _runner_of(self, record: PodRecord, scheduler: str) -> Runner:
+        """The profile that decides about a pod. Raises PodiumError for one that is not configured."""
         wanted = scheduler or record.scheduler_name
         runner = self._runners.get(wanted)
         if runner is None:
             known = ", ".join(sorted(self._runners))
-            raise PodiumError(f"pod {pod} is for scheduler {wanted}, which is not configured; there is: {known}")
-        return replace(explain_decision(runner, record), disruptions_found=lambda: self.disruptions)
+            raise PodiumError(f"pod {record.key} is for scheduler {wanted}, which is not configured; there is: {known}")
+        return runner
 
     @cached_property
     def disruptions(self) -> DisruptionState:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
@@ -16,7 +17,40 @@ from podium.framework.status import Status
 from podium.plugins.dynamic_resources.plugin import DynamicResources
 from podium.sim.results.disruption_state import DisruptionState
 
-OutcomeName = Literal["schedulable", "preempts", "unschedulable", "not-eligible", "gated", "error"]
+SCHEMA_VERSION = 1
+"""The version of the JSON of explanations: it grows when a key changes its meaning or goes, not when one is added."""
+
+OutcomeName = Literal["schedulable", "preempts", "unschedulable", "not-eligible", "gated", "error", "placed"]
+
+
+@dataclass(frozen=True, slots=True)
+class Taker:
+    """A pending pod for which a placed one may have to go; `is_chosen`: it would go for it now."""
+
+    pod: PodRecord
+    is_chosen: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Placed:
+    """A pod on its node: why it is there as far as that can be known, and who could take its place.
+
+    `then` is the outcome of the decision if it were evicted, `then_node` where it would go. `by` says who placed it:
+    its scheduler, the kubelet of which it mirrors a static pod, or whoever wrote the node's name into it. `controller`
+    is who makes it again, "" for nobody. `rank` is its node's place by score among those that could take it, None
+    where it could not go there now. `takers` are by priority; `further` pending pods were not asked.
+    """
+
+    node: str
+    then: OutcomeName
+    then_node: str
+    by: Literal["scheduler", "kubelet"]
+    since_ns: int | None
+    controller: str
+    rank: int | None
+    takers: tuple[Taker, ...]
+    further: int
+    budgets: tuple[tuple[str, int], ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,7 +63,9 @@ class Explanation:
     at, ``pre_enqueue`` what keeps the pod out of the queue: nothing else is asked then. ``devices`` is what
     DynamicResources found, and ``error`` says which plugin failed, which ends the attempt. ``record`` and ``runner``
     are the pod and what decided about it: the live cluster, which may go on to change. ``rests_on`` is what the
-    decision could not know. ``disruptions_found`` finds what ``disruptions`` tells.
+    decision could not know. ``disruptions_found`` finds what ``disruptions`` tells. Of a pod that is ``placed``,
+    ``node`` is where it is, and all else is the decision if it were evicted now. ``as_decided`` is a context in which
+    the cluster is as it was decided on: without the pod, with claims that are not there yet.
     """
 
     pod: str
@@ -48,6 +84,8 @@ class Explanation:
     disruptions_found: Callable[[], DisruptionState] = field(default=DisruptionState, repr=False, compare=False)
     error: str = ""
     devices: DeviceFindings = NO_DEVICES
+    placed: Placed | None = None
+    as_decided: Callable[[], AbstractContextManager[None]] = field(default=nullcontext, repr=False, compare=False)
 
     @property
     def disruptions(self) -> DisruptionState:
@@ -55,6 +93,13 @@ class Explanation:
         return self.disruptions_found()
 
     def to_dict(self) -> dict[str, Any]:
+        """Everything that there is to say, as plain values: the decision, and what would have to change."""
+        # What tells about explanations makes further ones.
+        from podium.app.explaining.answer import answer_of
+
+        return answer_of(self)
+
+    def decision(self) -> dict[str, Any]:
         """The decision as plain values, in the form of the conformance cases.
 
         Nodes that a PreFilter left out say so by the plugin's name, "PreFilter", and give no reason of their own.
@@ -76,10 +121,6 @@ class Explanation:
             found["preemption"] = _plan(self.plan)
         if self.devices.post_filter is not None:
             found["postFilter"] = {DynamicResources.name: _status(self.devices.post_filter)}
-        disruptions = self.disruptions
-        if disruptions:
-            found["disruptions"] = disruptions.to_dict()
-        found["restsOn"] = [caveat.to_dict() for caveat in self.rests_on]
         return found
 
 

@@ -13,6 +13,7 @@ from podium.app.console.page import Cell, Page, Part, fitted, listed, shortened
 from podium.app.explaining.devices import shown_devices
 from podium.app.explaining.explanation import Explanation
 from podium.app.explaining.obstacles import find_obstacles
+from podium.app.explaining.placed_text import write_placed
 from podium.app.explaining.preemption_text import write_preemption
 from podium.app.explaining.reasons import write_by_reason
 from podium.app.explaining.remedies_text import write_remedies
@@ -26,47 +27,64 @@ _STYLES = {
     "not-eligible": "bad",
     "gated": "warn",
     "error": "bad",
+    "placed": "good",
 }
 _WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z0-9]+|[^A-Za-z0-9]+")
 
 
-def write_explanation(page: Page, explanation: Explanation) -> None:
-    """Write the whole explanation."""
-    _write_decision(page, explanation)
+def write_explanation(page: Page, explanation: Explanation, *, all_nodes: bool = False) -> None:
+    """Write the whole explanation; with ``all_nodes`` a line for each node, however many there are."""
+    _write_decision(page, explanation, all_nodes=all_nodes)
     write_disruptions(page, explanation.disruptions)
     write_basis(page, explanation.rests_on)
 
 
-def _write_decision(page: Page, explanation: Explanation) -> None:
+def _write_decision(page: Page, explanation: Explanation, *, all_nodes: bool) -> None:
     page.paragraph(Cell(_headline(explanation), _STYLES[explanation.outcome]), hanging=2)
     for fact in _facts(explanation):
         page.paragraph(fact, indent=2, hanging=2)
-    if explanation.pre_enqueue is not None:
-        page.title("Not in the queue", explanation.pre_enqueue.plugin)
-        page.paragraph(explanation.pre_enqueue.message, indent=2)
+    if explanation.placed is not None:
+        write_placed(page, explanation, explanation.placed)
+    before = _before_any_node(explanation)
+    if before is not None:
+        title, plugin, message = before
+        page.title(title, plugin)
+        page.paragraph(message, indent=2)
         return
-    if explanation.error:
-        page.title("A plugin failed")
-        page.paragraph(explanation.error, indent=2)
-        return
-    if explanation.pre_filter is not None:
-        page.title("Before any node was looked at", explanation.pre_filter.plugin)
-        page.paragraph(explanation.pre_filter.message, indent=2)
-        return
-    _write_nodes(page, explanation)
+    _write_nodes(page, explanation, all_nodes=all_nodes)
     _write_devices(page, explanation)
     if explanation.scores:
         _write_scores(page, explanation)
-    if explanation.outcome == "schedulable" or not explanation.nodes:
+    _write_ways_out(page, explanation)
+
+
+def _before_any_node(explanation: Explanation) -> tuple[str, str, str] | None:
+    """What ends the attempt before any node is looked at: a heading, the plugin, and what it says; None for nothing."""
+    if explanation.pre_enqueue is not None:
+        return "Not in the queue", explanation.pre_enqueue.plugin, explanation.pre_enqueue.message
+    if explanation.error:
+        return "A plugin failed", "", explanation.error
+    if explanation.pre_filter is not None:
+        return "Before any node was looked at", explanation.pre_filter.plugin, explanation.pre_filter.message
+    return None
+
+
+def _write_ways_out(page: Page, explanation: Explanation) -> None:
+    """Write what preemption comes to, and what would have to change, for a pod that no node can take."""
+    outcome = explanation.outcome if explanation.placed is None else explanation.placed.then
+    if outcome == "schedulable" or not explanation.nodes:
         return
-    obstacles = find_obstacles(explanation.runner, explanation.record)
-    if explanation.plan is not None and explanation.plan.eligible:
-        write_preemption(page, explanation, explanation.plan, {obstacle.node: obstacle for obstacle in obstacles})
-    write_remedies(page, explanation, obstacles)
+    with explanation.as_decided():
+        obstacles = find_obstacles(explanation.runner, explanation.record)
+        if explanation.plan is not None and explanation.plan.eligible:
+            write_preemption(page, explanation, explanation.plan, {obstacle.node: obstacle for obstacle in obstacles})
+        write_remedies(page, explanation, obstacles)
 
 
 def _headline(explanation: Explanation) -> str:
     pod, plan = explanation.pod, explanation.plan
+    if explanation.outcome == "placed":
+        return f"{pod} is on node {explanation.node}"
     if explanation.outcome == "gated":
         return f"{pod} is gated: it is not attempted"
     if explanation.outcome == "error":
@@ -101,21 +119,37 @@ def _facts(explanation: Explanation) -> Iterator[str]:
         yield "is being deleted, and so not attempted"
 
 
-def _write_nodes(page: Page, explanation: Explanation) -> None:
+def _write_nodes(page: Page, explanation: Explanation, *, all_nodes: bool) -> None:
     fitting = sum(status.is_success for status in explanation.nodes.values())
     if not explanation.nodes:
         page.title("Nodes", "there are none")
         return
     page.title("Nodes", f"{fitting:,} of {len(explanation.nodes):,} can take it")
-    write_by_reason(page, explanation.nodes)
+    if all_nodes:
+        _write_each_node(page, explanation)
+    else:
+        write_by_reason(page, explanation.nodes)
+
+
+def _write_each_node(page: Page, explanation: Explanation) -> None:
+    """Write a row for each node: those that can take the pod first, the best of them at the top."""
+    totals = explanation.totals
+    order = sorted(explanation.nodes, key=lambda name: (name not in totals, -totals.get(name, 0), name))
+    rows: list[list[Part]] = []
+    for name in order:
+        status = explanation.nodes[name]
+        verdict = Cell("fits", "good") if status.is_success else Cell(status.message)
+        plugin = "" if status.is_success else status.plugin
+        rows.append([name, str(totals.get(name, "")), Cell(plugin, "dim"), verdict])
+    page.columns(rows, indent=2, right=(1,))
 
 
 def _write_devices(page: Page, explanation: Explanation) -> None:
     """Write what the claims get on the node that is taken, and what is done for them where there is none."""
     devices = explanation.devices
-    claims = devices.claims.get(explanation.node)
+    claims = devices.claims.get(_taken(explanation))
     if claims:
-        page.title("Devices", f"that its claims get on {explanation.node}")
+        page.title("Devices", f"that its claims get on {_taken(explanation)}")
         page.columns(shown_devices(claims), indent=2)
     elif devices.releases:
         page.title("Devices", "that a claim gives back, so that it may get others elsewhere")
@@ -123,14 +157,21 @@ def _write_devices(page: Page, explanation: Explanation) -> None:
             page.paragraph(claim, indent=2)
 
 
+def _taken(explanation: Explanation) -> str:
+    """The node that is taken, or that would be if the pod were evicted."""
+    return explanation.node if explanation.placed is None else explanation.placed.then_node
+
+
 def _write_scores(page: Page, explanation: Explanation) -> None:
-    order = sorted(explanation.totals, key=lambda name: (name != explanation.node, -explanation.totals[name], name))
-    best = sorted(order[:_MOST_ROWS], key=lambda name: (-explanation.totals[name], name != explanation.node, name))
+    taken = _taken(explanation)
+    totals, own = explanation.totals, explanation.node
+    order = sorted(totals, key=lambda name: (name != taken, name != own, -totals[name], name))
+    best = sorted(order[:_MOST_ROWS], key=lambda name: (-totals[name], name != taken, name))
     page.title("Scores", _scores_note(page, explanation, len(best)))
-    columns = list(explanation.scores[explanation.node])
+    columns = list(explanation.scores[taken])
     plain = [column for column in columns if len({scores[column] for scores in explanation.scores.values()}) > 1]
     if len(best) > 1 and plain:
-        same = [f"{column} {explanation.scores[explanation.node][column]}" for column in columns if column not in plain]
+        same = [f"{column} {explanation.scores[taken][column]}" for column in columns if column not in plain]
     else:
         plain, same = columns, []
     page.columns(_score_rows(page, explanation, best, plain), indent=2, right=range(2, len(plain) + 3))
@@ -142,8 +183,9 @@ def _scores_note(page: Page, explanation: Explanation, shown: int) -> str:
     if len(explanation.scores) == 1:
         return "the only node that fits"
     of = f"the best {shown} of {len(explanation.scores):,}; " if shown < len(explanation.scores) else ""
-    if explanation.node not in explanation.best:
-        if explanation.node == explanation.record.nominated_node_name:
+    taken = _taken(explanation)
+    if taken not in explanation.best:
+        if taken == explanation.record.nominated_node_name:
             return f"{of}it takes the node that it is nominated to"
         return f"{of}it takes the node that an eviction left it to try"
     if len(explanation.best) == 1:
@@ -155,6 +197,7 @@ def _score_rows(page: Page, explanation: Explanation, nodes: list[str], columns:
     """The table, its headings over as many rows as their words need."""
     words = [_WORD.findall(column) for column in columns]
     height = max((len(word) for word in words), default=1)
+    taken = _taken(explanation)
     rows: list[list[Part]] = []
     for line in range(height):
         last = line == height - 1
@@ -162,9 +205,9 @@ def _score_rows(page: Page, explanation: Explanation, nodes: list[str], columns:
         cells = ["", "node" if last else "", *heads, "total" if last else ""]
         rows.append([Cell(text, "dim") for text in cells])
     for node in nodes:
-        style = "good" if node == explanation.node else ""
+        style = "good" if node == taken else ""
         scores = [str(explanation.scores[node][column]) for column in columns]
         total = Cell(str(explanation.totals[node]), "bold")
-        mark = "→" if node == explanation.node else ""
+        mark = "→" if node == taken else ""
         rows.append([Cell(mark, style), Cell(shortened(node, page.name_width), style), *scores, total])
     return rows

@@ -15,7 +15,7 @@ from podium.app.console.options import (
     ignore_extenders_option,
     validate_option,
 )
-from podium.app.console.source import optional_source_options
+from podium.app.console.source import optional_source_options, override_option
 from podium.plane.switches import COLLECTORS, CONTROLLERS, KUBELET, SCHEDULER, SWITCHABLE
 
 if TYPE_CHECKING:
@@ -44,6 +44,7 @@ def _switches(command: Decorated) -> Decorated:
 
 @click.command(cls=Command, epilog=_EPILOG)
 @optional_source_options
+@override_option
 @validate_option
 @click.option(
     "--nodes", type=click.IntRange(min=0, max=100_000), default=0, metavar="N", help="How many nodes to make."

@@ -180,7 +180,7 @@ def _scenario(
     if end_ns is None and "until" in raw["spec"]:
         end_ns = _ns(raw["spec"]["until"])
     played = [
-        {**step, "at": _scaled(at_ns - wanted.from_ns, wanted.speed)}
+        {**step, "at": _scaled(at_ns - wanted.from_ns, wanted.speed), **_repeated(step, wanted)}
         for at_ns, step in steps
         if wanted.from_ns <= at_ns and (wanted.to_ns is None or at_ns <= wanted.to_ns)
     ]
@@ -188,6 +188,19 @@ def _scenario(
     if end_ns is not None:
         spec["until"] = _scaled(max(end_ns - wanted.from_ns, 0), wanted.speed)
     return {**raw, "spec": spec}
+
+
+def _repeated(step: Raw, wanted: Excerpt) -> Raw:
+    """When a step is repeated in an excerpt, and that only up to its end."""
+    given = step.get("repeat")
+    if not isinstance(given, dict) or "every" not in given or (wanted.speed == 1 and wanted.to_ns is None):
+        return {}
+    every_ns = _ns(given["every"])
+    repeat = {**given, "every": _scaled(every_ns, wanted.speed)}
+    if wanted.to_ns is not None and every_ns > 0:
+        most = (wanted.to_ns - _ns(step["at"])) // every_ns + 1
+        repeat["times"] = min(given.get("times", most), most)
+    return {"repeat": repeat}
 
 
 def _recording(raw: Raw, recording: Recording, wanted: Excerpt) -> Raw:

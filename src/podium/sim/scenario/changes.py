@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any, Literal
 
 from podium.api.avoid_list import AvoidFor
 from podium.api.meta import Kubernetes, Raw
 from podium.api.replacements import ForReplacement
 from podium.api.warnings import InputWarning
 from podium.machines.disruption.drain import DrainSettings
+
+StepPatchType = Literal["strategic", "merge", "json"]
+"""The ways in which a step patches an object, which are the API's."""
 
 SCENARIO = "scenario"
 """Who carries out the steps; the component of evictions that name none."""
@@ -138,6 +142,44 @@ class Announce:
     after_ns: int | None
 
 
+@dataclass(frozen=True, slots=True)
+class Patch:
+    """Change an object by a patch of a type; with the `subresource` status, its status and nothing else."""
+
+    kind: str
+    key: str
+    type: StepPatchType
+    patch: Any
+    subresource: Literal["", "status"] = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Selected:
+    """A change to each object of a kind, by key, whose labels match as the step is played.
+
+    `selector` is a label selector as kubectl's -l takes it; `namespace` "" stands for all of them, and for objects that
+    have none. Of `change` all but whom it is about holds.
+    """
+
+    kind: str
+    namespace: str
+    selector: str
+    change: Remove | Cordon | DrainNode | NodeDown | NodeUp
+
+
 Change = (
-    Apply | Remove | EvictPod | Scale | Finish | Use | Cordon | DrainNode | NodeDown | NodeUp | TroubleNode | Announce
+    Apply
+    | Remove
+    | EvictPod
+    | Scale
+    | Finish
+    | Use
+    | Cordon
+    | DrainNode
+    | NodeDown
+    | NodeUp
+    | TroubleNode
+    | Announce
+    | Patch
+    | Selected
 )

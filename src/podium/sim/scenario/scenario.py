@@ -31,6 +31,7 @@ from podium.machines.nodes.node_lifecycle import NodeLifecycleSettings
 from podium.sim.recording.tape import is_recording
 from podium.sim.scenario.autoscaling import Autoscaling, read_autoscaling
 from podium.sim.scenario.fields import Fields
+from podium.sim.scenario.repeating import MOST_STEPS
 from podium.sim.scenario.steps import Step, label_of, located, read_steps
 
 API_VERSION = "podium.dev/v1alpha1"
@@ -117,7 +118,9 @@ def _scenario(document: Document) -> Scenario:
     is_recorded = spec.boolean("recorded", default=False)
     steps: list[Step] = []
     for step in spec.list_of_fields("steps"):
-        steps.extend(read_steps(step, document))
+        steps.extend(read_steps(step, document, until_ns))
+        if len(steps) > MOST_STEPS:
+            raise InputError(f"more than {MOST_STEPS:,} things happen, repeats included", path=step.path)
     spec.refuse_others()
     root.refuse_others()
     in_order = tuple(sorted(steps, key=lambda step: step.at_ns))

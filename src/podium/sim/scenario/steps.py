@@ -14,6 +14,7 @@ from podium.api.meta import Kubernetes, Raw
 from podium.api.names import subdomain_problem
 from podium.api.objects import read_object
 from podium.api.replacements import ForReplacement
+from podium.api.selectors import parse_label_selector
 from podium.api.times import format_duration
 from podium.machines.disruption.drain import DrainSettings
 from podium.machines.kubelets.node_trouble import read_trouble
@@ -32,10 +33,13 @@ from podium.sim.scenario.changes import (
     NodeUp,
     Remove,
     Scale,
+    Selected,
     TroubleNode,
     Use,
 )
 from podium.sim.scenario.fields import Fields
+from podium.sim.scenario.patching import read_patch
+from podium.sim.scenario.repeating import MOST_STEPS, read_repeat
 
 _NAMESPACED = {kind.name: kind.namespaced for kind in KINDS.values()}
 _APPLY = "apply"
@@ -60,9 +64,12 @@ class Step:
         return located(self.place, self.path, problem)
 
 
-def read_steps(step: Fields, document: Document) -> list[Step]:
-    """What one entry of a scenario's steps makes happen. Raises InputError with the field's path."""
-    at_ns = step.duration_ns("at")
+def read_steps(step: Fields, document: Document, until_ns: int | None = None) -> list[Step]:
+    """What one entry of a scenario's steps makes happen, which ends after ``until_ns``.
+
+    Raises InputError with the field's path.
+    """
+    times = read_repeat(step, step.duration_ns("at"), until_ns)
     names = [_APPLY, *_STEPS]
     named = [name for name in names if step.has(name)]
     if len(named) != 1:
@@ -71,7 +78,9 @@ def read_steps(step: Fields, document: Document) -> list[Step]:
         raise InputError(f"{what}; a step has exactly one of {', '.join(names)} and {last}", path=step.path)
     changes = _applies(step, document) if named[0] == _APPLY else _STEPS[named[0]](step, named[0])
     step.refuse_others()
-    return [Step(at_ns + delay_ns, change, document, path) for change, path, delay_ns in changes]
+    if len(times) * len(changes) > MOST_STEPS:
+        raise InputError(f"{len(times) * len(changes):,} things happen; at most {MOST_STEPS:,} may", path=step.path)
+    return [Step(at_ns + delay_ns, change, document, path) for at_ns in times for change, path, delay_ns in changes]
 
 
 def check_played(raw: Raw, object_: Kubernetes) -> None:
@@ -130,8 +139,42 @@ def _remove(target: Fields) -> Change:
     kind = target.text("kind")
     if kind not in _NAMESPACED:
         raise InputError(f"the kind {shown(kind)} is not simulated", path=f"{target.path}.kind")
-    key = target.key() if _NAMESPACED[kind] else target.text("name")
-    return Remove(kind, key, target.boolean("outright", default=False) if kind == "Pod" else False)
+    selected = _selection(target)
+    namespace = "" if selected is None or not _NAMESPACED[kind] else target.text("namespace", "default")
+    key = _key(target, kind) if selected is None else ""
+    remove = Remove(kind, key, target.boolean("outright", default=False) if kind == "Pod" else False)
+    return remove if selected is None else Selected(kind, namespace, selected, remove)
+
+
+def _key(target: Fields, kind: str) -> str:
+    """The object of a kind that fields name."""
+    return target.key() if _NAMESPACED[kind] else target.text("name")
+
+
+def _selection(target: Fields) -> str | None:
+    """The label selector that stands in the place of a name; None where there is none."""
+    if not target.has("selector"):
+        return None
+    if target.has("name"):
+        raise InputError("has a name and a selector; give one of them", path=target.path)
+    selector = target.text("selector")
+    try:
+        parse_label_selector(selector)
+    except InputError as error:
+        raise InputError(error.problem, path=f"{target.path}.selector") from None
+    return selector
+
+
+def _on_nodes(make: Callable[[str, Fields], Cordon | DrainNode | NodeDown | NodeUp]) -> Callable[[Fields], Change]:
+    """The reader of what happens to the node of a name, or to those that a selector matches."""
+
+    def read_change(target: Fields) -> Change:
+        selector = _selection(target)
+        if selector is None:
+            return make(target.text("name"), target)
+        return Selected("Node", "", selector, make("", target))
+
+    return read_change
 
 
 def _scale(target: Fields) -> Change:
@@ -142,10 +185,10 @@ def _scale(target: Fields) -> Change:
     return Scale(kind, target.key(), target.number("replicas", least=0))
 
 
-def _drain(target: Fields) -> Change:
+def _drain(node: str, target: Fields) -> DrainNode:
     plain = DrainSettings()
     return DrainNode(
-        target.text("name"),
+        node,
         DrainSettings(
             timeout_ns=target.duration_ns("timeout") if target.has("timeout") else plain.timeout_ns,
             grace_seconds=target.number("gracePeriodSeconds", least=0) if target.has("gracePeriodSeconds") else None,
@@ -249,11 +292,12 @@ _STEPS: Mapping[str, Callable[[Fields, str], Changes]] = {
     "scale": _single(_scale),
     "finish": _single(lambda target: Finish(target.key(), _pod_or_workload(target))),
     "usage": _single(_usage),
-    "cordon": _single(lambda target: Cordon(target.text("name"), unschedulable=True)),
-    "uncordon": _single(lambda target: Cordon(target.text("name"), unschedulable=False)),
-    "drain": _single(_drain),
-    "nodeDown": _single(lambda target: NodeDown(target.text("name"))),
-    "nodeUp": _single(lambda target: NodeUp(target.text("name"))),
+    "patch": _single(lambda target: read_patch(target, _key, _NAMESPACED)),
+    "cordon": _single(_on_nodes(lambda node, _: Cordon(node, unschedulable=True))),
+    "uncordon": _single(_on_nodes(lambda node, _: Cordon(node, unschedulable=False))),
+    "drain": _single(_on_nodes(_drain)),
+    "nodeDown": _single(_on_nodes(lambda node, _: NodeDown(node))),
+    "nodeUp": _single(_on_nodes(lambda node, _: NodeUp(node))),
     "trouble": _single(_trouble),
     "maintenance": _maintenance,
 }

@@ -1,0 +1,65 @@
+"""Later files whose objects stand in the place of those that were read before."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+from podium.api.errors import InputError
+from podium.api.input.documents import Document, identity_of
+from podium.api.kinds import group_of
+from podium.api.meta import Raw
+from podium.api.objects import label_of, metadata_of, read_object
+
+_KEPT = ("uid", "creationTimestamp")
+# Of these an input has one at most, whatever its name.
+_SINGLE = ("Scenario",)
+
+
+def overridden(documents: Sequence[Document], later: Sequence[Document]) -> list[Document]:
+    """The documents, each in its place replaced by the one of ``later`` that has its kind and name; others come behind.
+
+    As `kubectl replace` does it, the object keeps its uid and time of creation, and its status where the later file
+    gives none, so that what refers to it still does. A Scenario takes the place of whatever other one there is. Raises
+    InputError for what cannot be read then.
+    """
+    by_place = {_place(document): document for document in later}
+    found: list[Document] = []
+    for document in documents:
+        other = by_place.pop(_place(document), None)
+        found.append(document if other is None else _in_place_of(document, other))
+    return [*found, *by_place.values()]
+
+
+def _place(document: Document) -> tuple[str, ...]:
+    if document.object is not None:
+        return identity_of(document.object)
+    raw = document.raw
+    group, kind = group_of(str(raw.get("apiVersion", ""))), str(raw.get("kind", ""))
+    metadata = metadata_of(raw)
+    named = () if kind in _SINGLE else (str(metadata.get("namespace", "")), str(metadata.get("name", "")))
+    return group, kind, *named
+
+
+def _in_place_of(earlier: Document, later: Document) -> Document:
+    """The later document with what the earlier one's object keeps."""
+    if later.object is None:
+        return later
+    before, after = earlier.raw, later.raw
+    given = metadata_of(after)
+    kept: dict[str, Any] = {
+        name: value for name, value in metadata_of(before).items() if name in _KEPT and name not in given
+    }
+    raw: Raw = {**after, "metadata": {**given, **kept}}
+    if "status" in before and "status" not in after:
+        raw["status"] = before["status"]
+    if raw == after:
+        return later
+    place = {"source": later.source, "document": later.index, "object": label_of(raw)}
+    try:
+        read = read_object(raw, later.validation)
+    except InputError as error:
+        raise error.located(source=later.source, document=later.index, object=label_of(raw)) from None
+    warnings = tuple(replace(warning, **place) for warning in read.warnings)  # type: ignore[arg-type]
+    return replace(later, written=read.raw, object=read.object, warnings=warnings)
