@@ -11,7 +11,6 @@ from podium.api.meta import Raw
 from podium.api.times import format_duration
 from podium.app.planning.answer import PlanAnswer, Section
 from podium.app.planning.answering import answer_of, outcome
-from podium.app.planning.impact import impact_of
 from podium.app.planning.nodes import named
 from podium.app.planning.question import Played, Question, step
 from podium.sim.results.holds import Hold
@@ -80,7 +79,7 @@ def _headline(played: Played, nodes: Sequence[str], reports: Sequence[dict[str, 
     what = f"drain of {named(nodes)}"
     bad = [report for report in reports if report["state"] != "drained"]
     if not bad and len(reports) == len(nodes):
-        impact = impact_of(played.result, played.baseline)
+        impact = played.impact
         lasted = format_duration(_end_ns(played) - played.result.measures.start_ns)
         return f"{what} takes {lasted}: {outcome(impact)}"
     if not bad:
