@@ -5,11 +5,14 @@ That budgets, rates and limits are kept to is looked at after every step, by `te
 
 from __future__ import annotations
 
+import re
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from tests.examples.rescheduled import Rescheduled, owner_of, rescheduled
+from tests.examples.stories import EXAMPLES
 
 MINUTE = 60
 
@@ -114,6 +117,7 @@ def test_a_pod_leaves_the_node_on_which_it_alone_of_its_like_fails_and_who_fails
     }
     assert played.evictions() == ["2040 web node-1 LeavePoorService"]
     assert played.after == {"node-1": {"broken": 1}, "node-2": {"broken": 2, "web": 1}, "node-3": {"web": 2}}
+    assert avoided(played)[0] == "2040 node-1 put on the avoid list: ReplicaSet web for 24h"
 
 
 def test_of_pods_that_slow_one_another_down_the_aggressor_leaves_or_a_victim_where_it_may_not() -> None:
@@ -228,6 +232,12 @@ def test_the_same_seed_gives_the_same_story(seed: int) -> None:
     told = [rescheduled("scale-up", seed=seed).result.to_dict() for _ in range(2)]
 
     assert told[0] == told[1]
+
+
+def test_every_shipped_scenario_is_played_here() -> None:
+    shipped = {file.stem for file in (EXAMPLES / "rescheduler").glob("*.yaml") if "kind: Scenario" in file.read_text()}
+
+    assert shipped == {*re.findall(r'rescheduled\("([\w-]+)"', Path(__file__).read_text())}
 
 
 def descheduled(played: Rescheduled) -> list[Any]:

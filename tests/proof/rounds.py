@@ -78,8 +78,8 @@ def cluster_round(number: int) -> list[Raw]:
         {"at": f"{begin + 300}s", "nodeDown": {"name": extra}},
         {"at": f"{begin + 400}s", "uncordon": {"name": "base-0"}},
         {"at": f"{begin + 500}s", "nodeUp": {"name": extra}},
-        {"at": f"{begin + 600}s", "apply": [node_in("z2", "base-2", bad="yes")]},
-        {"at": f"{begin + 1000}s", "apply": [node_in("z2", "base-2", bad="no")]},
+        {"at": f"{begin + 450}s", "apply": [node_in("z2", "base-2", bad="yes")]},
+        {"at": f"{begin + 700}s", "apply": [node_in("z2", "base-2", bad="no")]},
         {"at": f"{begin + 900}s", "scale": {"kind": "Deployment", "namespace": "default", "name": name, "replicas": 1}},
         {"at": f"{begin + 1100}s", "delete": {"kind": "Namespace", "name": space}},
         *(
@@ -117,7 +117,7 @@ def surrounding_things(name: str) -> list[Raw]:
             defaultBudgets=[{"maxUnavailable": "50%"}],
             budgetBounds=[{"minDisruptions": 1, "minRate": "1/1h"}],
             caps=[{"component": "drain", "max": "30/1m"}, {"max": "60/1m", "per": "Namespace"}],
-            avoidLists={"expireAfter": "5m"},
+            avoidLists={"expireAfter": "2m"},
         ),
     ]
 

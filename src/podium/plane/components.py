@@ -20,7 +20,6 @@ from podium.machines.machine import Machine
 from podium.machines.nodes.node_lifecycle import NodeLifecycle, NodeLifecycleSettings
 from podium.machines.nodes.pod_garbage import PodGarbageCollector
 from podium.machines.nodes.taint_eviction import TaintEviction
-from podium.machines.rescheduling.rescheduler import Rescheduler
 from podium.machines.scheduling.scheduler import Scheduler
 from podium.machines.volumes.persistent_volumes import PersistentVolumes
 from podium.machines.workloads.cron.cron_jobs import CronJobs
@@ -99,7 +98,10 @@ def rescheduler(
     With a ``config_map`` (`namespace/name`) its settings are read from there while it runs.
     """
 
-    def make() -> Rescheduler:
+    def make() -> Machine:
+        # Few want one, and it brings along all policies.
+        from podium.machines.rescheduling.rescheduler import Rescheduler  # noqa: PLC0415
+
         return Rescheduler(settings, configuration, config_map=config_map, seed=seed)
 
     return Component(RESCHEDULER, make)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from itertools import chain
 
 from podium.api.errors import InputError
 from podium.api.maintenance import MAINTENANCE_TIME
@@ -78,6 +79,9 @@ class Player:
         self._history = history
         self._add = add
         self._is_lenient = is_lenient
+        # The drains that are not over; and by node, those that wait for its drain.
+        self._drains: dict[Component, tuple[Step, DrainNode]] = {}
+        self._waiting: dict[str, list[tuple[Step, DrainNode]]] = {}
 
     def play(self, step: Step, now: int) -> News:
         """Do one step. Raises InputError for what the API server refuses, and for a name that never existed.
@@ -219,11 +223,33 @@ class Player:
         message = "cordoned" if cordon.unschedulable else "uncordoned"
         self._patch(step, "Node", cordon.node, {"spec": {"unschedulable": cordon.unschedulable}}, now, message)
 
+    def drain_ended(self, component: Component, now: int) -> None:
+        """A drain is over: begin those that have waited for it."""
+        step, change = self._drains.pop(component)
+        report = component.machine.report() if isinstance(component.machine, drain.Drain) else None
+        if change.removes and report is not None and report.state == "drained":
+            self._remove(step, Remove("Node", change.node), now)
+        self._begin_waiting(change.node, now)
+
     def _drain(self, step: Step, change: DrainNode, now: int) -> None:
-        if self._find(step, "Node", change.node, now) is not None:
+        if change.after and self._is_awaited(change.after):
+            self._waiting.setdefault(change.after, []).append((step, change))
+        elif self._find(step, "Node", change.node, now) is None:
+            self._begin_waiting(change.node, now)
+        else:
             component = Component(f"drain of {change.node}", lambda: drain.Drain(change.node, change.settings))
+            self._drains[component] = (step, change)
             self._control_plane.begin_drain(component)
             self._add(component)
+
+    def _is_awaited(self, node: str) -> bool:
+        """Whether a drain of the node is not over, or waits for that of another."""
+        waiting = (change for drains in self._waiting.values() for _, change in drains)
+        return any(change.node == node for change in chain(waiting, (change for _, change in self._drains.values())))
+
+    def _begin_waiting(self, node: str, now: int) -> None:
+        for step, change in self._waiting.pop(node, ()):
+            self._drain(step, change, now)
 
     def _change_power(self, step: Step, change: NodeDown | NodeUp, now: int) -> News:
         # A machine stops and starts whether or not the API has an object for it just then.

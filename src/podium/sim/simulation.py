@@ -30,7 +30,9 @@ from podium.sim.initial import check_objects
 from podium.sim.limits import Limits, Meter
 from podium.sim.playing import Player
 from podium.sim.results.disruption_counts import DisruptionCounts
+from podium.sim.results.measures import Meters
 from podium.sim.results.usage import Usage
+from podium.sim.scenario.changes import NodeDown, NodeUp
 from podium.sim.scenario.scenario import Scenario
 from podium.sim.scenario.steps import Step
 from podium.sim.standstill import Standstill
@@ -99,6 +101,7 @@ class Simulation:
         self.history = History(self.now)
         self.usage = Usage(self.now)
         self.disruptions = DisruptionCounts()
+        self.meters = Meters(self.now, self.usage, self.store)
         self.bind_attempts = 0
         self.steps_played = 0
         self._meter = Meter(settings.limits)
@@ -172,6 +175,8 @@ class Simulation:
             self._meter.wanted(event.stored.object, self.elapsed_ns)
             self.usage.observe(event, self.now)
             self.disruptions.observe(event, self.now)
+            self.meters.observe(event, self.now)
+        self.meters.start()
         for component in components:
             self._add(component)
         for step in self.scenario.steps:
@@ -194,6 +199,8 @@ class Simulation:
             for component, news in self._player.play(item, self.now):
                 self._standstill.show(component.name)
                 self.driver.tell(component, news)
+            if isinstance(item.change, NodeDown | NodeUp):
+                self.meters.power(item.change.node, self.now, is_up=isinstance(item.change, NodeUp))
             self.steps_played += 1
         elif isinstance(item, Asked):
             self._carry_out(item)
@@ -220,10 +227,12 @@ class Simulation:
         end = None if until_ns is None else self.settings.start_ns + until_ns
         next_ns = earliest(times)
         if next_ns is None or next_ns > (MAX_TIME_NS if end is None else end):
+            self.meters.sample(self.now)
             self.now = self.now if end is None else end
             self.usage.pass_time(self.now)
             return False
         if next_ns > self.now:
+            self.meters.sample(self.now)
             self.now = next_ns
             self._standstill.pass_time()
         return True
@@ -241,6 +250,7 @@ class Simulation:
         for component in self.control_plane.end_drains():
             if self._informers is not None:
                 self._informers.end(component)
+            self._player.drain_ended(component, self.now)
             self.driver.remove(component)
 
     def _collect_garbage(self) -> bool:
@@ -286,6 +296,7 @@ class Simulation:
         version = self.store.version
         if self._faults is None:
             problem = self.server.carry_out(action, self.now, by)
+            self.meters.answered(action, problem, self.now)
             self._standstill.write(component.name, self.store.version - version)
             self.driver.answer(asked, problem)
             return
@@ -293,6 +304,7 @@ class Simulation:
         problems = [self.server.carry_out(action, self.now, by) for _ in range(fate.times)]
         self._standstill.write(component.name, self.store.version - version)
         problem = fate.problem or (problems[0] if problems else None)
+        self.meters.answered(action, problem, self.now)
         if fate.delay_ns:
             self._agenda.add(self.now + fate.delay_ns, _Hear(asked, problem), _ON_ITS_WAY)
         else:
@@ -304,6 +316,7 @@ class Simulation:
         self.history.observe(event, now, by, message)
         self.usage.observe(event, now)
         self.disruptions.observe(event, now)
+        self.meters.observe(event, now)
         if self._informers is None:
             self.driver.show(event.stored.kind, observation_of(event))
         else:

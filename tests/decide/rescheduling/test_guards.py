@@ -143,6 +143,10 @@ def test_a_pod_stays_until_it_has_run_for_some_time(fields: Mapping[str, Any], i
     assert guard(web("w", "a", **fields)) == ("it is younger than 5m" if is_young else "")
 
 
+def test_a_pod_that_waited_for_long_and_has_just_come_to_its_node_stays() -> None:
+    assert guard(web("w", "a", created=0, started=None, ready=False)) == "it has not started yet"
+
+
 @pytest.mark.parametrize("policy", ["NonPreemptible", "NonPreemptiblePreemptNever"])
 def test_a_pod_that_is_not_preemptible_stays(policy: str) -> None:
     assert guard(web("w", "a", policy=policy)) == f"its preemption policy is {policy}"

@@ -135,6 +135,16 @@ def test_a_domain_that_has_none_gets_one_though_no_other_has_too_many() -> None:
     assert repair().objective(seen) == 0
 
 
+def test_a_pod_that_lies_as_it_should_misses_nothing_however_unevenly_others_lie() -> None:
+    spread = [spread_over(ZONE, "app=web")]
+    nodes = [node(name, zone=f"zone-{name}") for name in "abc"]
+    seen = picture(*nodes, web("v", "a"), web("w", "a"), web("x", "b", spread=spread))
+    assert repair().objective(seen) == 0
+    among = picture(*nodes, web("v", "a"), web("w", "a", spread=spread), web("x", "b", spread=spread))
+    assert repair().objective(among) == 1
+    assert carry_out(repair(), among) == [("w", "a", "c")]
+
+
 def test_a_pod_on_a_node_without_the_key_that_it_spreads_over_belongs_elsewhere() -> None:
     seen = picture(node("bare"), node("a", zone="x"), web("w", "bare", spread=[spread_over(ZONE, "app=web")]))
     assert only(seen).reason.endswith(f"it lacks the label {ZONE}, over which the pod spreads")

@@ -66,6 +66,16 @@ class LowNodeUtilization(Rule):
             yield from (pod for pod in pods if shares[pod.row] > OVERUSED)
 
 
+class HighNodeUtilization(Rule):
+    """HighNodeUtilization (#1461): all pods leave nodes that are hardly used, wherever they are sent."""
+
+    name = "HighNodeUtilization"
+
+    def chosen(self, picture: Picture, pods: list[PodRecord]) -> Iterator[PodRecord]:
+        nodes = picture.cluster.nodes
+        yield from (pod for pod in pods if nodes.requested[CPU, pod.row] < UNDERUSED * nodes.allocatable[CPU, pod.row])
+
+
 class Spread(Rule):
     """RemovePodsViolatingTopologySpreadConstraint (#566, #785, #1219): each constraint by itself, over all nodes."""
 

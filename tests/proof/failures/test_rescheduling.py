@@ -17,6 +17,7 @@ from podium.machines.actions import Action, Evict, PatchObject
 from podium.machines.observations import Problem
 from podium.machines.rescheduling.planning import Planners
 from podium.machines.rescheduling.returns import Returns
+from podium.plugins.rescheduling.registry import IN_TREE
 from podium.sim.run import RunOptions, simulation_of
 from tests.examples.rescheduled import Rescheduled, watched
 from tests.machines.rescheduling.policies import BAD
@@ -40,6 +41,8 @@ AS_THE_DESCHEDULER: Raw = {
 }
 """It looks at nothing but what the rule says; that it remembers nothing is put back as a bug beside that."""
 EAGER: Raw = {"aggressiveness": "Bold", "scope": {"minimumAge": "1m"}}
+ALL_POLICIES = sorted({*IN_TREE} - {"ReplaceOldPods"})
+"""But for the one by which pods are replaced again and again, as was asked for."""
 HOURS = 6
 
 
@@ -268,6 +271,40 @@ def test_a_preference_that_its_scheduler_does_not_weigh_as_much_moves_nobody() -
     assert settles("Preferred", "SatisfyPreferences", *objects)[1] == []
     for policy in (f"{RULES}:Preferred", "SatisfyPreferences"):
         assert judged(policy, *objects, steering="ScoresAlone").evictions() == []
+
+
+@pytest.mark.failure(79)
+def test_pods_of_hardly_used_nodes_are_moved_once_and_only_where_that_frees_one() -> None:
+    """descheduler#1461. Symptom: pods are evicted to be packed, and go to nodes that are as empty as the one they left.
+    Rule: where the scheduler spreads, what does not free a node is no improvement."""
+    objects = node("a"), node("b"), node("c"), owner("small", 2)
+
+    assert circles(evictions_by_rule("HighNodeUtilization", *objects))
+    assert settles("HighNodeUtilization", "Consolidate", *objects) == [[], []]
+
+
+@pytest.mark.failure(79)
+@pytest.mark.parametrize("guidance", ["Evict", "Hint", "Bind"])
+@pytest.mark.parametrize("others", [["MoveToUnderusedNodes", "Consolidate"], ALL_POLICIES], ids=["two", "all"])
+def test_policies_that_want_opposite_things_do_not_undo_one_another(others: list[str], guidance: str) -> None:
+    """descheduler#1026. Symptom: what one strategy evicts another one evicts as soon as it is placed. Rule: a move of
+    one policy counts with what it costs all others, so that evictions end, and soon."""
+    soft = [spread_by(HOSTNAME, "web", "ScheduleAnyway")]
+    objects = (
+        *(node(name) for name in "ab"),
+        owner("web", 7, topologySpreadConstraints=soft),
+        owner("batch", 3, cpu=2),
+        owner("tiny", 2),
+    )
+    steps: list[Raw] = [
+        {"at": "10m", "apply": [node("c"), node("d")]},
+        {"at": "20m", "scale": {"kind": "ReplicaSet", "name": "batch", "replicas": 1}},
+    ]
+    policies = [{"name": name} for name in others]
+    found = judged("", *objects, steps=steps, policies=policies, guidance=guidance)
+
+    # It has ended by itself, with fewer evictions than there are pods.
+    assert 0 < len(found.evictions()) < 12
 
 
 @pytest.mark.failure(80)

@@ -20,6 +20,7 @@ _LONGEST_ERROR = 2_000
 SUBCOMMANDS = {
     "explain": ("podium.app.explaining.command:explain", "What would happen to a pod now, and why."),
     "simulate": ("podium.app.simulating.command:simulate", "Play what happens to a cluster, in virtual time."),
+    "plan": ("podium.app.planning.command:plan", "What a change, an outage or a drain would do to each workload."),
     "up": ("podium.app.serving.command:up", "Run a control plane that kubectl and other clients reach."),
     "sweep": ("podium.app.sweeping.command:sweep", "Play a simulation many times, and compare what comes of it."),
     "snapshot": ("podium.app.snapshots.command:snapshot", "Keep in a file what there is to know of a cluster."),

@@ -11,7 +11,7 @@ from podium.app.console.page import Cell, Page, Part, counted, listed, shortened
 from podium.app.simulating.placement_text import write_placement
 from podium.app.simulating.recorded_text import write_comparison
 from podium.app.simulating.timeline import MOST_LINES, folded, since, whole_reason, write_digest, write_timeline
-from podium.machines.rescheduling.rescheduler import DESCHEDULED
+from podium.machines.rescheduling.names import DESCHEDULED
 from podium.sim.results.pod_states import NodeStates
 from podium.sim.results.result import Result
 from podium.sim.simulation import Simulation

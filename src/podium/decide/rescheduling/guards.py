@@ -144,6 +144,9 @@ class Guards:
         return ""
 
     def _why_young(self, pod: PodRecord) -> str:
+        if pod.start_ns == NOT_STARTED_NS and not pod.ready:
+            # It may have waited for long, and have come to its node just now.
+            return "it has not started yet"
         since_ns = pod.created_ns if pod.start_ns == NOT_STARTED_NS else pod.start_ns
         least_ns = self._scope.minimum_age_ns
         return f"it is younger than {format_duration(least_ns)}" if self._now - since_ns < least_ns else ""

@@ -25,12 +25,10 @@ from podium.decide.rescheduling.node_duty import off_duty
 from podium.framework.rescheduling.signals import Signals
 from podium.machines.parts.deadlines import earliest
 from podium.machines.rescheduling.measured_use import MeasuredUse
+from podium.machines.rescheduling.names import RESCHEDULER
 from podium.machines.rescheduling.observed_signals import ObservedSignals
 from podium.machines.rescheduling.said_use import SaidUse
 from podium.machines.scheduling.shown.node_changes import node_changes
-
-RESCHEDULER = "rescheduler"
-"""Whose cap on disruptions counts, and the cause of evictions."""
 
 
 class ClusterPicture:

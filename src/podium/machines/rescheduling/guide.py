@@ -13,8 +13,8 @@ from podium.cluster.pods import PodRecord
 from podium.framework.rescheduling.settings import Guidance, Steering
 from podium.machines.actions import Action, Bind, Nominate
 from podium.machines.parts.deadlines import AT_ONCE, NEVER, Deadline
-from podium.machines.rescheduling.cluster_picture import RESCHEDULER
 from podium.machines.rescheduling.moves import Move, Moves
+from podium.machines.rescheduling.names import RESCHEDULER
 from podium.machines.rescheduling.planning import Planners
 
 

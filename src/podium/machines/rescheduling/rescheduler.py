@@ -25,18 +25,16 @@ from podium.machines.answers import Answer
 from podium.machines.observations import Answered, Changed, Gone, Measured, Observation, Tick
 from podium.machines.parts.deadlines import AT_ONCE, Deadline, earliest, soonest
 from podium.machines.placement_kinds import PLACEMENT_KINDS
-from podium.machines.rescheduling.cluster_picture import RESCHEDULER, ClusterPicture
+from podium.machines.rescheduling.cluster_picture import ClusterPicture
 from podium.machines.rescheduling.eviction_queue import EvictionQueue, Ordered, Refusals
 from podium.machines.rescheduling.guide import Guide
 from podium.machines.rescheduling.looks import Looks, next_of_age
 from podium.machines.rescheduling.moves import Moves
+from podium.machines.rescheduling.names import DESCHEDULED, RESCHEDULER
 from podium.machines.rescheduling.planning import MakePlanner, Planners, Weighted
 from podium.machines.rescheduling.returns import Returns
 from podium.machines.rescheduling.settings_map import CONFIG_MAP, SettingsMap
 from podium.machines.rescheduling.soft_taints import SoftTaints
-
-DESCHEDULED = "Descheduled"
-"""The reason of the event that tells of an eviction, as people know it from the descheduler."""
 
 
 class Rescheduler:

@@ -16,7 +16,7 @@ from podium.machines.actions import Action, PatchObject
 from podium.machines.observations import Answered
 from podium.machines.parts.deadlines import Deadline
 from podium.machines.parts.work_queue import WorkQueue
-from podium.machines.rescheduling.cluster_picture import RESCHEDULER
+from podium.machines.rescheduling.names import RESCHEDULER
 
 _SECOND = 10**9
 _TAINT: Raw = {"key": SOFT_TAINT.key, "effect": SOFT_TAINT.effect}

@@ -13,6 +13,8 @@ from podium.api.pod import Pod
 from podium.machines.disruption.drain import DrainReport
 from podium.sim.history import PodStory, SimEvent, seconds
 from podium.sim.results.disruption_state import DISRUPTION_KINDS, DisruptionState, disruption_state
+from podium.sim.results.final_nodes import FinalNode, final_nodes
+from podium.sim.results.measures import Measures
 from podium.sim.results.pod_states import POD_STATES, NodeStates, PodState
 from podium.sim.results.shortfalls import shortfalls
 from podium.sim.results.waits import spread
@@ -32,8 +34,9 @@ class Result:
 
     `rests_on` says what the run could not know or did not do.
 
-    `pods` entries have `pod, uid, priority, phase, state, node, nominatedNode, createdAt, scheduledAt, startedAt,
-    endedAt`: the times in seconds from the start (negative before it), null where it has not happened or is not known.
+    `pods` entries have `pod, uid, workload, priority, phase, state, node, nominatedNode, createdAt, scheduledAt,
+    startedAt, endedAt, disruption, evictedBy`: the times in seconds from the start (negative before it), null where it
+    has not happened or is not known. `measures` is what was measured on the way, `nodes` how nodes were at the end.
     `disruptions` tells of budgets, caps, quotas and avoid lists at the end; JSON leaves it out where there are none.
     `recorded` holds a run of what was recorded against what happened there; None, and left out, for all others.
     """
@@ -44,6 +47,8 @@ class Result:
     rests_on: tuple[Caveat, ...] = ()
     disruptions: DisruptionState = field(default_factory=DisruptionState)
     recorded: Comparison | None = None
+    measures: Measures = field(default_factory=Measures)
+    nodes: tuple[FinalNode, ...] = ()
 
     def to_dict(self) -> dict[str, Any]:
         """The result as JSON shows it."""
@@ -52,6 +57,8 @@ class Result:
             "events": [event.to_dict() for event in self.events],
             "pods": self.pods,
             "summary": self.summary,
+            "nodes": [node.to_dict() for node in self.nodes],
+            **self.measures.to_dict(),
         }
         if self.disruptions:
             found["disruptions"] = self.disruptions.to_dict()
@@ -62,17 +69,19 @@ class Result:
 
 def result_of(simulation: Simulation, rests_on: tuple[Caveat, ...] = (), recorded: Comparison | None = None) -> Result:
     """The result of a simulation as far as it has come, what it rests on, and what it is held against."""
-    start_ns = simulation.settings.start_ns
     stories = list(simulation.history.stories.values())
     in_order = sorted(enumerate(stories), key=lambda item: (item[1].pod, item[0]))
     states = _states(simulation, stories)
+    measures = simulation.meters.measures(simulation.now)
     return Result(
         events=simulation.history.events,
-        pods=[_pod(story, states[story.uid], start_ns) for _, story in in_order],
+        pods=[_pod(story, states[story.uid], measures) for _, story in in_order],
         summary=_summary(simulation, stories, Counter(states.values())),
         rests_on=rests_on,
         disruptions=disruption_state(_objects(simulation), simulation.now, simulation.disruptions),
         recorded=recorded,
+        measures=measures,
+        nodes=final_nodes(simulation.store, measures, simulation.control_plane.is_down),
     )
 
 
@@ -93,10 +102,12 @@ def _states(simulation: Simulation, stories: list[PodStory]) -> dict[str, PodSta
     return states
 
 
-def _pod(story: PodStory, state: PodState, start_ns: int) -> dict[str, Any]:
+def _pod(story: PodStory, state: PodState, measures: Measures) -> dict[str, Any]:
+    start_ns = measures.start_ns
     return {
         "pod": story.pod,
         "uid": story.uid,
+        "workload": measures.workload_of[story.uid],
         "priority": story.priority,
         "phase": story.phase,
         "state": state,
@@ -106,6 +117,8 @@ def _pod(story: PodStory, state: PodState, start_ns: int) -> dict[str, Any]:
         "scheduledAt": _since(start_ns, story.scheduled_ns),
         "startedAt": _since(start_ns, story.started_ns),
         "endedAt": _since(start_ns, story.ended_ns),
+        "disruption": story.disruption or None,
+        "evictedBy": story.evicted_by or None,
     }
 
 

@@ -32,6 +32,16 @@ class Usage:
         """How long there were nodes, each counted by itself, in hours."""
         return round(self._nodes_ns / _HOUR, 6)
 
+    @property
+    def node_count(self) -> int:
+        """How many nodes there are."""
+        return self._ledger.node_count
+
+    def requested_shares(self) -> tuple[tuple[str, float], ...]:
+        """For each resource that nodes offer, by name: the share that is requested just so."""
+        offered, held = self._ledger.allocatable, self._ledger.held
+        return tuple((name, _share(held[name], offered[name])) for name in sorted(offered) if offered[name])
+
     def observe(self, event: WatchEvent, now: int) -> None:
         """Take in a write at `now`; times do not go back."""
         object_ = event.stored.object

@@ -100,10 +100,16 @@ class Cordon:
 
 @dataclass(frozen=True, slots=True)
 class DrainNode:
-    """Cordon a node and evict its pods."""
+    """Cordon a node and evict its pods.
+
+    It begins when the drain of the node `after` is over, where one has begun or waits to. A node that is drained is
+    deleted if it `removes` it.
+    """
 
     node: str
     settings: DrainSettings
+    after: str = ""
+    removes: bool = False
 
 
 @dataclass(frozen=True, slots=True)

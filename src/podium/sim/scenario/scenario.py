@@ -32,7 +32,6 @@ from podium.sim.recording.tape import is_recording
 from podium.sim.scenario.autoscaling import Autoscaling, read_autoscaling
 from podium.sim.scenario.fields import Fields
 from podium.sim.scenario.repeating import MOST_STEPS
-from podium.sim.scenario.rescheduling import read_rescheduling
 from podium.sim.scenario.steps import Step, label_of, located, read_steps
 
 API_VERSION = "podium.dev/v1alpha1"
@@ -115,7 +114,7 @@ def _scenario(document: Document) -> Scenario:
     lifecycle = _node_lifecycle(spec.fields("nodeLifecycle")) if spec.has("nodeLifecycle") else NodeLifecycleSettings()
     schedulers = _schedulers(spec.list_of_fields("schedulers"))
     autoscaling = read_autoscaling(spec.fields("autoscaler")) if spec.has("autoscaler") else None
-    rescheduling = read_rescheduling(spec.fields("rescheduler")) if spec.has("rescheduler") else None
+    rescheduling = _rescheduling(spec.fields("rescheduler")) if spec.has("rescheduler") else None
     is_recorded = spec.boolean("recorded", default=False)
     steps: list[Step] = []
     for step in spec.list_of_fields("steps"):
@@ -136,6 +135,13 @@ def _scenario(document: Document) -> Scenario:
         is_recorded=is_recorded,
         rescheduling=rescheduling,
     )
+
+
+def _rescheduling(given: Fields) -> ReschedulerSettings:
+    # Few scenarios have one, and its reader brings along all policies.
+    from podium.sim.scenario.rescheduling import read_rescheduling  # noqa: PLC0415
+
+    return read_rescheduling(given)
 
 
 def _kubelets(given: Fields) -> KubeletSettings:

@@ -197,6 +197,8 @@ def _drain(node: str, target: Fields) -> DrainNode:
             ignore_daemon_sets=target.boolean("ignoreDaemonSets", plain.ignore_daemon_sets),
             disable_eviction=target.boolean("disableEviction", plain.disable_eviction),
         ),
+        target.text("after", ""),
+        target.boolean("removeNode", default=False),
     )
 
 

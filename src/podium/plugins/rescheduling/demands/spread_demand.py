@@ -14,9 +14,10 @@ from podium.plugins.spreading.constraints import Constraint, Domains
 class SpreadDemand:
     """One constraint of some classes (``carriers``), and the classes (``counted``) whose pods it counts.
 
-    ``unit`` is what one pod misses by it. All miss together as much as so many pods as have to move until it holds;
-    where nobody who has it is anywhere, nobody misses anything. Where there are fewer domains than
-    ``minDomains``, it holds where none has more than ``maxSkew`` pods.
+    ``unit`` is what one pod misses by it. All miss together as much as so many pods as have to move until it holds, and
+    no more than those of its carriers that are in domains which lead by too much: others lie as they should, however
+    unevenly pods lie that do not ask for it. Where there are fewer domains than ``minDomains``, it holds where none has
+    more than ``maxSkew`` pods.
     """
 
     def __init__(
@@ -37,10 +38,12 @@ class SpreadDemand:
         self._codes = np.where(domains.counted, domains.column.codes[:size], 0)
         self._domains = domains.codes[domains.codes != 0]
         self._pods: Int64s = np.zeros(len(domains.exists), dtype=np.int64)
+        self._carriers_in: Int64s = np.zeros(len(domains.exists), dtype=np.int64)
         # How many domains hold a number of pods.
         self._holding = {0: len(self._domains)} if len(self._domains) else {}
-        # None until it is asked for.
+        # None until they are asked for.
         self._evenness: Evenness | None = None
+        self._missing: int | None = None
 
     @property
     def concerns(self) -> Iterable[int]:
@@ -48,16 +51,20 @@ class SpreadDemand:
 
     @property
     def missing(self) -> int:
-        return self._unit * self._known().moves if self._carrying else 0
+        if self._missing is None:
+            moves = self._known().moves if self._carrying else 0
+            self._missing = self._unit * min(moves, self._carriers_beyond()) if moves else 0
+        return self._missing
 
     def count(self, class_id: int, row: int, number: int) -> None:
         """So many more pods of a class are on a row."""
         self._carrying += number * (class_id in self._carriers)
-        self._evenness = None
+        self._evenness = self._missing = None
         code = self._codes.item(row)
         if code:
             before = self._pods.item(code)
             self._pods[code] = before + number
+            self._carriers_in[code] += number * (class_id in self._carriers)
             self._holding = _shifted(self._holding, before, number)
 
     def leaving(self, class_id: int) -> Int64s:
@@ -78,8 +85,9 @@ class SpreadDemand:
         if not (self._carrying or class_id in self._carriers):
             return np.zeros(len(self._codes), dtype=np.int64)
         if not self.missing:
-            more = {pods: self._evenness_of(_shifted(self._holding, pods, 1)).moves for pods in self._holding}
-            return self._by_row({pods: self._unit * moves for pods, moves in more.items()})
+            before = self._known().moves if self._carrying else 0
+            after = {pods: self._evenness_of(_shifted(self._holding, pods, 1)).moves for pods in self._holding}
+            return self._by_row({pods: self._unit * max(moves - before, 0) for pods, moves in after.items()})
         return self._by_row({pods: min(self._surfeit(pods + 1)) * self._unit // 2 for pods in self._holding})
 
     def complaint(self, class_id: int, row: int) -> str:
@@ -88,6 +96,12 @@ class SpreadDemand:
         if not self.missing or not code or self._pods[code] <= self._pods[self._domains].min():
             return ""
         return f"its like lie unevenly over {self._constraint.key}"
+
+    def _carriers_beyond(self) -> int:
+        """How many of those who have the constraint are in domains that lead by too much: nobody else breaks it."""
+        lowest = min(self._holding) if len(self._domains) >= self._constraint.min_domains else 0
+        beyond = self._pods[self._domains] - lowest > self._constraint.max_skew
+        return int(self._carriers_in[self._domains[beyond]].sum())
 
     def _known(self) -> Evenness:
         if self._evenness is None:

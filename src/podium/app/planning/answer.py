@@ -1,0 +1,185 @@
+"""The answer to a plan: what was asked in one line, what was found, and what it does to each workload and node."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from podium.api.basis import Caveat
+from podium.api.meta import Raw
+from podium.sim.results.result import Result
+
+SCHEMA_VERSION = 1
+"""That of `PlanAnswer.to_dict`; it grows when a field goes or means something else."""
+
+FINDING_CODES: Mapping[str, str] = {
+    "preempt": "pods are preempted",
+    "evict": "pods are evicted: by a drain, the autoscaler, the rescheduler, for a taint or under pressure",
+    "unschedulable": "pods wait for a node at the end",
+    "budget": "a disruption budget refuses an eviction, or has fewer healthy pods than it wants",
+    "short": "a workload has for some time fewer ready pods than it wants",
+    "not-ready": "a workload has at the end fewer ready pods than it wants",
+    "blocked": "a drain does not come to its end",
+    "timeout": "a drain's time is up",
+    "refused": "a drain, or the making of a pod or another object, is refused",
+}
+"""What a finding can be about, as `--fail-on` names it, in the order in which findings are told."""
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """Something that somebody may want to hear of: its code, a sentence, and whom it is about."""
+
+    code: str
+    message: str
+    subjects: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        if self.code not in FINDING_CODES:
+            raise ValueError(f"{self.code} is no code of a finding")
+
+    def to_dict(self) -> dict[str, Any]:
+        """The finding as JSON shows it."""
+        return {"code": self.code, "message": self.message, "subjects": list(self.subjects)}
+
+
+@dataclass(frozen=True, slots=True)
+class Held:
+    """For how many seconds a budget held evictions of a workload's pods, and how many pods; `ended`: it let all go."""
+
+    budget: str
+    seconds: float
+    pods: int
+    ended: bool
+
+    def to_dict(self) -> dict[str, Any]:
+        """The fact as JSON shows it."""
+        return {"budget": self.budget, "seconds": self.seconds, "pods": self.pods, "ended": self.ended}
+
+
+@dataclass(frozen=True, slots=True)
+class WorkloadImpact:
+    """What the plan does to one workload, as in `Deployment default/web`, less what would have happened anyway.
+
+    `ready_before` is at the start, `lowest` for any time on the way, `ready_after` and `wanted` at the end, and
+    `ready_anyway` at the end without the plan. `missing` are pods that it has too few at the end, beyond those that it
+    would have too few anyway. `short_seconds` is for how long it had fewer ready pods than it wanted, `pending_seconds`
+    how long its pods waited for nodes, added up; either is negative where the plan helps.
+    `disruptions` are by cause. `why` says why it has too few at the end, "" where it has enough.
+    """
+
+    workload: str
+    ready_before: int
+    lowest: int
+    ready_after: int
+    ready_anyway: int
+    wanted: int
+    missing: int
+    pending: int
+    short_seconds: float
+    pending_seconds: float
+    disruptions: Mapping[str, int] = field(default_factory=dict)
+    held: tuple[Held, ...] = ()
+    is_new: bool = False
+    why: str = ""
+
+    def to_dict(self) -> dict[str, Any]:
+        """The impact as JSON shows it."""
+        return {
+            "workload": self.workload,
+            "readyBefore": self.ready_before,
+            "lowestReady": self.lowest,
+            "readyAfter": self.ready_after,
+            "readyWithoutPlan": self.ready_anyway,
+            "wanted": self.wanted,
+            "missing": self.missing,
+            "pending": self.pending,
+            "shortSeconds": self.short_seconds,
+            "pendingSeconds": self.pending_seconds,
+            "disruptions": dict(self.disruptions),
+            "held": [held.to_dict() for held in self.held],
+            "isNew": self.is_new,
+            "why": self.why or None,
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class NodeImpact:
+    """What becomes of one node: `change` is added, emptied, gone, down, not ready or cordoned."""
+
+    node: str
+    change: str
+    pods_before: int
+    pods_after: int
+
+    def to_dict(self) -> dict[str, Any]:
+        """The impact as JSON shows it."""
+        return {
+            "node": self.node,
+            "change": self.change,
+            "podsBefore": self.pods_before,
+            "podsAfter": self.pods_after,
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class Section:
+    """A part of an answer that only some questions have: a title and rows of cells, for people; `data` for programs.
+
+    The last column of the rows may be long. `headings` may be empty.
+    """
+
+    name: str
+    title: str
+    rows: tuple[tuple[str, ...], ...]
+    headings: tuple[str, ...] = ()
+    rest: str = ""
+    data: Any = None
+
+
+@dataclass(frozen=True, slots=True)
+class PlanAnswer:
+    """An answer. `question` names what was asked (drain, deploy, ...), `headline` answers it in a line.
+
+    `impact` are the workloads to which something happens, `nodes` those to which something does; `node_hours` with the
+    plan and without. `result` is the run behind it and `baseline` the one with nothing asked; None for questions that
+    play none. `scenario` is what was played, as a document. `sections` are what the question has to say beyond that.
+    """
+
+    question: str
+    headline: str
+    findings: tuple[Finding, ...] = ()
+    impact: tuple[WorkloadImpact, ...] = ()
+    nodes: tuple[NodeImpact, ...] = ()
+    node_hours: tuple[float, float] | None = None
+    rests_on: tuple[Caveat, ...] = ()
+    result: Result | None = None
+    baseline: Result | None = None
+    scenario: Raw | None = None
+    sections: tuple[Section, ...] = ()
+
+    @property
+    def codes(self) -> tuple[str, ...]:
+        """The codes of the findings, each once, in the order of `FINDING_CODES`."""
+        found = {finding.code for finding in self.findings}
+        return tuple(code for code in FINDING_CODES if code in found)
+
+    def to_dict(self) -> dict[str, Any]:
+        """The answer as JSON shows it."""
+        shown: dict[str, Any] = {
+            "schemaVersion": SCHEMA_VERSION,
+            "question": self.question,
+            "headline": self.headline,
+            "findings": [finding.to_dict() for finding in self.findings],
+            "impact": [impact.to_dict() for impact in self.impact],
+            "nodes": [node.to_dict() for node in self.nodes],
+        }
+        if self.node_hours is not None:
+            shown["nodeHours"] = {"with": self.node_hours[0], "without": self.node_hours[1]}
+        for section in self.sections:
+            shown[section.name] = section.data
+        shown["restsOn"] = [caveat.to_dict() for caveat in self.rests_on]
+        if self.result is not None:
+            shown["result"] = self.result.to_dict()
+        return shown

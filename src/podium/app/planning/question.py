@@ -1,0 +1,118 @@
+"""A question as something to play: steps of a scenario over what was read, with and without them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from podium.api.basis import Caveat
+from podium.api.errors import InputError
+from podium.api.input.codec import Document, Input
+from podium.api.meta import Raw
+from podium.sim.results.result import Result
+from podium.sim.run import Progress, RunOptions, play
+from podium.sim.scenario.scenario import API_VERSION
+
+_SCENARIO = "Scenario"
+# How much of the work is the run with the plan; then comes the one without, which has less to do.
+_SHARE_OF_PLAN = 0.6
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """What is asked: its `name` (drain, deploy, ...), and the `steps` that are played, as a Scenario has them.
+
+    `settings` go into the scenario's `spec` beside the steps. `until_ns` ends the run; None: when all is quiet.
+    """
+
+    name: str
+    steps: tuple[Raw, ...] = ()
+    settings: Raw | None = None
+    until_ns: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Played:
+    """What came of it: `result` with the steps, `baseline` without them, over the same time; `scenario` was played."""
+
+    read: Input
+    question: Question
+    result: Result
+    baseline: Result
+    scenario: Raw
+
+    @property
+    def rests_on(self) -> tuple[Caveat, ...]:
+        """What the answer cannot know, and what plays a part in it by being assumed."""
+        return self.result.rests_on
+
+
+def play_question(
+    read: Input, question: Question, options: RunOptions, progress: Callable[[float, str], None] | None = None
+) -> Played:
+    """Play it, and what would happen anyway for as long. `progress` is told the share that is done, and of what.
+
+    Raises InputError for what is wrong with the objects or the steps, and LimitError as every run.
+    """
+    scenario = scenario_of(read, question)
+    options = options if question.until_ns is None else replace(options, until_ns=question.until_ns)
+    result = play(with_scenario(read, scenario), options, _part(progress, 0, _SHARE_OF_PLAN, "playing the plan"))
+    lasted_ns = result.measures.end_ns - result.measures.start_ns
+    rest = _part(progress, _SHARE_OF_PLAN, 1, "playing what happens anyway")
+    baseline = play(read, replace(options, until_ns=lasted_ns), rest)
+    return Played(read, question, result, baseline, scenario)
+
+
+def scenario_of(read: Input, question: Question) -> Raw:
+    """The scenario to play: that among the objects, if there is one, with the question's steps and settings."""
+    given = [document.raw for document in read.documents if is_scenario(document)]
+    base: Raw = given[0] if given else {"apiVersion": API_VERSION, "kind": _SCENARIO, "metadata": {}, "spec": {}}
+    spec = base.get("spec", {})
+    if not isinstance(spec, dict) or not isinstance(spec.get("steps", []), list):
+        raise InputError("is not a Scenario with a list of steps", path=".spec.steps")
+    return {
+        **base,
+        "metadata": {**base.get("metadata", {}), "name": f"plan-{question.name}"},
+        "spec": {**spec, **(question.settings or {}), "steps": [*spec.get("steps", []), *question.steps]},
+    }
+
+
+def with_scenario(read: Input, scenario: Raw) -> Input:
+    """What was read with this scenario in the place of its own."""
+    documents = [document for document in read.documents if not is_scenario(document)]
+    return Input([*documents, Document("the plan", 1, scenario, None)], read.left_out)
+
+
+def is_scenario(document: Document) -> bool:
+    """Whether a document is a Scenario."""
+    return (
+        document.object is None
+        and document.raw.get("kind") == _SCENARIO
+        and document.raw.get("apiVersion") == API_VERSION
+    )
+
+
+def objects_of(read: Input, kind: str) -> dict[str, Document]:
+    """The objects of a kind that were read, by key."""
+    return {
+        document.object.key: document
+        for document in read.documents
+        if document.object is not None and type(document.object).__name__ == kind
+    }
+
+
+def step(name: str, what: Any, at: str = "0s") -> Raw:
+    """One step of a scenario."""
+    return {"at": at, name: what}
+
+
+def applied(objects: Sequence[Raw], at: str = "0s") -> Raw:
+    """The step that creates objects, or brings them to what they are to be."""
+    return step("apply", list(objects), at)
+
+
+def _part(progress: Callable[[float, str], None] | None, begin: float, end: float, what: str) -> Progress | None:
+    if progress is None:
+        return None
+    return lambda share, _: progress(begin + (end - begin) * min(share, 1.0), what)

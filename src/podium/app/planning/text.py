@@ -1,0 +1,173 @@
+"""An answer for people: its headline, the impact by workload, the nodes, what it rests on; the rest on request."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+
+from podium.api.times import format_duration
+from podium.app.console.basis_text import write_basis
+from podium.app.console.page import Cell, Page, Part, counted, listed, shortened
+from podium.app.planning.answer import NodeImpact, PlanAnswer, WorkloadImpact
+from podium.app.simulating.timeline import folded, write_timeline
+
+_MOST_WORKLOADS = 20
+_MOST_NODES = 12
+_MOST_NAMES = 3
+_HEADINGS = ("workload", "before", "lowest", "after", "wanted", "short for", "waits", "disrupted", "")
+_POD_HEADINGS = ("pod", "state", "node", "priority", "why it ended")
+_SECOND = 10**9
+
+TIMELINE, PODS, NODES = "timeline", "pods", "nodes"
+"""What is shown on request."""
+
+
+def write_answer(page: Page, answer: PlanAnswer, shown: Collection[str] = ()) -> None:
+    """Write the first screen, and the parts that are to be `shown`."""
+    page.paragraph(Cell(answer.headline, "bold"), hanging=2)
+    _write_sections(page, answer)
+    if answer.result is not None:
+        _write_impact(page, answer.impact)
+        _write_budgets(page, answer)
+        _write_nodes(page, answer)
+    if answer.result is not None and TIMELINE in shown:
+        write_timeline(page, folded(answer.result.events))
+    if answer.result is not None and PODS in shown:
+        _write_pods(page, answer)
+    if answer.result is not None and NODES in shown:
+        _write_all_nodes(page, answer)
+    write_basis(page, answer.rests_on)
+
+
+def _write_sections(page: Page, answer: PlanAnswer) -> None:
+    for section in answer.sections:
+        if not section.rows:
+            continue
+        page.title(section.title, section.rest)
+        rows: list[list[Part]] = [[Cell(heading, "dim") for heading in section.headings]] if section.headings else []
+        page.columns([*rows, *([*row] for row in section.rows)], indent=2)
+
+
+def _write_impact(page: Page, impact: Sequence[WorkloadImpact]) -> None:
+    if not impact:
+        page.title("Impact", "none: every workload fares as it would without the plan")
+        return
+    page.title("Impact", f"on {counted(len(impact), 'workload')}: ready pods, and what they go through")
+    shown = impact[:_MOST_WORKLOADS]
+    rows: list[list[Part]] = [[Cell(heading, "dim") for heading in _HEADINGS]]
+    rows += [_impact_row(page, workload) for workload in shown]
+    kept = [column for column in range(len(_HEADINGS)) if column < 5 or any(_text(row[column]) for row in rows[1:])]
+    page.columns([[row[column] for column in kept] for row in rows], indent=2, right=range(1, 5))
+    if len(impact) > len(shown):
+        page.line(Cell(f"and {counted(len(impact) - len(shown), 'more workload')}", "dim"), indent=2)
+    reasons: dict[str, list[str]] = {}
+    for workload in impact:
+        if workload.missing and workload.why:
+            reasons.setdefault(workload.why, []).append(workload.workload)
+    if reasons:
+        page.title("Not back", f"{counted(sum(workload.missing for workload in impact), 'pod')} short at the end")
+        page.columns(
+            [[Cell(listed(names, _MOST_NAMES), "warn"), why] for why, names in list(reasons.items())[:_MOST_WORKLOADS]],
+            indent=2,
+        )
+
+
+def _impact_row(page: Page, workload: WorkloadImpact) -> list[Part]:
+    disrupted = ", ".join(f"{number:,} {cause}" for cause, number in workload.disruptions.items())
+    style = "bad" if workload.missing else "warn" if workload.short_seconds > 0 else ""
+    return [
+        Cell(shortened(workload.workload, page.name_width), style),
+        "new" if workload.is_new else f"{workload.ready_before:,}",
+        "" if workload.is_new else f"{workload.lowest:,}",
+        f"{workload.ready_after:,}",
+        f"{workload.wanted:,}",
+        _gained(workload.short_seconds),
+        _gained(workload.pending_seconds),
+        disrupted,
+        "; ".join(f"held by budget {held.budget} {_for(held.seconds)}" for held in workload.held),
+    ]
+
+
+def _write_budgets(page: Page, answer: PlanAnswer) -> None:
+    found = [finding for finding in answer.findings if finding.code in ("budget", "blocked", "timeout", "refused")]
+    if found:
+        page.title("Held", "by budgets and refusals")
+        for finding in found[:_MOST_NODES]:
+            page.paragraph(Cell(finding.message, "warn"), indent=2, hanging=2)
+        if len(found) > _MOST_NODES:
+            page.line(Cell(f"and {len(found) - _MOST_NODES:,} more", "dim"), indent=2)
+
+
+def _write_nodes(page: Page, answer: PlanAnswer) -> None:
+    if not answer.nodes:
+        return
+    by_change: dict[str, list[NodeImpact]] = {}
+    for node in answer.nodes:
+        by_change.setdefault(node.change, []).append(node)
+    rest = ""
+    if answer.node_hours is not None and answer.node_hours[0] != answer.node_hours[1]:
+        rest = f"node-hours {answer.node_hours[0]:g}, {answer.node_hours[1]:g} without the plan"
+    page.title("Nodes", rest)
+    rows: list[list[Part]] = [
+        [
+            change,
+            f"{len(nodes):,}",
+            listed([_node(node) for node in nodes], _MOST_NODES),
+        ]
+        for change, nodes in by_change.items()
+    ]
+    page.columns(rows, indent=2, right=(1,))
+
+
+def _node(node: NodeImpact) -> str:
+    if node.pods_before == node.pods_after:
+        return f"{node.node} ({counted(node.pods_after, 'pod')})"
+    return f"{node.node} ({node.pods_before:,} -> {counted(node.pods_after, 'pod')})"
+
+
+def _write_pods(page: Page, answer: PlanAnswer) -> None:
+    """Write the pods of the workloads with an impact."""
+    if answer.result is None:
+        return
+    whose = {workload.workload for workload in answer.impact}
+    pods = [pod for pod in answer.result.pods if pod["workload"] in whose]
+    page.title("Pods", f"{counted(len(pods), 'pod')} of these workloads")
+    rows: list[list[Part]] = [
+        [Cell(heading, "dim") for heading in ("pod", "state", "node", "priority", "why it ended")]
+    ]
+    rows += [
+        [
+            shortened(pod["pod"], page.short_name_width),
+            pod["state"],
+            shortened(pod["node"] or "", page.short_name_width),
+            f"{pod['priority']}",
+            pod["evictedBy"] or pod["disruption"] or "",
+        ]
+        for pod in pods
+    ]
+    page.columns(rows, indent=2, right=(3,))
+
+
+def _write_all_nodes(page: Page, answer: PlanAnswer) -> None:
+    if answer.result is None:
+        return
+    page.title("All nodes", "pods before and at the end, without those of DaemonSets")
+    rows: list[list[Part]] = [[Cell(heading, "dim") for heading in ("node", "before", "after", "")]]
+    rows += [
+        [node.name, f"{node.pods_before:,}", f"{node.pods:,}", ", ".join(node.marks)] for node in answer.result.nodes
+    ]
+    page.columns(rows, indent=2, right=(1, 2))
+
+
+def _text(part: Part) -> str:
+    return part.text if isinstance(part, Cell) else part
+
+
+def _for(seconds: float) -> str:
+    return f"for {format_duration(round(seconds * _SECOND))}"
+
+
+def _gained(seconds: float) -> str:
+    """A time that is more than without the plan; with a minus, one that is less."""
+    if not seconds:
+        return ""
+    return ("-" if seconds < 0 else "") + format_duration(round(abs(seconds) * _SECOND))

@@ -1,0 +1,156 @@
+"""Which disruption budget held whom, for how long, and for how long budgets had fewer healthy pods than they want."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from podium.api.pod import Pod
+from podium.api.policy import PodDisruptionBudget
+from podium.api.selectors import compile_label_selector
+from podium.machines.actions import Action, Evict
+from podium.machines.answers import Answer
+from podium.machines.observations import Answered, Problem
+from podium.sim.history import seconds
+from podium.store.log.watch_event import WatchEvent
+from podium.store.store import Store
+
+
+@dataclass(slots=True)
+class Hold:
+    """A pod that was to go, and was refused: from the first refusal on, until it was let go or gone, None for never.
+
+    `budgets` are those that allowed no disruption of it, by key; none where something else refused.
+    """
+
+    pod: str
+    uid: str
+    by: str
+    budgets: tuple[str, ...]
+    message: str
+    from_ns: int
+    until_ns: int | None = None
+    tries: int = 0
+
+    def to_dict(self, start_ns: int, now: int) -> dict[str, Any]:
+        """The hold as JSON shows it."""
+        until = now if self.until_ns is None else self.until_ns
+        return {
+            "pod": self.pod,
+            "by": self.by,
+            "budgets": list(self.budgets),
+            "message": self.message,
+            "from": seconds(self.from_ns - start_ns),
+            "seconds": seconds(until - self.from_ns),
+            "ended": self.until_ns is not None,
+            "tries": self.tries,
+        }
+
+
+@dataclass(slots=True)
+class BudgetHealth:
+    """A budget: how many of its pods have to be healthy and are, and for how long it were too few."""
+
+    budget: str
+    desired: int = 0
+    healthy: int = 0
+    lowest: int = 0
+    below_ns: int = 0
+    since_ns: int = 0
+
+    def pass_time(self, now: int) -> None:
+        """Let what is so last until now."""
+        elapsed = now - self.since_ns
+        if elapsed:
+            self.lowest = min(self.lowest, self.healthy)
+            self.below_ns += elapsed * (self.healthy < self.desired)
+            self.since_ns = now
+
+    def to_dict(self) -> dict[str, Any]:
+        """The budget as JSON shows it."""
+        return {
+            "budget": self.budget,
+            "desiredHealthy": self.desired,
+            "healthy": self.healthy,
+            "lowestHealthy": self.lowest,
+            "belowSeconds": seconds(self.below_ns),
+        }
+
+
+class Holds:
+    """Takes in every write and every answer to an eviction."""
+
+    def __init__(self) -> None:
+        # By uid of a pod that is held, the hold; and those that are over.
+        self._held: dict[str, Hold] = {}
+        self._over: list[Hold] = []
+        self._budgets: dict[str, BudgetHealth] = {}
+
+    def observe(self, event: WatchEvent, now: int) -> None:
+        """Take in a write; times do not go back."""
+        object_ = event.stored.object
+        if isinstance(object_, Pod):
+            if self._held and (event.type == "DELETED" or object_.is_terminating):
+                self._end(object_.metadata.uid, now)
+        elif isinstance(object_, PodDisruptionBudget):
+            self._budget(object_, now)
+
+    def answered(self, action: Action, problem: Problem | None, store: Store, now: int) -> None:
+        """Take in how an action ended; all but evictions are passed over."""
+        if not isinstance(action, Evict):
+            return
+        if problem is None:
+            self._end(action.uid, now)
+        elif Answered(action, problem).answer is Answer.FULL:
+            held = self._held.get(action.uid)
+            if held is None:
+                held = Hold(action.pod, action.uid, action.cause, (), problem.message, now)
+                self._held[action.uid] = held
+            held.tries += 1
+            held.message = problem.message
+            held.budgets = tuple(sorted({*held.budgets, *_used_up(action.pod, store)}))
+
+    def holds(self) -> list[Hold]:
+        """All that were held, by the time of the first refusal and by name."""
+        return sorted([*self._over, *self._held.values()], key=lambda held: (held.from_ns, held.pod, held.uid))
+
+    def budgets(self, now: int) -> list[BudgetHealth]:
+        """The budgets up to now, by key."""
+        for found in self._budgets.values():
+            found.pass_time(now)
+        return [self._budgets[key] for key in sorted(self._budgets)]
+
+    def _budget(self, budget: PodDisruptionBudget, now: int) -> None:
+        status = budget.status
+        found = self._budgets.get(budget.key)
+        if found is None:
+            found = BudgetHealth(budget.key, lowest=status.current_healthy, since_ns=now)
+            self._budgets[budget.key] = found
+        found.pass_time(now)
+        if not found.below_ns and not found.desired:
+            # What is said before the controller has counted means nothing.
+            found.lowest = status.current_healthy
+        found.desired, found.healthy = status.desired_healthy, status.current_healthy
+
+    def _end(self, uid: str, now: int) -> None:
+        held = self._held.pop(uid, None)
+        if held is not None:
+            held.until_ns = now
+            self._over.append(held)
+
+
+def _used_up(key: str, store: Store) -> list[str]:
+    """The budgets over a pod that allow no disruption, by key; all of its budgets where none says so."""
+    stored = store.find("Pod", key)
+    if stored is None or not isinstance(stored.object, Pod):
+        return []
+    meta = stored.object.metadata
+    budgets = [found.object for found in store.objects("PodDisruptionBudget", meta.namespace)]
+    covering = [
+        budget
+        for budget in budgets
+        if isinstance(budget, PodDisruptionBudget) and compile_label_selector(budget.spec.selector).matches(meta.labels)
+    ]
+    return [budget.key for budget in covering if not budget.status.disruptions_allowed] or [
+        budget.key for budget in covering
+    ]
