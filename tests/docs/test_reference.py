@@ -19,6 +19,8 @@ from podium.app.deleting.command import delete as delete_command
 from podium.app.explaining.command import explain as explain_command
 from podium.app.explaining.explainer import Explainer
 from podium.app.live.command import scheduler as scheduler_command
+from podium.app.planning.answer import FINDING_CODES
+from podium.app.planning.command import plan as plan_command
 from podium.app.recording.command import record as record_command
 from podium.app.rescheduling.command import reschedule as reschedule_command
 from podium.app.serving.command import up as up_command
@@ -104,6 +106,7 @@ def arguments_of_plugins() -> Iterator[tuple[str, set[str]]]:
         (record_command, "docs/recordings.md"),
         (delete_command, "docs/kubectl-plugin.md"),
         (reschedule_command, "docs/rescheduler.md"),
+        *((command, "docs/plans.md") for command in (plan_command, *plan_command.commands.values())),
     ],
 )
 def test_every_option_is_told(command: click.Command, document: str) -> None:
@@ -111,6 +114,15 @@ def test_every_option_is_told(command: click.Command, document: str) -> None:
     options = [parameter.opts for parameter in command.params if isinstance(parameter, click.Option)]
 
     assert [names for names in options if not any(f"`{name}" in told for name in names)] == []
+
+
+def test_every_question_and_every_code_of_a_finding_is_told() -> None:
+    told = text_of("docs/plans.md")
+
+    assert [name for name in plan_command.commands if f"plan {name}" not in told] == []
+    assert [cells[0].strip("`") for cells in rows_of("docs/plans.md", "For continuous integration")] == list(
+        FINDING_CODES
+    )
 
 
 @pytest.mark.parametrize("example", EXAMPLES, ids=lambda path: path.stem)

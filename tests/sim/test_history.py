@@ -243,7 +243,8 @@ def test_average_use_is_over_time_and_nodes_that_come_and_go() -> None:
 def test_a_result_is_plain_values() -> None:
     found = result_of(played(node("n1"), pod("a"))).to_dict()
 
-    assert list(found) == ["events", "pods", "summary", "restsOn"]
+    measured = ["workloads", "budgets", "holds", "series"]
+    assert list(found) == ["events", "pods", "summary", "nodes", *measured, "restsOn"]
     assert found["events"][0] == {
         "time": 0,
         "reason": "Scheduled",
@@ -257,6 +258,7 @@ def test_a_result_is_plain_values() -> None:
     assert list(found["pods"][0]) == [
         "pod",
         "uid",
+        "workload",
         "priority",
         "phase",
         "state",
@@ -266,6 +268,8 @@ def test_a_result_is_plain_values() -> None:
         "scheduledAt",
         "startedAt",
         "endedAt",
+        "disruption",
+        "evictedBy",
     ]
 
 

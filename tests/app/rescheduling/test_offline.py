@@ -10,6 +10,7 @@ import pytest
 from podium.api.errors import InputError
 from podium.app.rescheduling.offline import Question, plan_once
 from podium.app.rescheduling.plan_report import PlanReport
+from podium.decide.rescheduling.untouched import Untouched
 from podium.framework.rescheduling.configuration import read_rescheduler
 from podium.framework.settings.configuration import Configuration, default_configuration, read_configuration
 from tests.app.rescheduling.clusters import CONFIGURATION, read, scaled_up, web
@@ -146,3 +147,26 @@ def test_a_configuration_with_extenders_is_refused_unless_they_are_to_be_ignored
         report(tmp_path, *scaled_up(), configuration=configuration)
     question = Question(read_rescheduler({**CONFIGURATION, **POLICY}, ""), configuration, ignores_extenders=True)
     assert "extenders-ignored" in [each.about for each in plan_once(read(tmp_path, *scaled_up()), question).caveats]
+
+
+def test_a_plan_that_may_move_nobody_says_how_many_are_kept_and_why(tmp_path: Path) -> None:
+    objects = [
+        node("old-1", cpu=8),
+        node("old-2", cpu=8),
+        *(web(number, f"old-{number % 2 + 1}") for number in range(5)),
+    ]
+    young = report(tmp_path, *objects, scope={"minimumAge": "25h"})
+
+    assert young.to_dict()["untouched"] == {
+        "pods": 5,
+        "of": 5,
+        "reasons": [{"why": "it is younger than 25h", "pods": 5}],
+        "others": 0,
+    }
+    assert report(tmp_path, *objects).untouched == Untouched(of=5)
+
+
+def test_pods_of_several_nodes_that_are_out_of_order_are_counted_together(tmp_path: Path) -> None:
+    closed = [{**node(name, cpu=8), "spec": {"unschedulable": True}} for name in ("old-1", "old-2")]
+    found = report(tmp_path, *closed, node("new-1", cpu=8), web(0, "old-1"), web(1, "old-2"), web(2, "new-1"))
+    assert found.untouched == Untouched(3, (("its node is left to others: it is cordoned", 2),))

@@ -9,6 +9,7 @@ from podium.app.rescheduling.plan_text import write_plan
 from podium.cluster.cluster import Cluster
 from podium.cluster.pods import PodRecord
 from podium.decide.rescheduling.plan import LeftAlone, Move, Plan, PlannedMoves
+from podium.decide.rescheduling.untouched import Untouched
 from podium.framework.rescheduling.settings import PolicySettings, ReschedulerSettings
 from tests.builders import pending_in, pod
 from tests.store.objects import HOUR
@@ -99,3 +100,17 @@ def test_plans_say_the_same_where_moves_and_words_are_the_same() -> None:
     )
     assert same_moves(one, other)
     assert not same_moves(one, third)
+
+
+def test_who_may_not_be_moved_is_counted_by_reason() -> None:
+    page = Page()
+    untouched = Untouched(1_016, (("it is younger than 5m", 1_000), ("it is a static pod", 10)), others=4)
+    write_plan(page, PlanReport(Plan((), (), {}, {}, 0, is_cut=False), SETTINGS, 490_000 * HOUR, untouched=untouched))
+    assert page.text == (
+        "Nothing would be moved  (2025-11-24T16:00:00Z)\n"
+        "\n"
+        "May not be moved  1,014 of 1,016 pods\n"
+        "  1,000  it is younger than 5m\n"
+        "     10  it is a static pod\n"
+        "      4  for other reasons\n"
+    )

@@ -113,9 +113,7 @@ def test_a_schema_is_printed_as_json() -> None:
         assert json.loads(result.stdout) == json.loads(json.dumps(schema_named(name)))
 
 
-@pytest.mark.parametrize(
-    "asked", [["drain", "node-1"], ["fail", "node-1"], ["nodes", "--remove", "node-1"]], ids=lambda asked: asked[0]
-)
+@pytest.mark.parametrize("asked", [["drain", "node-1"], ["fail", "node-1"]], ids=lambda asked: asked[0])
 def test_whatever_is_planned_fits_the_schema(asked: list[str]) -> None:
     file = str(ROOT / "examples/budget.yaml")
 

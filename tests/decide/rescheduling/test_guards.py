@@ -195,7 +195,7 @@ def test_pods_and_nodes_that_the_selectors_do_not_match_stay() -> None:
 
     assert guard(web("w", "a"), scope={"pods": chosen}) == 'its labels do not match "tier=web"'
     assert guard(web("w", "a", labels={"tier": "web"}), scope={"pods": chosen}) == ""
-    assert guard(web("w", "a"), scope={"nodes": chosen}) == 'the labels of its node a do not match "tier=web"'
+    assert guard(web("w", "a"), scope={"nodes": chosen}) == 'the labels of its node do not match "tier=web"'
     assert guard(web("w", "a"), node("a", labels={"tier": "web"}), scope={"nodes": chosen}) == ""
 
 
@@ -207,15 +207,15 @@ def test_pods_and_nodes_that_the_selectors_do_not_match_stay() -> None:
 def test_pods_on_nodes_that_others_drain_or_empty_stay(key: str, effect: str) -> None:
     left = node("a", taints=[f"{key}=x:{effect}"])
 
-    assert guard(web("w", "a"), left) == f"its node a is left to others: {OFF_DUTY_TAINTS[key]}"
+    assert guard(web("w", "a"), left) == f"its node is left to others: {OFF_DUTY_TAINTS[key]}"
 
 
 def test_pods_on_nodes_that_are_cordoned_not_ready_or_deleted_stay() -> None:
     deleted = replace(node("a"), metadata=replace(node("a").metadata, deletion_timestamp=at(0)))
 
-    assert guard(web("w", "a"), node("a", unschedulable=True)) == "its node a is left to others: it is cordoned"
-    assert guard(web("w", "a"), unready(node("a"))) == "its node a is left to others: it is not ready"
-    assert guard(web("w", "a"), deleted) == "its node a is left to others: it is being deleted"
+    assert guard(web("w", "a"), node("a", unschedulable=True)) == "its node is left to others: it is cordoned"
+    assert guard(web("w", "a"), unready(node("a"))) == "its node is left to others: it is not ready"
+    assert guard(web("w", "a"), deleted) == "its node is left to others: it is being deleted"
 
 
 def test_a_taint_that_says_for_whom_a_node_is_keeps_no_pod_there() -> None:
@@ -298,7 +298,7 @@ def test_who_says_it_in_words_that_nobody_understands_stays(annotations: Mapping
 
 
 def test_pods_whose_kind_came_back_to_their_node_stay_for_a_while() -> None:
-    why = "the last pod of its controller that was moved came back to a, which has to cool down"
+    why = "the last pod of its controller that was moved came back to its node, which has to cool down"
     owner = "ReplicaSet/web"
 
     assert guard(web("w", "a"), cooling={(owner, "a")}) == why

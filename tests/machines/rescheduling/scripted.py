@@ -17,6 +17,7 @@ from podium.framework.rescheduling.picture import Picture
 from podium.framework.rescheduling.policy import Policy
 from podium.framework.rescheduling.settings import ReschedulerSettings
 from podium.framework.runner import Runner
+from podium.machines.rescheduling.planning import WhyNot
 from podium.machines.rescheduling.rescheduler import Rescheduler
 from podium.machines.scheduling.scheduler import Scheduler
 from podium.sim.simulation import Simulation
@@ -65,6 +66,9 @@ class Script:
         planned = tuple(PlannedMoves("Leave", "it is a bad node", group, 1.0, self.avoid_for_ns) for group in groups)
         left = tuple(LeftAlone("Leave", one.key, "a limit") for one in pods[len(chosen) :])
         return Plan(planned, left, {}, {}, len(pods), is_cut=False)
+
+    def why_left_alone(self, picture: Picture, standing: Standing) -> WhyNot:
+        return Planner((), PLAIN).why_left_alone(picture, standing)
 
     def _may_leave(self, pod: PodRecord, picture: Picture, standing: Standing) -> bool:
         is_young = picture.now - pod.created_ns < self.settings.scope.minimum_age_ns

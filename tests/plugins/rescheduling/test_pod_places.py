@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from podium.decide.rescheduling.landing import SOFT_TAINT
-from podium.plugins.rescheduling.pod_places import PodPlaces
+from podium.plugins.rescheduling.parts.pod_places import PodPlaces
 from tests.builders import node, pod
 from tests.plugins.rescheduling.pictures import again, move, picture, policy, scratch
 

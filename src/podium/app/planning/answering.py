@@ -36,13 +36,13 @@ def answer_of(
 
 def outcome(impact: Sequence[WorkloadImpact]) -> str:
     """What the impact comes to, in a few words."""
-    parts = [f"{number:,} disrupted by {cause}" for cause, number in _ordered(impact)]
+    parts = [f"{pods(number)} disrupted by {cause}" for cause, number in _ordered(impact)]
     missing = sum(workload.missing for workload in impact)
     if missing:
         hit = sum(bool(workload.missing) for workload in impact)
         parts.append(f"{pods(missing)} of {hit:,} workload{'' if hit == 1 else 's'} missing at the end")
     elif impact:
-        parts.append("every workload has at the end what it would have had")
+        parts.append("no further pod is missing at the end")
     return "; ".join(parts) or "no workload is affected"
 
 

@@ -19,10 +19,10 @@ from podium.app.console.options import (
     limit_options,
     validate_option,
 )
-from podium.app.console.source import ClusterSource, Source, optional_source_options
+from podium.app.console.source import ClusterSource, Source, cluster_options, optional_source_options
 
 if TYPE_CHECKING:
-    from podium.api.input.codec import Input
+    from podium.api.input.codec import Document, Input
     from podium.api.warnings import Validation
     from podium.app.planning.answer import PlanAnswer
     from podium.app.planning.question import Played, Question
@@ -72,20 +72,32 @@ class Asking:
 
         return read_shown(self.source.needed(), self.validation)
 
+    def read_change(self, files: Sequence[str]) -> list[Document]:
+        """The objects of the change. Raises UsageError where no file is named."""
+        from podium.api.input.codec import load_files
+
+        if not files:
+            raise click.UsageError("No change is named: give its files with -f.")
+        return load_files(list(files), self.validation)
+
     def play(self, read: Input, question: Question) -> Played:
         """Play a question in front of somebody."""
         from podium.app.console.progress import ProgressBar
         from podium.app.planning.question import play_question
+        from podium.app.planning.showing import save_scenario
 
         with ProgressBar() as bar:
-            return play_question(read, question, self.options, lambda share, what: bar.update(share, lambda: what))
+            played = play_question(read, question, self.options, lambda share, what: bar.update(share, lambda: what))
+        if self.save:
+            save_scenario(self.save, played, self.options)
+        return played
 
     def show(self, answer: PlanAnswer) -> None:
-        """Print the answer, keep its scenario where that is wanted, and end with 2 for what it is not to find."""
-        from podium.app.planning.showing import save_scenario, show_answer
+        """Print the answer, and end with 2 for what it is not to find."""
+        from podium.app.planning.showing import show_answer
 
-        if self.save:
-            save_scenario(self.save, answer, self.options)
+        if self.save and answer.scenario is None:
+            raise click.UsageError(f"--save: {answer.question} has played nothing here.")
         show_answer(answer, self.form, self.shown)
         if any(code in self.fail_on for code in answer.codes) or (self.fail_on == ("any",) and answer.codes):
             click.get_current_context().exit(2)
@@ -132,7 +144,7 @@ _OPTIONS = (
         show_default=True,
         help="How the answer is printed; csv is the impact by workload.",
     ),
-    click.option("--save", metavar="FILE", default="", help="Keep the scenario that is played, with the cluster."),
+    click.option("--save", metavar="FILE", default="", help="Keep what is played in a file for podium simulate -f."),
     click.option(
         "--fail-on",
         type=Codes(),
@@ -259,6 +271,30 @@ def node_arguments(command: Callable[..., Answer]) -> Callable[..., Answer]:
     return command
 
 
+def change_options(help_text: str) -> Callable[[Callable[..., Answer]], Callable[..., Answer]]:
+    """The files of the change, given to the command as `change`; its cluster comes from other options."""
+
+    def decorate(command: Callable[..., Answer]) -> Callable[..., Answer]:
+        @wraps(command)
+        def with_source(*, cluster_files: tuple[str, ...], cluster: ClusterSource, **others: Any) -> Answer:
+            named = cluster if cluster.context or cluster.kubeconfig else None
+            return command(source=Source(cluster_files, named, cluster.allows_exec_plugins), **others)
+
+        decorated: Callable[..., Answer] = cluster_options(with_source)
+        decorated = click.option(
+            "--cluster",
+            "cluster_files",
+            metavar="FILE",
+            multiple=True,
+            help="The cluster's files, if they are not named before the command. May be repeated.",
+        )(decorated)
+        return click.option(
+            "-f", "--filename", "change", metavar="FILE", multiple=True, help=f"{help_text} May be repeated."
+        )(decorated)
+
+    return decorate
+
+
 @plan.command(cls=Command)
 @node_arguments
 @optional_source_options
@@ -292,3 +328,126 @@ def drain(
     read = asking.read()
     chosen = chosen_nodes(read, nodes, selector)
     asking.show(drain_answer(asking.play(read, drain_question(chosen, wishes)), chosen))
+
+
+@plan.command(cls=Command)
+@node_arguments
+@optional_source_options
+@click.option("--for", "for_ns", type=Duration(), help="Let them come back after so long; otherwise they stay down.")
+@question_options
+def fail(*, asking: Asking, nodes: Sequence[str], selector: str, for_ns: int | None) -> None:
+    """Let nodes fail at once: who loses pods, who gets them back and when, and who does not.
+
+    A zone fails with -l topology.kubernetes.io/zone=b. Their machines stop without a word; that pods are lost is found
+    out as in a cluster, by heartbeats that do not come and the taint that follows.
+    """
+    from podium.app.planning.nodes import chosen_nodes
+    from podium.app.planning.questions.fail import fail_answer, fail_question
+
+    read = asking.read()
+    chosen = chosen_nodes(read, nodes, selector)
+    asking.show(fail_answer(asking.play(read, fail_question(chosen, for_ns)), chosen))
+
+
+@plan.command(cls=Command)
+@change_options("Manifests of what is deployed: Pods, Deployments, Jobs, and what they need.")
+@question_options
+def deploy(*, asking: Asking, change: tuple[str, ...]) -> None:
+    """Deploy something: where each pod goes, whom it preempts, where those go, whom they preempt in turn, to the end.
+
+    The files are what is deployed; the cluster is named before the word deploy, or with --cluster or --context.
+    """
+    from podium.app.planning.questions.deploy import deploy_answer, deploy_question, deployed
+
+    objects = asking.read_change(change)
+    question = deploy_question(objects)
+    asking.show(deploy_answer(asking.play(asking.read(), question), deployed(objects)))
+
+
+@plan.command("set", cls=Command)
+@click.argument("target", metavar="KIND/NAME")
+@click.argument("assignments", nargs=-1, metavar="FIELD=VALUE...")
+@click.option("-n", "--namespace", default="", help="The namespace of the object; it may also stand before its name.")
+@optional_source_options
+@question_options
+def set_fields(*, asking: Asking, target: str, assignments: Sequence[str], namespace: str) -> None:
+    """Change fields of an object: replicas=5, priorityClassName=high, requests.cpu=2, minAvailable=3, value=1000.
+
+    A field is one of the object, of its spec, of its pods, or (requests, limits) of their container, with dots between
+    the names; of several containers the one is named first, as in main:requests.cpu=2. FIELD- takes a field away.
+    """
+    from podium.app.planning.questions.change import change_answer, change_question, changes_set
+
+    read = asking.read()
+    changes = changes_set(read, target, assignments, namespace)
+    asking.show(change_answer(asking.play(read, change_question("set", changes)), changes))
+
+
+@plan.command(cls=Command)
+@change_options("Strategic merge patches, each with the kind and name of its object.")
+@question_options
+def patch(*, asking: Asking, change: tuple[str, ...]) -> None:
+    """Patch objects of any kind, classes and budgets included: any field of them.
+
+    A file holds what changes, with apiVersion, kind and name; null takes a field away. The cluster is named before the
+    word patch, or with --cluster or --context.
+    """
+    from podium.app.planning.patches import read_patches
+    from podium.app.planning.questions.change import change_answer, change_question, changes_patched
+
+    if not change:
+        raise click.UsageError("No change is named: give its files with -f.")
+    patches = read_patches(change)
+    read = asking.read()
+    changes = changes_patched(read, patches)
+    asking.show(change_answer(asking.play(read, change_question("patch", changes)), changes))
+
+
+@plan.command(cls=Command)
+@click.option("--add", type=click.IntRange(min=1, max=10_000), metavar="N", help="How many nodes come, of each kind.")
+@click.option("--like", metavar="NODE", default="", help="A node of the cluster that they are like.")
+@click.option("--remove", multiple=True, metavar="NODE", help="A node that is drained and goes. May be repeated.")
+@click.option("-l", "--selector", default="", metavar="LABELS", help="The nodes with these labels go.")
+@change_options("Nodes that come.")
+@question_options
+def nodes(
+    *, asking: Asking, change: tuple[str, ...], add: int | None, like: str, remove: Sequence[str], selector: str
+) -> None:
+    """Add nodes, remove nodes, or both: who finds a place then, and who loses one.
+
+    Nodes that go are drained first, one after another, pods that nobody makes again included, within their budgets.
+    """
+    from podium.app.planning.nodes import chosen_nodes
+    from podium.app.planning.questions.nodes import NodeChange, nodes_answer, nodes_from, nodes_like, nodes_question
+
+    if add is not None and not like and not change:
+        raise click.UsageError("--add: say which with --like NODE, or with -f FILE.")
+    if like and add is None:
+        raise click.UsageError("--like: say how many with --add N.")
+    files = asking.read_change(change) if change else []
+    read = asking.read()
+    added = nodes_like(read, chosen_nodes(read, [like])[0], add or 1) if like else []
+    added += nodes_from(read, files, add or 1)
+    removed = chosen_nodes(read, remove, selector) if remove or selector else []
+    wanted = NodeChange(tuple(added), tuple(removed))
+    asking.show(nodes_answer(asking.play(read, nodes_question(wanted)), wanted))
+
+
+@plan.command(cls=Command)
+@optional_source_options
+@click.option(
+    "--rescheduler",
+    "rescheduler_file",
+    metavar="FILE",
+    default="",
+    help="A ReschedulerConfiguration, or a DeschedulerPolicy; without it, a cautious one.",
+)
+@question_options
+def reschedule(*, asking: Asking, rescheduler_file: str) -> None:
+    """Put the cluster in order: which pods a rescheduler would move where and why, and what that does to workloads."""
+    from podium.app.planning.questions.reschedule import report_of, reschedule_answer, reschedule_question
+
+    read = asking.read()
+    report = report_of(read, rescheduler_file, asking.options)
+    played = asking.play(read, reschedule_question(report)) if report.moves else None
+    asking.show(reschedule_answer(report, played))

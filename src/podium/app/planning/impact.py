@@ -174,6 +174,8 @@ class _Reasons:
             workload = result.measures.top_of.get(short["workload"], short["workload"])
             self._refused[workload] = short["reason"]
 
+        self._down = {node.name for node in result.nodes if {"down", "not ready", "gone"} & set(node.marks)}
+
     def of(self, workload: str) -> str:
         """The reason, of the most pods that are not ready; "" for one of which nothing is known."""
         if workload in self._refused:
@@ -192,6 +194,8 @@ class _Reasons:
                 return f"{pod['node']} is down"
             case "starting" | "running":
                 return "its pods are not ready yet"
+            case "terminating" if pod["node"] in self._down:
+                return "its old pods cannot end while their nodes are down, and new ones wait for that"
             case "failed":
                 return "its pods have failed"
         return ""

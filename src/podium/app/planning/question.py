@@ -41,11 +41,12 @@ class Played:
     result: Result
     baseline: Result
     scenario: Raw
+    assumed: tuple[Caveat, ...] = ()
 
     @property
     def rests_on(self) -> tuple[Caveat, ...]:
-        """What the answer cannot know, and what plays a part in it by being assumed."""
-        return self.result.rests_on
+        """What the answer cannot know, and what it assumes."""
+        return (*self.result.rests_on, *self.assumed)
 
 
 def play_question(
@@ -61,7 +62,7 @@ def play_question(
     lasted_ns = result.measures.end_ns - result.measures.start_ns
     rest = _part(progress, _SHARE_OF_PLAN, 1, "playing what happens anyway")
     baseline = play(read, replace(options, until_ns=lasted_ns), rest)
-    return Played(read, question, result, baseline, scenario)
+    return Played(read, question, result, baseline, scenario, _assumed(options))
 
 
 def scenario_of(read: Input, question: Question) -> Raw:
@@ -116,3 +117,13 @@ def _part(progress: Callable[[float, str], None] | None, begin: float, end: floa
     if progress is None:
         return None
     return lambda share, _: progress(begin + (end - begin) * min(share, 1.0), what)
+
+
+def _assumed(options: RunOptions) -> tuple[Caveat, ...]:
+    """What is taken for granted unless an option says otherwise."""
+    if options.start_delay_ns:
+        return ()
+    message = (
+        "pods are taken to run as soon as they are bound, which hides gaps; --start-delay says how long that takes"
+    )
+    return (Caveat("start-delay", message, 1),)

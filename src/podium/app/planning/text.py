@@ -17,6 +17,9 @@ _HEADINGS = ("workload", "before", "lowest", "after", "wanted", "short for", "wa
 _POD_HEADINGS = ("pod", "state", "node", "priority", "why it ended")
 _SECOND = 10**9
 
+_REFUSALS = ("blocked", "timeout", "refused")
+_DRAINS = "drains"
+
 TIMELINE, PODS, NODES = "timeline", "pods", "nodes"
 """What is shown on request."""
 
@@ -27,7 +30,7 @@ def write_answer(page: Page, answer: PlanAnswer, shown: Collection[str] = ()) ->
     _write_sections(page, answer)
     if answer.result is not None:
         _write_impact(page, answer.impact)
-        _write_budgets(page, answer)
+        _write_held(page, answer)
         _write_nodes(page, answer)
     if answer.result is not None and TIMELINE in shown:
         write_timeline(page, folded(answer.result.events))
@@ -72,7 +75,7 @@ def _write_impact(page: Page, impact: Sequence[WorkloadImpact]) -> None:
 
 
 def _impact_row(page: Page, workload: WorkloadImpact) -> list[Part]:
-    disrupted = ", ".join(f"{number:,} {cause}" for cause, number in workload.disruptions.items())
+    disrupted = ", ".join(f"{number:,} by {cause}" for cause, number in workload.disruptions.items())
     style = "bad" if workload.missing else "warn" if workload.short_seconds > 0 else ""
     return [
         Cell(shortened(workload.workload, page.name_width), style),
@@ -80,21 +83,33 @@ def _impact_row(page: Page, workload: WorkloadImpact) -> list[Part]:
         "" if workload.is_new else f"{workload.lowest:,}",
         f"{workload.ready_after:,}",
         f"{workload.wanted:,}",
-        _gained(workload.short_seconds),
+        _gained(workload.short_seconds) + (" and on" if workload.missing and workload.short_seconds else ""),
         _gained(workload.pending_seconds),
         disrupted,
         "; ".join(f"held by budget {held.budget} {_for(held.seconds)}" for held in workload.held),
     ]
 
 
-def _write_budgets(page: Page, answer: PlanAnswer) -> None:
-    found = [finding for finding in answer.findings if finding.code in ("budget", "blocked", "timeout", "refused")]
-    if found:
-        page.title("Held", "by budgets and refusals")
-        for finding in found[:_MOST_NODES]:
-            page.paragraph(Cell(finding.message, "warn"), indent=2, hanging=2)
-        if len(found) > _MOST_NODES:
-            page.line(Cell(f"and {len(found) - _MOST_NODES:,} more", "dim"), indent=2)
+def _write_held(page: Page, answer: PlanAnswer) -> None:
+    """Write what was refused, and one line on the budgets that got less than they want."""
+    # What drains have to say stands in a section of its own.
+    is_told = any(section.name == _DRAINS for section in answer.sections)
+    found = [] if is_told else [finding for finding in answer.findings if finding.code in _REFUSALS]
+    low = [
+        finding.subjects[0] for finding in answer.findings if finding.code == "budget" and len(finding.subjects) == 1
+    ]
+    held = [finding for finding in answer.findings if finding.code == "budget" and len(finding.subjects) > 1]
+    if not found and not low and not held:
+        return
+    page.title("Held", "by budgets and refusals")
+    for finding in [*held, *found][:_MOST_NODES]:
+        page.paragraph(Cell(finding.message, "warn"), indent=2, hanging=2)
+    if len(found) + len(held) > _MOST_NODES:
+        page.line(Cell(f"and {len(found) + len(held) - _MOST_NODES:,} more", "dim"), indent=2)
+    if low:
+        verb = "has" if len(low) == 1 else "have"
+        text = f"{counted(len(low), 'budget')} {verb} for some time fewer healthy pods than wanted: "
+        page.paragraph(text + listed(low, _MOST_NAMES), indent=2, hanging=2)
 
 
 def _write_nodes(page: Page, answer: PlanAnswer) -> None:
@@ -111,7 +126,7 @@ def _write_nodes(page: Page, answer: PlanAnswer) -> None:
         [
             change,
             f"{len(nodes):,}",
-            listed([_node(node) for node in nodes], _MOST_NODES),
+            listed([_node(node) for node in nodes], _MOST_NAMES),
         ]
         for change, nodes in by_change.items()
     ]

@@ -18,6 +18,7 @@ from podium.app.rescheduling.caveats import of_schedulers
 from podium.app.rescheduling.heeding import as_they_are
 from podium.app.rescheduling.plan_report import PlanReport
 from podium.decide.rescheduling.plan import Plan
+from podium.decide.rescheduling.untouched import Untouched
 from podium.framework.rescheduling.configuration import ReschedulerConfiguration
 from podium.framework.rescheduling.settings import ReschedulerSettings
 from podium.framework.settings.configuration import Configuration
@@ -74,18 +75,18 @@ def plan_once(read: Input, question: Question) -> PlanReport:
     pods = (document.object for document in objects if isinstance(document.object, Pod))
     further += of_schedulers(settings, schedulers, pods)
     try:
-        plan, comparison = _plan(objects, settings, schedulers, now, compares=question.compares)
+        plan, kept, comparison = _plan(objects, settings, schedulers, now, compares=question.compares)
     except InputError as error:
         raise error.located(source=question.rescheduling.source) from None
     names = [profile.scheduler_name for profile in schedulers.profiles]
     caveats = basis_of(read, names, simulates=False, further=further).caveats()
     cluster = ", ".join(snapshot.context for snapshot in snapshots if snapshot.context)
-    return PlanReport(plan, settings, now, cluster, caveats, comparison)
+    return PlanReport(plan, settings, now, cluster, caveats, kept, comparison)
 
 
 def _plan(
     objects: Sequence[Document], settings: ReschedulerSettings, schedulers: Configuration, now: int, *, compares: bool
-) -> tuple[Plan, Comparison | None]:
+) -> tuple[Plan, Untouched, Comparison | None]:
     """What a rescheduler finds that is shown the objects for the first time, though it be paused."""
     found: list[Plan] = []
     machine = Rescheduler(replace(settings, is_paused=False), schedulers, only_plans=True)
@@ -96,12 +97,13 @@ def _plan(
     now = now if due_ns is None else max(now, due_ns)
     machine.handle(Tick(), now)
     plan = found[0] if found else Plan((), (), {}, {}, 0, is_cut=False)
+    kept = machine.untouched(now)
     if not compares:
-        return plan, None
+        return plan, kept, None
     from podium.app.rescheduling.exact import compared
 
     picture, policies, standing = machine.show(now)
-    return plan, compared(plan, picture, policies, settings, standing)
+    return plan, kept, compared(plan, picture, policies, settings, standing)
 
 
 def _shown(objects: Sequence[Document], kinds: frozenset[str], now: int) -> Iterator[Changed]:

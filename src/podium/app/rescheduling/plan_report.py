@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from podium.api.basis import Caveat
 from podium.api.times import format_exact_time
 from podium.decide.rescheduling.plan import Move, Plan, PlannedMoves
+from podium.decide.rescheduling.untouched import NOBODY, Untouched
 from podium.framework.rescheduling.settings import ReschedulerSettings
 
 if TYPE_CHECKING:
@@ -21,7 +22,8 @@ _DIGITS = 4
 class PlanReport:
     """A plan made at ``now``, by which settings, and what it rests on.
 
-    ``cluster`` is what was looked at, ``comparison`` how far from the best the plan is, where that was asked.
+    ``cluster`` is what was looked at, ``untouched`` who could not be moved, and ``comparison`` how far from the best
+    the plan is, where that was asked.
     """
 
     plan: Plan
@@ -29,6 +31,7 @@ class PlanReport:
     now: int
     cluster: str = ""
     caveats: tuple[Caveat, ...] = ()
+    untouched: Untouched = NOBODY
     comparison: Comparison | None = None
 
     @property
@@ -50,6 +53,7 @@ class PlanReport:
             "cluster": self.cluster,
             "planned": [_planned(planned) for planned in plan.planned],
             "leftAlone": [{"policy": left.policy, "pod": left.pod, "why": left.why} for left in plan.left_alone],
+            "untouched": _untouched(self.untouched),
             "objectives": [
                 {"policy": name, "before": _rounded(before), "after": _rounded(after)}
                 for name, before, after in self.objectives()
@@ -82,6 +86,11 @@ def _planned(planned: PlannedMoves) -> dict[str, Any]:
         "gain": _rounded(planned.gain),
         "moves": [_move(move) for move in planned.moves],
     }
+
+
+def _untouched(untouched: Untouched) -> dict[str, Any]:
+    reasons = [{"why": why, "pods": number} for why, number in untouched.reasons]
+    return {"pods": untouched.pods, "of": untouched.of, "reasons": reasons, "others": untouched.others}
 
 
 def _move(move: Move) -> dict[str, Any]:

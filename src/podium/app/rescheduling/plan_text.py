@@ -7,6 +7,7 @@ from podium.app.console.basis_text import write_basis
 from podium.app.console.page import Cell, Page, counted, listed
 from podium.app.rescheduling.plan_report import PlanReport
 from podium.decide.rescheduling.plan import Move, Plan
+from podium.decide.rescheduling.untouched import Untouched
 
 _MOST_REASONS = 20
 _MOST_PODS = 3
@@ -24,6 +25,7 @@ def write_plan(page: Page, report: PlanReport) -> None:
     _write_moves(page, plan)
     _write_objectives(page, report)
     _write_left_alone(page, plan)
+    _write_untouched(page, report.untouched)
     for problem in plan.errors:
         page.line("")
         page.paragraph(Cell(problem, "bad"), hanging=2)
@@ -76,6 +78,16 @@ def _write_left_alone(page: Page, plan: Plan) -> None:
         page.paragraph(
             f"After {plan.trials} trials no more were made (maxTrials); there may be more to gain.", indent=2, hanging=2
         )
+
+
+def _write_untouched(page: Page, untouched: Untouched) -> None:
+    if not untouched.pods:
+        return
+    page.title("May not be moved", f"{untouched.pods:,} of {counted(untouched.of, 'pod')}")
+    rows = [(f"{number:,}", why) for why, number in untouched.reasons]
+    if untouched.others:
+        rows.append((f"{untouched.others:,}", "for other reasons"))
+    page.columns(rows, indent=2, right=[0])
 
 
 def _number(value: float) -> str:

@@ -26,6 +26,7 @@ from podium.client.live_cluster import LiveCluster, Watched
 from podium.client.measuring import Measuring
 from podium.client.session import Session
 from podium.decide.rescheduling.plan import Plan
+from podium.decide.rescheduling.untouched import NOBODY
 from podium.driver.component import Component
 from podium.machines.actions import Record
 from podium.machines.disruption.disruption_counts import DisruptionCounts
@@ -186,7 +187,8 @@ class LiveRescheduler(LiveProgram):
             return
         self._shown = plan
         settings = self._settings
-        report = PlanReport(plan, settings.rescheduling.settings, now, self._access.name, self._caveats)
+        untouched = NOBODY if self._machine is None else self._machine.untouched(now)
+        report = PlanReport(plan, settings.rescheduling.settings, now, self._access.name, self._caveats, untouched)
         if settings.plan_form == "json":
             click.echo(in_json_line(report.to_dict()))
             return

@@ -62,7 +62,10 @@ class Guards:
         return not self.why(pod)
 
     def why(self, pod: PodRecord) -> str:
-        """Why the pod is never moved as things are; "" if it may be."""
+        """Why the pod is never moved as things are; "" if it may be.
+
+        The words are the same for all of whom the same holds: its node has no name in them.
+        """
         if pod.row == NO_ROW:
             return "it is on no node that is known"
         if pod.terminating:
@@ -137,10 +140,10 @@ class Guards:
         node = self._cluster.nodes.node(row)
         off_duty = self._duty.why(row)
         if off_duty:
-            return f"its node {node.metadata.name} is left to others: {off_duty}"
+            return f"its node is left to others: {off_duty}"
         wanted = self._scope.nodes
         if wanted is not None and not wanted.matches(node.metadata.labels):
-            return f'the labels of its node {node.metadata.name} do not match "{wanted}"'
+            return f'the labels of its node do not match "{wanted}"'
         return ""
 
     def _why_young(self, pod: PodRecord) -> str:
@@ -173,7 +176,7 @@ class Guards:
         """What became of the last moves."""
         owner = pod.owner_uid
         if (owner, pod.node_name) in self._standing.cooling:
-            return f"the last pod of its controller that was moved came back to {pod.node_name}, which has to cool down"
+            return "the last pod of its controller that was moved came back to its node, which has to cool down"
         if not pod.ready and any(_came_of(pod, move) for move in self._under_way.get(owner, ())):
             return "it was made for one that was moved, and is not ready yet"
         return ""

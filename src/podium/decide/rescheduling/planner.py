@@ -16,6 +16,7 @@ from podium.cluster.cluster import Cluster
 from podium.cluster.pods import PodRecord
 from podium.decide.rescheduling.budget_room import BudgetRoom
 from podium.decide.rescheduling.guards import Guards
+from podium.decide.rescheduling.kept_room import keep_expected, let_go
 from podium.decide.rescheduling.landing import as_replacement
 from podium.decide.rescheduling.limits import Leaving, MoveLimits
 from podium.decide.rescheduling.moved_claims import MovedClaims
@@ -23,7 +24,6 @@ from podium.decide.rescheduling.node_duty import NodeDuty
 from podium.decide.rescheduling.objectives import Objectives
 from podium.decide.rescheduling.plan import LeftAlone, Plan, PlannedMoves
 from podium.decide.rescheduling.policy_errors import PolicyError
-from podium.decide.rescheduling.rooms import keep_expected, let_go
 from podium.decide.rescheduling.standing import Standing
 from podium.decide.rescheduling.trial import Trials
 from podium.decide.rescheduling.turns import Turns

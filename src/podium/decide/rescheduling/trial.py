@@ -9,6 +9,7 @@ from operator import attrgetter
 import numpy as np
 
 from podium.cluster.pods import PodRecord
+from podium.decide.rescheduling.kept_room import Seats, WaitingPods
 from podium.decide.rescheduling.landing import Landing, Landings, as_replacement
 from podium.decide.rescheduling.likeness import Likeness
 from podium.decide.rescheduling.moments import Arrival, Leaver, still_there
@@ -16,7 +17,6 @@ from podium.decide.rescheduling.moved_claims import MovedClaims
 from podium.decide.rescheduling.objectives import ROUNDING, Objectives
 from podium.decide.rescheduling.plan import Move
 from podium.decide.rescheduling.rehearsal import Rehearsal, RehearsalError
-from podium.decide.rescheduling.rooms import Seats, WaitingPods
 from podium.decide.scratch import Scratch
 from podium.framework.rescheduling.picture import Picture
 from podium.framework.rescheduling.policy import Proposal, Relocation

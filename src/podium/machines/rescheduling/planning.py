@@ -10,6 +10,7 @@ from podium.cluster.cluster import Cluster
 from podium.cluster.pods import PodRecord
 from podium.decide.rescheduling.plan import Plan, PlannedMoves
 from podium.decide.rescheduling.standing import Standing
+from podium.decide.rescheduling.untouched import Untouched, untouched
 from podium.decide.scratch import Scratch
 from podium.framework.rescheduling.kubelet_profile import kubelet_runner
 from podium.framework.rescheduling.picture import Picture
@@ -26,6 +27,9 @@ from podium.plugins.registry import IN_TREE as PLUGINS
 from podium.plugins.rescheduling.registry import IN_TREE as POLICIES
 
 IsMovable = Callable[[PodRecord], bool]
+WhyNot = Callable[[PodRecord], str]
+"""Says of a pod why it may not be moved; "" if it may."""
+
 Weighted = tuple[Policy, float]
 
 
@@ -45,6 +49,8 @@ class Planning(Protocol):
     ) -> Picture: ...
 
     def plan(self, scratch: Scratch, picture: Picture, standing: Standing) -> Plan: ...
+
+    def why_left_alone(self, picture: Picture, standing: Standing) -> WhyNot: ...
 
 
 MakePlanner = Callable[[Sequence[Weighted], ReschedulerSettings], Planning]
@@ -92,9 +98,14 @@ class Planners:
         """Whether pods of that scheduler are judged by its own profile."""
         return scheduler_name in self._runners
 
-    def plan(self, standing: Standing, is_movable: IsMovable, now: int) -> Plan:
-        """What to move."""
-        return self._run(self._planner, standing, is_movable, now)
+    def plan(self, standing: Standing, why_held: WhyNot, now: int) -> Plan:
+        """What to move. ``why_held`` is asked as well, beside what speaks against a move in any case."""
+        return self._run(self._planner, standing, lambda pod: not why_held(pod), now)
+
+    def untouched(self, standing: Standing, why_held: WhyNot, now: int) -> Untouched:
+        """Which pods such a plan has to leave where they are."""
+        why = self._planner.why_left_alone(self._look(self._planner, standing, lambda pod: True, now), standing)
+        return untouched(self._picture.cluster.placed.values(), lambda pod: why(pod) or why_held(pod))
 
     def show(self, standing: Standing, now: int) -> tuple[Picture, tuple[Weighted, ...]]:
         """What a plan is made from: the picture, and the policies with their weights."""

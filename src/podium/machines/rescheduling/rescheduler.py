@@ -6,6 +6,7 @@ Source: controlled-rescheduling.md, Rescheduler.
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 
 from podium.api.avoid_list import AvoidFor
 from podium.api.meta import Kubernetes, Raw
@@ -17,6 +18,7 @@ from podium.decide.rescheduling.plan import Move as Planned
 from podium.decide.rescheduling.plan import Plan, PlannedMoves
 from podium.decide.rescheduling.planner import Planner
 from podium.decide.rescheduling.standing import Standing
+from podium.decide.rescheduling.untouched import Untouched
 from podium.framework.rescheduling.picture import Picture
 from podium.framework.rescheduling.settings import Guidance, ReschedulerSettings, Steering
 from podium.framework.settings.configuration import Configuration
@@ -104,6 +106,12 @@ class Rescheduler:
         """What a plan would be made from by now, for those who make another one: policies come with their weights."""
         standing = self._standing(now)
         return *self._planners.show(standing, now), standing
+
+    def untouched(self, now: int) -> Untouched:
+        """Which pods a plan would have to leave where they are by now, and why."""
+        return self._planners.untouched(
+            self._standing(now), partial(self._why_held, self._picture.capped_namespaces(now)), now
+        )
 
     def handle(self, observation: Observation, now: int) -> list[Action]:
         """Take in an observation at ``now`` and say what to do."""
@@ -211,7 +219,7 @@ class Rescheduler:
         self._look_at_moves(now)
         self._refusals.pass_time(now)
         capped = self._picture.capped_namespaces(now)
-        plan = self._planners.plan(self._standing(now), lambda pod: self._is_movable(pod, capped), now)
+        plan = self._planners.plan(self._standing(now), partial(self._why_held, capped), now)
         if self.on_plan is not None:
             self.on_plan(plan, now)
         self._looks.end(now, self.settings.interval_ns, self._next_wake(plan, bool(capped), now))
@@ -224,10 +232,16 @@ class Rescheduler:
         self._looks.soon(now, self.settings.interval_ns)
         return told + self._evict(now)
 
-    def _is_movable(self, pod: PodRecord, capped: frozenset[str]) -> bool:
-        """Whether nothing of its own speaks against it: a refusal, a cap, an eviction whose effect is not seen yet."""
-        is_held = pod.namespace in capped and bool(self._picture.budgets.covering(pod))
-        return not (is_held or pod.uid in self._refusals or self._moves.is_leaving(pod))
+    def _why_held(self, capped: frozenset[str], pod: PodRecord) -> str:
+        """What of its own speaks against it: a refusal, a cap, an eviction whose effect is not seen yet; "" if nothing.
+
+        ``capped`` are the namespaces whose cap leaves nothing.
+        """
+        if pod.namespace in capped and self._picture.budgets.covering(pod):
+            return f"the cap on disruptions in {pod.namespace} leaves none"
+        if pod.uid in self._refusals:
+            return "its eviction was refused, and is tried again later"
+        return "it is being evicted" if self._moves.is_leaving(pod) else ""
 
     def _told_errors(self, plan: Plan) -> list[Action]:
         """The events about policies that failed, each failure told once in a row."""

@@ -21,10 +21,10 @@ from podium.framework.rescheduling.picture import Picture
 from podium.framework.rescheduling.policy import Proposal
 from podium.framework.settings.arguments import Arguments, read_arguments
 from podium.plugins.dynamic_resources.selectors import Selectors
-from podium.plugins.rescheduling.device_counts import DeviceCounts
-from podium.plugins.rescheduling.freed_nodes import FreedNodes
-from podium.plugins.rescheduling.rooms import Rooms
-from podium.plugins.rescheduling.wanted_room import RoomReader, WantedRoom
+from podium.plugins.rescheduling.consolidation.device_counts import DeviceCounts
+from podium.plugins.rescheduling.consolidation.freed_nodes import FreedNodes
+from podium.plugins.rescheduling.consolidation.missing_room import MissingRoom
+from podium.plugins.rescheduling.consolidation.wanted_room import RoomReader, WantedRoom
 
 
 class Shape(Arguments, frozen=True, kw_only=True):
@@ -79,11 +79,11 @@ class Consolidate:
         self._freed = FreedNodes(self._args.utilization_threshold, self._args.max_nodes)
         self._selectors = Selectors()
         self._picture: Picture | None = None
-        self._rooms = Rooms((), self._args.max_nodes)
+        self._room = MissingRoom((), self._args.max_nodes)
 
     def objective(self, picture: Picture) -> float:
         """The nodes that are to be freed, each with its pods, and the room that is wanted."""
-        return self._freed.badness(picture) + self._args.worth * self._rooms_in(picture).missing(picture)
+        return self._freed.badness(picture) + self._args.worth * self._missing_room(picture).missing(picture)
 
     def linear(self, movables: Movables) -> LinearForm:
         """The nodes that are to be freed, as a table for each of the pods that can be on it; without wanted room."""
@@ -94,15 +94,15 @@ class Consolidate:
 
     def proposals(self, picture: Picture) -> Iterator[Proposal]:
         """What makes room for pods, then what frees nodes."""
-        yield from self._rooms_in(picture).proposals(picture)
+        yield from self._missing_room(picture).proposals(picture)
         yield from self._freed.proposals(picture)
 
-    def _rooms_in(self, picture: Picture) -> Rooms:
+    def _missing_room(self, picture: Picture) -> MissingRoom:
         """The rooms that are wanted in a picture."""
         if picture is not self._picture:
-            self._rooms = Rooms(self._wanted(picture), self._args.max_nodes)
+            self._room = MissingRoom(self._wanted(picture), self._args.max_nodes)
             self._picture = picture
-        return self._rooms
+        return self._room
 
     def _wanted(self, picture: Picture) -> list[WantedRoom]:
         args, shape = self._args, self._args.for_

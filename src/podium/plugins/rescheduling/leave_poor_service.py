@@ -21,7 +21,7 @@ from podium.framework.rescheduling.policy import Proposal, Relocation
 from podium.framework.rescheduling.signals import PodSignals
 from podium.framework.rescheduling.written_scope import Span, span_ns
 from podium.framework.settings.arguments import Arguments, read_arguments
-from podium.plugins.rescheduling.fortunes import Fortunes
+from podium.plugins.rescheduling.parts.fortunes import Fortunes
 
 _MINUTE = 60 * 10**9
 _DAY_NS = 24 * 60 * _MINUTE

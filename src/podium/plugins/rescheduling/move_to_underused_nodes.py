@@ -18,10 +18,10 @@ from podium.framework.rescheduling.linear import LinearForm, Movables
 from podium.framework.rescheduling.picture import Picture
 from podium.framework.rescheduling.policy import Float64s, Proposal, Relocation
 from podium.framework.settings.arguments import read_arguments
-from podium.plugins.rescheduling.load_thresholds import LoadThresholds, MarkMaker, Marks
-from podium.plugins.rescheduling.node_contents import Amounts, contents_of
-from podium.plugins.rescheduling.node_loads import NodeLoads
-from podium.plugins.rescheduling.rough_fit import rough_fit
+from podium.plugins.rescheduling.parts.load_thresholds import LoadThresholds, MarkMaker, Marks
+from podium.plugins.rescheduling.parts.node_contents import Amounts, contents_of
+from podium.plugins.rescheduling.parts.node_loads import NodeLoads
+from podium.plugins.rescheduling.parts.rough_fit import rough_fit
 
 
 class MoveToUnderusedNodesArgs(LoadThresholds, frozen=True, kw_only=True):

@@ -16,7 +16,7 @@ from podium.framework.rescheduling.picture import Picture
 from podium.framework.rescheduling.policy import Float64s, Proposal, Relocation
 from podium.framework.rescheduling.written_scope import Span, span_ns
 from podium.framework.settings.arguments import Arguments, read_arguments
-from podium.plugins.rescheduling.node_use import NodeUse, guests_on
+from podium.plugins.rescheduling.parts.node_use import NodeUse, guests_on
 
 _HOUR_NS = 3_600 * 10**9
 

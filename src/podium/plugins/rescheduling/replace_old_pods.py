@@ -19,7 +19,7 @@ from podium.framework.rescheduling.picture import Picture
 from podium.framework.rescheduling.policy import Proposal, Relocation
 from podium.framework.rescheduling.written_scope import Span, span_ns
 from podium.framework.settings.arguments import Arguments, read_arguments
-from podium.plugins.rescheduling.row_changes import RowChanges
+from podium.plugins.rescheduling.parts.row_changes import RowChanges
 
 _SECOND = 10**9
 _MONTH_NS = 30 * 86_400 * _SECOND

@@ -14,8 +14,8 @@ from podium.framework.rescheduling.linear import LinearForm, Movables
 from podium.framework.rescheduling.picture import Picture
 from podium.framework.rescheduling.policy import Proposal
 from podium.framework.settings.arguments import Arguments, read_arguments
-from podium.plugins.rescheduling.demand_moves import DemandMoves
 from podium.plugins.rescheduling.demands.demand import MICRO
+from podium.plugins.rescheduling.demands.demand_moves import DemandMoves
 from podium.plugins.rescheduling.demands.demands import Demands
 from podium.plugins.rescheduling.demands.preferred import Preferred, Weights
 

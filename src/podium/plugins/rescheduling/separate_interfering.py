@@ -18,8 +18,8 @@ from podium.framework.plugin import PluginContext
 from podium.framework.rescheduling.picture import Picture
 from podium.framework.rescheduling.policy import Float64s, Proposal, Relocation
 from podium.framework.settings.arguments import Arguments, read_arguments
-from podium.plugins.rescheduling.cpu_loads import CPULoads, requested_by
-from podium.plugins.rescheduling.node_use import guests_on
+from podium.plugins.rescheduling.parts.cpu_loads import CPULoads, requested_by
+from podium.plugins.rescheduling.parts.node_use import guests_on
 
 # How many pods of a node are proposed: the first of them that finds a place is likely to do.
 _MOST_PODS = 10

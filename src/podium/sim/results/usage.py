@@ -40,7 +40,9 @@ class Usage:
     def requested_shares(self) -> tuple[tuple[str, float], ...]:
         """For each resource that nodes offer, by name: the share that is requested just so."""
         offered, held = self._ledger.allocatable, self._ledger.held
-        return tuple((name, _share(held[name], offered[name])) for name in sorted(offered) if offered[name])
+        return tuple(
+            (name, _share(held[name], offered[name])) for name in sorted(offered) if offered[name] and name != PODS
+        )
 
     def observe(self, event: WatchEvent, now: int) -> None:
         """Take in a write at `now`; times do not go back."""

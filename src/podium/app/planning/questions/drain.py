@@ -43,7 +43,21 @@ def drain_question(nodes: Sequence[str], wishes: DrainWishes, *, removes: bool =
 def drain_answer(played: Played, nodes: Sequence[str]) -> PlanAnswer:
     """The answer."""
     reports: list[dict[str, Any]] = played.result.summary["drains"]
-    return answer_of(played, _headline(played, nodes, reports), sections=[_drains(played, reports), *_unblock(played)])
+    return answer_of(played, _headline(played, nodes, reports), sections=drain_sections(played))
+
+
+def drain_sections(played: Played) -> list[Section]:
+    """How far each drain came, and how what stands in the way is got out of it."""
+    return [_drains(played, played.result.summary["drains"]), *_unblock(played)]
+
+
+def stuck(played: Played) -> str:
+    """Which drain did not come to its end and why, the first of all; "" where all did."""
+    ended = format_duration(played.result.measures.end_ns - played.result.measures.start_ns)
+    for report in played.result.summary["drains"]:
+        if report["state"] != "drained":
+            return f"the drain of {report['node']} {_state(report, ended)}: {_reason(played, report)}"
+    return ""
 
 
 def _drain(node: str, after: str, wishes: DrainWishes, *, removes: bool) -> Raw:

@@ -9,7 +9,7 @@ from podium.cluster.pod_class import PodClass
 from podium.framework.rescheduling.linear import LinearForm, Movables, sum_of_forms
 from podium.framework.rescheduling.picture import Picture
 from podium.plugins.rescheduling.demands.demand import Demand, LinearDemand
-from podium.plugins.rescheduling.pod_places import PodPlaces
+from podium.plugins.rescheduling.parts.pod_places import PodPlaces
 
 _IN_WORDS = {
     "NearDemand": "required affinity to pods",

@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterable
 import numpy as np
 
 from podium.cluster.arrays import Int64s
-from podium.plugins.rescheduling.evenness import Evenness, evenness, surplus
+from podium.plugins.rescheduling.demands.evenness import Evenness, evenness, surplus
 from podium.plugins.spreading.constraints import Constraint, Domains
 
 

@@ -14,7 +14,7 @@ import numpy as np
 from podium.cluster.arrays import Bools
 from podium.framework.rescheduling.policy import Float64s
 from podium.framework.settings.arguments import Arguments
-from podium.plugins.rescheduling.node_loads import NodeLoads
+from podium.plugins.rescheduling.parts.node_loads import NodeLoads
 
 
 def _defaults(percent: float) -> dict[str, float]:

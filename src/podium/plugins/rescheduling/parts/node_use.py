@@ -9,7 +9,7 @@ from podium.cluster.cluster import Cluster
 from podium.cluster.pods import PodRecord
 from podium.decide.scaling.scale_down import belongs_to_node
 from podium.framework.rescheduling.policy import Float64s
-from podium.plugins.rescheduling.row_changes import RowChanges
+from podium.plugins.rescheduling.parts.row_changes import RowChanges
 
 
 def requested_shares(cluster: Cluster, rows: Int64s) -> Float64s:

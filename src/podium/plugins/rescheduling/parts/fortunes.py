@@ -14,7 +14,7 @@ from podium.api.avoid_list import PREFER_AVOID_PODS, avoid_entries
 from podium.cluster.cluster import Cluster
 from podium.cluster.pods import PodRecord
 from podium.framework.rescheduling.picture import Picture
-from podium.plugins.rescheduling.row_changes import RowChanges
+from podium.plugins.rescheduling.parts.row_changes import RowChanges
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,10 +85,13 @@ class Fortunes:
         if picture is not self._picture:
             self._changes.forget()
             self._picture = picture
+            self._begin()
         rows = self._changes.since_last(picture.cluster)
         if rows is None:
+            # Whose pod fails stays known: it may be off its node just then, for a trial.
+            known = tuple(self._owners)
             self._begin()
-            self._read_all(picture)
+            self._read_all(picture, known)
         elif self._owners:
             self._put({row: self._read(picture, picture.cluster.pods_on(row)) for row in rows.tolist()})
 
@@ -104,10 +107,11 @@ class Fortunes:
         """The rows where some pod fails."""
         return sorted(row for row, read in self._rows.items() if read.failing)
 
-    def _read_all(self, picture: Picture) -> None:
+    def _read_all(self, picture: Picture, known: Iterable[str]) -> None:
         placed = picture.cluster.placed
         told = (placed.get(uid) for uid in picture.signals.pods)
-        self._owners = {pod.owner_uid: Owner() for pod in told if pod is not None and self._fails(picture, pod)}
+        failing = (pod.owner_uid for pod in told if pod is not None and self._fails(picture, pod))
+        self._owners = {owner: Owner() for owner in (*known, *failing)}
         if not self._owners:
             return
         for name, left in _left_of_late(picture.cluster, self._owners).items():

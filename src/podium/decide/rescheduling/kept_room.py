@@ -94,8 +94,10 @@ class WaitingPods:
         mark = self._scratch.mark()
         for pod, row in seats:
             self._scratch.place(pod, row)
-        yield
-        self._scratch.roll_back(mark)
+        try:
+            yield
+        finally:
+            self._scratch.roll_back(mark)
 
     def keep(self, seats: Seats) -> None:
         """What they sit on is theirs from now on."""

@@ -14,7 +14,7 @@ from podium.cluster.pods import PodRecord
 from podium.framework.rescheduling.picture import Picture
 from podium.framework.rescheduling.policy import Float64s
 from podium.framework.rescheduling.signals import Signals, predecessor, replacement
-from podium.plugins.rescheduling.row_changes import RowChanges
+from podium.plugins.rescheduling.parts.row_changes import RowChanges
 
 # A pod that hardly ever gets cpu may want any amount: what it uses is taken for a tenth of it at least.
 _MOST_PRESSURE = 0.9
@@ -81,10 +81,11 @@ class CPULoads:
         requested = wanted.copy()
         slots, amounts = list[int](), list[int]()
         for uid, amount in self._measured.items():
-            pod = cluster.placed.get(uid) or cluster.placed.get(replacement(uid))
-            if pod is not None:
-                slots.append(pod.slot)
-                amounts.append(amount)
+            # Both are there while one is about to end and room is kept for the other.
+            for pod in (cluster.placed.get(uid), cluster.placed.get(replacement(uid))):
+                if pod is not None:
+                    slots.append(pod.slot)
+                    amounts.append(amount)
         wanted[slots] = amounts
         counted = (pods.row[: pods.count] >= 0) & ~pods.terminating[: pods.count]
         rows = pods.row[: pods.count][counted]

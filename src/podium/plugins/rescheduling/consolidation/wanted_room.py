@@ -18,7 +18,7 @@ from podium.framework.cycle_state import CycleState
 from podium.framework.errors import PluginError
 from podium.framework.plugin import Scope
 from podium.framework.rescheduling.picture import Picture
-from podium.plugins.rescheduling.device_counts import DeviceCounts, claims_of
+from podium.plugins.rescheduling.consolidation.device_counts import DeviceCounts, claims_of
 
 # How many waiting pods are looked at, and of how many classes.
 _MOST_WAITING = 32

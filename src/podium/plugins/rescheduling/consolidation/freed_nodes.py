@@ -15,8 +15,8 @@ from podium.cluster.pods import PodRecord
 from podium.framework.rescheduling.linear import LinearForm, Movables
 from podium.framework.rescheduling.picture import Picture
 from podium.framework.rescheduling.policy import Float64s, Proposal, Relocation
-from podium.plugins.rescheduling.node_contents import Amounts, contents_of
-from podium.plugins.rescheduling.node_use import NodeUse, guests_on
+from podium.plugins.rescheduling.parts.node_contents import Amounts, contents_of
+from podium.plugins.rescheduling.parts.node_use import NodeUse, guests_on
 
 # A node is freed as a whole, and a plan of so many pods is none.
 _MOST_PODS = 100

@@ -10,7 +10,7 @@ from podium.cluster.pods import PodRecord
 from podium.framework.rescheduling.picture import Picture
 from podium.framework.rescheduling.policy import Proposal, Relocation
 from podium.plugins.rescheduling.demands.demands import Demands
-from podium.plugins.rescheduling.rough_fit import rough_fit
+from podium.plugins.rescheduling.parts.rough_fit import rough_fit
 
 Reason = Callable[[Picture, PodRecord, Sequence[str]], str]
 """Why a pod should go, by what is missed where it is; "" if it should not."""

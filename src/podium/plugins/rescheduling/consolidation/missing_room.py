@@ -17,9 +17,9 @@ from podium.cluster.cluster import Cluster
 from podium.cluster.pods import PodRecord
 from podium.framework.rescheduling.picture import Picture
 from podium.framework.rescheduling.policy import Float64s, Proposal, Relocation
-from podium.plugins.rescheduling.freed_nodes import by_size
-from podium.plugins.rescheduling.row_changes import RowChanges
-from podium.plugins.rescheduling.wanted_room import Need, WantedRoom
+from podium.plugins.rescheduling.consolidation.freed_nodes import by_size
+from podium.plugins.rescheduling.consolidation.wanted_room import Need, WantedRoom
+from podium.plugins.rescheduling.parts.row_changes import RowChanges
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +31,7 @@ class _WayOut:
     lacking: str
 
 
-class Rooms:
+class MissingRoom:
     """The rooms that are wanted, and the places for each by row, brought up to date for the rows that changed."""
 
     def __init__(self, wanted: Sequence[WantedRoom], max_nodes: int) -> None:

@@ -12,7 +12,7 @@ from podium.cluster.pods import PodRecord
 from podium.framework.rescheduling.picture import Picture
 from podium.framework.rescheduling.policy import Float64s
 from podium.framework.rescheduling.signals import predecessor
-from podium.plugins.rescheduling.pod_places import Moved, Place, PodPlaces
+from podium.plugins.rescheduling.parts.pod_places import Moved, Place, PodPlaces
 
 PODS = "pods"
 MEASURED = ("cpu", "memory")

@@ -1,0 +1,1 @@
+"""What policies keep of a cluster: sums by row and places of pods, brought up to date as these change."""

@@ -1,0 +1,257 @@
+"""`podium plan`: its questions, asked of a small cluster in files."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from click.testing import CliRunner, Result
+
+import podium
+from podium.app.console.command import podium as command
+from tests.app.planning.dumps import as_list, cloud_name, dump
+
+Raw = dict[str, Any]
+
+
+@pytest.fixture
+def cluster(tmp_path: Path) -> Path:
+    """Five nodes with a Deployment of ten pods, a StatefulSet of five, and a DaemonSet."""
+    file = tmp_path / "cluster.json"
+    file.write_text(json.dumps(as_list(dump(5, 45))))
+    return file
+
+
+def ask(*args: str, code: int = 0) -> Result:
+    result = CliRunner().invoke(command, ["plan", *args])
+    assert result.exit_code == code, result.output
+    return result
+
+
+def told(*args: str) -> Raw:
+    found: Raw = json.loads(ask(*args, "-o", "json").stdout)
+    return found
+
+
+def impact_on(answer: Raw, workload: str) -> Raw:
+    return next(impact for impact in answer["impact"] if impact["workload"] == workload)
+
+
+def written(folder: Path, *objects: Raw) -> str:
+    file = folder / "change.yaml"
+    file.write_text(yaml.safe_dump_all(objects))
+    return str(file)
+
+
+def deployment(name: str, replicas: int, cpu: str, level: str = "standard") -> Raw:
+    requests = {"cpu": cpu}
+    container = {"name": "main", "image": "registry.example/main:1", "resources": {"requests": requests}}
+    spec = {"priorityClassName": level, "containers": [container]}
+    return {
+        "apiVersion": "apps/v1",
+        "kind": "Deployment",
+        "metadata": {"name": name, "namespace": "default"},
+        "spec": {
+            "replicas": replicas,
+            "selector": {"matchLabels": {"app": name}},
+            "template": {"metadata": {"labels": {"app": name}}, "spec": spec},
+        },
+    }
+
+
+def test_a_drain_tells_how_long_it_takes_and_what_each_workload_goes_through(cluster: Path) -> None:
+    answer = told("drain", cloud_name(1), "-f", str(cluster))
+
+    assert answer["headline"].startswith(f"drain of {cloud_name(1)} takes ")
+    web = impact_on(answer, "Deployment team-0/app-0000")
+    assert (web["readyBefore"], web["lowestReady"], web["readyAfter"], web["wanted"]) == (10, 9, 10, 10)
+    assert web["disruptions"] == {"drain": 2}
+    assert web["held"][0]["budget"] == "team-0/app-0000"
+    assert {finding["code"] for finding in answer["findings"]} == {"evict", "budget", "short"}
+    assert answer["nodes"] == [{"node": cloud_name(1), "change": "emptied", "podsBefore": 8, "podsAfter": 0}]
+
+
+def test_nodes_are_drained_one_after_another_and_no_pod_comes_to_one_that_is_yet_to_go(cluster: Path) -> None:
+    first, second = cloud_name(0), cloud_name(1)
+    answer = told("drain", first, second, "-f", str(cluster))
+
+    assert [drain["state"] for drain in answer["drains"]] == ["drained", "drained"]
+    made = [pod for pod in answer["result"]["pods"] if pod["createdAt"] > 0]
+    assert made
+    assert not [pod for pod in made if pod["node"] in (first, second)]
+    ended = {
+        node: [pod["endedAt"] for pod in answer["result"]["pods"] if pod["evictedBy"] and pod["node"] == node]
+        for node in (first, second)
+    }
+    killed = {event["pod"]: event["time"] for event in answer["result"]["events"] if event["reason"] == "Killing"}
+    began = min(killed[pod["pod"]] for pod in answer["result"]["pods"] if pod["evictedBy"] and pod["node"] == second)
+    assert began >= max(ended[first])
+    together = told("drain", first, second, "--parallel", "-f", str(cluster))
+    assert together["result"]["summary"]["end"] <= answer["result"]["summary"]["end"]
+
+
+def test_a_drain_that_a_budget_holds_says_which_and_whom_and_how_to_unblock_it(cluster: Path, tmp_path: Path) -> None:
+    strict = {"kind": "PodDisruptionBudget", "metadata": {"name": "app-0001", "namespace": "team-1"}}
+    objects = json.loads(cluster.read_text())
+    for item in objects["items"]:
+        if item["kind"] == strict["kind"] and item["metadata"]["name"] == "app-0001":
+            item["spec"]["maxUnavailable"] = 0
+    cluster.write_text(json.dumps(objects))
+
+    answer = told("drain", cloud_name(2), "--timeout", "5m", "-f", str(cluster))
+
+    assert answer["headline"].startswith(f"drain of {cloud_name(2)} timed out after 5m: budget team-1/app-0001 holds")
+    assert "timeout" in [finding["code"] for finding in answer["findings"]]
+    assert "team-1/app-0001" in answer["unblock"][0]
+    assert "is blocked" in told("drain", cloud_name(2), "-f", str(cluster))["headline"]
+
+
+def test_what_is_found_and_named_ends_with_two(cluster: Path) -> None:
+    drain = ("drain", cloud_name(1), "-f", str(cluster))
+
+    ask(*drain, "--fail-on", "evict,preempt", code=2)
+    ask(*drain, "--fail-on", "any", code=2)
+    ask(*drain, "--fail-on", "preempt,unschedulable")
+    assert "is no code" in ask(*drain, "--fail-on", "evicted", code=2).output
+
+
+def test_a_saved_plan_is_a_scenario_that_gives_the_same(cluster: Path, tmp_path: Path) -> None:
+    saved = tmp_path / "saved.yaml"
+    answer = told("drain", cloud_name(1), "-f", str(cluster), "--save", str(saved))
+
+    again = podium.simulate(saved).to_dict()
+
+    assert again["events"] == answer["result"]["events"]
+    assert again["pods"] == answer["result"]["pods"]
+    assert saved.read_text().startswith("# podium simulate -f saved.yaml\n")
+
+
+def test_a_deployment_tells_whom_it_preempts_round_by_round(cluster: Path, tmp_path: Path) -> None:
+    new = written(tmp_path, deployment("shop", 5, "7", "high"))
+    answer = told("-f", str(cluster), "deploy", "-f", new)
+
+    assert answer["headline"].startswith("deploying Deployment default/shop: all 5 pods find a node; ")
+    assert answer["placed"][0]["waiting"] == 0
+    assert len(answer["placed"][0]["nodes"]) == 5
+    assert answer["cascade"]
+    assert {entry["preemptorWorkload"] for entry in answer["cascade"] if entry["round"] == 1} == {
+        "Deployment default/shop"
+    }
+    assert "preempt" in [finding["code"] for finding in answer["findings"]]
+    assert impact_on(answer, "Deployment default/shop")["isNew"]
+
+
+def test_what_stays_pending_is_told_with_its_reason(cluster: Path, tmp_path: Path) -> None:
+    new = written(tmp_path, deployment("big", 2, "9"))
+    answer = told("deploy", "-f", new, "--cluster", str(cluster))
+
+    assert "2 of 2 pods wait for a node" in answer["headline"]
+    big = impact_on(answer, "Deployment default/big")
+    assert (big["pending"], big["missing"]) == (2, 2)
+    assert big["why"].startswith("5 Insufficient cpu")
+    assert "unschedulable" in [finding["code"] for finding in answer["findings"]]
+
+
+def test_what_would_have_happened_anyway_is_taken_out(cluster: Path, tmp_path: Path) -> None:
+    objects = json.loads(cluster.read_text())
+    objects["items"].append(deployment("waits", 3, "9"))
+    cluster.write_text(json.dumps(objects))
+    answer = told("-f", str(cluster), "deploy", "-f", written(tmp_path, deployment("shop", 1, "100m")))
+
+    assert [impact["workload"] for impact in answer["impact"]] == ["Deployment default/shop"]
+    assert [finding for finding in answer["findings"] if finding["code"] == "unschedulable"] == []
+
+
+def test_a_zone_that_fails_takes_its_pods_along_until_they_are_evicted(cluster: Path) -> None:
+    answer = told("fail", "-l", "topology.kubernetes.io/zone=eu-west-1b", "-f", str(cluster))
+
+    web = impact_on(answer, "Deployment team-0/app-0000")
+    assert web["lowestReady"] < 10
+    assert web["readyAfter"] == 10
+    assert web["disruptions"].keys() == {"taint"}
+    assert {node["change"] for node in answer["nodes"]} == {"down"}
+
+
+def test_nodes_come_and_go(cluster: Path) -> None:
+    answer = told("-f", str(cluster), "nodes", "--add", "2", "--like", cloud_name(0), "--remove", cloud_name(1))
+
+    assert {(node["node"], node["change"]) for node in answer["nodes"]} == {
+        ("plan-node-1", "added"),
+        ("plan-node-2", "added"),
+        (cloud_name(1), "gone"),
+    }
+    assert answer["nodeHours"]["with"] != answer["nodeHours"]["without"]
+
+
+def test_fields_are_set_by_short_names(cluster: Path) -> None:
+    answer = told("set", "deploy/team-0/app-0000", "replicas=12", "requests.cpu=200m", "-f", str(cluster))
+
+    assert answer["changes"][0]["changes"] == [
+        ".spec.template.spec.containers[0].resources.requests.cpu: 100m -> 200m",
+        ".spec.replicas: 10 -> 12",
+    ]
+    web = impact_on(answer, "Deployment team-0/app-0000")
+    assert (web["readyAfter"], web["wanted"]) == (12, 12)
+    assert told("set", "pc/batch", "value=7", "-f", str(cluster))["changes"][0]["changes"] == [".value: 100 -> 7"]
+    labelled = told("set", f"node/{cloud_name(0)}", "labels.example.com/rack=r1", "-f", str(cluster))
+    assert labelled["changes"][0]["changes"] == [".metadata.labels.example.com/rack: nothing -> r1"]
+
+
+@pytest.mark.parametrize(
+    ("target", "assignment", "problem"),
+    [
+        ("deploy/team-0/app-000", "replicas=2", "did you mean team-0/app-0000"),
+        ("deploy/team-0/app-0000", "replica=2", "has no field replica; did you mean replicas"),
+        ("deploy/team-0/app-0000", "replicas", "write it as FIELD=VALUE"),
+        ("deploy/team-0/app-0000", "replicas=many", "replicas"),
+        ("deploy/team-0/app-0000", "side:requests.cpu=1", "has no container side"),
+        ("deploy/team-0/app-0000", "replicas=10", "nothing changes"),
+        ("pod/team-0/app-0000-5d4f8c7b9-00000", "priorityClassName=high", "a running pod is not changed"),
+        ("thing/web", "replicas=1", "there is no kind thing"),
+        ("web", "replicas=1", "write KIND/NAME"),
+    ],
+)
+def test_what_cannot_be_set_is_told(cluster: Path, target: str, assignment: str, problem: str) -> None:
+    assert problem in ask("set", target, assignment, "-f", str(cluster), code=1).output
+
+
+def test_patches_change_objects_of_any_kind(cluster: Path, tmp_path: Path) -> None:
+    budget = {"kind": "PodDisruptionBudget", "metadata": {"name": "app-0000", "namespace": "team-0"}}
+    file = written(tmp_path, {**budget, "spec": {"maxUnavailable": 3}}, {"kind": "PriorityClass", "value": 9})
+    assert "names its object" in ask("-f", str(cluster), "patch", "-f", file, code=1).output
+
+    answer = told("-f", str(cluster), "patch", "-f", written(tmp_path, {**budget, "spec": {"maxUnavailable": 3}}))
+
+    assert answer["changes"][0]["changes"] == [".spec.maxUnavailable: 1 -> 3"]
+    assert answer["impact"] == []
+
+
+def test_the_first_screen_is_headline_impact_nodes_and_what_it_rests_on(cluster: Path) -> None:
+    drain = ("drain", cloud_name(1), "-f", str(cluster))
+    first = ask(*drain).stdout
+    titles = [line.split("  ")[0] for line in first.splitlines() if line[:1].isupper()]
+
+    assert first.splitlines()[0].startswith(f"drain of {cloud_name(1)} takes ")
+    assert titles == ["Drains", "Impact", "Held", "Nodes", "This rests on"]
+    more = ask(*drain, "--timeline", "--pods", "--nodes").stdout
+    assert all(title in more for title in ("Timeline", "Pods", "All nodes"))
+
+
+def test_the_impact_is_a_table_for_spreadsheets(cluster: Path) -> None:
+    rows = list(csv.DictReader(io.StringIO(ask("drain", cloud_name(1), "-f", str(cluster), "-o", "csv").stdout)))
+
+    assert {row["workload"] for row in rows} >= {"Deployment team-0/app-0000"}
+    assert {row["disruptions"] for row in rows} >= {"drain: 2"}
+
+
+def test_where_no_node_is_meant_that_is_told(cluster: Path) -> None:
+    file = ("-f", str(cluster))
+    assert "no node is named" in ask("drain", *file, code=1).output
+    assert "did you mean" in ask("drain", cloud_name(1)[:-1], *file, code=1).output
+    assert "no node of 5 has these labels" in ask("fail", "-l", "a=b", *file, code=1).output
+    assert "Nothing to read" in ask("drain", "n", code=2).output
