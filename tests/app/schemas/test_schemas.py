@@ -111,3 +111,12 @@ def test_a_schema_is_printed_as_json() -> None:
     for name in SCHEMAS:
         result = CliRunner().invoke(command, ["schema", name], catch_exceptions=False)
         assert json.loads(result.stdout) == json.loads(json.dumps(schema_named(name)))
+
+
+@pytest.mark.parametrize("asked", [["drain", "node-1"], ["fail", "node-1"]], ids=lambda asked: asked[0])
+def test_whatever_is_planned_fits_the_schema(asked: list[str]) -> None:
+    file = str(ROOT / "examples/budget.yaml")
+
+    result = CliRunner().invoke(command, ["plan", *asked, "-f", file, "-o", "json"], catch_exceptions=False)
+
+    assert told("plan", json.loads(result.stdout)) == []

@@ -59,16 +59,16 @@ PreemptionThere
 
 SIMULATE = """
 Result
-  schemaVersion:int events:[Event] pods:[Pod] summary:Summary nodes?:[FinalNode] workloads?:[WorkloadReadiness]
-  budgets?:[BudgetHealth] holds?:[Hold] series?:[Sums] disruptions?:DisruptionState recorded?:Comparison
+  schemaVersion:int events:[Event] pods:[Pod] summary:Summary nodes:[FinalNode] workloads:[WorkloadReadiness]
+  budgets:[BudgetHealth] holds:[Hold] series:[Sums] disruptions?:DisruptionState recorded?:Comparison
   restsOn:[Caveat]
 Event
   time:number reason pod:str~ node:str~ by:str~ message count:int lastTime:number
 Pod
-  pod uid workload? priority:int phase
+  pod uid workload priority:int phase
   state:ready|running|starting|pending|lost|terminating|succeeded|failed|terminated
   node:str~ nominatedNode:str~ createdAt:number~ scheduledAt:number~ startedAt:number~ endedAt:number~
-  disruption?:str~ evictedBy?:str~
+  disruption:str~ evictedBy:str~
 Summary
   end:number pods:{int} preempted:int disruptions:{int} evictedBy:{int} bindings:int attempts:int waiting:[Waiting]
   use:{Use} nodeHours:number short:[Shortfall] drains:[Drain]
@@ -94,7 +94,7 @@ BudgetHealth
 Hold
   pod by budgets:[str] message from:number seconds:number ended:bool tries:int
 Sums
-  time:number nodes:any ready:any pending:any requested:any
+  time:number nodes:int ready:int pending:int requested:{number}
 Comparison
   recorded:ComparedSums simulated:ComparedSums sameNode:int otherNode:[any]
 ComparedSums

@@ -52,7 +52,7 @@ ScenarioNodes
   name? selector?
 ScenarioDrain
   name? selector? timeout?:Duration force?:bool deleteEmptyDirData?:bool ignoreDaemonSets?:bool gracePeriodSeconds?:int
-  disableEviction?:bool
+  disableEviction?:bool after? removeNode?:bool
 ScenarioTrouble
   name crashAfter?:Duration pods?
 ScenarioMaintenance
