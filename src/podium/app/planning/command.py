@@ -391,7 +391,7 @@ def set_fields(*, asking: Asking, target: str, assignments: Sequence[str], names
 def patch(*, asking: Asking, change: tuple[str, ...]) -> None:
     """Patch objects of any kind, classes and budgets included: any field of them.
 
-    A file holds what changes, with apiVersion, kind and name; null takes a field away. The cluster is named before the
+    A file holds what changes, with apiVersion, kind and name. What it does not say stays. The cluster is named before the
     word patch, or with --cluster or --context.
     """
     from podium.app.planning.patches import read_patches
