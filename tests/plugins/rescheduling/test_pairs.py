@@ -9,7 +9,7 @@ import pytest
 
 from podium.framework.rescheduling.policy import Proposal
 from tests.builders import node, node_term, pod
-from tests.plugins.rescheduling.pictures import carry_out, picture, policy
+from tests.plugins.rescheduling.pictures import carry_out, picture_of, policy_of
 
 FAST = {"disk": "ssd"}
 LIKES: dict[str, Any] = {"likes_nodes": [(5, node_term("disk=ssd"))]}
@@ -33,20 +33,20 @@ def pairs(proposals: Any) -> list[str]:
 
 @BOTH
 def test_where_the_right_node_is_full_another_pod_makes_room(name: str, wants: dict[str, Any]) -> None:
-    seen = picture(node("plain", cpu="2"), node("fast", cpu="2", labels=FAST), taking(**wants), giving())
-    (proposal,) = policy(name).proposals(seen)
+    seen = picture_of(node("plain", cpu="2"), node("fast", cpu="2", labels=FAST), taking(**wants), giving())
+    (proposal,) = policy_of(name).proposals(seen)
     assert pairs([proposal]) == ["a b"]
     assert proposal.reason.endswith(", and default/b makes room for it on fast")
-    assert carry_out(policy(name), seen) == [("a", "plain", "fast"), ("b", "fast", "plain")], "they change places"
-    assert policy(name).objective(seen) == 0
-    assert carry_out(policy(name), seen) == []
+    assert carry_out(policy_of(name), seen) == [("a", "plain", "fast"), ("b", "fast", "plain")], "they change places"
+    assert policy_of(name).objective(seen) == 0
+    assert carry_out(policy_of(name), seen) == []
 
 
 @BOTH
 def test_where_there_is_room_nobody_makes_room(name: str, wants: dict[str, Any]) -> None:
     nodes = node("plain", cpu="2"), node("fast", cpu="2", labels=FAST), node("free", cpu="2", labels=FAST)
-    seen = picture(*nodes, taking(**wants), giving())
-    assert pairs(policy(name).proposals(seen)) == ["a"]
+    seen = picture_of(*nodes, taking(**wants), giving())
+    assert pairs(policy_of(name).proposals(seen)) == ["a"]
 
 
 @BOTH
@@ -64,34 +64,36 @@ def test_where_there_is_room_nobody_makes_room(name: str, wants: dict[str, Any])
 def test_who_makes_no_room(name: str, wants: dict[str, Any], other: Any, why: str) -> None:
     filler = [pod("filler", on="fast", cpu="1")] if why == "it would not leave enough room" else []
     fast = node("fast", cpu="3" if why == "it could go nowhere" else "2", labels=FAST)
-    seen = picture(node("plain", cpu="2"), fast, taking(**wants), other, *filler)
-    assert pairs(policy(name).proposals(seen)) == [], why
+    seen = picture_of(node("plain", cpu="2"), fast, taking(**wants), other, *filler)
+    assert pairs(policy_of(name).proposals(seen)) == [], why
 
 
 @BOTH
 def test_the_least_important_make_room_and_then_those_who_lose_least(name: str, wants: dict[str, Any]) -> None:
     others = [giving(name, priority=priority) for name, priority in (("c", 0), ("d", -5), ("b", 0), ("e", 0))]
-    seen = picture(node("plain", cpu="2"), node("fast", cpu="8", labels=FAST), taking(**wants, priority=0), *others)
-    assert pairs(policy(name).proposals(seen)) == ["a d", "a b", "a c"], "three of them"
+    seen = picture_of(node("plain", cpu="2"), node("fast", cpu="8", labels=FAST), taking(**wants, priority=0), *others)
+    assert pairs(policy_of(name).proposals(seen)) == ["a d", "a b", "a c"], "three of them"
 
 
 @BOTH
 def test_of_pods_that_are_alike_each_finds_room_in_the_end(name: str, wants: dict[str, Any]) -> None:
     crowd = [pod(f"a{i}", on="plain", owner="ReplicaSet/a", cpu="1", **wants) for i in range(2)]
     others = [giving(f"b{i}", cpu="1") for i in range(2)]
-    seen = picture(node("plain", cpu="2"), node("fast", cpu="2", labels=FAST), *crowd, *others)
-    made = carry_out(policy(name), seen) + carry_out(policy(name), seen)
+    seen = picture_of(node("plain", cpu="2"), node("fast", cpu="2", labels=FAST), *crowd, *others)
+    made = carry_out(policy_of(name), seen) + carry_out(policy_of(name), seen)
     assert {step[0] for step in made} == {"a0", "a1", "b0", "b1"}
-    assert policy(name).objective(seen) == 0
-    assert carry_out(policy(name), seen) == []
+    assert policy_of(name).objective(seen) == 0
+    assert carry_out(policy_of(name), seen) == []
 
 
 def test_what_was_moved_meanwhile_is_proposed_no_more() -> None:
-    seen = picture(node("plain", cpu="2"), node("fast", cpu="4", labels=FAST), taking(**LIKES), giving(), giving("c"))
+    seen = picture_of(
+        node("plain", cpu="2"), node("fast", cpu="4", labels=FAST), taking(**LIKES), giving(), giving("c")
+    )
     touched: set[str] = set()
     seen = replace(seen, is_movable=lambda found: found.uid not in touched)
     found: list[Proposal] = []
-    for proposal in policy("SatisfyPreferences").proposals(seen):
+    for proposal in policy_of("SatisfyPreferences").proposals(seen):
         found.append(proposal)
         touched.update(relocation.pod.uid for relocation in proposal.relocations)
     assert pairs(found) == ["a b"]
