@@ -80,6 +80,31 @@ def test_pods_whose_requirements_hold_no_more_are_moved_and_of_each_owner_as_few
     }
 
 
+def test_a_pod_gets_the_room_of_another_for_what_it_prefers_or_requires_and_both_go_at_once() -> None:
+    played = rescheduled("pair")
+
+    before = {"fast-1": {"report": 1}, "fast-2": {"batch": 1}, "slow-1": {"cache": 1}, "slow-2": {"ledger": 1}}
+    assert played.at(299) == before
+    assert played.evictions() == [
+        "360 report fast-1 SatisfyPreferences",
+        "360 cache slow-1 SatisfyPreferences",
+        "660 batch fast-2 RepairViolations",
+        "660 ledger slow-2 RepairViolations",
+    ]
+    assert [
+        re.sub(r"-[a-z0-9]{5}\b", "", reason).rpartition(", and ")[2].split(";")[0] for reason in played.reasons()
+    ] == [
+        *["default/report makes room for it on fast-1"] * 2,
+        *["default/batch makes room for it on fast-2"] * 2,
+    ]
+    assert played.after == {
+        "fast-1": {"cache": 1},
+        "fast-2": {"ledger": 1},
+        "slow-1": {"report": 1},
+        "slow-2": {"batch": 1},
+    }
+
+
 def test_pods_of_one_owner_leave_the_node_that_they_share_until_it_has_its_part() -> None:
     played = rescheduled("duplicates")
 

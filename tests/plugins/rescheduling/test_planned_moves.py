@@ -8,8 +8,9 @@ from typing import Any
 import pytest
 
 from podium.framework.rescheduling.policy import Policy
+from podium.framework.rescheduling.settings import Guidance
 from tests.builders import HOSTNAME, ZONE, node, node_term, pod, spread_over, term
-from tests.decide.rescheduling.planning import Given, given, planned, web
+from tests.decide.rescheduling.planning import Given, free_settings, given, planned, web
 from tests.plugins.rescheduling.pictures import policy_of
 
 ROUNDS = 20
@@ -120,3 +121,34 @@ def test_reasons_reach_the_plan() -> None:
     with planned(here, policy_of("SpreadDuplicates")) as (plan, _):
         (group,) = plan.planned
     assert group.reason == "default/w0 should leave a: 2 pods of ReplicaSet web are on it, and 2 nodes could have one"
+
+
+def paired(*further: Any, priority: int = 1) -> Given:
+    """A pod that would rather be where another is; both fill a node."""
+    likes = [(100, node_term("disk=ssd"))]
+    return given(
+        node("fast", cpu="2", labels={"disk": "ssd"}),
+        node("plain", cpu="2"),
+        web("a", "plain", cpu="2", likes_nodes=likes, owner="ReplicaSet/a", priority=priority),
+        web("b", "fast", cpu="2", owner="ReplicaSet/b", priority=0),
+        *further,
+    )
+
+
+@pytest.mark.parametrize("priority", [1, 0], ids=["first in the queue", "kept apart by the avoid lists"])
+def test_two_pods_change_places(priority: int) -> None:
+    here = paired(priority=priority)
+    assert settle(here, policy_of("SatisfyPreferences")) == [("a", "plain", "fast"), ("b", "fast", "plain")]
+
+
+@pytest.mark.parametrize(
+    ("guidance", "moves"),
+    [(Guidance.EVICT, []), (Guidance.BIND, ["a", "b"])],
+    ids=["evicted", "bound"],
+)
+def test_a_pod_that_would_go_elsewhere_while_the_room_is_made_is_only_moved_where_it_is_bound(
+    guidance: Guidance, moves: list[str]
+) -> None:
+    here = paired(node("other", cpu="2"))
+    with planned(here, policy_of("SatisfyPreferences"), settings=free_settings(guidance=guidance)) as (plan, _):
+        assert [move.pod.name for group in plan.planned for move in group.moves] == moves

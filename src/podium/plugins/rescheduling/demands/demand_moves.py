@@ -3,21 +3,36 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from typing import Protocol
 
 import numpy as np
 
+from podium.cluster.arrays import Bools
 from podium.cluster.pods import PodRecord
 from podium.framework.rescheduling.picture import Picture
 from podium.framework.rescheduling.policy import Proposal, Relocation
 from podium.plugins.rescheduling.demands.demands import Demands
-from podium.plugins.rescheduling.parts.rough_fit import rough_fit
+from podium.plugins.rescheduling.demands.pairs import Pairs
+from podium.plugins.rescheduling.parts.rough_fit import rough_choice, rough_fit
+
+# For so many pods a proposal is made in which another makes room.
+_MOST_SEEKERS = 32
 
 Reason = Callable[[Picture, PodRecord, Sequence[str]], str]
 """Why a pod should go, by what is missed where it is; "" if it should not."""
 
 
+class Places(Protocol):
+    """`[rows]`: the nodes that may take a pod, or with ``is_new`` another one of its class."""
+
+    def __call__(self, picture: Picture, pod: PodRecord, *, is_new: bool = False) -> Bools: ...
+
+
 class DemandMoves:
-    """Proposes pods that miss less elsewhere, or make others miss less; ``reason`` has the last word on each."""
+    """Proposes pods that miss less elsewhere, or make others miss less; ``reason`` has the last word on each.
+
+    After those that find room by themselves come those for which another pod would have to make room.
+    """
 
     def __init__(self, demands: Demands, reason: Reason) -> None:
         self._demands = demands
@@ -25,9 +40,13 @@ class DemandMoves:
 
     def proposals(self, picture: Picture) -> Iterator[Proposal]:
         """Pods by what there is to be gained, the most first, of equals the least important, then by key."""
+        yield from self._single(picture)
+        yield from self._paired(picture)
+
+    def _single(self, picture: Picture) -> Iterator[Proposal]:
         self._demands.follow(picture)
         refused: set[tuple[int, int]] = set()
-        for pod in self._candidates(picture):
+        for pod in self._candidates(picture, rough_fit):
             self._demands.follow(picture)
             place = (pod.pod_class.id, pod.row)
             if place in refused:
@@ -43,12 +62,38 @@ class DemandMoves:
             else:
                 refused.clear()
 
-    def _candidates(self, picture: Picture) -> list[PodRecord]:
-        """The pods that would gain somewhere that may take them."""
+    def _paired(self, picture: Picture) -> Iterator[Proposal]:
+        """Each of the pods, of those alike one, with whoever may make room for it."""
+        self._demands.follow(picture)
+        asked: set[tuple[int, int]] = set()
+        pairs = Pairs(self._demands, picture)
+        for pod in self._candidates(picture, rough_choice):
+            place = (pod.pod_class.id, pod.row)
+            if place in asked:
+                continue
+            if len(asked) == _MOST_SEEKERS:
+                return
+            asked.add(place)
+            yield from self._pairs_of(picture, pairs, pod)
+
+    def _pairs_of(self, picture: Picture, pairs: Pairs, pod: PodRecord) -> Iterator[Proposal]:
+        row = pod.row
+        for pair in pairs.of(pod):
+            if not (pairs.may_move(pod) and pairs.may_move(pair.giving)):
+                continue
+            self._demands.follow(picture)
+            reason = self._reason(picture, pod, self._demands.complaints(pod.pod_class.id, row))
+            if not reason:
+                return
+            giving = f"{pair.giving.key} makes room for it on {picture.node_name(pair.giving.row)}"
+            yield Proposal(pair.relocations, f"{reason}, and {giving}")
+
+    def _candidates(self, picture: Picture, places: Places) -> list[PodRecord]:
+        """The pods that would gain somewhere, of the ``places`` of their like."""
         found: list[tuple[int, PodRecord]] = []
         for class_id in self._demands.missed_classes():
             pods = self._pods_of(picture, class_id)
-            arriving = self._demands.arriving(class_id)[rough_fit(picture, pods[0], is_new=True)] if pods else ()
+            arriving = self._demands.arriving(class_id)[places(picture, pods[0], is_new=True)] if pods else ()
             if not len(arriving):
                 continue
             # Where a domain lacks pods it is who comes there that repairs something, from wherever nobody is missed.

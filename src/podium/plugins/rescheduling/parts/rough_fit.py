@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from podium.cluster.arrays import Bools
+from podium.cluster.arrays import Bools, Int64s
 from podium.cluster.pods import PodRecord
 from podium.cluster.taints import kept_off
 from podium.cluster.view import View
@@ -21,20 +21,34 @@ def rough_fit(picture: Picture, pod: PodRecord, among: Bools | None = None, *, i
 
     The node that it is on is none of them, unless ``is_new`` says that another pod of its class is meant.
     """
+    fits = rough_choice(picture, pod, among, is_new=is_new)
+    rows = np.flatnonzero(fits).astype(np.int64)
+    if len(rows):
+        fits[rows] = has_room(picture, pod, rows)
+    return fits
+
+
+def rough_choice(picture: Picture, pod: PodRecord, among: Bools | None = None, *, is_new: bool = False) -> Bools:
+    """`[rows]`: the same, whether they have room or not."""
     cluster = picture.cluster
-    nodes = cluster.nodes
-    fits: Bools = picture.targets[: nodes.count].copy()
+    fits: Bools = picture.targets[: cluster.nodes.count].copy()
     if among is not None:
         fits &= among
     if pod.row >= 0 and not is_new:
         fits[pod.row] = False
     rows = np.flatnonzero(fits)
-    if not len(rows):
-        return fits
-    view = View(cluster, rows)
-    found = required_nodes(pod.pod_class).rows(view) & ~kept_off(pod.spec.tolerations, view)
-    found &= nodes.pod_count[rows] < nodes.allowed_pods[rows]
-    for resource, amount in pod.pod_class.requests.items():
-        found &= nodes.requested[resource, rows] + amount <= nodes.allocatable[resource, rows]
-    fits[rows] = found
+    if len(rows):
+        view = View(cluster, rows)
+        fits[rows] = required_nodes(pod.pod_class).rows(view) & ~kept_off(pod.spec.tolerations, view)
     return fits
+
+
+def has_room(picture: Picture, pod: PodRecord, rows: Int64s, without: PodRecord | None = None) -> Bools:
+    """`[rows]`: where a pod would find room, were another one gone that is on those nodes."""
+    nodes = picture.cluster.nodes
+    freed = {} if without is None else without.pod_class.requests
+    found: Bools = nodes.pod_count[rows] - (without is not None) < nodes.allowed_pods[rows]
+    for resource, amount in pod.pod_class.requests.items():
+        left = nodes.allocatable[resource, rows] - nodes.requested[resource, rows] + freed.get(resource, 0)
+        found &= amount <= left
+    return found

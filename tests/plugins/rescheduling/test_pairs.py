@@ -1,0 +1,99 @@
+"""Pairs: a pod goes to where it should be, and another makes room for it there."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from podium.framework.rescheduling.policy import Proposal
+from tests.builders import node, node_term, pod
+from tests.plugins.rescheduling.pictures import carry_out, picture_of, policy_of
+
+FAST = {"disk": "ssd"}
+LIKES: dict[str, Any] = {"likes_nodes": [(5, node_term("disk=ssd"))]}
+NEEDS: dict[str, Any] = {"node_selector": FAST}
+BOTH = pytest.mark.parametrize(
+    ("name", "wants"), [("SatisfyPreferences", LIKES), ("RepairViolations", NEEDS)], ids=["preferred", "required"]
+)
+
+
+def taking(on: str = "plain", **told: Any) -> Any:
+    return pod("a", on=on, owner="ReplicaSet/a", **{"cpu": "2", **told})
+
+
+def giving(name: str = "b", on: str = "fast", **told: Any) -> Any:
+    return pod(name, on=on, owner=f"ReplicaSet/{name}", **{"cpu": "2", **told})
+
+
+def pairs(proposals: Any) -> list[str]:
+    return [" ".join(relocation.pod.name for relocation in proposal.relocations) for proposal in proposals]
+
+
+@BOTH
+def test_where_the_right_node_is_full_another_pod_makes_room(name: str, wants: dict[str, Any]) -> None:
+    seen = picture_of(node("plain", cpu="2"), node("fast", cpu="2", labels=FAST), taking(**wants), giving())
+    (proposal,) = policy_of(name).proposals(seen)
+    assert pairs([proposal]) == ["a b"]
+    assert proposal.reason.endswith(", and default/b makes room for it on fast")
+    assert carry_out(policy_of(name), seen) == [("a", "plain", "fast"), ("b", "fast", "plain")], "they change places"
+    assert policy_of(name).objective(seen) == 0
+    assert carry_out(policy_of(name), seen) == []
+
+
+@BOTH
+def test_where_there_is_room_nobody_makes_room(name: str, wants: dict[str, Any]) -> None:
+    nodes = node("plain", cpu="2"), node("fast", cpu="2", labels=FAST), node("free", cpu="2", labels=FAST)
+    seen = picture_of(*nodes, taking(**wants), giving())
+    assert pairs(policy_of(name).proposals(seen)) == ["a"]
+
+
+@BOTH
+@pytest.mark.parametrize(
+    ("other", "why"),
+    [
+        (giving(priority=1), "it is more important"),
+        (giving(cpu="1"), "it would not leave enough room"),
+        (pod("b", on="fast", cpu="2"), "it may not be moved"),
+        (giving(cpu="3"), "it could go nowhere"),
+        (giving(likes_nodes=LIKES["likes_nodes"], node_selector=FAST), "it would lose as much"),
+    ],
+    ids=lambda value: value if isinstance(value, str) else "other",
+)
+def test_who_makes_no_room(name: str, wants: dict[str, Any], other: Any, why: str) -> None:
+    filler = [pod("filler", on="fast", cpu="1")] if why == "it would not leave enough room" else []
+    fast = node("fast", cpu="3" if why == "it could go nowhere" else "2", labels=FAST)
+    seen = picture_of(node("plain", cpu="2"), fast, taking(**wants), other, *filler)
+    assert pairs(policy_of(name).proposals(seen)) == [], why
+
+
+@BOTH
+def test_the_least_important_make_room_and_then_those_who_lose_least(name: str, wants: dict[str, Any]) -> None:
+    others = [giving(name, priority=priority) for name, priority in (("c", 0), ("d", -5), ("b", 0), ("e", 0))]
+    seen = picture_of(node("plain", cpu="2"), node("fast", cpu="8", labels=FAST), taking(**wants, priority=0), *others)
+    assert pairs(policy_of(name).proposals(seen)) == ["a d", "a b", "a c"], "three of them"
+
+
+@BOTH
+def test_of_pods_that_are_alike_each_finds_room_in_the_end(name: str, wants: dict[str, Any]) -> None:
+    crowd = [pod(f"a{i}", on="plain", owner="ReplicaSet/a", cpu="1", **wants) for i in range(2)]
+    others = [giving(f"b{i}", cpu="1") for i in range(2)]
+    seen = picture_of(node("plain", cpu="2"), node("fast", cpu="2", labels=FAST), *crowd, *others)
+    made = carry_out(policy_of(name), seen) + carry_out(policy_of(name), seen)
+    assert {step[0] for step in made} == {"a0", "a1", "b0", "b1"}
+    assert policy_of(name).objective(seen) == 0
+    assert carry_out(policy_of(name), seen) == []
+
+
+def test_what_was_moved_meanwhile_is_proposed_no_more() -> None:
+    seen = picture_of(
+        node("plain", cpu="2"), node("fast", cpu="4", labels=FAST), taking(**LIKES), giving(), giving("c")
+    )
+    touched: set[str] = set()
+    seen = replace(seen, is_movable=lambda found: found.uid not in touched)
+    found: list[Proposal] = []
+    for proposal in policy_of("SatisfyPreferences").proposals(seen):
+        found.append(proposal)
+        touched.update(relocation.pod.uid for relocation in proposal.relocations)
+    assert pairs(found) == ["a b"]
