@@ -231,3 +231,22 @@ def test_subcommands_and_their_options_are_completed() -> None:
 
     assert names.stdout.split() == ["plain,explain"]
     assert options.stdout.split() == ["plain,--scheduler"]
+
+
+def test_a_command_that_there_is_not_is_told_with_the_one_that_may_be_meant() -> None:
+    result = CliRunner().invoke(podium, ["simulat", "-f", "a.yaml"])
+
+    assert result.exit_code == 2
+    assert "There is no command 'simulat'; did you mean simulate?" in result.stderr
+
+
+def test_a_traceback_is_shown_to_those_who_ask_for_it(tmp_path: Path) -> None:
+    asked = ["explain", "web", "-f", str(tmp_path / "none.yaml")]
+
+    plain = CliRunner().invoke(podium, asked)
+    traced = CliRunner().invoke(podium, ["--traceback", *asked])
+
+    assert "Traceback" not in plain.stderr
+    assert traced.stderr.startswith("Traceback (most recent call last):\n")
+    assert traced.stderr.endswith(plain.stderr)
+    assert (plain.exit_code, traced.exit_code) == (1, 1)

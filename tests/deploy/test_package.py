@@ -18,9 +18,9 @@ from pathlib import Path
 import pytest
 import yaml
 from hatchling.builders.wheel import WheelBuilder
-from tools import krew, sbom
 
 from tests.app.processes import run
+from tools import krew, sbom
 
 KUBECTL = shutil.which("kubectl")
 ROOT = Path(__file__).parents[2]

@@ -9,7 +9,6 @@ from typing import Any
 
 import msgspec
 import pytest
-from tools import rbac
 
 from podium.app.live.logs import Log
 from podium.app.rescheduling.program import LiveRescheduler
@@ -24,6 +23,7 @@ from tests.client.api_server import APIServer
 from tests.deploy.test_rights_suffice import _LEASE_RIGHTS as LEASE_RIGHTS
 from tests.deploy.test_rights_suffice import Guard
 from tests.store.objects import Raw, budget, node, running
+from tools import rbac
 
 EVICTION = rbac.Right("", "pods/eviction", "create")
 PATCH_NODES = rbac.Right("", "nodes", "patch")

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 import yaml
+
 from tools import dev
 
 WORKFLOWS = sorted((dev.ROOT / ".github" / "workflows").glob("*.yml"))

@@ -15,7 +15,6 @@ from typing import Any
 import click
 import pytest
 import yaml
-from tools import dev
 
 from podium.api.input.codec import Document, load_text
 from podium.api.kinds import KINDS
@@ -32,6 +31,7 @@ from podium.plugins.rescheduling.registry import IN_TREE as POLICIES
 from podium.sim.scenario.scenario import read_scenario
 from tests.docs.blocks import DOCUMENTS, ROOT, blocks_of, name_of, prose_of
 from tests.docs.shell import Shell, agree, entered
+from tools import dev
 
 # No cluster has Podium's own kinds.
 OWN_GROUP = "podium.dev"

@@ -91,7 +91,7 @@ class _Awaited:
     def window(self) -> tuple[int, int]:
         """When pods are created that might take something."""
         left = self.places.values()
-        return min(one.eviction_ns for one in left), max(one.expiry_ns for one in left)
+        return min(entry.eviction_ns for entry in left), max(entry.expiry_ns for entry in left)
 
 
 class Replacements:

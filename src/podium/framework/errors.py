@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+from traceback import walk_tb
 from types import TracebackType
 
 from podium.api.errors import PodiumError
 from podium.cluster.pods import PodRecord
+
+# Podium's own files: this one is in a room of the package.
+_OWN = __file__.rpartition("/")[0].rpartition("/")[0] + "/"
+_NOT_PEOPLE_S = frozenset(("dist-packages", "site-packages"))
 
 
 class PluginError(PodiumError):
@@ -22,8 +27,24 @@ def is_failure(error: BaseException | None) -> bool:
 
 def failure(error: BaseException, plugin: str, point: str, pod: PodRecord) -> PluginError:
     """What a plugin's code raised, as an error that says where."""
-    where = f"plugin {plugin} failed at {point} for pod {pod.key}"
-    return PluginError(f"{where}: {type(error).__name__}: {error}")
+    told = f"plugin {plugin} failed at {point} for pod {pod.key}: {type(error).__name__}: {error}"
+    place = place_of(error)
+    return PluginError(f"{told} ({place})" if place else told)
+
+
+def place_of(error: BaseException) -> str:
+    """The file and line that raised an error: the innermost that is neither Podium's own nor a library's.
+
+    "" where all are. The file is told without its folders, so that an answer is the same on every machine.
+    """
+    places = [(frame.f_code.co_filename, line) for frame, line in walk_tb(error.__traceback__)]
+    own = [(file, line) for file, line in places if not _is_library(file)]
+    return f"{own[-1][0].rpartition('/')[2]}, line {own[-1][1]}" if own else ""
+
+
+def _is_library(file: str) -> bool:
+    """Whether a file is Podium's own, a package's, or none, as of code that was made in memory."""
+    return file.startswith((_OWN, "<")) or not _NOT_PEOPLE_S.isdisjoint(file.split("/"))
 
 
 class Calling:

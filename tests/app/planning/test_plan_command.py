@@ -165,6 +165,7 @@ def test_what_would_have_happened_anyway_is_taken_out(cluster: Path, tmp_path: P
 
     assert [impact["workload"] for impact in answer["impact"]] == ["Deployment default/shop"]
     assert [finding for finding in answer["findings"] if finding["code"] == "unschedulable"] == []
+    assert answer["anyway"] == {"pending": 3, "preempted": 0, "evicted": 0}
 
 
 def test_a_zone_that_fails_takes_its_pods_along_until_they_are_evicted(cluster: Path) -> None:
@@ -255,3 +256,18 @@ def test_where_no_node_is_meant_that_is_told(cluster: Path) -> None:
     assert "did you mean" in ask("drain", cloud_name(1)[:-1], *file, code=1).output
     assert "no node of 5 has these labels" in ask("fail", "-l", "a=b", *file, code=1).output
     assert "Nothing to read" in ask("drain", "n", code=2).output
+
+
+def test_a_later_file_takes_the_place_of_what_was_read(cluster: Path, tmp_path: Path) -> None:
+    budget = {
+        "apiVersion": "policy/v1",
+        "kind": "PodDisruptionBudget",
+        "metadata": {"name": "app-0000", "namespace": "team-0"},
+        "spec": {"maxUnavailable": 10, "selector": {"matchLabels": {"app": "app-0000"}}},
+    }
+    drain = ("drain", cloud_name(1), "-f", str(cluster))
+    file = written(tmp_path, budget)
+
+    assert impact_on(told(*drain), "Deployment team-0/app-0000")["held"]
+    assert not impact_on(told(*drain, "--override", file), "Deployment team-0/app-0000")["held"]
+    assert not impact_on(told("--override", file, *drain), "Deployment team-0/app-0000")["held"]

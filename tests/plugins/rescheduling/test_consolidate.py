@@ -8,12 +8,21 @@ from podium.api.errors import InputError
 from podium.api.input.codec import decode
 from podium.api.meta import Kubernetes
 from podium.api.pod import Pod
+from podium.cluster.pods import PodRecord
 from podium.framework.rescheduling.picture import Picture
 from podium.framework.rescheduling.policy import Policy
-from podium.plugins.rescheduling.consolidate import Consolidate
 from tests.builders import node, pod, term
 from tests.devices import allocated, claim, device, device_class, devices_of, request, using
-from tests.plugins.rescheduling.tried_pictures import first, gain, leaving, made, move, names, picture_of, scratch_of
+from tests.plugins.rescheduling.pictures import (
+    first,
+    gain,
+    leaving,
+    names,
+    picture_of,
+    policy_of,
+    replace_pods,
+    scratch_of,
+)
 from tests.store.objects import Raw
 from tests.store.objects import node as raw_node
 from tests.store.objects import pod as raw_pod
@@ -34,7 +43,7 @@ def trainer(name: str, on: str, gpus: int, **fields: Any) -> Pod:
 
 
 def freeing(picture: Picture, **args: Any) -> Policy:
-    return made(Consolidate, picture, forWaitingPods=False, **args)
+    return policy_of("Consolidate", forWaitingPods=False, **args)
 
 
 # Freeing nodes
@@ -150,7 +159,7 @@ def test_a_threshold_of_zero_leaves_nodes_alone() -> None:
 
 
 def room(picture: Picture, **args: Any) -> Policy:
-    return made(Consolidate, picture, utilizationThreshold=0, **args)
+    return policy_of("Consolidate", utilizationThreshold=0, **args)
 
 
 def test_of_a_large_waiting_pod_the_fewest_pods_that_are_in_its_way_are_to_leave() -> None:
@@ -284,7 +293,7 @@ def test_as_moves_are_made_no_more_is_proposed_than_is_still_wanted() -> None:
     proposals = iter(room(picture).proposals(picture))
     with scratch_of(picture) as scratch:
         next(proposals)
-        move(picture, scratch, {"a1": "b"})
+        replace_pods(picture, scratch, {"a1": "b"})
         assert list(proposals) == []
 
 
@@ -337,7 +346,7 @@ def test_what_no_node_has_moves_nobody() -> None:
 )
 def test_arguments_that_make_no_sense_are_refused_by_name(args: dict[str, Any], named: str) -> None:
     with pytest.raises(InputError, match="Consolidate") as refused:
-        made(Consolidate, picture_of(node("a")), **args)
+        policy_of("Consolidate", **args)
     assert named in str(refused.value)
 
 
@@ -346,6 +355,10 @@ def test_arguments_that_make_no_sense_are_refused_by_name(args: dict[str, Any], 
 
 def decoded(*raws: Raw) -> list[Kubernetes]:
     return [item for item in map(decode, raws) if item is not None]
+
+
+def anybody(pod: PodRecord) -> bool:
+    return True
 
 
 def with_gpus(*names: str, number: int = 4) -> list[Kubernetes]:
@@ -371,6 +384,7 @@ def test_devices_that_claims_hold_are_counted_one_by_one() -> None:
         *holder("b1", "b", "gpu-0"),
         *holder("b2", "b", "gpu-1"),
         *holder("big", "", "1", "2", "3", "4"),
+        is_movable=anybody,
     )
     policy = room(picture)
     assert policy.objective(picture) == 4
@@ -381,7 +395,9 @@ def test_devices_that_claims_hold_are_counted_one_by_one() -> None:
 
 
 def test_room_may_be_kept_for_devices() -> None:
-    picture = picture_of(*with_gpus("a", "b"), *holder("a1", "a", "gpu-0"), *holder("b1", "b", "gpu-0", "gpu-1"))
+    picture = picture_of(
+        *with_gpus("a", "b"), *holder("a1", "a", "gpu-0"), *holder("b1", "b", "gpu-0", "gpu-1"), is_movable=anybody
+    )
     policy = room(picture, **{"for": {"devices": {"gpu": 4}}})
     assert leaving(policy.proposals(picture)) == [["a1"], ["b1"]]
     assert gain(policy, picture, {"a1": "b"}) == 4
@@ -389,7 +405,9 @@ def test_room_may_be_kept_for_devices() -> None:
 
 def test_devices_that_stand_for_an_extended_resource_are_counted_as_it() -> None:
     standing = decoded(device_class(extendedResourceName=GPU))
-    picture = picture_of(*with_gpus("a", "b"), *standing, *holder("a1", "a", "gpu-0"), *holder("b1", "b", "gpu-0"))
+    picture = picture_of(
+        *with_gpus("a", "b"), *standing, *holder("a1", "a", "gpu-0"), *holder("b1", "b", "gpu-0"), is_movable=anybody
+    )
     policy = room(picture, **{"for": {"requests": {GPU: 4}}})
     assert leaving(policy.proposals(picture)) == [["a1"], ["b1"]]
 

@@ -16,7 +16,7 @@ from podium.plugins.rescheduling.demands.required import required
 from tests.builders import ZONE, cluster_of, node, pod, spread_over
 from tests.fuzzing import Effort, efforts
 from tests.generators import EVERYTHING, Objects, clusters
-from tests.plugins.rescheduling.pictures import picture, picture_of, scratch
+from tests.plugins.rescheduling.pictures import picture_of, picture_on, scratch_of
 
 PREFERRED = Preferred(Weights(node_affinity=1, pod_affinity=1, topology_spread=0, taints=1))
 
@@ -27,7 +27,7 @@ def test_leaving_and_arriving_foretell_what_a_move_changes(effort: Effort, make:
     @effort
     @given(clusters(EVERYTHING, least_pods=2), st.randoms(use_true_random=False))
     def check(objects: Objects, chance: Any) -> None:
-        seen = picture_of(cluster_of(*objects.surroundings))
+        seen = picture_on(cluster_of(*objects.surroundings))
         demands = Demands(make)
         demands.follow(seen)
         for known in [known for known in seen.cluster.placed.values() if known.row >= 0 and not known.terminating]:
@@ -39,7 +39,7 @@ def test_leaving_and_arriving_foretell_what_a_move_changes(effort: Effort, make:
             demands.count(class_id, source, -1)
             arriving = demands.arriving(class_id)[target]
             demands.count(class_id, source, 1)
-            with scratch(seen) as changes:
+            with scratch_of(seen) as changes:
                 changes.place(changes.take_off(known.uid), target)
                 demands.follow(seen)
                 # What cannot be had is no less missing while a pod is on its way.
@@ -62,7 +62,7 @@ def test_no_move_that_makes_spread_more_even_is_overlooked(effort: Effort) -> No
             for number, many in enumerate(crowd)
             for i in range(many)
         ]
-        seen = picture(*nodes, *pods)
+        seen = picture_of(*nodes, *pods)
         demands = Demands(required)
         demands.follow(seen)
         before = demands.missing

@@ -9,9 +9,8 @@ from podium.api.node import Node
 from podium.api.pod import Pod
 from podium.framework.rescheduling.picture import Picture
 from podium.framework.rescheduling.signals import PodSignals, Signals
-from podium.plugins.rescheduling.leave_poor_service import LeavePoorService
 from tests.builders import DAY_ONE_NS, node, pod
-from tests.plugins.rescheduling.tried_pictures import first, gain, leaving, made, names, picture_of
+from tests.plugins.rescheduling.pictures import first, gain, leaving, names, picture_of, policy_of
 
 MINUTE = 60 * 10**9
 NOW = DAY_ONE_NS + 100 * MINUTE
@@ -31,7 +30,7 @@ def faring(*pods: Pod, rejections: dict[tuple[str, str], int] | None = None, **t
 
 def test_a_pod_that_fails_where_its_siblings_are_well_elsewhere_is_to_leave() -> None:
     picture = faring(of("web", "w1", "a"), of("web", "w2", "b"), of("web", "w3", "c"), w1=LOOPING)
-    policy = made(LeavePoorService, picture)
+    policy = policy_of("LeavePoorService")
     assert policy.objective(picture) == 1
     proposal = first(policy, picture)
     assert [relocation.pod.name for relocation in proposal.relocations] == ["w1"]
@@ -43,7 +42,7 @@ def test_a_pod_that_fails_where_its_siblings_are_well_elsewhere_is_to_leave() ->
 
 def test_an_owner_who_fails_everywhere_is_not_helped_by_moving() -> None:
     picture = faring(of("web", "w1", "a"), of("web", "w2", "b"), w1=LOOPING, w2=LOOPING)
-    policy = made(LeavePoorService, picture)
+    policy = policy_of("LeavePoorService")
     assert policy.objective(picture) == 0
     assert list(policy.proposals(picture)) == []
 
@@ -52,12 +51,12 @@ def test_nor_one_who_is_well_no_more_often_than_it_fails_elsewhere() -> None:
     picture = faring(
         of("web", "w1", "a"), of("web", "w2", "b"), of("web", "w3", "c"), w1=LOOPING, w2=LOOPING
     )  # fmt: skip
-    assert made(LeavePoorService, picture).objective(picture) == 0
+    assert policy_of("LeavePoorService").objective(picture) == 0
 
 
 def test_several_that_fail_on_one_node_all_leave_it() -> None:
     picture = faring(of("web", "w1", "a"), of("web", "w2", "a"), of("web", "w3", "c"), w1=LOOPING, w2=LOOPING)
-    policy = made(LeavePoorService, picture)
+    policy = policy_of("LeavePoorService")
     assert policy.objective(picture) == 2
     assert leaving(policy.proposals(picture)) == [["w1"], ["w2"]]
 
@@ -70,7 +69,7 @@ def test_a_pod_that_fails_again_wherever_it_goes_brings_its_trouble_along() -> N
     web = [of("web", "w1", "c"), of("web", "w2", "d"), of("web", "w3", "d")]
     signals = Signals({"default/w1": LOOPING})
     once = picture_of(avoiding("a", "web"), node("b"), node("c"), node("d"), *web, signals=signals, now=NOW)
-    policy = made(LeavePoorService, once)
+    policy = policy_of("LeavePoorService")
     assert policy.objective(once) == 1
     relocation = first(policy, once).relocations[0]
     assert relocation.targets is not None
@@ -78,33 +77,33 @@ def test_a_pod_that_fails_again_wherever_it_goes_brings_its_trouble_along() -> N
     again = picture_of(
         avoiding("a", "web"), avoiding("b", "web", "db"), node("c"), node("d"), *web, signals=signals, now=NOW
     )
-    assert made(LeavePoorService, again).objective(again) == 0
+    assert policy_of("LeavePoorService").objective(again) == 0
 
 
 def test_the_node_is_avoided_for_a_day_unless_it_is_said_otherwise() -> None:
     picture = faring(of("web", "w1", "a"), of("web", "w2", "b"), w1=LOOPING)
-    assert first(made(LeavePoorService, picture), picture).avoid_for_ns == 24 * 60 * MINUTE
-    assert first(made(LeavePoorService, picture, avoidFor="2h"), picture).avoid_for_ns == 120 * MINUTE
+    assert first(policy_of("LeavePoorService"), picture).avoid_for_ns == 24 * 60 * MINUTE
+    assert first(policy_of("LeavePoorService", avoidFor="2h"), picture).avoid_for_ns == 120 * MINUTE
 
 
 def test_a_pod_of_which_nobody_knows_how_it_would_fare_elsewhere_stays() -> None:
     picture = faring(of("web", "w1", "a"), w1=LOOPING)
-    assert made(LeavePoorService, picture).objective(picture) == 0
+    assert policy_of("LeavePoorService").objective(picture) == 0
 
 
 def test_only_pods_that_have_run_for_long_and_are_ready_are_well() -> None:
     young = faring(of("web", "w1", "a"), of("web", "w2", "b", minutes=5), w1=LOOPING)
-    assert made(LeavePoorService, young).objective(young) == 0
+    assert policy_of("LeavePoorService").objective(young) == 0
     unready = faring(of("web", "w1", "a"), of("web", "w2", "b", ready=False), w1=LOOPING)
-    assert made(LeavePoorService, unready).objective(unready) == 0
+    assert policy_of("LeavePoorService").objective(unready) == 0
 
 
 def test_a_node_on_which_pods_of_many_owners_fail_is_in_trouble_itself() -> None:
     pods = [of("web", "w1", "a"), of("db", "d1", "a"), of("queue", "q1", "a"), of("cache", "c1", "b")]
     two = faring(*pods, w1=LOOPING, d1=LOOPING, c1=LOOPING)
-    assert made(LeavePoorService, two).objective(two) == 0
+    assert policy_of("LeavePoorService").objective(two) == 0
     three = faring(*pods, w1=LOOPING, d1=LOOPING, q1=LOOPING, c1=LOOPING)
-    policy = made(LeavePoorService, three)
+    policy = policy_of("LeavePoorService")
     assert policy.objective(three) == 3
     assert leaving(policy.proposals(three)) == [["d1"], ["q1"], ["w1"]]
     assert first(policy, three).reason == (
@@ -118,20 +117,20 @@ def test_owners_who_fail_everywhere_put_no_node_in_trouble() -> None:
         *everywhere, of("web", "w1", "a"),
         w1=LOOPING, xa=LOOPING, xb=LOOPING, ya=LOOPING, yb=LOOPING, za=LOOPING, zb=LOOPING,
     )  # fmt: skip
-    assert made(LeavePoorService, picture).objective(picture) == 0
+    assert policy_of("LeavePoorService").objective(picture) == 0
 
 
 def test_owners_whom_the_kubelet_turns_away_count_for_its_trouble() -> None:
     rejections = {("ReplicaSet/x", "a"): 3, ("ReplicaSet/y", "a"): 4, ("ReplicaSet/z", "a"): 2}
     picture = faring(of("web", "w1", "a"), rejections=rejections, w1=LOOPING)
-    assert made(LeavePoorService, picture).objective(picture) == 1
+    assert policy_of("LeavePoorService").objective(picture) == 1
 
 
 def test_it_goes_neither_where_its_siblings_fail_nor_where_they_are_turned_away() -> None:
     rejections = {("ReplicaSet/web", "d"): 3}
     web = [of("web", "w1", "a"), of("web", "w2", "b"), *(of("web", f"c{i}", "c") for i in range(3))]
     picture = faring(*web, rejections=_by_uid(rejections), w1=LOOPING, w2=LOOPING)
-    relocation = first(made(LeavePoorService, picture), picture).relocations[0]
+    relocation = first(policy_of("LeavePoorService"), picture).relocations[0]
     assert relocation.targets is not None
     assert names(picture, relocation.targets) == {"c"}
 
@@ -139,23 +138,23 @@ def test_it_goes_neither_where_its_siblings_fail_nor_where_they_are_turned_away(
 def test_few_restarts_and_failures_of_long_ago_are_forgiven() -> None:
     web = [of("web", "w1", "a"), of("web", "w2", "b")]
     few = faring(*web, w1=PodSignals(restarts=2, is_crash_looping=True))
-    assert made(LeavePoorService, few).objective(few) == 0
+    assert policy_of("LeavePoorService").objective(few) == 0
     old = faring(*web, w1=PodSignals(restarts=9, failure_ns=NOW - 11 * MINUTE))
-    assert made(LeavePoorService, old).objective(old) == 0
+    assert policy_of("LeavePoorService").objective(old) == 0
     recent = faring(*web, w1=PodSignals(restarts=9, failure_ns=NOW - 9 * MINUTE))
-    assert made(LeavePoorService, recent).objective(recent) == 1
+    assert policy_of("LeavePoorService").objective(recent) == 1
 
 
 def test_kills_for_memory_are_told() -> None:
     killed = PodSignals(restarts=4, out_of_memory_kills=4, failure_ns=NOW)
     picture = faring(of("web", "w1", "a"), of("web", "w2", "b"), w1=killed)
-    assert "4 times for want of memory on a" in first(made(LeavePoorService, picture), picture).reason
+    assert "4 times for want of memory on a" in first(policy_of("LeavePoorService"), picture).reason
 
 
 def test_the_arguments_say_what_is_much() -> None:
     picture = faring(of("web", "w1", "a"), of("db", "d1", "a"), w1=LOOPING, d1=LOOPING)
-    assert made(LeavePoorService, picture, minOwners=2).objective(picture) == 2
-    assert made(LeavePoorService, picture, minOwners=2, minRestarts=8).objective(picture) == 0
+    assert policy_of("LeavePoorService", minOwners=2).objective(picture) == 2
+    assert policy_of("LeavePoorService", minOwners=2, minRestarts=8).objective(picture) == 0
 
 
 @pytest.mark.parametrize(
@@ -163,7 +162,7 @@ def test_the_arguments_say_what_is_much() -> None:
 )
 def test_arguments_that_make_no_sense_are_refused_by_name(args: dict[str, Any]) -> None:
     with pytest.raises(InputError) as refused:
-        made(LeavePoorService, faring(), **args)
+        policy_of("LeavePoorService", **args)
     assert next(iter(args)) in str(refused.value)
 
 

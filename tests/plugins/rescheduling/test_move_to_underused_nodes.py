@@ -11,11 +11,11 @@ from podium.api.errors import InputError
 from podium.api.pod import Pod
 from podium.framework.rescheduling.signals import PodSignals, Signals
 from tests.builders import node, pod
-from tests.plugins.rescheduling.pictures import carry_out, move, picture, places, policy, told
+from tests.plugins.rescheduling.pictures import carry_out, move, picture_of, places, policy_of, told
 
 
 def underused(**args: Any) -> Any:
-    return policy("MoveToUnderusedNodes", **args)
+    return policy_of("MoveToUnderusedNodes", **args)
 
 
 def web(number: int, on: str, *, cpu: str = "1", first: int = 0, owner: str = "ReplicaSet/web") -> list[Pod]:
@@ -23,14 +23,14 @@ def web(number: int, on: str, *, cpu: str = "1", first: int = 0, owner: str = "R
 
 
 def test_after_a_scale_up_pods_leave_the_full_nodes_for_the_empty_one() -> None:
-    seen = picture(node("full", cpu="10"), node("empty", cpu="10"), *web(9, "full"))
+    seen = picture_of(node("full", cpu="10"), node("empty", cpu="10"), *web(9, "full"))
     moved = carry_out(underused(), seen)
     assert [(source, target) for _, source, target in moved] == [("full", "empty")] * 4
     assert sorted(places(seen).values()) == ["empty"] * 4 + ["full"] * 5
 
 
 def test_by_deviation_they_leave_until_all_are_near_the_share_of_the_whole_cluster() -> None:
-    seen = picture(node("full", cpu="10"), node("empty", cpu="10"), *web(9, "full"))
+    seen = picture_of(node("full", cpu="10"), node("empty", cpu="10"), *web(9, "full"))
     marks = {"cpu": 5, "memory": 5}
     carry_out(underused(useDeviationThresholds=True, thresholds=marks, targetThresholds=marks), seen)
     assert sorted(places(seen).values()) == ["empty"] * 4 + ["full"] * 5
@@ -47,11 +47,11 @@ def test_by_deviation_they_leave_until_all_are_near_the_share_of_the_whole_clust
 def test_nothing_is_proposed_unless_there_are_over_used_and_under_used_nodes(
     objects: tuple[Any, ...], why: str
 ) -> None:
-    assert told(underused().proposals(picture(*objects))) == [], why
+    assert told(underused().proposals(picture_of(*objects))) == [], why
 
 
 def test_the_objective_is_the_number_of_pods_above_the_high_mark() -> None:
-    seen = picture(node("full", cpu="10"), node("empty", cpu="10"), *web(9, "full"))
+    seen = picture_of(node("full", cpu="10"), node("empty", cpu="10"), *web(9, "full"))
     asked = underused()
     found = [asked.objective(seen)]
     for number in range(5):
@@ -63,27 +63,29 @@ def test_the_objective_is_the_number_of_pods_above_the_high_mark() -> None:
 def test_small_pods_beside_large_ones_count_little() -> None:
     large, small = web(2, "full", cpu="4.7"), web(50, "full", cpu="1m", owner="ReplicaSet/tiny")
     nodes = node("full", cpu="10"), node("empty", cpu="10")
-    alone, together = picture(*nodes, *large), picture(*nodes, *large, *small)
+    alone, together = picture_of(*nodes, *large), picture_of(*nodes, *large, *small)
     assert underused().objective(together) < 2 * underused().objective(alone)
     assert {name for name, *_ in carry_out(underused(), together)} == {"web-0"}
 
 
 def test_pods_without_requests_relieve_nobody() -> None:
     idle = [pod(f"idle-{i}", on="full", owner="ReplicaSet/idle") for i in range(20)]
-    seen = picture(node("full", cpu="10"), node("empty", cpu="10"), pod("alone", on="full", cpu="9"), *idle)
+    seen = picture_of(node("full", cpu="10"), node("empty", cpu="10"), pod("alone", on="full", cpu="9"), *idle)
     assert told(underused().proposals(seen)) == []
 
 
 @pytest.mark.failure(79)
 def test_a_big_pod_that_would_only_take_its_load_elsewhere_stays() -> None:
-    seen = picture(node("a", cpu="10"), node("b", cpu="10"), *web(1, "a", cpu="9"), *web(1, "a", cpu="500m", first=1))
+    seen = picture_of(
+        node("a", cpu="10"), node("b", cpu="10"), *web(1, "a", cpu="9"), *web(1, "a", cpu="500m", first=1)
+    )
     assert carry_out(underused(), seen) == []
 
 
 @pytest.mark.failure(79)
 def test_a_load_is_not_passed_on_from_node_to_node() -> None:
     nodes = [node(name, cpu="10") for name in "abcd"]
-    seen = picture(*nodes, *web(3, "a", cpu="3"))
+    seen = picture_of(*nodes, *web(3, "a", cpu="3"))
     first = carry_out(underused(), seen)
     assert first
     assert not carry_out(underused(), seen)
@@ -91,14 +93,14 @@ def test_a_load_is_not_passed_on_from_node_to_node() -> None:
 
 def test_nodes_that_take_in_nobody_are_neither_under_used_nor_over_used() -> None:
     objects = node("full", cpu="10"), node("empty", cpu="10"), *web(9, "full")
-    assert told(underused().proposals(picture(*objects, closed=("empty",)))) == []
-    drained = picture(*objects, closed=("full",))
+    assert told(underused().proposals(picture_of(*objects, closed=("empty",)))) == []
+    drained = picture_of(*objects, closed=("full",))
     assert underused().objective(drained) == 0
     assert told(underused().proposals(drained)) == []
 
 
 def test_the_most_over_used_node_comes_first_and_each_has_a_turn() -> None:
-    seen = picture(
+    seen = picture_of(
         node("a", cpu="10"),
         node("b", cpu="10"),
         *(node(f"empty-{i}", cpu="10") for i in range(4)),
@@ -111,7 +113,7 @@ def test_the_most_over_used_node_comes_first_and_each_has_a_turn() -> None:
 
 
 def test_of_a_nodes_pods_those_go_first_that_relieve_it_most_then_the_less_important_ones() -> None:
-    seen = picture(
+    seen = picture_of(
         node("full", cpu="10"),
         node("empty", cpu="10"),
         pod("small", on="full", cpu="1", owner="ReplicaSet/s"),
@@ -123,7 +125,7 @@ def test_of_a_nodes_pods_those_go_first_that_relieve_it_most_then_the_less_impor
 
 
 def test_only_pods_that_may_be_moved_are_proposed() -> None:
-    seen = picture(node("full", cpu="10"), node("empty", cpu="10"), *web(9, "full"), is_movable=lambda pod: False)
+    seen = picture_of(node("full", cpu="10"), node("empty", cpu="10"), *web(9, "full"), is_movable=lambda pod: False)
     assert told(underused().proposals(seen)) == []
 
 
@@ -131,17 +133,17 @@ def test_pods_go_where_they_are_let_in() -> None:
     picky = [
         pod(f"picky-{i}", on="full", cpu="1", owner="ReplicaSet/p", node_selector={"disk": "ssd"}) for i in range(9)
     ]
-    seen = picture(node("full", cpu="10", labels={"disk": "ssd"}), node("empty", cpu="10"), *picky)
+    seen = picture_of(node("full", cpu="10", labels={"disk": "ssd"}), node("empty", cpu="10"), *picky)
     assert told(underused().proposals(seen)) == []
 
 
 def test_the_reason_says_how_full_the_node_is_and_how_many_are_nearly_empty() -> None:
     empty = [node(f"empty-{i}", cpu="10") for i in range(2)]
-    seen = picture(node("node-3", cpu="10"), *empty, *web(9, "node-3"))
+    seen = picture_of(node("node-3", cpu="10"), *empty, *web(9, "node-3"))
     (first, *_) = underused().proposals(seen)
     assert first.reason == "node-3 is asked for 90 % of its cpu, and 2 nodes for at most 20 %"
     marks = {"thresholds": {"cpu": 10, "memory": 30}, "targetThresholds": {"cpu": 50, "memory": 50}}
-    (first, *_) = underused(**marks).proposals(picture(node("node-3", cpu="10"), empty[0], *web(9, "node-3")))
+    (first, *_) = underused(**marks).proposals(picture_of(node("node-3", cpu="10"), empty[0], *web(9, "node-3")))
     assert first.reason == "node-3 is asked for 90 % of its cpu, and 1 node for at most 10 % of cpu and 30 % of memory"
 
 
@@ -149,20 +151,20 @@ def test_extended_resources_and_numbers_of_pods_count_where_they_are_named() -> 
     gpus = [pod(f"train-{i}", on="a", example_com__gpu="1", owner="ReplicaSet/train") for i in range(8)]
     nodes = node("a", cpu="64", example_com__gpu="8"), node("b", cpu="64", example_com__gpu="8"), node("plain", pods=4)
     marks = {"thresholds": {"example.com/gpu": 20}, "targetThresholds": {"example.com/gpu": 50}}
-    assert underused().objective(picture(*nodes, *gpus)) == 0
-    seen = picture(*nodes, *gpus)
+    assert underused().objective(picture_of(*nodes, *gpus)) == 0
+    seen = picture_of(*nodes, *gpus)
     assert {target for _, _, target in carry_out(underused(**marks), seen)} == {"b"}
     assert list(places(seen).values()).count("b") == 4
     many = {"thresholds": {"pods": 20}, "targetThresholds": {"pods": 50}}
     idle = [pod(f"idle-{i}", on="plain", owner="ReplicaSet/idle") for i in range(4)]
-    assert underused(**many).objective(picture(*nodes, *idle)) == pytest.approx(2, abs=1e-5)
+    assert underused(**many).objective(picture_of(*nodes, *idle)) == pytest.approx(2, abs=1e-5)
 
 
 def test_by_use_a_node_is_as_full_as_its_pods_are_busy() -> None:
     objects = node("a", cpu="10"), node("b", cpu="10"), *web(9, "a", cpu="100m")
     busy = Signals(pods={f"default/web-{i}": PodSignals(cpu_used_milli=1000) for i in range(8)})
-    assert underused().objective(picture(*objects, signals=busy)) == 0
-    seen = picture(*objects, signals=busy)
+    assert underused().objective(picture_of(*objects, signals=busy)) == 0
+    seen = picture_of(*objects, signals=busy)
     asked = underused(useMetrics=True)
     assert next(iter(asked.proposals(seen))).reason == "a uses 81 % of its cpu, and 1 node at most 20 %"
     assert [target for _, _, target in carry_out(asked, seen)] == ["b"] * 3
@@ -170,12 +172,12 @@ def test_by_use_a_node_is_as_full_as_its_pods_are_busy() -> None:
 
 def test_few_under_used_nodes_may_be_left_as_they_are() -> None:
     objects = node("full", cpu="10"), node("e1"), node("e2"), *web(9, "full")
-    assert told(underused(numberOfNodes=2).proposals(picture(*objects))) == []
-    assert told(underused(numberOfNodes=1).proposals(picture(*objects))) != []
+    assert told(underused(numberOfNodes=2).proposals(picture_of(*objects))) == []
+    assert told(underused(numberOfNodes=1).proposals(picture_of(*objects))) != []
 
 
 def test_without_pods_or_nodes_nothing_is_wrong() -> None:
-    for seen in (picture(), picture(node("a", cpu="0", memory="0", pods=0))):
+    for seen in (picture_of(), picture_of(node("a", cpu="0", memory="0", pods=0))):
         assert underused().objective(seen) == 0
         assert told(underused().proposals(seen)) == []
 

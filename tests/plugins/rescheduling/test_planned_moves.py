@@ -10,7 +10,7 @@ import pytest
 from podium.framework.rescheduling.policy import Policy
 from tests.builders import HOSTNAME, ZONE, node, node_term, pod, spread_over, term
 from tests.decide.rescheduling.planning import Given, given, planned, web
-from tests.plugins.rescheduling.pictures import policy
+from tests.plugins.rescheduling.pictures import policy_of
 
 ROUNDS = 20
 
@@ -46,7 +46,7 @@ def test_after_a_scale_up_the_empty_nodes_are_filled_from_the_full_ones() -> Non
     crowd = [web(f"w{i}-{on}", on, cpu="1") for on in "ab" for i in range(9)]
     here = given(*zoned("a", "b", "c", "d", cpu="10"), *crowd)
     marks = {"cpu": 15, "memory": 15}
-    even = policy("MoveToUnderusedNodes", useDeviationThresholds=True, thresholds=marks, targetThresholds=marks)
+    even = policy_of("MoveToUnderusedNodes", useDeviationThresholds=True, thresholds=marks, targetThresholds=marks)
     moves = settle(here, even)
     assert {source for _, source, _ in moves} == {"a", "b"}
     assert {target for *_, target in moves} == {"c", "d"}
@@ -58,13 +58,13 @@ def test_pods_come_to_the_nodes_that_they_prefer_and_stay_there() -> None:
     here = given(
         node("plain"), node("fast", labels={"disk": "ssd"}), *(web(f"w{i}", "plain", likes_nodes=likes) for i in "ab")
     )
-    assert settle(here, policy("SatisfyPreferences")) == [("wa", "plain", "fast"), ("wb", "plain", "fast")]
+    assert settle(here, policy_of("SatisfyPreferences")) == [("wa", "plain", "fast"), ("wb", "plain", "fast")]
 
 
 def test_pods_that_would_be_apart_are_parted_by_their_scheduler() -> None:
     fields: dict[str, Any] = {"labels": {"app": "web"}, "dislikes": [(100, term("app=web", HOSTNAME))]}
     here = given(*zoned("a", "b", "c"), *(web(f"w{i}", "a", **fields) for i in range(3)))
-    assert len(settle(here, policy("SatisfyPreferences"))) == 2
+    assert len(settle(here, policy_of("SatisfyPreferences"))) == 2
     assert nodes_of(here) == ["a", "b", "c"]
 
 
@@ -74,34 +74,34 @@ def test_pods_that_would_be_apart_are_parted_by_their_scheduler() -> None:
 def test_nobody_is_evicted_for_a_spread_that_cannot_be_had(kind: bool, other: dict[str, Any]) -> None:
     fields: dict[str, Any] = {"labels": {"app": "web"}, "spread": [spread_over(ZONE, "app=web", soft=kind)], "cpu": "2"}
     here = given(*zoned("a"), *zoned("b", **other), *(web(f"w{i}", "a", **fields) for i in range(3)))
-    assert settle(here, policy("SatisfyPreferences"), policy("RepairViolations")) == []
+    assert settle(here, policy_of("SatisfyPreferences"), policy_of("RepairViolations")) == []
 
 
 @pytest.mark.failure(77)
 def test_of_a_spread_that_can_be_had_in_part_that_part_is_done_and_no_more() -> None:
     fields: dict[str, Any] = {"labels": {"app": "web"}, "spread": [spread_over(ZONE, "app=web")], "cpu": "1"}
     here = given(*zoned("a"), *zoned("b", cpu="1"), *(web(f"w{i}", "a", **fields) for i in range(5)))
-    assert settle(here, policy("RepairViolations")) == [("w0", "a", "b")]
+    assert settle(here, policy_of("RepairViolations")) == [("w0", "a", "b")]
 
 
 @pytest.mark.failure(76)
 def test_duplicates_are_spread_once_and_then_stay() -> None:
     here = given(*zoned("a", "b", "c"), *(web(f"w{i}", "a", cpu="1") for i in range(6)))
-    assert len(settle(here, policy("SpreadDuplicates"))) == 4
+    assert len(settle(here, policy_of("SpreadDuplicates"))) == 4
     assert nodes_of(here) == ["a", "a", "b", "b", "c", "c"]
 
 
 def test_a_node_that_got_a_taint_is_left_by_whom_it_keeps_off() -> None:
     own = node("own", taints=["team=db:NoSchedule"])
     here = given(own, *zoned("a", "b"), *(web(f"w{i}", "own") for i in range(4)))
-    assert {source for _, source, _ in settle(here, policy("RepairViolations"))} == {"own"}
+    assert {source for _, source, _ in settle(here, policy_of("RepairViolations"))} == {"own"}
     assert "own" not in nodes_of(here)
 
 
 @pytest.mark.failure(79)
 def test_a_big_pod_does_not_go_round_from_node_to_node() -> None:
     here = given(*zoned("a", "b", "c", cpu="10"), web("big", "a", cpu="8"), web("small", "a", cpu="1"))
-    assert settle(here, policy("MoveToUnderusedNodes")) == []
+    assert settle(here, policy_of("MoveToUnderusedNodes")) == []
 
 
 @pytest.mark.failure(79)
@@ -110,13 +110,13 @@ def test_policies_that_pull_in_two_directions_come_to_rest() -> None:
     ssd = node("fast", cpu="10", labels={"disk": "ssd", HOSTNAME: "fast", ZONE: "f"})
     crowd = [web(f"w{i}", "fast", cpu="1", likes_nodes=likes) for i in range(8)]
     here = given(ssd, *zoned("a", "b", cpu="10"), *crowd)
-    settle(here, policy("MoveToUnderusedNodes"), policy("SatisfyPreferences"), policy("SpreadDuplicates"))
-    both = [policy(name) for name in ("MoveToUnderusedNodes", "SatisfyPreferences", "SpreadDuplicates")]
+    settle(here, policy_of("MoveToUnderusedNodes"), policy_of("SatisfyPreferences"), policy_of("SpreadDuplicates"))
+    both = [policy_of(name) for name in ("MoveToUnderusedNodes", "SatisfyPreferences", "SpreadDuplicates")]
     assert settle(here, *both) == []
 
 
 def test_reasons_reach_the_plan() -> None:
     here = given(*zoned("a", "b"), *(web(f"w{i}", "a") for i in range(2)), pod("bare", on="a"))
-    with planned(here, policy("SpreadDuplicates")) as (plan, _):
+    with planned(here, policy_of("SpreadDuplicates")) as (plan, _):
         (group,) = plan.planned
     assert group.reason == "default/w0 should leave a: 2 pods of ReplicaSet web are on it, and 2 nodes could have one"

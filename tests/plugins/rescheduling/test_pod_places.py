@@ -9,7 +9,7 @@ import pytest
 from podium.decide.rescheduling.landing import SOFT_TAINT
 from podium.plugins.rescheduling.parts.pod_places import PodPlaces
 from tests.builders import node, pod
-from tests.plugins.rescheduling.pictures import again, move, picture, policy, scratch
+from tests.plugins.rescheduling.pictures import again, move, picture_of, policy_of, scratch_of
 
 MARK = f"{SOFT_TAINT.key}:{SOFT_TAINT.effect}"
 
@@ -21,7 +21,7 @@ def steps(places: PodPlaces, seen: Any) -> list[tuple[int, int]] | None:
 
 
 def test_it_tells_who_left_and_who_came_and_then_nothing() -> None:
-    seen, places = picture(node("a"), node("b"), pod("w", on="a"), pod("x", on="b")), PodPlaces()
+    seen, places = picture_of(node("a"), node("b"), pod("w", on="a"), pod("x", on="b")), PodPlaces()
     assert steps(places, seen) is None
     assert steps(places, seen) == []
     move(seen, "default/w", "b")
@@ -30,9 +30,9 @@ def test_it_tells_who_left_and_who_came_and_then_nothing() -> None:
 
 
 def test_what_is_taken_back_is_a_move_back() -> None:
-    seen, places = picture(node("a"), node("b"), pod("w", on="a"), pod("x", on="a")), PodPlaces()
+    seen, places = picture_of(node("a"), node("b"), pod("w", on="a"), pod("x", on="a")), PodPlaces()
     places.follow(seen)
-    with scratch(seen) as changes:
+    with scratch_of(seen) as changes:
         changes.place(changes.take_off("default/w"), 1)
         changes.take_off("default/x")
         assert steps(places, seen) == [(0, -1), (0, -1), (1, 1)]
@@ -40,7 +40,7 @@ def test_what_is_taken_back_is_a_move_back() -> None:
 
 
 def test_pods_that_terminate_are_gone() -> None:
-    seen, places = picture(node("a"), pod("w", on="a", terminating=True), pod("x", on="a")), PodPlaces()
+    seen, places = picture_of(node("a"), pod("w", on="a", terminating=True), pod("x", on="a")), PodPlaces()
     places.follow(seen)
     assert list(places.rows_by_class().values()) == [[0]]
 
@@ -59,18 +59,18 @@ def test_pods_that_terminate_are_gone() -> None:
 def test_all_is_looked_at_anew_where_a_node_is_another_but_by_the_reschedulers_own_mark(
     change: Any, is_new: bool
 ) -> None:
-    seen, places = picture(node("a"), node("b"), pod("w", on="a")), PodPlaces()
+    seen, places = picture_of(node("a"), node("b"), pod("w", on="a")), PodPlaces()
     places.follow(seen)
     seen.cluster.put_node(change)
     assert (steps(places, seen) is None) == is_new
 
 
 def test_another_picture_is_looked_at_anew() -> None:
-    seen, places = picture(node("a"), pod("w", on="a")), PodPlaces()
+    seen, places = picture_of(node("a"), pod("w", on="a")), PodPlaces()
     places.follow(seen)
     assert steps(places, again(seen)) is None
 
 
 def test_the_reschedulers_own_mark_is_no_taint_that_pods_would_rather_avoid() -> None:
-    seen = picture(node("a", taints=[MARK]), node("b"), pod("w", on="a", owner="ReplicaSet/web"))
-    assert policy("SatisfyPreferences").objective(seen) == 0
+    seen = picture_of(node("a", taints=[MARK]), node("b"), pod("w", on="a", owner="ReplicaSet/web"))
+    assert policy_of("SatisfyPreferences").objective(seen) == 0

@@ -8,9 +8,8 @@ from podium.api.errors import InputError
 from podium.api.pod import Pod
 from podium.framework.rescheduling.picture import Picture
 from podium.framework.rescheduling.signals import NodeSignals, Signals
-from podium.plugins.rescheduling.prepare_for_maintenance import PrepareForMaintenance
 from tests.builders import DAY_ONE_NS, node, pod
-from tests.plugins.rescheduling.tried_pictures import first, gain, leaving, made, names, picture_of
+from tests.plugins.rescheduling.pictures import first, gain, leaving, names, picture_of, policy_of
 
 MINUTE = 60 * 10**9
 
@@ -34,45 +33,45 @@ def cluster_with(signals: Signals, **further: Any) -> Picture:
 
 def test_where_nothing_is_announced_all_is_well() -> None:
     picture = cluster_with(Signals())
-    policy = made(PrepareForMaintenance, picture)
+    policy = policy_of("PrepareForMaintenance")
     assert policy.objective(picture) == 0
     assert list(policy.proposals(picture)) == []
 
 
 def test_from_the_lead_time_on_each_pod_there_is_in_the_wrong_place() -> None:
-    assert made(PrepareForMaintenance, early := cluster_with(announced(a=61))).objective(early) == 0
-    assert made(PrepareForMaintenance, late := cluster_with(announced(a=60))).objective(late) == 2
+    assert policy_of("PrepareForMaintenance").objective(cluster_with(announced(a=61))) == 0
+    assert policy_of("PrepareForMaintenance").objective(cluster_with(announced(a=60))) == 2
 
 
 def test_the_nearer_the_time_the_more_a_pod_counts() -> None:
     half = cluster_with(announced(a=30))
-    assert made(PrepareForMaintenance, half).objective(half) == 3
+    assert policy_of("PrepareForMaintenance").objective(half) == 3
     due = cluster_with(announced(a=-10))
-    assert made(PrepareForMaintenance, due).objective(due) == 4
+    assert policy_of("PrepareForMaintenance").objective(due) == 4
 
 
 def test_the_lead_time_is_what_is_given() -> None:
     picture = cluster_with(announced(a=119))
-    assert made(PrepareForMaintenance, picture, leadTime="2h").objective(picture) > 2
-    assert made(PrepareForMaintenance, picture, leadTime="90m").objective(picture) == 0
+    assert policy_of("PrepareForMaintenance", leadTime="2h").objective(picture) > 2
+    assert policy_of("PrepareForMaintenance", leadTime="90m").objective(picture) == 0
 
 
 def test_an_announcement_of_long_ago_is_none() -> None:
     picture = cluster_with(announced(a=-61))
-    assert made(PrepareForMaintenance, picture).objective(picture) == 0
-    assert made(PrepareForMaintenance, picture, overdueAfter="2h").objective(picture) == 4
+    assert policy_of("PrepareForMaintenance").objective(picture) == 0
+    assert policy_of("PrepareForMaintenance", overdueAfter="2h").objective(picture) == 4
 
 
 def test_pods_leave_one_by_one_from_the_node_that_goes_first() -> None:
     picture = cluster_with(announced(a=20, b=10))
-    policy = made(PrepareForMaintenance, picture)
+    policy = policy_of("PrepareForMaintenance")
     assert leaving(policy.proposals(picture)) == [["b1"], ["a1"], ["a2"]]
     assert first(policy, picture).reason == "b is announced to go down at 2026-01-01T00:10:00Z"
 
 
 def test_nodes_that_go_down_too_are_no_place_to_go() -> None:
     picture = cluster_with(announced(a=20, b=10))
-    policy = made(PrepareForMaintenance, picture)
+    policy = policy_of("PrepareForMaintenance")
     relocation = first(policy, picture).relocations[0]
     assert relocation.targets is not None
     assert names(picture, relocation.targets) == {"c"}
@@ -82,25 +81,25 @@ def test_nodes_that_go_down_too_are_no_place_to_go() -> None:
 
 def test_until_it_is_over_the_node_is_avoided() -> None:
     picture = cluster_with(announced(a=20))
-    assert first(made(PrepareForMaintenance, picture, overdueAfter="10m"), picture).avoid_for_ns == 30 * MINUTE
+    assert first(policy_of("PrepareForMaintenance", overdueAfter="10m"), picture).avoid_for_ns == 30 * MINUTE
 
 
 def test_whoever_else_moves_a_pod_there_makes_it_worse() -> None:
     picture = cluster_with(announced(a=20))
-    assert gain(made(PrepareForMaintenance, picture), picture, {"b1": "a"}) < -1
+    assert gain(policy_of("PrepareForMaintenance"), picture, {"b1": "a"}) < -1
 
 
 def test_pods_that_stay_are_not_proposed_and_the_nodes_own_do_not_count() -> None:
     agent = pod("agent", on="a", owner="DaemonSet/agent")
     picture = picture_of(node("a"), node("b"), agent, web("a1", "a"), signals=announced(a=0), fixed=["a1"])
-    policy = made(PrepareForMaintenance, picture)
+    policy = policy_of("PrepareForMaintenance")
     assert policy.objective(picture) == 2
     assert list(policy.proposals(picture)) == []
 
 
 def test_an_announcement_for_a_node_that_is_not_there_is_nothing() -> None:
     picture = cluster_with(announced(z=5))
-    assert made(PrepareForMaintenance, picture).objective(picture) == 0
+    assert policy_of("PrepareForMaintenance").objective(picture) == 0
 
 
 @pytest.mark.parametrize(
@@ -109,5 +108,5 @@ def test_an_announcement_for_a_node_that_is_not_there_is_nothing() -> None:
 )
 def test_arguments_that_make_no_sense_are_refused_by_name(args: dict[str, Any]) -> None:
     with pytest.raises(InputError) as refused:
-        made(PrepareForMaintenance, cluster_with(Signals()), **args)
+        policy_of("PrepareForMaintenance", **args)
     assert next(iter(args)) in str(refused.value)

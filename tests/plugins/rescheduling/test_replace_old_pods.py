@@ -7,9 +7,9 @@ import pytest
 from podium.api.errors import InputError
 from podium.api.pod import Pod
 from podium.framework.rescheduling.picture import Picture
-from podium.plugins.rescheduling.replace_old_pods import ReplaceOldPods, in_words
+from podium.plugins.rescheduling.replace_old_pods import in_words
 from tests.builders import DAY_ONE_NS, node, pod
-from tests.plugins.rescheduling.tried_pictures import first, gain, leaving, made, picture_of
+from tests.plugins.rescheduling.pictures import first, gain, leaving, picture_of, policy_of
 
 HOUR = 3_600
 NOW = DAY_ONE_NS + 100 * HOUR * 10**9
@@ -26,7 +26,7 @@ def aged(*pods: Pod, **further: Any) -> Picture:
 
 def test_pods_beyond_the_age_are_to_be_replaced_the_oldest_first() -> None:
     picture = aged(web("1", "a", 30), web("2", "b", 50), web("3", "a", 24), web("4", "a", 2))
-    policy = made(ReplaceOldPods, picture, maxAge="24h")
+    policy = policy_of("ReplaceOldPods", maxAge="24h")
     assert policy.objective(picture) == 2
     assert leaving(policy.proposals(picture)) == [["2"], ["1"]]
     assert first(policy, picture).reason == "default/2 is 2d2h old; pods are to be no older than 1d"
@@ -34,12 +34,12 @@ def test_pods_beyond_the_age_are_to_be_replaced_the_oldest_first() -> None:
 
 def test_a_replacement_is_young_wherever_it_goes() -> None:
     picture = aged(web("1", "a", 30))
-    assert gain(made(ReplaceOldPods, picture, maxAge="24h"), picture, {"1": "b"}) == 1
+    assert gain(policy_of("ReplaceOldPods", maxAge="24h"), picture, {"1": "b"}) == 1
 
 
 def test_as_time_passes_pods_grow_old() -> None:
     picture = aged(web("1", "a", 23))
-    policy = made(ReplaceOldPods, picture, maxAge="24h")
+    policy = policy_of("ReplaceOldPods", maxAge="24h")
     assert policy.objective(picture) == 0
     later = picture_of(node("a"), web("1", "a", 23), now=NOW + 2 * HOUR * 10**9)
     assert policy.objective(later) == 1
@@ -47,7 +47,7 @@ def test_as_time_passes_pods_grow_old() -> None:
 
 def test_pods_that_stay_and_those_whose_age_nobody_knows_are_left_alone() -> None:
     picture = aged(web("1", "a", 30), web("2", "a", None), web("3", "a", 30, terminating=True), fixed=["1"])
-    policy = made(ReplaceOldPods, picture, maxAge="24h")
+    policy = policy_of("ReplaceOldPods", maxAge="24h")
     assert policy.objective(picture) == 1
     assert list(policy.proposals(picture)) == []
 
@@ -55,7 +55,7 @@ def test_pods_that_stay_and_those_whose_age_nobody_knows_are_left_alone() -> Non
 @pytest.mark.parametrize("args", [{"maxAge": "0s"}, {"maxAge": "old"}, {"maxAge": {}}, {"maxAge": "1h", "of": 1}])
 def test_an_age_that_is_none_is_refused(args: dict[str, Any]) -> None:
     with pytest.raises(InputError) as refused:
-        made(ReplaceOldPods, aged(), **args)
+        policy_of("ReplaceOldPods", **args)
     assert "maxAge" in str(refused.value) or "of" in str(refused.value)
 
 

@@ -18,13 +18,13 @@ from podium.plugins.node_affinity import compile_node_term
 from tests.builders import ZONE, cluster_of, node, node_term, pod, spread_over, term, tolerate
 from tests.fuzzing import Effort, efforts
 from tests.generators import EVERYTHING, Objects, clusters
-from tests.plugins.rescheduling.pictures import carry_out, move, picture, picture_of, places, policy, shake, told
+from tests.plugins.rescheduling.pictures import carry_out, move, picture_of, picture_on, places, policy_of, shake, told
 
 SSD = node_term("disk=ssd")
 
 
 def preferences(**args: Any) -> Any:
-    return policy("SatisfyPreferences", **args)
+    return policy_of("SatisfyPreferences", **args)
 
 
 def web(name: str, on: str, **told: Any) -> Pod:
@@ -32,7 +32,7 @@ def web(name: str, on: str, **told: Any) -> Pod:
 
 
 def test_a_pod_goes_to_the_nodes_that_it_prefers() -> None:
-    seen = picture(node("plain"), node("fast", labels={"disk": "ssd"}), web("w", "plain", likes_nodes=[(5, SSD)]))
+    seen = picture_of(node("plain"), node("fast", labels={"disk": "ssd"}), web("w", "plain", likes_nodes=[(5, SSD)]))
     (proposal,) = preferences().proposals(seen)
     assert proposal.reason == (
         "default/w would have more of what is preferred elsewhere than on plain: "
@@ -45,7 +45,7 @@ def test_a_pod_goes_to_the_nodes_that_it_prefers() -> None:
 def test_what_is_missed_is_the_share_of_the_weights() -> None:
     wanted = [(60, SSD), (40, node_term("arch=arm"))]
     nodes = node("a"), node("b", labels={"arch": "arm"}), node("c", labels={"arch": "arm", "disk": "ssd"})
-    seen = picture(*nodes, web("w", "a", likes_nodes=wanted))
+    seen = picture_of(*nodes, web("w", "a", likes_nodes=wanted))
     asked = preferences()
     found = [asked.objective(seen)]
     for name in "bc":
@@ -63,13 +63,13 @@ def test_what_is_missed_is_the_share_of_the_weights() -> None:
     ],
 )
 def test_what_no_node_can_give_is_not_missed(nodes: tuple[Any, ...], closed: tuple[str, ...], why: str) -> None:
-    seen = picture(*nodes, web("w", "plain", likes_nodes=[(5, SSD)]), closed=closed)
+    seen = picture_of(*nodes, web("w", "plain", likes_nodes=[(5, SSD)]), closed=closed)
     assert preferences().objective(seen) == 0, why
     assert told(preferences().proposals(seen)) == [], why
 
 
 def test_preferred_nodes_without_room_are_no_place_to_go() -> None:
-    seen = picture(
+    seen = picture_of(
         node("plain"),
         node("fast", cpu="1", labels={"disk": "ssd"}),
         pod("there", on="fast", cpu="1"),
@@ -80,16 +80,16 @@ def test_preferred_nodes_without_room_are_no_place_to_go() -> None:
 
 def test_pods_leave_nodes_with_prefer_no_schedule_taints() -> None:
     objects = node("old", taints=["old:PreferNoSchedule"]), node("young"), web("w", "old")
-    seen = picture(*objects)
+    seen = picture_of(*objects)
     assert preferences().objective(seen) == 1
     assert carry_out(preferences(), seen) == [("w", "old", "young")]
     calm = web("w", "old", tolerations=[tolerate("old")])
-    assert preferences().objective(picture(*objects[:2], calm)) == 0
+    assert preferences().objective(picture_of(*objects[:2], calm)) == 0
 
 
 def test_the_mark_of_a_node_that_pods_are_being_moved_off_is_no_reason_for_the_others_to_leave() -> None:
     marked = node("old", taints=["podium.dev/moving-pods-away=1767225600:PreferNoSchedule"])
-    seen = picture(marked, node("young"), web("w", "old"))
+    seen = picture_of(marked, node("young"), web("w", "old"))
     assert preferences().objective(seen) == 0
     assert carry_out(preferences(), seen) == []
 
@@ -97,7 +97,7 @@ def test_the_mark_of_a_node_that_pods_are_being_moved_off_is_no_reason_for_the_o
 def test_pods_that_would_be_apart_are_parted() -> None:
     apart = [(100, term("app=web"))]
     nodes = [node(name, zone="z") for name in "abc"]
-    seen = picture(*nodes, *(web(f"w{i}", "a", dislikes=apart) for i in range(3)))
+    seen = picture_of(*nodes, *(web(f"w{i}", "a", dislikes=apart) for i in range(3)))
     assert preferences().objective(seen) == 2
     (first, *_) = preferences().proposals(seen)
     assert first.reason.endswith("it wants to be apart from pods with app=web by kubernetes.io/hostname")
@@ -108,7 +108,9 @@ def test_pods_that_would_be_apart_are_parted() -> None:
 
 def test_more_pods_than_domains_are_no_reason_to_move() -> None:
     apart = [(100, term("app=web"))]
-    seen = picture(*(node(n, zone="z") for n in "ab"), *(web(f"w{i}", "ab"[i % 2], dislikes=apart) for i in range(4)))
+    seen = picture_of(
+        *(node(n, zone="z") for n in "ab"), *(web(f"w{i}", "ab"[i % 2], dislikes=apart) for i in range(4))
+    )
     assert preferences().objective(seen) == 0
     assert carry_out(preferences(), seen) == []
 
@@ -116,7 +118,7 @@ def test_more_pods_than_domains_are_no_reason_to_move() -> None:
 def test_who_is_in_the_way_of_another_may_be_the_one_that_goes() -> None:
     nodes = node("a", zone="z"), node("b", zone="z")
     picky = pod("picky", on="a", dislikes=[(10, term("app=web"))])
-    seen = picture(*nodes, picky, web("w", "a"))
+    seen = picture_of(*nodes, picky, web("w", "a"))
     (proposal,) = preferences().proposals(seen)
     assert proposal.relocations[0].pod.name == "w"
     assert "others want to be apart from pods with app=web" in proposal.reason
@@ -125,13 +127,13 @@ def test_who_is_in_the_way_of_another_may_be_the_one_that_goes() -> None:
 
 def test_pods_that_would_be_near_come_together() -> None:
     nodes = node("a", zone="x"), node("b", zone="y")
-    seen = picture(*nodes, pod("db", on="b", labels={"app": "db"}), web("w", "a", likes=[(9, term("app=db", ZONE))]))
+    seen = picture_of(*nodes, pod("db", on="b", labels={"app": "db"}), web("w", "a", likes=[(9, term("app=db", ZONE))]))
     assert carry_out(preferences(), seen) == [("w", "a", "b")]
     assert preferences().objective(seen) == 0
 
 
 def test_nobody_to_be_near_is_nothing_to_miss() -> None:
-    seen = picture(node("a", zone="x"), node("b", zone="y"), web("w", "a", likes=[(9, term("app=web", ZONE))]))
+    seen = picture_of(node("a", zone="x"), node("b", zone="y"), web("w", "a", likes=[(9, term("app=web", ZONE))]))
     assert preferences().objective(seen) == 0
     assert told(preferences().proposals(seen)) == []
 
@@ -140,7 +142,7 @@ def test_a_pod_that_keeps_others_company_stays() -> None:
     nodes = node("a", zone="x", labels={"disk": "hdd"}), node("b", zone="y", labels={"disk": "ssd"})
     near = [(9, term("app=db", ZONE))]
     db = pod("db", on="a", labels={"app": "db"}, likes_nodes=[(1, SSD)], owner="ReplicaSet/db")
-    seen = picture(*nodes, db, web("w1", "a", likes=near, node_selector={"disk": "hdd"}), is_movable=lambda p: True)
+    seen = picture_of(*nodes, db, web("w1", "a", likes=near, node_selector={"disk": "hdd"}), is_movable=lambda p: True)
     assert preferences().objective(seen) == 1
     assert carry_out(preferences(), seen) == []
 
@@ -148,7 +150,7 @@ def test_a_pod_that_keeps_others_company_stays() -> None:
 def test_schedule_anyway_spread_is_evened_out() -> None:
     spread = [spread_over(ZONE, "app=web", soft=True)]
     nodes = [node(name, zone=f"zone-{name}") for name in "abc"]
-    seen = picture(*nodes, *(web(f"w{i}", "a", spread=spread) for i in range(6)))
+    seen = picture_of(*nodes, *(web(f"w{i}", "a", spread=spread) for i in range(6)))
     assert preferences().objective(seen) == 4
     (first, *_) = preferences().proposals(seen)
     assert first.reason.endswith(f"its like lie unevenly over {ZONE}")
@@ -161,14 +163,14 @@ def test_spread_over_a_full_or_closed_domain_moves_nobody() -> None:
     spread = [spread_over(ZONE, "app=web", soft=True)]
     full, tainted = node("b", cpu="1", zone="y"), node("c", zone="w", taints=["own:NoSchedule"])
     crowd = [web(f"w{i}", "a", cpu="1", spread=spread) for i in range(4)]
-    seen = picture(node("a", zone="x"), full, tainted, pod("big", on="b", cpu="1"), *crowd)
+    seen = picture_of(node("a", zone="x"), full, tainted, pod("big", on="b", cpu="1"), *crowd)
     assert told(preferences().proposals(seen)) == []
 
 
 @pytest.mark.failure(79)
 def test_preferred_affinity_does_not_send_a_pod_round_in_circles() -> None:
     loves = [(50, SSD), (50, node_term("arch=arm"))]
-    seen = picture(
+    seen = picture_of(
         node("a", labels={"disk": "ssd"}), node("b", labels={"arch": "arm"}), web("w", "a", likes_nodes=loves)
     )
     assert preferences().objective(seen) == 0
@@ -177,7 +179,7 @@ def test_preferred_affinity_does_not_send_a_pod_round_in_circles() -> None:
 
 def test_the_worst_comes_first_then_the_least_important_then_by_key() -> None:
     nodes = node("plain", taints=["old:PreferNoSchedule"]), node("fast", labels={"disk": "ssd"})
-    seen = picture(
+    seen = picture_of(
         *nodes,
         web("c", "plain", priority=1),
         web("b", "plain"),
@@ -193,7 +195,7 @@ def test_the_worst_comes_first_then_the_least_important_then_by_key() -> None:
 
 
 def test_kinds_of_preferences_can_be_weighed_and_left_out() -> None:
-    seen = picture(
+    seen = picture_of(
         node("plain", taints=["old:PreferNoSchedule"]),
         node("fast", labels={"disk": "ssd"}),
         web("w", "plain", likes_nodes=[(1, SSD)]),
@@ -223,7 +225,7 @@ def test_what_is_missed_of_terms_and_nodes_is_what_each_pod_misses(effort: Effor
     @effort
     @given(clusters(EVERYTHING, least_pods=2), st.randoms(use_true_random=False))
     def check(objects: Objects, chance: Any) -> None:
-        seen = picture_of(cluster_of(*objects.surroundings))
+        seen = picture_on(cluster_of(*objects.surroundings))
         shake(seen, chance, 3)
         asked = preferences(topologySpread=0)
         assert asked.objective(seen) == pytest.approx(missed_in_loops(seen), abs=1e-4)

@@ -8,9 +8,8 @@ from podium.api.errors import InputError
 from podium.api.pod import Pod
 from podium.framework.rescheduling.picture import Picture
 from podium.framework.rescheduling.signals import PodSignals, Signals
-from podium.plugins.rescheduling.separate_interfering import SeparateInterfering
 from tests.builders import node, pod
-from tests.plugins.rescheduling.tried_pictures import first, gain, leaving, made, picture_of
+from tests.plugins.rescheduling.pictures import first, gain, leaving, picture_of, policy_of
 
 
 def web(name: str, on: str, cpu: str | None = "500m", **fields: Any) -> Pod:
@@ -29,19 +28,19 @@ def crowded(*pods: Pod, cpu: str = "4", fixed: tuple[str, ...] = (), **told: Pod
 
 def test_where_nobody_measures_nobody_is_slowed_down() -> None:
     picture = crowded(*(web(f"a{i}", "a") for i in range(10)))
-    policy = made(SeparateInterfering, picture)
+    policy = policy_of("SeparateInterfering")
     assert policy.objective(picture) == 0
     assert list(policy.proposals(picture)) == []
 
 
 def test_nor_where_there_is_enough_for_all() -> None:
     picture = crowded(web("hog", "a"), web("a1", "a"), hog=using(3000), a1=using(400))
-    assert made(SeparateInterfering, picture).objective(picture) == 0
+    assert policy_of("SeparateInterfering").objective(picture) == 0
 
 
 def test_pods_that_get_what_they_request_are_not_slowed_down() -> None:
     picture = crowded(web("hog", "a"), web("a1", "a", "1"), hog=using(4000), a1=using(1000))
-    assert made(SeparateInterfering, picture).objective(picture) == 1
+    assert policy_of("SeparateInterfering").objective(picture) == 1
 
 
 def test_of_a_crowded_node_the_aggressor_comes_first_and_then_its_victims() -> None:
@@ -49,7 +48,7 @@ def test_of_a_crowded_node_the_aggressor_comes_first_and_then_its_victims() -> N
         web("hog", "a"), web("a1", "a"), web("a2", "a"),
         hog=using(2800, 0.3), a1=using(600, 0.25), a2=using(600, 0.25),
     )  # fmt: skip
-    policy = made(SeparateInterfering, picture)
+    policy = policy_of("SeparateInterfering")
     assert policy.objective(picture) == 3
     assert leaving(policy.proposals(picture)) == [["hog"], ["a1"], ["a2"]]
     reasons = [proposal.reason for proposal in policy.proposals(picture)]
@@ -62,7 +61,7 @@ def test_the_aggressors_leaving_helps_all_that_of_a_victim_itself() -> None:
         web("hog", "a"), web("a1", "a"), web("a2", "a"),
         hog=using(2800, 0.3), a1=using(600, 0.25), a2=using(600, 0.25),
     )  # fmt: skip
-    policy = made(SeparateInterfering, picture)
+    policy = policy_of("SeparateInterfering")
     assert gain(policy, picture, {"hog": "b"}) > 2
     assert gain(policy, picture, {"a1": "b"}) == 1
 
@@ -72,19 +71,19 @@ def test_an_aggressor_takes_its_appetite_along() -> None:
         web("hog", "a"), web("a1", "a"), *(web(f"b{i}", "b") for i in range(3)),
         hog=using(3800, 0.2), a1=using(800), b0=using(900), b1=using(900), b2=using(900),
     )  # fmt: skip
-    assert gain(made(SeparateInterfering, picture), picture, {"hog": "b"}) < 0
+    assert gain(policy_of("SeparateInterfering"), picture, {"hog": "b"}) < 0
 
 
 def test_where_the_aggressor_may_not_move_the_victims_do() -> None:
     picture = crowded(
         web("hog", "a"), web("a1", "a"), hog=using(3800, 0.2), a1=using(600, 0.25), fixed=("hog",)
     )  # fmt: skip
-    assert leaving(made(SeparateInterfering, picture).proposals(picture)) == [["a1"]]
+    assert leaving(policy_of("SeparateInterfering").proposals(picture)) == [["a1"]]
 
 
 def test_once_one_has_left_no_more_of_the_node_is_proposed() -> None:
     picture = crowded(web("hog", "a"), web("a1", "a"), hog=using(3800, 0.2), a1=using(800))
-    policy = made(SeparateInterfering, picture)
+    policy = policy_of("SeparateInterfering")
     proposals = iter(policy.proposals(picture))
     hog = next(proposals).relocations[0].pod
     picture.cluster.remove_pod(hog.uid)
@@ -96,14 +95,14 @@ def test_the_worst_node_comes_first() -> None:
     picture = crowded(
         *pods, a1=using(2000), a2=using(2000), b0=using(1000), b1=using(1000), b2=using(1000), b3=using(1000)
     )
-    assert leaving(made(SeparateInterfering, picture).proposals(picture))[0] == ["b0"]
+    assert leaving(policy_of("SeparateInterfering").proposals(picture))[0] == ["b0"]
 
 
 def test_they_go_best_where_most_is_left() -> None:
     picture = crowded(
         web("hog", "a"), web("a1", "a"), web("b1", "b"), hog=using(3800), a1=using(800), b1=using(700)
     )  # fmt: skip
-    preferred = first(made(SeparateInterfering, picture), picture).relocations[0].preferred
+    preferred = first(policy_of("SeparateInterfering"), picture).relocations[0].preferred
     assert preferred is not None
     assert preferred.tolist() == [-600, 3300, 4000]
 
@@ -111,16 +110,16 @@ def test_they_go_best_where_most_is_left() -> None:
 @pytest.mark.parametrize("pressure", [-1.0, 0.0, 1.0, 5.0, float("inf")])
 def test_pressure_that_is_no_share_is_believed_no_further_than_it_makes_sense(pressure: float) -> None:
     picture = crowded(web("hog", "a"), hog=using(1000, pressure))
-    assert 0 <= made(SeparateInterfering, picture).objective(picture) <= 1
+    assert 0 <= policy_of("SeparateInterfering").objective(picture) <= 1
 
 
 def test_a_node_that_offers_no_cpu_has_none_to_share() -> None:
     picture = crowded(web("hog", "a"), cpu="0", hog=using(1000))
-    assert made(SeparateInterfering, picture).objective(picture) == 1
+    assert policy_of("SeparateInterfering").objective(picture) == 1
 
 
 @pytest.mark.parametrize("args", [{"utilization": 0}, {"pressure": 2}, {"aggressorRatio": 0.5}, {"pressures": 0.1}])
 def test_arguments_that_make_no_sense_are_refused_by_name(args: dict[str, Any]) -> None:
     with pytest.raises(InputError) as refused:
-        made(SeparateInterfering, crowded(), **args)
+        policy_of("SeparateInterfering", **args)
     assert next(iter(args)) in str(refused.value)

@@ -17,6 +17,8 @@ import click
 from podium.api.errors import PodiumError, escape
 
 _LONGEST_ERROR = 2_000
+_LONGEST_NAME = 60
+_TRACEBACK = "podium.traceback"
 SUBCOMMANDS = {
     "explain": ("podium.app.explaining.command:explain", "What would happen to a pod now, and why."),
     "simulate": ("podium.app.simulating.command:simulate", "Play what happens to a cluster, in virtual time."),
@@ -29,6 +31,7 @@ SUBCOMMANDS = {
     "trace": ("podium.app.simulating.trace_command:trace", "Turn recorded workloads into something to simulate."),
     "scheduler": ("podium.app.live.command:scheduler", "Schedule the pods of a cluster, as kube-scheduler does."),
     "reschedule": ("podium.app.rescheduling.command:reschedule", "Move running pods to better places."),
+    "schema": ("podium.app.schemas.command:schema", "Print the JSON Schema of an answer, or of a Scenario."),
     "bench": ("podium.app.bench.command:bench", "Measure how fast decisions are made."),
 }
 """Where each subcommand is, and what it does; help lists them without importing them."""
@@ -64,6 +67,8 @@ class Group(click.Group):
         try:
             return super().invoke(ctx)
         except PodiumError as error:
+            if ctx.find_root().meta.get(_TRACEBACK):
+                _print_traceback(error)
             raise CommandFailure(str(error)) from None
         except OSError as error:
             # A reader that went away is not an error, and click ends quietly for it.
@@ -87,7 +92,12 @@ class LazyGroup(Group):
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        """The subcommand to run, imported."""
+        """The subcommand to run, imported. One that there is not is wrong usage, told with what may be meant."""
+        if args and args[0] not in SUBCOMMANDS and not args[0].startswith("-"):
+            from podium.api.schemas.suggestion import suggestion
+
+            problem = f"There is no command {escape(args[0], _LONGEST_NAME)!r}; {suggestion(args[0], SUBCOMMANDS)}"
+            raise click.UsageError(problem, ctx)
         name, command, rest = super().resolve_command(ctx, args)
         if name is None or command is None:
             return name, command, rest
@@ -106,6 +116,18 @@ def _version(ctx: click.Context, _: click.Parameter, wanted: bool) -> None:
         ctx.exit()
 
 
+def _trace(ctx: click.Context, _: click.Parameter, wanted: bool) -> None:
+    ctx.find_root().meta[_TRACEBACK] = wanted
+
+
+def _print_traceback(error: BaseException) -> None:
+    """Print where an error came from, for people who write plugins."""
+    from traceback import format_exception
+
+    for line in "".join(format_exception(error)).splitlines():
+        click.echo(escape(line, _LONGEST_ERROR), err=True)
+
+
 _SETTINGS = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
 _EPILOG = """
 \b
@@ -120,6 +142,13 @@ fish_source are there too.
 @click.group(cls=LazyGroup, context_settings=_SETTINGS, epilog=_EPILOG)
 @click.option(
     "--version", is_flag=True, expose_value=False, is_eager=True, callback=_version, help="Show the version and exit."
+)
+@click.option(
+    "--traceback",
+    is_flag=True,
+    expose_value=False,
+    callback=_trace,
+    help="Show where in the code an error came from, that of plugins included.",
 )
 def podium() -> None:
     """Say who runs, who waits and who is disrupted in a Kubernetes cluster, and why.

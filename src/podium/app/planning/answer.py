@@ -160,6 +160,18 @@ class PlanAnswer:
     sections: tuple[Section, ...] = ()
 
     @property
+    def anyway(self) -> Mapping[str, int]:
+        """What happens without the plan, too: pods that wait at the end, that are preempted, and that are evicted."""
+        if self.baseline is None:
+            return {}
+        summary = self.baseline.summary
+        return {
+            "pending": summary["pods"]["pending"],
+            "preempted": summary["preempted"],
+            "evicted": sum(summary["evictedBy"].values()),
+        }
+
+    @property
     def codes(self) -> tuple[str, ...]:
         """The codes of the findings, each once, in the order of `FINDING_CODES`."""
         found = {finding.code for finding in self.findings}
@@ -175,6 +187,8 @@ class PlanAnswer:
             "impact": [impact.to_dict() for impact in self.impact],
             "nodes": [node.to_dict() for node in self.nodes],
         }
+        if self.baseline is not None:
+            shown["anyway"] = dict(self.anyway)
         if self.node_hours is not None:
             shown["nodeHours"] = {"with": self.node_hours[0], "without": self.node_hours[1]}
         for section in self.sections:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from podium.app.planning.answer import Finding, PlanAnswer, Section, WorkloadImpact
-from podium.app.planning.impact import PREEMPTION, counts_of, findings_of, impact_of, nodes_of
+from podium.app.planning.impact import PREEMPTION, counts_of, findings_of, nodes_of
 from podium.app.planning.question import Played
 
 
@@ -18,7 +18,7 @@ def answer_of(
 ) -> PlanAnswer:
     """The answer; `headline` says what was asked, and what follows from the impact is put behind it."""
     result, baseline = played.result, played.baseline
-    impact = impact_of(result, baseline)
+    impact = played.impact
     return PlanAnswer(
         played.question.name,
         headline or outcome(impact),

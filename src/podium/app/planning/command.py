@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import wraps
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -19,7 +19,7 @@ from podium.app.console.options import (
     limit_options,
     validate_option,
 )
-from podium.app.console.source import ClusterSource, Source, cluster_options, optional_source_options
+from podium.app.console.source import ClusterSource, Source, cluster_options, optional_source_options, override_option
 
 if TYPE_CHECKING:
     from podium.api.input.codec import Document, Input
@@ -44,6 +44,7 @@ Exit codes: 0 answered, 1 something is wrong with the input, 2 something was fou
 
 @click.group(cls=Group, epilog=_EPILOG)
 @optional_source_options
+@override_option
 @click.pass_context
 def plan(ctx: click.Context, source: Source) -> None:
     """Say what a change, an outage or a drain would do to each workload; nothing is changed anywhere.
@@ -168,7 +169,7 @@ def question_options(command: Callable[..., Answer]) -> Callable[..., Answer]:
         own = {name: given.pop(name) for name in _OWN}
         return command(asking=_asking(group or Source(), given.pop("source"), **own), **given)
 
-    decorated: Callable[..., Answer] = with_asking
+    decorated: Callable[..., Answer] = override_option(with_asking)
     for option in reversed(_OPTIONS):
         decorated = option(decorated)
     return decorated
@@ -253,7 +254,8 @@ def joined(group: Source, own: Source) -> Source:
     """The files of both, and the cluster that the question names, or else the group."""
     cluster: ClusterSource | None = own.cluster if own.cluster is not None else group.cluster
     allows = own.allows_exec_plugins or group.allows_exec_plugins
-    return replace(own, files=(*group.files, *own.files), cluster=cluster, allows_exec_plugins=allows)
+    overrides = (*group.overrides, *own.overrides)
+    return Source((*group.files, *own.files), cluster, allows, overrides)
 
 
 _nodes_arguments = (

@@ -191,7 +191,7 @@ class _Reasons:
                 message = self._failed.get(pod["pod"])
                 return whole_reason(message) if message else "no scheduler has tried its pods"
             case "lost":
-                return f"{pod['node']} is down"
+                return "their nodes are down"
             case "starting" | "running":
                 return "its pods are not ready yet"
             case "terminating" if pod["node"] in self._down:

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 from podium.api.basis import Caveat
 from podium.api.errors import InputError
 from podium.api.input.codec import Document, Input
 from podium.api.meta import Raw
+from podium.app.planning.answer import WorkloadImpact
+from podium.app.planning.impact import impact_of
 from podium.sim.results.result import Result
 from podium.sim.run import Progress, RunOptions, play
 from podium.sim.scenario.scenario import API_VERSION
@@ -32,7 +35,7 @@ class Question:
     until_ns: int | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Played:
     """What came of it: `result` with the steps, `baseline` without them, over the same time; `scenario` was played."""
 
@@ -42,6 +45,11 @@ class Played:
     baseline: Result
     scenario: Raw
     assumed: tuple[Caveat, ...] = ()
+
+    @cached_property
+    def impact(self) -> tuple[WorkloadImpact, ...]:
+        """What the steps do to workloads."""
+        return impact_of(self.result, self.baseline)
 
     @property
     def rests_on(self) -> tuple[Caveat, ...]:

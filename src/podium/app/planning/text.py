@@ -30,6 +30,7 @@ def write_answer(page: Page, answer: PlanAnswer, shown: Collection[str] = ()) ->
     _write_sections(page, answer)
     if answer.result is not None:
         _write_impact(page, answer.impact)
+        _write_anyway(page, answer)
         _write_held(page, answer)
         _write_nodes(page, answer)
     if answer.result is not None and TIMELINE in shown:
@@ -72,6 +73,14 @@ def _write_impact(page: Page, impact: Sequence[WorkloadImpact]) -> None:
             [[Cell(listed(names, _MOST_NAMES), "warn"), why] for why, names in list(reasons.items())[:_MOST_WORKLOADS]],
             indent=2,
         )
+
+
+def _write_anyway(page: Page, answer: PlanAnswer) -> None:
+    """Write what the impact leaves out because it happens without the plan, too."""
+    words = {"pending": "waiting for a node at the end", "preempted": "preempted", "evicted": "evicted"}
+    found = [f"{counted(number, 'pod')} {words[what]}" for what, number in answer.anyway.items() if number]
+    if found:
+        page.title("Anyway", f"without the plan, too: {', '.join(found)}")
 
 
 def _impact_row(page: Page, workload: WorkloadImpact) -> list[Part]:

@@ -66,9 +66,9 @@ class PlanReport:
         }
 
 
-def same_moves(one: Plan, other: Plan) -> bool:
+def same_moves(plan: Plan, other: Plan) -> bool:
     """Whether two plans say the same to people: the same moves, and the same left alone."""
-    return _said(one) == _said(other)
+    return _said(plan) == _said(other)
 
 
 def _said(plan: Plan) -> tuple[object, ...]:

@@ -152,8 +152,8 @@ class Trials:
         if self._landings.is_bound or _is_above(choice, most):
             return choice
         hinted = choice.row if self._landings.is_sent(replacement) else None
-        there = [other for other in leaving if other is not leaver or not other.ends_first]
-        with still_there(self._scratch, (*self.going, *there)):
+        present = [other for other in leaving if other is not leaver or not other.ends_first]
+        with still_there(self._scratch, (*self.going, *present)):
             either = landing.or_else(self._landings.find(replacement, leaver, everybody, hinted))
         if either.why:
             return either.why

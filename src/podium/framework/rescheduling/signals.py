@@ -46,7 +46,10 @@ _REPLACEMENT = "/replacement"
 
 
 def replacement(uid: str) -> str:
-    """Under which uid the replacement of a pod goes until it has one: nothing that is told of a pod holds for it."""
+    """Under which uid the replacement of a pod goes until it has one.
+
+    What is told of the pod holds for it only for those who ask by its `predecessor`.
+    """
     return f"{uid}{_REPLACEMENT}"
 
 

@@ -264,15 +264,15 @@ class Rescheduler:
         What was begun is gone on with while its pods are where they were: it was decided as one, and is half done.
         """
         pods = [self._picture.pod(move.pod.uid) for move in order.left]
-        there = [pod for pod in pods if pod is not None and not pod.terminating]
-        if len(there) < len(pods) or any(
-            pod.node_name != move.source for pod, move in zip(there, order.left, strict=True)
+        present = [pod for pod in pods if pod is not None and not pod.terminating]
+        if len(present) < len(pods) or any(
+            pod.node_name != move.source for pod, move in zip(present, order.left, strict=True)
         ):
             return "a pod has left its node by itself"
         if order.was_begun:
             return ""
         self._look_at_moves(now)
-        return self._planners.holds(order.planned, there, self._standing(now), now)
+        return self._planners.holds(order.planned, present, self._standing(now), now)
 
     def _evict(self, now: int) -> list[Action]:
         """Evict the next pod; or mark its node first, where that is what keeps the replacement off."""

@@ -75,19 +75,19 @@ class SeparateInterfering:
 
     def _ranked(self, picture: Picture, row: int) -> list[tuple[PodRecord, float]]:
         """The pods of a node that may leave, with what the node gains; of equal ones, by importance and key."""
-        there = self._args.utilization * float(picture.cluster.nodes.allocatable[CPU, row])
+        usable = self._args.utilization * float(picture.cluster.nodes.allocatable[CPU, row])
         wanted, eager = int(self._loads.wanted[row]), int(self._loads.eager[row])
-        before = self._term(wanted, eager, there)
+        before = self._term(wanted, eager, usable)
         found = []
         for pod in guests_on(picture.cluster, row):
             amount = self._loads.wanted_by(pod)
             if amount and picture.is_movable(pod):
-                after = self._term(wanted - amount, eager - (amount > requested_by(pod)), there)
+                after = self._term(wanted - amount, eager - (amount > requested_by(pod)), usable)
                 found.append((pod, before - after))
         return sorted(found, key=lambda pair: (-pair[1], pair[0].priority, pair[0].key, pair[0].uid))
 
-    def _term(self, wanted: int, eager: int, there: float) -> float:
-        lacking = max(1 - there / wanted, 0.0) if wanted else 0.0
+    def _term(self, wanted: int, eager: int, usable: float) -> float:
+        lacking = max(1 - usable / wanted, 0.0) if wanted else 0.0
         return min(lacking / self._args.pressure, 1.0) * eager
 
     def _room(self, picture: Picture) -> Float64s:

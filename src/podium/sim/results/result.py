@@ -24,6 +24,10 @@ if TYPE_CHECKING:
     from podium.sim.recording.comparison import Comparison
 
 
+SCHEMA_VERSION = 1
+"""The version of the JSON of results: it grows when a key changes its meaning or goes, not when one is added."""
+
+
 @dataclass(frozen=True, slots=True)
 class Result:
     """The events in their order, the pods by key and creation, those that are gone included, and the sums.
@@ -48,7 +52,8 @@ class Result:
 
     def to_dict(self) -> dict[str, Any]:
         """The result as JSON shows it."""
-        found = {
+        found: dict[str, Any] = {
+            "schemaVersion": SCHEMA_VERSION,
             "events": [event.to_dict() for event in self.events],
             "pods": self.pods,
             "summary": self.summary,

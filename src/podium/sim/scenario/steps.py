@@ -70,7 +70,7 @@ def read_steps(step: Fields, document: Document, until_ns: int | None = None) ->
     Raises InputError with the field's path.
     """
     times = read_repeat(step, step.duration_ns("at"), until_ns)
-    names = [_APPLY, *_STEPS]
+    names = list(STEP_NAMES)
     named = [name for name in names if step.has(name)]
     if len(named) != 1:
         what = f"has {' and '.join(named)}" if named else "does nothing"
@@ -302,3 +302,6 @@ _STEPS: Mapping[str, Callable[[Fields, str], Changes]] = {
     "maintenance": _maintenance,
 }
 """What a step may do beside `apply`, and how it is read."""
+
+STEP_NAMES = (_APPLY, *_STEPS)
+"""What a step may do; it does one thing."""

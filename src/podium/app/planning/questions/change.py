@@ -18,7 +18,6 @@ from podium.api.schemas.schema import ListOf, Object, fields_of, is_type
 from podium.api.schemas.suggestion import suggestion
 from podium.app.planning.answer import PlanAnswer, Section
 from podium.app.planning.answering import answer_of, outcome
-from podium.app.planning.impact import impact_of
 from podium.app.planning.objects import kind_named, object_named, with_value
 from podium.app.planning.question import Played, Question, applied, step
 from podium.store.errors import StoreError
@@ -63,7 +62,7 @@ def change_question(name: str, changes: Sequence[Changed]) -> Question:
 def change_answer(played: Played, changes: Sequence[Changed]) -> PlanAnswer:
     """The answer."""
     what = changes[0].label if len(changes) == 1 else f"{len(changes):,} objects"
-    headline = f"changing {what}: {outcome(impact_of(played.result, played.baseline))}"
+    headline = f"changing {what}: {outcome(played.impact)}"
     rows = tuple((change.label, told) for change in changes for told in change.told[:_MOST_FIELDS])
     data = [{"object": change.label, "changes": list(change.told)} for change in changes]
     return answer_of(played, headline, sections=[Section("changes", "Changed", rows, data=data)])

@@ -35,11 +35,14 @@ def deploy_question(objects: Sequence[Document]) -> Question:
 
 
 def deployed(objects: Sequence[Document]) -> list[str]:
-    """The labels of the objects that make pods, in their order."""
+    """The labels of the topmost objects that make pods, in their order."""
     labels = []
     for document in objects:
         kind = type(document.object).__name__
-        if document.object is not None and (kind == "Pod" or kind in WORKLOADS):
+        if document.object is None or document.object.metadata.controller is not None:
+            # What another object makes is that object's.
+            continue
+        if kind == "Pod" or kind in WORKLOADS:
             labels.append(f"{kind} {document.object.key}")
     return labels
 
@@ -82,13 +85,18 @@ def _placed(played: Played, label: str) -> _Placed:
 def _headline(played: Played, labels: Sequence[str], placed: Sequence[_Placed], cascade: Cascade) -> str:
     what = labels[0] if len(labels) == 1 else f"{len(labels):,} workloads"
     made, waiting = sum(each.total for each in placed), sum(each.waiting for each in placed)
+    refused = played.result.summary["short"]
     if not made:
-        refused = played.result.summary["short"]
-        return f"{what}: no pod is made" + (f": {refused[0]['reason']}" if refused else "")
+        return f"deploying {what}: no pod is made" + (f": {refused[0]['reason']}" if refused else "")
     fits = f"all {pods(made)} find a node" if made > 1 else "its one pod finds a node"
     if waiting:
         fits = f"{waiting:,} of {pods(made)} wait for a node"
     parts = [f"deploying {what}: {fits}"]
+    without = [each.workload for each in placed if not each.total]
+    tops = played.result.measures.top_of
+    short = [each for each in refused if tops.get(each["workload"], each["workload"]) in without]
+    if short:
+        parts.append(f"{without[0]} gets no pods: {short[0]['reason']}")
     if cascade.preemptions:
         rounds = f" in {cascade.rounds:,} rounds" if cascade.rounds > 1 else ""
         number = len(cascade.preemptions)

@@ -11,7 +11,6 @@ from podium.api.meta import Raw
 from podium.api.times import format_duration
 from podium.app.planning.answer import PlanAnswer, Section
 from podium.app.planning.answering import answer_of, outcome
-from podium.app.planning.impact import impact_of
 from podium.app.planning.nodes import named
 from podium.app.planning.question import Played, Question, step
 from podium.sim.results.holds import Hold
@@ -53,10 +52,9 @@ def drain_sections(played: Played) -> list[Section]:
 
 def stuck(played: Played) -> str:
     """Which drain did not come to its end and why, the first of all; "" where all did."""
-    ended = format_duration(played.result.measures.end_ns - played.result.measures.start_ns)
     for report in played.result.summary["drains"]:
         if report["state"] != "drained":
-            return f"the drain of {report['node']} {_state(report, ended)}: {_reason(played, report)}"
+            return f"the drain of {report['node']} {_state(played, report)}: {_reason(played, report)}"
     return ""
 
 
@@ -80,21 +78,23 @@ def _drain(node: str, after: str, wishes: DrainWishes, *, removes: bool) -> Raw:
 def _headline(played: Played, nodes: Sequence[str], reports: Sequence[dict[str, Any]]) -> str:
     what = f"drain of {named(nodes)}"
     bad = [report for report in reports if report["state"] != "drained"]
-    ended = format_duration(_end_ns(played) - played.result.measures.start_ns)
     if not bad and len(reports) == len(nodes):
-        impact = impact_of(played.result, played.baseline)
-        return f"{what} takes {ended}: {outcome(impact)}"
+        impact = played.impact
+        lasted = format_duration(_end_ns(played) - played.result.measures.start_ns)
+        return f"{what} takes {lasted}: {outcome(impact)}"
     if not bad:
         return f"{what} comes to {len(reports):,} of {len(nodes):,} nodes"
     first = bad[0]
     which = f"drain of {first['node']}" if len(nodes) > 1 else what
     done = f" ({len(reports) - len(bad):,} of {len(nodes):,} nodes are drained)" if len(nodes) > 1 else ""
-    return f"{which} {_state(first, ended)}: {_reason(played, first)}{done}"
+    return f"{which} {_state(played, first)}: {_reason(played, first)}{done}"
 
 
-def _state(report: dict[str, Any], ended: str) -> str:
+def _state(played: Played, report: dict[str, Any]) -> str:
+    drains = (asked.get("drain", {}) for asked in played.question.steps)
+    timeout = next((drain.get("timeout", "") for drain in drains if drain.get("name") == report["node"]), "")
     return {
-        "timed-out": f"timed out after {ended}",
+        "timed-out": f"timed out after {timeout}" if timeout else "timed out",
         "refused": "is refused",
         "withdrawn": "was withdrawn",
         "blocked": "is blocked",
@@ -125,7 +125,7 @@ def _end_ns(played: Played) -> int:
     ended = [
         pod["endedAt"]
         for pod in played.result.pods
-        if pod["node"] in drained and pod["evictedBy"] == "drain" and pod["endedAt"] is not None
+        if pod["node"] in drained and pod["endedAt"] is not None and not pod["workload"].startswith("DaemonSet ")
     ]
     reports = played.result.summary["drains"]
     if len(drained) == len(reports):

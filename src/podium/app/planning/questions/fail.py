@@ -8,7 +8,6 @@ from podium.api.meta import Raw
 from podium.api.times import format_duration
 from podium.app.planning.answer import PlanAnswer
 from podium.app.planning.answering import answer_of, outcome
-from podium.app.planning.impact import impact_of
 from podium.app.planning.nodes import named
 from podium.app.planning.question import Played, Question, step
 
@@ -24,4 +23,4 @@ def fail_question(nodes: Sequence[str], for_ns: int | None = None) -> Question:
 def fail_answer(played: Played, nodes: Sequence[str]) -> PlanAnswer:
     """The answer."""
     what = f"failure of {named(nodes)}"
-    return answer_of(played, f"{what}: {outcome(impact_of(played.result, played.baseline))}")
+    return answer_of(played, f"{what}: {outcome(played.impact)}")

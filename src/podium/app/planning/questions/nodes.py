@@ -11,7 +11,6 @@ from podium.api.meta import Raw
 from podium.api.node import Node
 from podium.app.planning.answer import PlanAnswer
 from podium.app.planning.answering import answer_of, outcome, pods
-from podium.app.planning.impact import impact_of
 from podium.app.planning.nodes import named
 from podium.app.planning.question import Played, Question, applied, objects_of
 from podium.app.planning.questions.drain import DrainWishes, drain_question, drain_sections, stuck
@@ -78,7 +77,7 @@ def nodes_answer(played: Played, change: NodeChange) -> PlanAnswer:
     helped = ""
     if waiting[0] or waiting[1]:
         helped = f"{pods(waiting[1])} wait for a node at the end, {waiting[0]:,} without it; "
-    found = stuck(played) or outcome(impact_of(played.result, played.baseline))
+    found = stuck(played) or outcome(played.impact)
     sections = drain_sections(played) if change.removed else []
     return answer_of(played, f"{' and '.join(parts)}: {helped}{found}", sections=sections)
 

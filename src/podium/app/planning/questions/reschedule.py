@@ -5,7 +5,6 @@ from __future__ import annotations
 from podium.api.input.codec import Input
 from podium.app.planning.answer import Finding, PlanAnswer, Section
 from podium.app.planning.answering import answer_of, outcome, pods
-from podium.app.planning.impact import impact_of
 from podium.app.planning.question import Played, Question, step
 from podium.app.rescheduling.offline import Question as Wish
 from podium.app.rescheduling.offline import plan_once
@@ -48,9 +47,7 @@ def reschedule_answer(report: PlanReport, played: Played | None) -> PlanAnswer:
         return PlanAnswer("reschedule", headline, findings, rests_on=report.caveats, sections=tuple(sections))
     gained = [f"{name} {before:.2g} -> {after:.2g}" for name, before, after in report.objectives() if before != after]
     better = f" ({', '.join(gained)})" if gained else ""
-    return answer_of(
-        played, f"{headline}{better}: {outcome(impact_of(played.result, played.baseline))}", sections=sections
-    )
+    return answer_of(played, f"{headline}{better}: {outcome(played.impact)}", sections=sections)
 
 
 def _sections(report: PlanReport) -> list[Section]:

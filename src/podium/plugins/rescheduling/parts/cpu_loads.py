@@ -68,10 +68,10 @@ class CPULoads:
     def lacking(self, cluster: Cluster, utilization: float) -> Float64s:
         """``[rows]``: the share of what is wanted that is not there, where no more than that share is to be used."""
         count = cluster.nodes.count
-        there = utilization * cluster.nodes.allocatable[CPU, :count]
+        usable = utilization * cluster.nodes.allocatable[CPU, :count]
         lacking: Float64s = np.zeros(count)
-        short = np.flatnonzero((self.wanted > there) & cluster.nodes.present[:count])
-        lacking[short] = 1 - there[short] / self.wanted[short]
+        short = np.flatnonzero((self.wanted > usable) & cluster.nodes.present[:count])
+        lacking[short] = 1 - usable[short] / self.wanted[short]
         return lacking
 
     def _begin(self, cluster: Cluster) -> None:

@@ -116,7 +116,8 @@ class PodPlaces:
         """Who is where by now, against who was."""
         pods = picture.cluster.pods
         count = len(self._rows)
-        slots = np.flatnonzero((pods.row[:count] != self._rows) | (pods.pod_class[:count] != self._classes))
+        differ = (pods.row[:count] != self._rows) | (pods.pod_class[:count] != self._classes)
+        slots = np.flatnonzero(differ | (pods.terminating[:count] != self._terminating))
         if pods.count > count:
             self._grow(pods.count)
             slots = np.append(slots, np.arange(count, pods.count))

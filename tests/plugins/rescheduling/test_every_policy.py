@@ -1,4 +1,4 @@
-"""What policies keep from question to question: they answer as ones do that were made that instant."""
+"""What holds for every policy that comes with Podium: an objective depends on the picture alone, and moves end."""
 
 from __future__ import annotations
 
@@ -12,15 +12,16 @@ from hypothesis import strategies as st
 
 from podium.api.pod import Pod
 from podium.cluster.cluster import Cluster
+from podium.cluster.pods import NO_ROW
 from podium.decide.scratch import Scratch
-from podium.framework.plugin import PluginContext
 from podium.framework.rescheduling.picture import Picture
 from podium.framework.rescheduling.policy import Policy
-from podium.framework.rescheduling.signals import NodeSignals, PodSignals, Signals, replacement
+from podium.framework.rescheduling.signals import NodeSignals, PodSignals, Signals, predecessor, replacement
 from podium.plugins.rescheduling.registry import IN_TREE
-from tests.builders import DAY_ONE_NS, node, pod, spread_over, term
-from tests.plugins.rescheduling.pictures import ARGS
-from tests.plugins.rescheduling.tried_pictures import picture_on, scratch_of
+from tests.builders import DAY_ONE_NS, cluster_of, node, pod, spread_over, term
+from tests.fuzzing import Effort, efforts
+from tests.generators import EVERYTHING, Objects, clusters
+from tests.plugins.rescheduling.pictures import ARGS, again, carry_out, picture_on, policy_of, scratch_of, shake
 
 MINUTE = 60 * 10**9
 OWNERS = ("ReplicaSet/web", "ReplicaSet/db", "StatefulSet/queue", "DaemonSet/agent", "")
@@ -34,7 +35,7 @@ def test_what_is_kept_is_what_would_be_worked_out_anew(name: str, seed: int) -> 
     cluster, waiting = Cluster(), list[Pod]()
     _change(draw, cluster, 8)
     picture = _picture(draw, cluster, waiting)
-    kept = _made(name, cluster)
+    kept = _made(name)
     for _ in range(6):
         if draw.random() < 0.5:
             _change(draw, cluster, draw.randint(1, 6))
@@ -44,6 +45,8 @@ def test_what_is_kept_is_what_would_be_worked_out_anew(name: str, seed: int) -> 
             for _ in range(draw.randint(1, 4)):
                 mark = scratch.mark()
                 _try(draw, cluster, scratch)
+                if cluster.nodes.count and draw.random() < 0.1:
+                    _outrun_the_log(cluster)
                 _same(kept, name, picture)
                 if draw.random() < 0.5:
                     scratch.roll_back(mark)
@@ -59,7 +62,7 @@ def test_of_what_may_be_moved_alone_is_proposed_and_looking_changes_nothing(name
     cluster = Cluster()
     _change(draw, cluster, 12)
     picture = _picture(draw, cluster, [])
-    policy = _made(name, cluster)
+    policy = _made(name)
     before = policy.objective(picture)
     assert before >= 0
     proposals = list(policy.proposals(picture))
@@ -70,8 +73,44 @@ def test_of_what_may_be_moved_alone_is_proposed_and_looking_changes_nothing(name
         assert all(picture.is_movable(relocation.pod) for relocation in proposal.relocations)
         assert proposal.reason
     assert policy.objective(picture) == before
-    again = list(_made(name, cluster).proposals(picture))
-    assert [_words(one) for one in again] == [_words(one) for one in proposals]
+    once_more = list(_made(name).proposals(picture))
+    assert [_words(proposal) for proposal in once_more] == [_words(proposal) for proposal in proposals]
+
+
+@efforts(25)
+@pytest.mark.parametrize("name", sorted(IN_TREE))
+def test_in_clusters_with_all_there_can_be_it_is_worked_out_anew_as_well(effort: Effort, name: str) -> None:
+    @effort
+    @given(clusters(EVERYTHING), st.randoms(use_true_random=False))
+    def check(objects: Objects, chance: Any) -> None:
+        seen = picture_on(cluster_of(*objects.surroundings), is_movable=lambda pod: True)
+        asked = _made(name)
+        for _ in range(4):
+            assert asked.objective(seen) == _made(name).objective(again(seen))
+            shake(seen, chance, 3)
+
+    check()
+
+
+@efforts(25)
+@pytest.mark.parametrize("name", sorted(IN_TREE))
+def test_moves_that_are_worth_it_come_to_an_end(effort: Effort, name: str) -> None:
+    @effort
+    @given(clusters(EVERYTHING))
+    def check(objects: Objects) -> None:
+        seen = picture_on(cluster_of(*objects.surroundings), is_movable=lambda pod: True)
+        asked = _made(name)
+        first = asked.objective(seen)
+        assert first >= 0
+        for _ in range(100):
+            before = asked.objective(seen)
+            moved = carry_out(asked, seen)
+            assert asked.objective(seen) <= before - 0.5 * len(moved) + 1e-6
+            if not moved:
+                return
+        raise AssertionError("the moves do not come to an end")
+
+    check()
 
 
 def _words(proposal: Any) -> tuple[str, list[str]]:
@@ -79,11 +118,11 @@ def _words(proposal: Any) -> tuple[str, list[str]]:
 
 
 def _same(kept: Policy, name: str, picture: Picture) -> None:
-    assert kept.objective(picture) == _made(name, picture.cluster).objective(picture)
+    assert kept.objective(picture) == _made(name).objective(picture)
 
 
-def _made(name: str, cluster: Cluster) -> Policy:
-    return IN_TREE[name](PluginContext(ARGS.get(name, {}), cluster))
+def _made(name: str) -> Policy:
+    return policy_of(name, **ARGS.get(name, {}))
 
 
 def _picture(draw: Random, cluster: Cluster, waiting: list[Pod]) -> Picture:
@@ -92,10 +131,11 @@ def _picture(draw: Random, cluster: Cluster, waiting: list[Pod]) -> Picture:
     names = sorted(cluster.nodes.row_of)
     return picture_on(
         cluster,
-        [cluster.read(one) for one in waiting],
+        [cluster.read(waits) for waits in waiting],
         signals=_signals(draw, cluster),
+        is_movable=lambda record: not record.terminating,
         closed=[name for name in names if draw.random() < 0.2],
-        fixed=[one.name for one in cluster.placed.values() if draw.random() < 0.2],
+        fixed=[record.name for record in cluster.placed.values() if draw.random() < 0.2],
         now=DAY_ONE_NS + draw.randint(0, 20) * MINUTE,
     )
 
@@ -143,9 +183,9 @@ def _change(draw: Random, cluster: Cluster, times: int) -> None:
             case 3 if cluster.placed:
                 cluster.remove_pod(draw.choice(sorted(cluster.placed)))
             case _:
-                one = _pod(draw, f"pod-{draw.randrange(10**6)}", name)
-                if one.metadata.uid not in cluster.placed:
-                    cluster.add_pod(cluster.read(one))
+                comes = _pod(draw, f"pod-{draw.randrange(10**6)}", name)
+                if comes.metadata.uid not in cluster.placed:
+                    cluster.add_pod(cluster.read(comes))
 
 
 def _pod(draw: Random, name: str, on: str) -> Pod:
@@ -176,12 +216,25 @@ def _pod(draw: Random, name: str, on: str) -> Pod:
     )
 
 
+def _outrun_the_log(cluster: Cluster) -> None:
+    """Let so much happen that nobody can read any more what it was."""
+    log = cluster.nodes.changes
+    position = log.position
+    for _ in range(10_000):
+        log.touch(0)
+    assert log.entries_since(position) is None
+
+
 def _try(draw: Random, cluster: Cluster, scratch: Scratch) -> None:
     if not cluster.placed:
         return
-    record = scratch.take_off(draw.choice(sorted(cluster.placed)))
-    if draw.random() < 0.5:
-        record = replace(record, uid=replacement(record.uid), created_ns=DAY_ONE_NS + 60 * MINUTE)
+    uid = draw.choice(sorted(cluster.placed))
+    row = cluster.placed[uid].row
+    left = record = scratch.take_off(uid)
+    if draw.random() < 0.5 and predecessor(uid) == uid and replacement(uid) not in cluster.placed:
+        record = replace(record, uid=replacement(uid), created_ns=DAY_ONE_NS + 60 * MINUTE)
+        if row != NO_ROW and draw.random() < 0.5:
+            scratch.place(replace(left, terminating=True, row=NO_ROW, slot=-1), row)
     names = sorted(cluster.nodes.row_of)
     if names and draw.random() < 0.8:
         scratch.place(record, cluster.nodes.row_of[draw.choice(names)])

@@ -1,0 +1,122 @@
+"""The schemas that ship are those of what Podium answers, and of what it takes."""
+
+from __future__ import annotations
+
+import json
+from copy import deepcopy
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from click.testing import CliRunner
+
+import podium
+from podium.api.errors import PodiumError
+from podium.api.input.codec import load_files
+from podium.app.console.command import podium as command
+from podium.app.explaining.on_node import answer_on
+from podium.app.schemas.command import schema as schema_command
+from podium.app.schemas.schemas import SCHEMAS, schema_named
+from podium.sim.scenario.steps import STEP_NAMES
+from tests.app.schemas.schema_check import problems
+
+ROOT = Path(__file__).parents[3]
+EXAMPLES = sorted((ROOT / "examples").glob("*.yaml"))
+
+
+def told(name: str, value: Any, *, is_strict: bool = False) -> list[str]:
+    schema = schema_named(name)
+    return list(problems(json.loads(json.dumps(value)), schema, schema, is_strict=is_strict))
+
+
+@pytest.mark.parametrize("example", EXAMPLES, ids=lambda path: path.name)
+def test_whatever_is_explained_has_the_keys_of_the_schema_and_no_others(example: Path) -> None:
+    cluster = podium.load(example)
+    nodes = sorted(
+        found.object.metadata.name for found in load_files([example]) if found.object and found.object.kind == "Node"
+    )
+    placed = [
+        found.object.key
+        for found in load_files([example])
+        if found.object is not None and found.object.kind == "Pod" and found.object.key not in cluster.pending
+    ]
+    for pod in [*cluster.pending[:3], *placed[:3]]:
+        try:
+            explanation = cluster.explain(pod)
+        except PodiumError:
+            continue
+        assert told("explain", explanation.to_dict(), is_strict=True) == []
+        assert told("explain", answer_on(explanation, nodes[0]).to_dict(), is_strict=True) == []
+
+
+def test_so_has_the_answer_about_a_workload() -> None:
+    documents = [found for found in load_files([ROOT / "examples/drain.yaml"]) if found.object is not None]
+    workload = next(found.object for found in documents if found.object and found.object.kind == "Deployment")
+
+    answer = podium.load(ROOT / "examples/drain.yaml").ask(
+        f"deploy/{workload.metadata.name}", workload.metadata.namespace
+    )
+
+    assert told("explain", answer.to_dict(), is_strict=True) == []
+
+
+@pytest.mark.parametrize("example", EXAMPLES, ids=lambda path: path.name)
+def test_whatever_is_simulated_has_the_keys_of_the_schema_and_no_others(example: Path) -> None:
+    assert told("simulate", podium.simulate(example, until="10m").to_dict(), is_strict=True) == []
+
+
+@pytest.mark.parametrize("example", EXAMPLES, ids=lambda path: path.name)
+def test_scenarios_that_are_taken_are_what_the_schema_takes(example: Path) -> None:
+    for found in yaml.safe_load_all(example.read_text()):
+        if found is not None and found.get("kind") == "Scenario":
+            assert told("scenario", found) == []
+
+
+SCENARIO = {"apiVersion": "podium.dev/v1alpha1", "kind": "Scenario", "spec": {"steps": []}}
+
+
+@pytest.mark.parametrize(
+    "step",
+    [
+        {},
+        {"at": "0s"},
+        {"at": "0s", "cordon": {"name": "a"}, "uncordon": {"name": "a"}},
+        {"at": "0s", "cordon": {"nmae": "a"}},
+        {"at": "0s", "apply": [{"apiVersion": "v1", "kind": "Pod", "spec": {"containres": []}}]},
+        {"at": "0s", "patch": {"kind": "Pod", "name": "a", "type": "apply", "patch": {"a": 1}}},
+        {"at": [], "cordon": {"name": "a"}},
+    ],
+)
+def test_what_is_refused_is_refused_by_the_schema_too(step: dict[str, Any]) -> None:
+    scenario: dict[str, Any] = deepcopy(SCENARIO)
+    scenario["spec"]["steps"].append(step)
+
+    assert told("scenario", scenario)
+
+
+def test_every_step_is_in_the_schema() -> None:
+    assert {*schema_named("scenario")["$defs"]["ScenarioStep"]["properties"]} == {"at", "repeat", *STEP_NAMES}
+
+
+def test_every_type_that_is_named_is_there() -> None:
+    for name in SCHEMAS:
+        schema = schema_named(name)
+        named = {part.split('"')[0] for part in json.dumps(schema).split("#/$defs/")[1:]}
+        assert named <= schema["$defs"].keys()
+
+
+def test_a_schema_is_printed_as_json() -> None:
+    assert [*schema_command.params[0].type.choices] == [*SCHEMAS]  # type: ignore[attr-defined]
+    for name in SCHEMAS:
+        result = CliRunner().invoke(command, ["schema", name], catch_exceptions=False)
+        assert json.loads(result.stdout) == json.loads(json.dumps(schema_named(name)))
+
+
+@pytest.mark.parametrize("asked", [["drain", "node-1"], ["fail", "node-1"]], ids=lambda asked: asked[0])
+def test_whatever_is_planned_fits_the_schema(asked: list[str]) -> None:
+    file = str(ROOT / "examples/budget.yaml")
+
+    result = CliRunner().invoke(command, ["plan", *asked, "-f", file, "-o", "json"], catch_exceptions=False)
+
+    assert told("plan", json.loads(result.stdout)) == []
