@@ -49,11 +49,27 @@ def freeing(picture: Picture, **args: Any) -> Policy:
 # Freeing nodes
 
 
-def test_a_cluster_whose_nodes_are_full_or_empty_is_as_good_as_can_be() -> None:
+def test_a_cluster_whose_nodes_are_full_or_empty_is_left_as_it_is() -> None:
     picture = picture_of(node("a", cpu="2"), node("b"), web("1", "a"), web("2", "a"))
+    assert list(freeing(picture).proposals(picture)) == []
+    empty = picture_of(node("a"), node("b"))
+    assert freeing(empty).objective(empty) == 0
+
+
+def test_all_nodes_in_use_count_the_same_and_empty_ones_nothing() -> None:
+    picture = picture_of(node("a", cpu="2"), node("b"), node("c"), web("1", "a"), web("2", "a"), web("3", "b"))
+    policy = freeing(picture, nodeWorth=3)
+    assert policy.objective(picture) == 2 * 3
+    assert gain(policy, picture, {"3": "c"}) == 0
+
+
+def test_filling_a_node_up_and_emptying_one_in_part_gain_nothing() -> None:
+    hardly, rather = [web(f"a{i}", "a") for i in range(3)], [web(f"b{i}", "b") for i in range(5)]
+    picture = picture_of(node("a"), node("b"), *hardly, *rather)
     policy = freeing(picture)
-    assert policy.objective(picture) == 0
-    assert list(policy.proposals(picture)) == []
+    assert gain(policy, picture, {"b0": "a", "b1": "a"}) == 0
+    assert gain(policy, picture, {"a0": "b", "a1": "b"}) == 0
+    assert gain(policy, picture, {"a0": "b", "a1": "b", "a2": "b"}) == 8
 
 
 def test_a_hardly_used_node_is_to_be_freed_as_a_whole() -> None:
@@ -64,7 +80,7 @@ def test_a_hardly_used_node_is_to_be_freed_as_a_whole() -> None:
     proposal = first(policy, picture)
     assert [relocation.pod.name for relocation in proposal.relocations] == ["1", "2"]
     assert proposal.reason == "a is asked for 19% of what it offers; without its 2 pods it is free"
-    assert gain(policy, picture, {"1": "b", "2": "b"}) == policy.objective(picture)
+    assert gain(policy, picture, {"1": "b", "2": "b"}) == policy.objective(picture) / 2
 
 
 def test_pods_go_where_others_are_and_best_where_most_is_requested() -> None:
@@ -123,7 +139,7 @@ def test_pods_that_are_on_their_way_keep_no_node_in_use() -> None:
 
 def test_nodes_that_somebody_else_empties_are_none_of_its_business() -> None:
     picture = picture_of(node("a"), node("b"), web("1", "a"), web("2", "b", "6"), closed=["a"])
-    assert freeing(picture).objective(picture) == 0
+    assert gain(freeing(picture), picture, {"1": "b"}) == 0
     assert list(freeing(picture).proposals(picture)) == []
 
 
@@ -321,6 +337,7 @@ def test_what_no_node_has_moves_nobody() -> None:
         ({"for": {"devices": {"gpu": 0}}}, "devices"),
         ({"for": {"requests": {"cpu": 1}, "places": 10**9}}, "places"),
         ({"for": [1]}, "for"),
+        ({"nodeWorth": 0}, "nodeWorth"),
         ({"worth": 0}, "worth"),
         ({"worth": float("nan")}, "worth"),
         ({"maxNodes": 0}, "maxNodes"),

@@ -57,12 +57,14 @@ class Shape(Arguments, frozen=True, kw_only=True):
 class ConsolidateArgs(Arguments, frozen=True, kw_only=True):
     """Arguments.
 
-    Nodes of which less than ``utilizationThreshold`` is requested are to be freed (0: none). Room is to be made
+    Nodes of which less than ``utilizationThreshold`` is requested are to be freed (0: none). A node that is free is
+    ``nodeWorth`` as much as so many pods that are no longer in quite the wrong place. Room is to be made
     ``forWaitingPods``, and kept ``for`` pods to come. Room for a pod is ``worth`` as much as so many pods that are in
     quite the wrong place. ``maxNodes`` are looked into each time, for each pod that wants room.
     """
 
     utilization_threshold: Annotated[float, msgspec.Meta(ge=0, le=1)] = 0.5
+    node_worth: Annotated[float, msgspec.Meta(gt=0, le=1_000)] = 8
     for_waiting_pods: bool = True
     for_: Shape | None = msgspec.field(name="for", default=None)
     worth: Annotated[float, msgspec.Meta(gt=0, le=1_000)] = 4
@@ -70,23 +72,23 @@ class ConsolidateArgs(Arguments, frozen=True, kw_only=True):
 
 
 class Consolidate:
-    """Counts hardly used nodes with their pods, and the pods for which no node has room."""
+    """Counts the nodes that are in use, and the pods for which no node has room."""
 
     name = "Consolidate"
 
     def __init__(self, context: PluginContext) -> None:
         self._args = read_arguments(context.args, ConsolidateArgs, self.name)
-        self._freed = FreedNodes(self._args.utilization_threshold, self._args.max_nodes)
+        self._freed = FreedNodes(self._args.utilization_threshold, self._args.node_worth, self._args.max_nodes)
         self._selectors = Selectors()
         self._picture: Picture | None = None
         self._room = MissingRoom((), self._args.max_nodes)
 
     def objective(self, picture: Picture) -> float:
-        """The nodes that are to be freed, each with its pods, and the room that is wanted."""
+        """The nodes that are in use, and the room that is wanted."""
         return self._freed.badness(picture) + self._args.worth * self._missing_room(picture).missing(picture)
 
     def linear(self, movables: Movables) -> LinearForm:
-        """The nodes that are to be freed, as a table for each of the pods that can be on it; without wanted room."""
+        """A price for each node that is in use; without wanted room."""
         form = self._freed.linear(movables)
         if not self._wanted(movables.picture):
             return form

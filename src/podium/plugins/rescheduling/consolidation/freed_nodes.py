@@ -6,16 +6,16 @@ Source: autoscaler cluster-autoscaler (core/scaledown); descheduler pkg/framewor
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterator
 
 import numpy as np
 
-from podium.cluster.arrays import Bools, Int64s
+from podium.cluster.arrays import Bools
 from podium.cluster.pods import PodRecord
-from podium.framework.rescheduling.linear import LinearForm, Movables
+from podium.framework.rescheduling.linear import LinearForm, Movables, Pair, Use
 from podium.framework.rescheduling.picture import Picture
-from podium.framework.rescheduling.policy import Float64s, Proposal, Relocation
-from podium.plugins.rescheduling.parts.node_contents import Amounts, contents_of
+from podium.framework.rescheduling.policy import Proposal, Relocation
 from podium.plugins.rescheduling.parts.node_use import NodeUse, guests_on
 
 # A node is freed as a whole, and a plan of so many pods is none.
@@ -25,56 +25,45 @@ _MOST_PODS = 100
 class FreedNodes:
     """Nodes below a share of what they offer are to be freed.
 
-    Each counts one for itself and one for each of its pods, the less the nearer it is to the share. So that is worth
-    most where few pods keep a node that is nearly empty, it is never worth anything to move pods to a node that is less
-    used than theirs, and two nodes whose pods come together on one of them always count less than before.
+    Every node in use counts the same, however much of it is asked for: that a node is filled up is worth nothing, and
+    neither is a node that is emptied in part. So all that is worth anything is that fewer nodes are in use, and that is
+    worth most for each pod that moves where few pods keep a node. The share only says which nodes are looked into.
     """
 
-    def __init__(self, threshold: float, max_nodes: int) -> None:
+    def __init__(self, threshold: float, worth: float, max_nodes: int) -> None:
         self._threshold = threshold
+        self._worth = worth
         self._max_nodes = max_nodes
         self.use = NodeUse()
 
     def badness(self, picture: Picture) -> float:
-        """How much is in use that should not be."""
+        """The nodes in use, each for what it is worth to free it."""
         if not self._threshold:
             return 0.0
-        return float(self._terms(picture).sum())
+        return self._worth * int(np.count_nonzero(self._counted(picture)))
 
     def linear(self, movables: Movables) -> LinearForm:
-        """`badness` as a table for each node of the pods that can be on it."""
+        """`badness` as a price for each node that is in use, whoever uses it."""
         if not self._threshold:
             return LinearForm()
-        picture, terms = movables.picture, self._terms(movables.picture)
-        nodes = picture.cluster.nodes
-        count, offered, targets = nodes.count, nodes.allocatable, picture.targets
-        guests = {pod.uid for row in range(count) for pod in guests_on(picture.cluster, row)}
-        of_pod = {
-            pod.uid: (
-                pod.uid in guests,
-                *(pod.pod_class.requests.get(resource, 0) for resource in range(len(offered))),
-            )
-            for pod in movables.pods
-        }
-
-        def cost(row: int, amounts: Int64s) -> float:
-            if not amounts[0] or not targets[row]:
-                return 0.0
-            has = offered[:, row] > 0
-            share = float((amounts[1:][has] / offered[:, row][has]).max(initial=0.0))
-            return float(amounts[0] + 1) * max(1 - share / self._threshold, 0.0)
-
-        in_all = np.concatenate([self.use.guests[None, :count], nodes.requested[:, :count]])
-        most = np.concatenate([nodes.allowed_pods[None, :count], offered[:, :count]])
-        contents = tuple(contents_of(movables, Amounts(of_pod, in_all, most), cost))
-        return LinearForm(float(terms.sum()) - sum(float(terms[table.row]) for table in contents), contents=contents)
+        picture = movables.picture
+        cluster, count = picture.cluster, picture.cluster.nodes.count
+        guests = {pod.uid for row in range(count) for pod in guests_on(cluster, row)}
+        kept = {pod.row for pod in movables.staying() if pod.uid in guests}
+        pairs: defaultdict[int, list[Pair]] = defaultdict(list)
+        for pod, row in movables.pairs():
+            if pod.uid in guests and row not in kept and picture.targets[row]:
+                pairs[row].append((pod.uid, row))
+        base = self._worth * sum(bool(picture.targets[row]) for row in kept)
+        return LinearForm(base, uses=tuple(Use(pairs[row], self._worth) for row in sorted(pairs)))
 
     def proposals(self, picture: Picture) -> Iterator[Proposal]:
         """All pods of a node, of the fewest pods first; of equals, of the least used; then by name."""
         if not self._threshold:
             return
-        worth, guests, shares = self._terms(picture), self.use.guests, self.use.shares
-        rows = np.flatnonzero(worth).tolist()
+        hardly_used = self._hardly_used(picture)
+        guests, shares = self.use.guests, self.use.shares
+        rows = np.flatnonzero(hardly_used).tolist()
         rows.sort(key=lambda row: (guests[row], shares[row], picture.node_name(row)))
         looked_into = 0
         for row in rows:
@@ -85,20 +74,24 @@ class FreedNodes:
                 looked_into += 1
                 yield proposal
 
-    def _terms(self, picture: Picture) -> Float64s:
-        use = self.use
-        use.look(picture.cluster)
-        emptiness = np.maximum(1 - use.shares / self._threshold, 0)
-        terms: Float64s = np.where(use.in_use() & picture.targets[: len(emptiness)], (use.guests + 1) * emptiness, 0.0)
-        return terms
+    def _counted(self, picture: Picture) -> Bools:
+        """``[rows]``: the nodes in use, without those that somebody else empties."""
+        self.use.look(picture.cluster)
+        in_use = self.use.in_use()
+        counted: Bools = in_use & picture.targets[: len(in_use)]
+        return counted
+
+    def _hardly_used(self, picture: Picture) -> Bools:
+        found: Bools = self._counted(picture) & (self.use.shares < self._threshold)
+        return found
 
     def _proposal(self, picture: Picture, row: int) -> Proposal | None:
         """What frees a node as things stand by now; None where some pod of it may not be moved."""
-        worth = self._terms(picture)
+        hardly_used = self._hardly_used(picture)
         leaving = guests_on(picture.cluster, row)
-        if not worth[row] or not 0 < len(leaving) <= _MOST_PODS or not all(map(picture.is_movable, leaving)):
+        if not hardly_used[row] or not 0 < len(leaving) <= _MOST_PODS or not all(map(picture.is_movable, leaving)):
             return None
-        targets: Bools = self.use.in_use() & picture.targets[: len(worth)]
+        targets = self._counted(picture)
         targets[row] = False
         name, share = picture.node_name(row), float(self.use.shares[row])
         reason = f"{name} is asked for {share:.0%} of what it offers; without {_pods(len(leaving))} it is free"
