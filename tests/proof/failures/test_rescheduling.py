@@ -300,7 +300,9 @@ def test_policies_that_want_opposite_things_do_not_undo_one_another(others: list
         {"at": "10m", "apply": [node("c"), node("d")]},
         {"at": "20m", "scale": {"kind": "ReplicaSet", "name": "batch", "replicas": 1}},
     ]
-    policies = [{"name": name} for name in others]
+    # With its default a free node is worth more than any single move of others, and nobody would move.
+    args = {"Consolidate": {"nodeWorth": 1}}
+    policies = [{"name": name, "args": args.get(name, {})} for name in others]
     found = judged("", *objects, steps=steps, policies=policies, guidance=guidance)
 
     # It has ended by itself, with fewer evictions than there are pods.
