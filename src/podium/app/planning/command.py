@@ -391,8 +391,8 @@ def set_fields(*, asking: Asking, target: str, assignments: Sequence[str], names
 def patch(*, asking: Asking, change: tuple[str, ...]) -> None:
     """Patch objects of any kind, classes and budgets included: any field of them.
 
-    A file holds what changes, with apiVersion, kind and name. What it does not say stays. The cluster is named before the
-    word patch, or with --cluster or --context.
+    A file holds what changes, with apiVersion, kind and name. What it does not say stays. The cluster is named before
+    the word patch, or with --cluster or --context.
     """
     from podium.app.planning.patches import read_patches
     from podium.app.planning.questions.change import change_answer, change_question, changes_patched
