@@ -244,7 +244,7 @@ def test_a_result_is_plain_values() -> None:
     found = result_of(played(node("n1"), pod("a"))).to_dict()
 
     measured = ["workloads", "budgets", "holds", "series"]
-    assert list(found) == ["events", "pods", "summary", "nodes", *measured, "restsOn"]
+    assert list(found) == ["schemaVersion", "events", "pods", "summary", "nodes", *measured, "restsOn"]
     assert found["events"][0] == {
         "time": 0,
         "reason": "Scheduled",
