@@ -69,3 +69,10 @@ def test_a_vulnerability_is_accepted_with_a_reason_or_not_at_all(
 
 def test_what_is_accepted_today_has_its_reasons() -> None:
     assert all(dev.accepted_vulnerabilities().values())
+
+
+def test_the_base_of_the_image_is_named_by_its_digest() -> None:
+    written = (dev.ROOT / "deploy" / "Containerfile").read_text()
+
+    assert re.search(r"^ARG BASE=docker\.io/library/python:3\.\d+-slim@sha256:[0-9a-f]{64}$", written, re.MULTILINE)
+    assert set(re.findall(r"^FROM (\S+)", written, re.MULTILINE)) == {"${BASE}"}
