@@ -69,7 +69,7 @@ def test_filling_a_node_up_and_emptying_one_in_part_gain_nothing() -> None:
     policy = freeing(picture)
     assert gain(policy, picture, {"b0": "a", "b1": "a"}) == 0
     assert gain(policy, picture, {"a0": "b", "a1": "b"}) == 0
-    assert gain(policy, picture, {"a0": "b", "a1": "b", "a2": "b"}) == 8
+    assert gain(policy, picture, {"a0": "b", "a1": "b", "a2": "b"}) == 2
 
 
 def test_a_hardly_used_node_is_to_be_freed_as_a_whole() -> None:

@@ -64,7 +64,7 @@ class ConsolidateArgs(Arguments, frozen=True, kw_only=True):
     """
 
     utilization_threshold: Annotated[float, msgspec.Meta(ge=0, le=1)] = 0.5
-    node_worth: Annotated[float, msgspec.Meta(gt=0, le=1_000)] = 8
+    node_worth: Annotated[float, msgspec.Meta(gt=0, le=1_000)] = 2
     for_waiting_pods: bool = True
     for_: Shape | None = msgspec.field(name="for", default=None)
     worth: Annotated[float, msgspec.Meta(gt=0, le=1_000)] = 4
