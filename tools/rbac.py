@@ -16,7 +16,7 @@ from typing import Any
 import msgspec
 
 from podium.api.avoid_list import PREFER_AVOID_PODS
-from podium.api.disruption_policy import POLICY_NAME
+from podium.api.disruption_policy import POLICY_NAME, SCHEDULER
 from podium.api.disruption_rate import DISRUPTION_RATE as RATE
 from podium.api.kinds import KINDS
 from podium.api.meta import Raw
@@ -61,7 +61,7 @@ _NOW = 1_767_225_600 * 10**9
 
 SEE = ("get", "list", "watch")
 # What is asked for only where pods are preempted.
-_PREEMPTING = (DeleteObject, PatchObject)
+_PREEMPTING = (DeleteObject, Evict, PatchObject)
 _HEADER = "# Made by tools/rbac.py from what the scheduler watches and asks for; run it after a change.\n"
 _RESCHEDULER_HEADER = _HEADER.replace("the scheduler", "the rescheduler")
 
@@ -211,6 +211,7 @@ def _examples() -> list[Action]:
         ReleaseClaim("default/used", _UID, "default/pod", "somebody"),
         ReleaseClaim("", "", "default/pod", "owner"),
         DeleteObject("Pod", "default/pod", _UID, ""),
+        Evict("default/pod", _UID, "default/preemptor", SCHEDULER),
         PatchObject(
             "Pod", "default/pod", _UID, {"metadata": {"annotations": {"podium.dev/futile-preemptions": "{}"}}}, ""
         ),

@@ -46,6 +46,7 @@ def test_what_is_granted_is_what_is_watched_and_asked_for(objects: list[Raw]) ->
     preempting = {rbac.Right("", "pods", verb) for verb in ("delete", "patch")}
     # Disruptions are counted in annotations of budgets, and in the policy's status.
     preempting |= {
+        rbac.Right("", "pods/eviction", "create"),
         rbac.Right("policy", "poddisruptionbudgets", "patch"),
         rbac.Right("podium.dev", "disruptionpolicies/status", "patch"),
     }

@@ -11,7 +11,7 @@ from podium.api.basis import Caveat
 from podium.app.explaining.devices import NO_DEVICES, DeviceFindings, shown_claims
 from podium.cluster.pods import PodRecord
 from podium.decide.placement import LEFT_OUT
-from podium.decide.preempting.preemption import PreemptionPlan
+from podium.decide.preempting.preemption import Candidate, PreemptionPlan
 from podium.framework.runner import Runner
 from podium.framework.status import Status
 from podium.plugins.dynamic_resources.plugin import DynamicResources
@@ -137,6 +137,12 @@ def _status(status: Status) -> dict[str, Any]:
     return found
 
 
+def _costs(plan: PreemptionPlan, candidate: Candidate) -> dict[str, Any]:
+    """What a candidate costs by each criterion that is stated."""
+    costs = zip(plan.criteria, candidate.costs, strict=True)
+    return {criterion.name: criterion.shown(value) for criterion, value in costs}
+
+
 def _plan(plan: PreemptionPlan) -> dict[str, Any]:
     found: dict[str, Any] = {"eligible": plan.eligible}
     if plan.is_exchange:
@@ -144,7 +150,11 @@ def _plan(plan: PreemptionPlan) -> dict[str, Any]:
     if plan.reason:
         found["reason"] = plan.reason
     found["candidates"] = {
-        name: {"victims": [victim.key for victim in candidate.victims], "pdbViolations": candidate.budget_violations}
+        name: {
+            "victims": [victim.key for victim in candidate.victims],
+            "pdbViolations": candidate.budget_violations,
+            **({"costs": _costs(plan, candidate)} if plan.criteria else {}),
+        }
         for name, candidate in sorted(plan.candidates.items())
     }
     if plan.rejected:

@@ -11,11 +11,13 @@ from podium.app.explaining.reasons import write_by_reason
 from podium.app.explaining.remedies import protected_pods
 from podium.app.explaining.victim_facts import victim_facts
 from podium.cluster.pods import PodRecord
+from podium.decide.preempting.costs.criteria import Criterion
 from podium.decide.preempting.preemption import Candidate, PreemptionPlan
 
 _MOST_NODES = 5
 _MOST_VICTIMS = 20
-_HEADINGS = ("", "node", "violations", "priority", "victims", "")
+_HEADINGS = ("violations", "priority", "victims")
+_HOUR = 3_600
 
 
 def write_preemption(
@@ -26,7 +28,8 @@ def write_preemption(
         page.title("Preemption", _no_way(explanation, plan))
     else:
         page.title("Preemption", _decision(page, plan))
-        page.columns(_candidate_rows(page, plan, plan.chosen), indent=2, right=(2, 3, 4))
+        rows = _candidate_rows(page, plan, plan.chosen)
+        page.columns(rows, indent=2, right=tuple(range(2, len(rows[0]) - 1)))
         _write_victims(page, explanation, plan.chosen, obstacles.get(plan.chosen.node_name))
     if plan.rejected:
         page.title("Not candidates")
@@ -60,19 +63,40 @@ def _candidate_rows(page: Page, plan: PreemptionPlan, chosen: Candidate) -> list
     """The best candidates by the criteria, the one that is taken first."""
     order = sorted(
         plan.candidates.values(),
-        key=lambda candidate: (_criteria(candidate), candidate.node_name != chosen.node_name, candidate.node_name),
+        key=lambda candidate: (
+            candidate.costs if plan.criteria else _criteria(candidate),
+            candidate.node_name != chosen.node_name,
+            candidate.node_name,
+        ),
     )
-    rows: list[list[Part]] = [[Cell(heading, "dim") for heading in _HEADINGS]]
+    headings = [criterion.heading for criterion in plan.criteria] or _HEADINGS
+    rows: list[list[Part]] = [[Cell(heading, "dim") for heading in ("", "node", *headings, "")]]
     for candidate in order[:_MOST_NODES]:
         is_chosen = candidate.node_name == chosen.node_name
         style = "good" if is_chosen else ""
         node = Cell(shortened(candidate.node_name, page.name_width), style)
-        numbers = (candidate.budget_violations, candidate.victims[0].priority, len(candidate.victims))
         names = Cell(listed([victim.key for victim in candidate.victims], 1), "dim")
-        rows.append([Cell("→" if is_chosen else "", style), node, *map(str, numbers), names])
+        rows.append([Cell("→" if is_chosen else "", style), node, *_costs(plan, candidate), names])
     if len(order) > _MOST_NODES:
         rows.append(["", Cell(f"and {len(order) - _MOST_NODES:,} more", "dim")])
     return rows
+
+
+def _costs(plan: PreemptionPlan, candidate: Candidate) -> list[str]:
+    """What a candidate costs, a text for each heading."""
+    if not plan.criteria:
+        return [str(candidate.budget_violations), str(candidate.victims[0].priority), str(len(candidate.victims))]
+    return [_cost(criterion, value) for criterion, value in zip(plan.criteria, candidate.costs, strict=True)]
+
+
+def _cost(criterion: Criterion, value: int) -> str:
+    found = criterion.shown(value)
+    if found is None:
+        return "none"
+    if criterion.unit == "node-seconds" and isinstance(found, float):
+        return f"{found / _HOUR:,.1f} node-hours" if found >= _HOUR else f"{found:,.0f} node-seconds"
+    number = found if isinstance(found, str) else f"{found:,.1f}" if isinstance(found, float) else f"{found:,}"
+    return f"{number} {criterion.unit}" if len(criterion.unit) > 1 else f"{number}{criterion.unit}"
 
 
 def _criteria(candidate: Candidate) -> tuple[int, ...]:
