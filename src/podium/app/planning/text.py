@@ -5,10 +5,8 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 
 from podium.api.times import format_duration
+from podium.app.console import cells
 from podium.app.console.basis_text import write_basis
-from podium.app.console.cells import NODES as NODE_NAMES
-from podium.app.console.cells import PODS as POD_NAMES
-from podium.app.console.cells import WORKLOADS, text_of
 from podium.app.console.page import Cell, Name, Names, Page, Part, counted, listed, names_of
 from podium.app.planning.answer import NodeImpact, PlanAnswer, WorkloadImpact
 from podium.app.simulating.timeline import folded, write_timeline
@@ -62,7 +60,9 @@ def _write_impact(page: Page, impact: Sequence[WorkloadImpact]) -> None:
     shown = impact[:_MOST_WORKLOADS]
     rows: list[list[Part]] = [[Cell(heading, "dim") for heading in _HEADINGS]]
     rows += [_impact_row(workload) for workload in shown]
-    kept = [column for column in range(len(_HEADINGS)) if column < 5 or any(text_of(row[column]) for row in rows[1:])]
+    kept = [
+        column for column in range(len(_HEADINGS)) if column < 5 or any(cells.text_of(row[column]) for row in rows[1:])
+    ]
     page.columns([[row[column] for column in kept] for row in rows], indent=2, right=range(1, 5))
     if len(impact) > len(shown):
         page.line(Cell(f"and {counted(len(impact) - len(shown), 'more workload')}", "dim"), indent=2)
@@ -74,7 +74,7 @@ def _write_impact(page: Page, impact: Sequence[WorkloadImpact]) -> None:
         page.title("Not back", f"{counted(sum(workload.missing for workload in impact), 'pod')} short at the end")
         page.columns(
             [
-                [names_of(names, WORKLOADS, "warn", _MOST_NAMES), why]
+                [names_of(names, cells.WORKLOADS, "warn", _MOST_NAMES), why]
                 for why, names in list(reasons.items())[:_MOST_WORKLOADS]
             ],
             indent=2,
@@ -93,7 +93,7 @@ def _impact_row(workload: WorkloadImpact) -> list[Part]:
     disrupted = ", ".join(f"{number:,} by {cause}" for cause, number in workload.disruptions.items())
     style = "bad" if workload.missing else "warn" if workload.short_seconds > 0 else ""
     return [
-        Name(workload.workload, WORKLOADS, style),
+        Name(workload.workload, cells.WORKLOADS, style),
         "new" if workload.is_new else f"{workload.ready_before:,}",
         "" if workload.is_new else f"{workload.lowest:,}",
         f"{workload.ready_after:,}",
@@ -150,7 +150,7 @@ def _write_nodes(page: Page, answer: PlanAnswer) -> None:
 
 def _node(node: NodeImpact) -> Name:
     before = "" if node.pods_before == node.pods_after else f"{node.pods_before:,} -> "
-    return Name(node.node, NODE_NAMES, after=f" ({before}{counted(node.pods_after, 'pod')})")
+    return Name(node.node, cells.NODES, after=f" ({before}{counted(node.pods_after, 'pod')})")
 
 
 def _write_pods(page: Page, answer: PlanAnswer) -> None:
@@ -165,9 +165,9 @@ def _write_pods(page: Page, answer: PlanAnswer) -> None:
     ]
     rows += [
         [
-            Name(pod["pod"], POD_NAMES),
+            Name(pod["pod"], cells.PODS),
             pod["state"],
-            Name(pod["node"] or "", NODE_NAMES),
+            Name(pod["node"] or "", cells.NODES),
             f"{pod['priority']}",
             pod["evictedBy"] or pod["disruption"] or "",
         ]
@@ -182,7 +182,7 @@ def _write_all_nodes(page: Page, answer: PlanAnswer) -> None:
     page.title("All nodes", "pods before and at the end, without those of DaemonSets")
     rows: list[list[Part]] = [[Cell(heading, "dim") for heading in ("node", "before", "after", "")]]
     rows += [
-        [Name(node.name, NODE_NAMES), f"{node.pods_before:,}", f"{node.pods:,}", ", ".join(node.marks)]
+        [Name(node.name, cells.NODES), f"{node.pods_before:,}", f"{node.pods:,}", ", ".join(node.marks)]
         for node in answer.result.nodes
     ]
     page.columns(rows, indent=2, right=(1, 2))
