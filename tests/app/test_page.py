@@ -1,6 +1,6 @@
 import pytest
 
-from podium.app.console.page import Cell, Page, counted, fitted, listed, shortened
+from podium.app.console.page import Cell, Page, counted, fitted, listed
 
 
 def test_columns_are_aligned_and_the_last_one_wraps_under_itself() -> None:
@@ -13,14 +13,6 @@ def test_columns_are_aligned_and_the_last_one_wraps_under_itself() -> None:
         "          seven eight",
         "  bb  22  short",
     ]
-
-
-def test_a_cell_of_more_than_half_a_line_pushes_only_its_own_row_aside() -> None:
-    page = Page(20)
-
-    page.columns([["x" * 11, "a"], ["y", "b"]])
-
-    assert page.text.splitlines() == ["xxxxxxxxxxx  a", "y  b"]
 
 
 def test_a_paragraph_wraps_with_its_later_lines_set_in() -> None:
@@ -78,9 +70,14 @@ def test_as_many_names_are_given_as_fit(width: int) -> None:
     assert len(given.split(", ")) + (int(rest.removesuffix(" more")) if rest else 0) == len(names)
 
 
-def test_of_a_name_that_does_not_fit_the_middle_is_left_out() -> None:
-    assert shortened("abcdefghij", 7) == "abc…hij"
-    assert fitted(["a" * 50, "b"], 30) == f"{'a' * 9}…{'a' * 9} and 1 more"
+def test_the_first_name_is_whole_even_where_it_does_not_fit_and_the_last_where_no_count_has_room() -> None:
+    assert fitted(["a" * 50, "b"], 30) == f"{'a' * 50} and 1 more"
+    assert fitted(["a", "b", "c"], 7) == "a, b, c"
+
+
+def test_of_more_names_than_are_wanted_the_others_are_counted() -> None:
+    assert fitted(["a", "b", "c", "d"], 100, 2) == "a, b and 2 more"
+    assert fitted(["a", "b", "c"], 100, 2) == "a, b, c"
 
 
 def test_a_number_has_its_noun_in_the_right_form() -> None:

@@ -144,7 +144,7 @@ def _play(sweep: Sweep, engine: Engine) -> list[Played]:
     def told() -> str:
         return f"{len(outcomes):,} of {runs:,} runs"
 
-    with ProgressBar() as bar:
+    with ProgressBar(told()) as bar:
         for run, outcome in engine(sweep):
             outcomes[run] = outcome
             bar.update(len(outcomes) / runs, told)
