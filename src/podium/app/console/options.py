@@ -76,15 +76,23 @@ validate_option = click.option(
     "Without it, unknown fields are errors in pods and templates that no cluster has stored, and all else is told.",
 )
 
-output_option = click.option(
-    "-o",
-    "--output",
-    "form",
-    type=click.Choice(["text", "json", "yaml"]),
-    default="text",
-    show_default=True,
-    help="How the answer is printed.",
-)
+
+def _output_option(*forms: str) -> Callable[[Decorated], Decorated]:
+    return click.option(
+        "-o",
+        "--output",
+        "form",
+        type=click.Choice(forms),
+        default="text",
+        show_default=True,
+        help="How the answer is printed.",
+    )
+
+
+output_option = _output_option("text", "json", "yaml")
+
+picture_output_option = _output_option("text", "json", "yaml", "html")
+"""That of a command whose answer can be seen as a picture, too."""
 
 config_option = click.option(
     "--config", metavar="FILE", help="A KubeSchedulerConfiguration; without it, that of a default kube-scheduler."

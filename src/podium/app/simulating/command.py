@@ -14,7 +14,7 @@ from podium.app.console.options import (
     feature_gates_option,
     ignore_extenders_option,
     limit_options,
-    output_option,
+    picture_output_option,
     time_options,
     validate_option,
 )
@@ -58,7 +58,7 @@ _SECOND = 10**9
 @ignore_extenders_option
 @feature_gates_option
 @limit_options
-@output_option
+@picture_output_option
 @click.option("--events", "every_event", is_flag=True, help="List every event, however many there are.")
 def simulate(
     *,
@@ -116,6 +116,11 @@ def simulate(
     simulation = simulation_of(found.documents, options)
     _play(simulation)
     result = result_of(simulation, rests_on(found, simulation.scenario, options), compared(found, simulation))
+    if form == "html":
+        from podium.app.reporting.showing import show_report
+
+        show_report(result)
+        return
     if form != "text":
         show(result.to_dict(), form)
         return
