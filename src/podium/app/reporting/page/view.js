@@ -65,7 +65,7 @@ export class View {
   measure() {
     this.width = this.element.clientWidth;
     this.height = this.element.clientHeight;
-    const wide = this.width > 620;
+    const wide = this.width > (this.place > 0 ? 420 : 620);
     this.gutter = this.place > 0 && wide ? 74 : wide ? 196 : Math.max(Math.round(this.width * 0.26), 74);
     this.above = TICKS + this.waiting.height;
     this.below = this.height - STRIP_HEIGHT;
@@ -103,6 +103,9 @@ export class View {
   draw() {
     const began = performance.now();
     this.measure();
+    if (!this.width || !this.height) {
+      return;
+    }
     const { scene, axis } = this, context = this.base.getContext("2d"), colours = coloursOf(scene.theme);
     this.colours = colours;
     this.lit = this.story.lit(scene.selection);
