@@ -64,11 +64,7 @@ def _candidate_rows(plan: PreemptionPlan, chosen: Candidate) -> list[list[Part]]
     """The best candidates by the criteria, the one that is taken first."""
     order = sorted(
         plan.candidates.values(),
-        key=lambda candidate: (
-            candidate.costs if plan.criteria else _criteria(candidate),
-            candidate.node_name != chosen.node_name,
-            candidate.node_name,
-        ),
+        key=lambda candidate: (criteria_of(candidate), candidate.node_name != chosen.node_name, candidate.node_name),
     )
     headings = [criterion.heading for criterion in plan.criteria] or _HEADINGS
     rows: list[list[Part]] = [[Cell(heading, "dim") for heading in ("", "node", *headings, "")]]
@@ -100,8 +96,10 @@ def _cost(criterion: Criterion, value: int) -> str:
     return f"{number} {criterion.unit}" if len(criterion.unit) > 1 else f"{number}{criterion.unit}"
 
 
-def _criteria(candidate: Candidate) -> tuple[int, ...]:
-    """The criteria of preemption in their order, smaller is better (`podium.decide.preempting.trials.CRITERIA`)."""
+def criteria_of(candidate: Candidate) -> tuple[int, ...]:
+    """What candidates are compared by, smaller is better: what is stated, or else `trials.CRITERIA`."""
+    if candidate.costs:
+        return candidate.costs
     victims = candidate.victims
     highest = victims[0].priority
     shifted = sum(victim.priority + 2**31 for victim in victims)
