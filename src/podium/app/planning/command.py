@@ -75,6 +75,12 @@ class Asking:
             raise click.UsageError("No change is named: give its files with -f.")
         return load_files(list(files), self.validation)
 
+    def read_setting(self, files: Sequence[str]) -> list[Document]:
+        """What one side of a comparison says."""
+        from podium.api.input.codec import load_files
+
+        return load_files(list(files), self.validation) if files else []
+
     def play(self, read: Input, question: Question) -> Played:
         """Play a question in front of somebody."""
         from podium.app.console.progress import ProgressBar
@@ -309,6 +315,52 @@ def reschedule(*, asking: Asking, rescheduler_file: str) -> None:
     report = report_of(read, rescheduler_file, asking.options)
     played = asking.play(read, reschedule_question(report)) if report.moves else None
     asking.show(reschedule_answer(report, played))
+
+
+@plan.command(cls=Command)
+@optional_source_options
+@click.option(
+    "--before", "before_files", metavar="FILE", multiple=True, help="The first setting; without it, what was read."
+)
+@click.option("--after", "after_files", metavar="FILE", multiple=True, help="The second setting. May be repeated.")
+@click.option(
+    "--renew-priorities", "renews_priorities", is_flag=True, help="Give pods the priority that their class has then."
+)
+@question_options
+def diff(*, asking: Asking, before_files: Sequence[str], after_files: Sequence[str], renews_priorities: bool) -> None:
+    """Compare two settings over one cluster: which workloads gain, lose or move.
+
+    A setting is files: objects such as priority classes, budgets and policies, which take the place of those that were
+    read; a KubeSchedulerConfiguration; a ReschedulerConfiguration; a Scenario, for its autoscaler and all else in its
+    spec. Both are played for as long, with the same seed.
+    """
+    from podium.app.console.progress import ProgressBar
+    from podium.app.planning.questions.diff import diff_answer, play_diff
+    from podium.app.planning.settings import read_setting
+    from podium.app.planning.showing import save_scenario
+
+    if not after_files:
+        raise click.UsageError("No setting is named: give its files with --after.")
+    before = read_setting(_setting_name(before_files), asking.read_setting(before_files))
+    after = read_setting(_setting_name(after_files), asking.read_setting(after_files))
+    read = asking.read()
+    with ProgressBar() as bar:
+        played = play_diff(
+            read,
+            before,
+            after,
+            asking.options,
+            renews_priorities=renews_priorities,
+            progress=lambda share, what: bar.update(share, lambda: what),
+        )
+    if asking.save:
+        save_scenario(asking.save, played, after.options(asking.options))
+    asking.show(diff_answer(played, before, after))
+
+
+def _setting_name(files: Sequence[str]) -> str:
+    """What a side is called: its files without their folders."""
+    return " and ".join(file.rstrip("/").rpartition("/")[2] for file in files) or "the cluster as it is"
 
 
 for _command in (pending,):
