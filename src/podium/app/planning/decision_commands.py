@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import wraps
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -12,7 +12,7 @@ import click
 from podium.app.console.command import Command
 from podium.app.console.options import config_option, feature_gates_option, ignore_extenders_option, validate_option
 from podium.app.console.source import Source, optional_source_options, override_option
-from podium.app.planning.options import Codes, joined
+from podium.app.planning.options import Codes, change_options, joined
 
 if TYPE_CHECKING:
     from podium.api.input.codec import Document
@@ -133,3 +133,30 @@ def pending(*, deciding: Deciding, namespace: str) -> None:
     with ProgressBar() as bar:
         answer = pending_answer(loaded, namespace, lambda share: bar.update(share, lambda: "trying changes"))
     deciding.show(answer)
+
+
+@click.command(cls=Command)
+@change_options("The pod, or what makes it, and what it needs, such as its priority class.")
+@click.option(
+    "--replicas",
+    type=click.IntRange(min=1, max=20_000),
+    metavar="N",
+    help="So many of them, placed one after another; without it, as many as fit.",
+)
+@click.option("--preempt", "preempts", is_flag=True, help="Let them preempt pods of lower priority.")
+@click.option("--after-pending", "after_pending", is_flag=True, help="Let the pods that are pending take room first.")
+@deciding_options
+def fit(
+    *, deciding: Deciding, change: tuple[str, ...], replicas: int | None, preempts: bool, after_pending: bool
+) -> None:
+    """Say how many pods such as this one fit, where, and what ends it, by the shape of nodes.
+
+    The file has one pod, or one workload whose pods are meant. The cluster is named before the word fit, or with
+    --cluster or --context.
+    """
+    from podium.app.planning.questions.fit import FitWishes, asked_for, fit_answer, with_others
+
+    asked, others = asked_for(deciding.read_files(change))
+    loaded = deciding.load()
+    loaded = replace(loaded, read=with_others(loaded.read, others))
+    deciding.show(fit_answer(loaded, asked, FitWishes(replicas, preempts, after_pending)))

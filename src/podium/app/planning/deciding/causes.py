@@ -170,7 +170,7 @@ def _on_nodes(runner: Runner, state: CycleState, pod: PodRecord, rows: Int64s) -
             obstacle
             for name, verdicts in asked
             if verdicts.codes[position]
-            for obstacle in _obstacles(
+            for obstacle in obstacles_of(
                 cluster, pod, int(rows[position]), verdicts.status(int(verdicts.codes[position])).by(name)
             )
         ]
@@ -206,7 +206,7 @@ def _kept_for_others(cluster: Cluster, pod: PodRecord, rows: Int64s) -> Int64s:
     return np.isin(rows, sorted(kept)).astype(np.int64)
 
 
-def _obstacles(cluster: Cluster, pod: PodRecord, row: int, status: Status) -> Iterator[Obstacle]:
+def obstacles_of(cluster: Cluster, pod: PodRecord, row: int, status: Status) -> Iterator[Obstacle]:
     """What a filter that refuses has against a node."""
     if status.plugin == _FIT:
         for reason in status.reasons:

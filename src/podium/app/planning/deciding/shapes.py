@@ -1,4 +1,4 @@
-"""Nodes that are alike: the same size, taints, and labels but for those that only one node has."""
+"""Nodes that are alike: of the same size, with the same taints, and the same labels that pods are placed by."""
 
 from __future__ import annotations
 
@@ -12,19 +12,16 @@ from podium.api.quantity import format_quantity
 from podium.api.resource_requests import node_allocatable
 from podium.app.planning.deciding.decisions import Decisions
 from podium.cluster.cluster import Cluster
+from podium.cluster.pods import PodRecord
 from podium.decide.scaling.scale_up import add_daemons
+from podium.plugins.node_affinity import required_nodes
 
 _HOSTNAME = "kubernetes.io/hostname"
 _BY_THE_CLUSTER = ("node.kubernetes.io/", "node.cloudprovider.kubernetes.io/", "ToBeDeletedByClusterAutoscaler")
 _SHOWN = ("cpu", "memory")
 _MOST_LABELS = 3
 _FEW = 8
-_TELLING = (
-    "node.kubernetes.io/instance-type",
-    "topology.kubernetes.io/zone",
-    "kubernetes.io/arch",
-    "kubernetes.io/os",
-)
+_TYPE = "node.kubernetes.io/instance-type"
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,20 +39,23 @@ class Shape:
         return self.names[0]
 
 
-def shapes_of(cluster: Cluster) -> list[Shape]:
-    """The nodes by shape: those of the most nodes first, then by the first name."""
-    telling = _telling_labels(cluster)
+def shapes_of(cluster: Cluster, pods: Iterable[PodRecord]) -> list[Shape]:
+    """The nodes by shape: those of the most nodes first, then by the first name.
+
+    Of their labels those count that some of the pods look at, and the type of machine.
+    """
+    keys = _looked_at(pods) - _names_alone(cluster)
     found: dict[bytes, list[tuple[str, int]]] = {}
     models: dict[bytes, Node] = {}
     encoder = msgspec.msgpack.Encoder(order="deterministic")
     for name, row in sorted(cluster.nodes.row_of.items()):
         node = cluster.nodes.node(row)
         model = as_new(node)
-        labels = {key: value for key, value in model.metadata.labels.items() if key in telling}
+        labels = {key: value for key, value in model.metadata.labels.items() if key in keys}
         key = encoder.encode((node_allocatable(node.status), labels, model.spec))
         found.setdefault(key, []).append((name, row))
         models.setdefault(key, model)
-    texts = _texts([models[key] for key in found], telling)
+    texts = _texts([models[key] for key in found], keys)
     shapes = [
         Shape(models[key], tuple(name for name, _ in nodes), tuple(row for _, row in nodes), text)
         for (key, nodes), text in zip(found.items(), texts, strict=True)
@@ -87,26 +87,33 @@ def _free_name(cluster: Cluster) -> str:
     return f"plan-node-{number}"
 
 
-def _telling_labels(cluster: Cluster) -> set[str]:
-    """The labels that tell more about a node than which it is: not its name, and not another value on each of many."""
+def _looked_at(pods: Iterable[PodRecord]) -> set[str]:
+    """The labels of nodes that pods are placed by, and the type of machine."""
+    keys = {_TYPE}
+    for pod_class in {pod.pod_class: None for pod in pods}:
+        required = required_nodes(pod_class)
+        keys |= {requirement.key for requirement in required.selector.requirements}
+        keys |= {requirement.key for term in required.terms or () for requirement in term.labels}
+        keys |= {term.topology_key for term in (*pod_class.required_affinity, *pod_class.required_anti_affinity)}
+        keys |= {constraint.topology_key for constraint in pod_class.spec.topology_spread_constraints}
+    return keys
+
+
+def _names_alone(cluster: Cluster) -> set[str]:
+    """The labels that only say which node it is: another value on each of many."""
     values: dict[str, list[str]] = {}
-    names: set[str] = set()
     for row in cluster.nodes.row_of.values():
-        node = cluster.nodes.node(row)
-        for key, value in node.metadata.labels.items():
+        for key, value in cluster.nodes.node(row).metadata.labels.items():
             values.setdefault(key, []).append(value)
-            if value == node.metadata.name:
-                names.add(key)
-    own = {key for key, found in values.items() if len(found) > _FEW and len(set(found)) == len(found)}
-    return values.keys() - own - names - {_HOSTNAME}
+    return {_HOSTNAME, *(key for key, found in values.items() if len(found) > _FEW and len(set(found)) == len(found))}
 
 
-def _texts(models: Iterable[Node], telling: set[str]) -> list[str]:
+def _texts(models: Iterable[Node], keys: set[str]) -> list[str]:
     """Each shape in a few words: its size, its taints, and those labels in which shapes differ."""
     nodes = list(models)
     differing = [
         key
-        for key in sorted(telling, key=lambda key: (key not in _TELLING, key))
+        for key in sorted(keys, key=lambda key: (key != _TYPE, key))
         if len({node.metadata.labels.get(key) for node in nodes}) > 1
     ][:_MOST_LABELS]
     return [_text(node, differing) for node in nodes]

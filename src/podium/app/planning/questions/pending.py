@@ -16,7 +16,7 @@ from podium.app.planning.deciding.change import Verified
 from podium.app.planning.deciding.decisions import Decisions, Settled
 from podium.app.planning.deciding.node_changes import NODE
 from podium.app.planning.deciding.search import helping, nodes_needed
-from podium.app.planning.deciding.shapes import shapes_of
+from podium.app.planning.deciding.shapes import Shape, shapes_of
 from podium.cluster.pods import PodRecord
 
 _MOST_ROWS = 12
@@ -56,10 +56,10 @@ def pending_answer(
         settled = decisions.settle(decisions.pending, preempts=True)
         meant = _of_namespace(settled, namespace)
         waiting = blocked(decisions, meant)
-        shapes = shapes_of(decisions.cluster)
+        shapes = shapes_of(decisions.cluster, meant.waiting)
         changes, untried = helping(decisions, waiting, shapes, progress)
         causes = _causes(waiting, changes)
-        further = _further(decisions, waiting, changes)
+        further = _further(decisions, waiting, changes, shapes)
         sections = [
             _told_causes(decisions, causes),
             _told_changes(changes, untried, len(meant.waiting), further),
@@ -102,11 +102,11 @@ def _causes(waiting: Sequence[Blocked], changes: Sequence[Verified]) -> list[Cau
 
 
 def _further(
-    decisions: Decisions, waiting: Sequence[Blocked], changes: Sequence[Verified]
+    decisions: Decisions, waiting: Sequence[Blocked], changes: Sequence[Verified], shapes: Sequence[Shape]
 ) -> tuple[str, int, int] | None:
     """Like which node, how many more nodes let in all the pods that such nodes can, and how many these are."""
     nodes = [change for change in changes if change.change.sort == NODE]
-    for shape in shapes_of(decisions.cluster) if nodes else ():
+    for shape in shapes if nodes else ():
         if nodes[0].change.text.endswith(f" {shape.like}"):
             number, freed = nodes_needed(decisions, waiting, shape)
             return shape.like, number, freed
