@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
+
+Decorated = TypeVar("Decorated", bound=Callable[..., Any])
 
 if TYPE_CHECKING:
     from podium.framework.settings.feature_gates import FeatureGates
@@ -74,7 +77,10 @@ validate_option = click.option(
 )
 
 
-def _output_option(*forms: str) -> Callable[[Decorated], Decorated]:
+_FORMS = ("text", "json", "yaml")
+
+
+def _output_option(forms: tuple[str, ...]) -> Callable[[Decorated], Decorated]:
     return click.option(
         "-o",
         "--output",
@@ -86,9 +92,9 @@ def _output_option(*forms: str) -> Callable[[Decorated], Decorated]:
     )
 
 
-output_option = _output_option("text", "json", "yaml")
+output_option = _output_option(_FORMS)
 
-picture_output_option = _output_option("text", "json", "yaml", "html")
+picture_output_option = _output_option((*_FORMS, "html"))
 """That of a command whose answer can be seen as a picture, too."""
 
 config_option = click.option(
