@@ -26,6 +26,7 @@ _COLUMNS = (
     "wanted",
     "missing",
     "pending",
+    "stuck",
     "shortSeconds",
     "pendingSeconds",
     "disruptions",
