@@ -1,8 +1,8 @@
 """What commands print, pasted into the documents that show it.
 
-`.venv/bin/python tools/paste.py [DOCUMENT]...` runs the commands of console blocks, those of all documents where none is
-named, and puts what they print below them. Where a line `...` stands for what is left out, nothing is pasted: what no
-longer agrees is named, for somebody to choose anew what is shown.
+`.venv/bin/python tools/paste.py [DOCUMENT]...` runs the commands of console blocks and puts what they print below them,
+in all documents where none is named. Where a line `...` stands for what is left out, nothing is pasted: what no longer
+agrees is named, for somebody to choose anew what is shown.
 """
 
 from __future__ import annotations
