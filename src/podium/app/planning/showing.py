@@ -25,6 +25,7 @@ _COLUMNS = (
     "wanted",
     "missing",
     "pending",
+    "stuck",
     "shortSeconds",
     "pendingSeconds",
     "disruptions",

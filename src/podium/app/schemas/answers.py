@@ -109,7 +109,7 @@ Finding
   code message subjects:[str]
 WorkloadImpact
   workload readyBefore:int lowestReady:int readyAfter:int readyWithoutPlan:int wanted:int missing:int pending:int
-  shortSeconds:number pendingSeconds:number disruptions:{int} held:[Held] isNew:bool why:str~
+  stuck:int shortSeconds:number pendingSeconds:number disruptions:{int} held:[Held] isNew:bool why:str~
 Held
   budget seconds:number pods:int ended:bool
 NodeImpact
