@@ -30,6 +30,24 @@ class PlannedMoves:
     gain: float
     avoid_for_ns: int | None = None
 
+    def comes_after(self, move: Move) -> Move | None:
+        """The first of them that takes the room which one of them leaves; None where nobody does.
+
+        Of pods of one owner it is not known which of their replacements comes where.
+        """
+        return next(
+            (
+                other
+                for other in self.moves
+                if other.target == move.source and other.pod.owner_uid != move.pod.owner_uid
+            ),
+            None,
+        )
+
+    def is_awaited(self, move: Move) -> bool:
+        """Whether one of them takes the room that another leaves."""
+        return any(self.comes_after(other) is move for other in self.moves)
+
 
 @dataclass(frozen=True, slots=True)
 class LeftAlone:

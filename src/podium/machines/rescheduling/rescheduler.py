@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import partial
 
-from podium.api.avoid_list import AvoidFor
+from podium.api.avoid_list import AvoidFor, AwaitedPod
 from podium.api.meta import Kubernetes, Raw
 from podium.api.node import Node
 from podium.api.pod import Pod
@@ -291,8 +291,8 @@ class Rescheduler:
             RESCHEDULER,
             RESCHEDULER,
             avoid_node=settings.steering is not Steering.SCORES_ALONE,
-            avoid_for=AvoidFor(planned.avoid_for_ns),
-            for_replacement=ForReplacement(settings.goes_first, hint),
+            avoid_for=AvoidFor(planned.avoid_for_ns, until_replaced=_awaited(asked, planned)),
+            for_replacement=ForReplacement(settings.goes_first, hint, planned.is_awaited(asked)),
         )
         return [evict]
 
@@ -330,6 +330,14 @@ class Rescheduler:
             times.append(self._picture.next_token_ns(now))
         times.append(next_of_age(self._picture.pods(), settings.scope.minimum_age_ns, now))
         return earliest(times)
+
+
+def _awaited(move: Planned, planned: PlannedMoves) -> AwaitedPod | None:
+    """Whose replacement is to have the room that a pod leaves: it keeps off until that is there."""
+    comes = planned.comes_after(move)
+    if comes is None:
+        return None
+    return AwaitedPod(namespace=comes.pod.namespace, name=comes.pod.name, uid=comes.pod.uid)
 
 
 def _told(move: Planned, planned: PlannedMoves) -> Record:

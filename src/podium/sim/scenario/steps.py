@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from podium.api.avoid_list import AvoidFor
+from podium.api.avoid_list import AvoidFor, AwaitedPod
 from podium.api.errors import InputError, shown
 from podium.api.input.codec import Document
 from podium.api.kinds import KINDS
@@ -270,15 +270,27 @@ def _avoiding(target: Fields) -> tuple[bool, AvoidFor]:
         awaited = given.fields("untilScheduled")
         until = awaited.key()
         awaited.refuse_others()
+    replaced = None
+    if given.has("untilReplaced"):
+        if until:
+            problem = "is one thing to wait for too many; untilScheduled stands there as well"
+            raise InputError(problem, path=f"{given.path}.untilReplaced")
+        awaited = given.fields("untilReplaced")
+        replaced = AwaitedPod(namespace=awaited.text("namespace", "default"), name=awaited.text("name"))
+        awaited.refuse_others()
     given.refuse_others()
-    return True, AvoidFor(expire_after_ns, until)
+    return True, AvoidFor(expire_after_ns, until, replaced)
 
 
 def _for_replacement(target: Fields) -> ForReplacement:
     if not target.has("replacement"):
         return ForReplacement()
     given = target.fields("replacement")
-    found = ForReplacement(given.boolean("first", default=False), given.text("nodeName", ""))
+    found = ForReplacement(
+        given.boolean("first", default=False),
+        given.text("nodeName", ""),
+        given.boolean("awaited", default=False),
+    )
     problem = subdomain_problem(found.node_name) if found.node_name else None
     if problem:
         raise InputError(problem, path=f"{given.path}.nodeName")
