@@ -329,7 +329,9 @@ def test_a_pod_whose_replacement_is_waited_for_is_looked_up_where_its_uid_is_not
         (entry,) = foreign.list.entries
         assert entry.until_replaced is not None
         assert entry.until_replaced.key == "default/big"
-        assert entry.until_replaced.uid == (foreign.api.raw("Pod", "default/big")["metadata"]["uid"] if foreign is there else "u-big")
+        assert entry.until_replaced.uid == (
+            foreign.api.raw("Pod", "default/big")["metadata"]["uid"] if foreign is there else "u-big"
+        )
 
 
 def test_a_replacement_that_is_awaited_is_told_of_though_nothing_is_left_for_it() -> None:
