@@ -133,6 +133,45 @@ def test_a_pod_that_makes_room_for_another_is_kept_out_until_the_other_is_there_
     assert played.after == {"fast": {"cache": 1}, "slow": {"archive": 1}}
 
 
+def test_a_node_whose_kubelet_turns_pods_of_an_owner_away_comes_to_avoid_that_owner_once() -> None:
+    played = rescheduled("turned-away")
+
+    assert played.events("Failed", "Scheduled", "Deleted", "Descheduled") == [
+        "60 Scheduled trainer large",
+        "60 Scheduled web large",
+        *(f"{time} {event} trainer large" for time in (75, 90, 105) for event in ("Failed", "Scheduled")),
+        "120 Failed trainer large",
+        "120 Deleted trainer large",
+        "120 Descheduled trainer large",
+        "120 Scheduled trainer small",
+    ]
+    assert avoided(played) == ["120 large put on the avoid list: ReplicaSet trainer for 24h"]
+    assert played.reasons() == [
+        "ReplicaSet trainer keeps off large by LeavePoorService: the kubelet of large turned away 4 pods of ReplicaSet "
+        "trainer, the last one of late"
+    ]
+    assert played.after == {"large": {"web": 1}, "small": {"trainer": 1}}
+
+
+@pytest.mark.parametrize(
+    "told",
+    [
+        {"steering": "ScoresAlone"},
+        {"paused": True},
+        {"scope": {"namespaces": {"exclude": ["default"]}}},
+        {"limits": {"hourly": {"total": 0}}},
+        {"policies": [{"name": "LeavePoorService", "args": {"minRejections": 100}}]},
+    ],
+)
+def test_who_is_turned_away_is_left_to_that_where_nobody_may_be_evicted_or_it_would_not_help(
+    told: dict[str, Any],
+) -> None:
+    played = rescheduled("turned-away", told)
+
+    assert played.evictions() == []
+    assert "small" not in played.after
+
+
 def test_pods_of_one_owner_leave_the_node_that_they_share_until_it_has_its_part() -> None:
     played = rescheduled("duplicates")
 

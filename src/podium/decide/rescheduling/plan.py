@@ -12,12 +12,14 @@ class Move:
     """A pod that is to leave its node ``source``, for ``target``; None where nobody has looked for one.
 
     ``is_sure``: of the nodes that the pod's scheduler likes equally, none would gain less than was counted on.
+    ``has_ended``: the pod runs no more, and goes so that the pods of its controller keep off the node.
     """
 
     pod: PodRecord
     source: str
     target: str | None
     is_sure: bool = True
+    has_ended: bool = False
 
 
 @dataclass(frozen=True, slots=True, eq=False)

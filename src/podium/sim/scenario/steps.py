@@ -222,18 +222,28 @@ def _usage(target: Fields) -> Change:
 
 
 def _trouble(target: Fields) -> Change:
-    """`crashAfter` and whose `pods`, as a label selector; without the former it is over."""
+    """`crashAfter` or `rejectAfter`, and whose `pods`, as a label selector; without either it is over."""
     node = target.text("name")
-    if not target.has("crashAfter"):
+    kind = next((name for name in ("crashAfter", "rejectAfter") if target.has(name)), "")
+    if not kind:
         return TroubleNode(node, None)
-    crash_after_ns = target.duration_ns("crashAfter")
+    after = f"{'reject ' if kind == 'rejectAfter' else ''}{format_duration(target.duration_ns(kind))}"
     selector = target.text("pods", "")
-    trouble = f"{format_duration(crash_after_ns)} {selector}".strip()
+    trouble = f"{after} {selector}".strip()
     try:
         read_trouble(trouble)
     except ValueError as error:
-        raise InputError(str(error), path=f"{target.path}.pods") from None
+        field = "pods" if _is_selector_wrong(selector) else kind
+        raise InputError(str(error), path=f"{target.path}.{field}") from None
     return TroubleNode(node, trouble)
+
+
+def _is_selector_wrong(selector: str) -> bool:
+    try:
+        parse_label_selector(selector)
+    except InputError:
+        return True
+    return False
 
 
 def _maintenance(step: Fields, name: str) -> Changes:

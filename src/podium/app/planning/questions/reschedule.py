@@ -52,7 +52,12 @@ def reschedule_answer(report: PlanReport, played: Played | None) -> PlanAnswer:
 
 def _sections(report: PlanReport) -> list[Section]:
     rows = [
-        (move.pod.key, f"{move.source} ->", f"{move.target or 'nowhere'}", planned.reason)
+        (
+            move.pod.key,
+            f"{move.source} ->",
+            f"{'kept off' if move.has_ended else move.target or 'nowhere'}",
+            planned.reason,
+        )
         for planned in report.plan.planned
         for move in planned.moves
     ]
