@@ -114,7 +114,8 @@ def facts_of(explanation: Explanation) -> Iterator[str]:
         yield f"is nominated to {pod.nominated_node_name}"
     left = explanation.runner.cluster.replacements.by_pod.get(pod.uid)
     if left is not None:
-        yield f"comes in place of pod {left.evicted_pod.name}, whose eviction left it {gets_in_words(left)}"
+        gets = gets_in_words(left)
+        yield f"comes in place of pod {left.evicted_pod.name}{gets and f', whose eviction left it {gets}'}"
     if pod.gates:
         yield f"is not attempted before its scheduling gates are removed: {', '.join(pod.gates)}"
     if pod.terminating:

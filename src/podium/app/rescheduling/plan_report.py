@@ -36,8 +36,8 @@ class PlanReport:
 
     @property
     def moves(self) -> tuple[Move, ...]:
-        """All moves, in their order."""
-        return tuple(move for planned in self.plan.planned for move in planned.moves)
+        """All moves, in their order, without those of pods that have ended."""
+        return tuple(move for planned in self.plan.planned for move in planned.moves if not move.has_ended)
 
     def objectives(self) -> list[tuple[str, float, float]]:
         """By policy: its name, and its objective before and after."""
@@ -103,6 +103,7 @@ def _move(move: Move) -> dict[str, Any]:
         "from": move.source,
         "to": move.target,
         "isSure": move.is_sure,
+        "hasEnded": move.has_ended,
     }
 
 

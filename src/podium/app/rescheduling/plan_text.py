@@ -39,13 +39,18 @@ def write_plan(page: Page, report: PlanReport) -> None:
 
 def _write_moves(page: Page, plan: Plan) -> None:
     for planned in plan.planned:
-        page.title(planned.policy, f"gains {_number(planned.gain)}")
+        has_ended = any(move.has_ended for move in planned.moves)
+        page.title(planned.policy, "keeps pods off a node" if has_ended else f"gains {_number(planned.gain)}")
         page.paragraph(planned.reason, indent=2, hanging=2)
         page.columns([_row(move) for move in planned.moves], indent=4)
 
 
 def _row(move: Move) -> list[Part]:
     pod = Name(move.pod.key, PODS)
+    if move.has_ended:
+        controller = move.pod.controller
+        who = "its controller" if controller is None else f"{controller.kind} {controller.name}"
+        return [pod, Name(move.source, NODES, before=f"has ended, and goes; {who} keeps off ")]
     if move.target is None:
         return [pod, Name(move.source, NODES, before="leaves ", after="; nobody asks where to")]
     doubt = "" if move.is_sure else "or to another that its scheduler likes as well"

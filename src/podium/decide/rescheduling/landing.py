@@ -28,10 +28,11 @@ from podium.framework.rescheduling.policy import Relocation
 from podium.framework.rescheduling.settings import Guidance, ReschedulerSettings, Steering
 from podium.framework.rescheduling.signals import replacement
 
+AVOIDING = "NodePreferAvoidPods"
+"""The plugin of a scheduler that heeds avoid lists."""
+
 SOFT_TAINT = Taint(key="podium.dev/moving-pods-away", effect="PreferNoSchedule")
 """What a node is marked with while a pod is moved off it, where avoid lists are not heeded."""
-
-_AVOIDING = "NodePreferAvoidPods"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -114,7 +115,7 @@ class Landings:
                 return Landing(np.array([hinted], dtype=np.int64))
         if is_known and placement.totals is not None:
             avoided = {other.row for other in leaving if other.pod.owner_uid == pod.owner_uid}
-            totals = self._steered(pod, runner.profile.weights.get(_AVOIDING, 0), rows, placement.totals, avoided)
+            totals = self._steered(pod, runner.profile.weights.get(AVOIDING, 0), rows, placement.totals, avoided)
             rows = rows[totals == totals.max()]
         is_sure = not is_known or _looks_at_all(runner.profile.percentage_of_nodes_to_score, picture)
         return self._left_to_scheduler(pod, source, rows, allowed, is_known=is_known, is_sure=is_sure)

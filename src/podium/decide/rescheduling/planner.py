@@ -26,6 +26,7 @@ from podium.decide.rescheduling.plan import LeftAlone, Plan, PlannedMoves
 from podium.decide.rescheduling.policy_errors import PolicyError
 from podium.decide.rescheduling.standing import Standing
 from podium.decide.rescheduling.trial import Trials
+from podium.decide.rescheduling.turned_away import KeepingOff
 from podium.decide.rescheduling.turns import Turns
 from podium.decide.scratch import Scratch
 from podium.framework.rescheduling.picture import Picture
@@ -92,9 +93,9 @@ class Planner:
         kept from getting worse, so then all begins anew without it.
         """
         policies, errors, mark = self._policies, list[str](), scratch.mark()
-        why = self.why_left_alone(picture, standing)
+        guards = Guards(picture.cluster, self._settings, standing, picture.now, self._duty_in(picture.cluster))
         while True:
-            planning = _Planning(policies, self._settings, scratch, picture, standing, why)
+            planning = _Planning(policies, self._settings, scratch, picture, standing, guards)
             try:
                 plan = planning.plan()
             except PolicyError as error:
@@ -123,12 +124,12 @@ class _Planning:
         scratch: Scratch,
         picture: Picture,
         standing: Standing,
-        why: Callable[[PodRecord], str],
+        guards: Guards,
     ) -> None:
         self._settings = settings
         self._scratch = scratch
         self._past = standing.past
-        self._why = why
+        self._why = guards.why
         # Nothing that is kept here leads back here: a plan is gone when nobody needs it.
         touched: set[str] = set()
         may_touch = picture.is_movable
@@ -140,6 +141,8 @@ class _Planning:
         self._objectives = Objectives(policies, self._picture)
         self._trials = Trials(scratch, self._picture, self._objectives, MovedClaims(scratch, self._picture), settings)
         self._turns = Turns([policy for policy, _ in policies], self._picture, partial(_late, self._room, self._limits))
+        self._policies = [policy for policy, _ in policies]
+        self._keeping_off = KeepingOff(picture, settings, self._limits, guards.why_ended)
         self._tried = 0
         self._before: dict[str, float] = {}
         self._total = 0.0
@@ -153,7 +156,8 @@ class _Planning:
         self._before = before = self._objectives.each()
         self._objectives.require_same(before)
         self._total = at_first = self._objectives.weighted(before)
-        planned, left_alone = list[PlannedMoves](), list[LeftAlone]()
+        self._keeping_off.plan(self._policies)
+        planned, left_alone = list[PlannedMoves](), self._keeping_off.left_alone
         is_cut = False
         stopped = self._limits.used_up
         with closing(iter(self._turns)) as proposals:
@@ -173,14 +177,14 @@ class _Planning:
             left_alone += [LeftAlone(group.policy, group.moves[0].pod.key, why) for group in planned[kept:]]
             del planned[kept:]
         return Plan(
-            planned=tuple(planned),
+            planned=(*self._keeping_off.planned, *planned),
             left_alone=tuple(left_alone),
             before=before,
             after=self._objectives.each(),
             trials=self._tried,
             is_cut=is_cut or self._turns.is_cut,
             stopped=stopped,
-            errors=tuple(self._turns.errors),
+            errors=(*self._keeping_off.errors, *self._turns.errors),
         )
 
     def _look_at(self, policy: str, proposal: Proposal) -> PlannedMoves | str:

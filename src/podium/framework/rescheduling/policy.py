@@ -49,6 +49,19 @@ class Proposal:
     avoid_for_ns: int | None = None
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class Avoidance:
+    """A controller whose pods had better keep off a node, though none of them runs there that could be moved.
+
+    ``pod`` is one of its pods that ended on that node (`Signals.turned_away`). It is evicted, which disrupts nobody,
+    and with that the controller comes on the node's avoid list, for ``avoid_for_ns`` as with a `Proposal`.
+    """
+
+    pod: PodRecord
+    reason: str
+    avoid_for_ns: int | None = None
+
+
 @runtime_checkable
 class Policy(Protocol):
     """One idea of what a good placement is.
@@ -77,5 +90,17 @@ class Policy(Protocol):
 
         While the proposals are gone through, moves are made: a generator sees the cluster as it is by then. What it
         proposed is its pods' last word for this time: nobody is moved twice.
+        """
+        ...
+
+
+@runtime_checkable
+class AvoidingPolicy(Policy, Protocol):
+    """A policy that also says who had better keep off which node."""
+
+    def avoidances(self, picture: Picture) -> Iterable[Avoidance]:
+        """What is to be avoided, the worst first; of equals, in the order of a key.
+
+        It may be proposed as long as it holds: nothing is done about controllers that are on the list already.
         """
         ...

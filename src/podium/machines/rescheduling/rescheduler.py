@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import partial
 
-from podium.api.avoid_list import AvoidFor
+from podium.api.avoid_list import AvoidFor, AwaitedPod
 from podium.api.meta import Kubernetes, Raw
 from podium.api.node import Node
 from podium.api.pod import Pod
@@ -263,6 +263,9 @@ class Rescheduler:
 
         What was begun is gone on with while its pods are where they were: it was decided as one, and is half done.
         """
+        if any(move.has_ended for move in order.left):
+            are_known = all(self._picture.observed.has_turned_away(move.pod) for move in order.left)
+            return "" if are_known else "the pod is gone"
         pods = [self._picture.pod(move.pod.uid) for move in order.left]
         present = [pod for pod in pods if pod is not None and not pod.terminating]
         if len(present) < len(pods) or any(
@@ -283,7 +286,7 @@ class Rescheduler:
             return self._soft_taints.mark(source, now)
         asked, planned = self._queue.ask()
         pod, target = asked.pod, asked.target or ""
-        self._moves.begin(pod, target, now)
+        self._moves.begin(pod, target, now, has_ended=asked.has_ended)
         hint = "" if settings.guidance is Guidance.EVICT else target
         evict = Evict(
             pod.key,
@@ -291,8 +294,8 @@ class Rescheduler:
             RESCHEDULER,
             RESCHEDULER,
             avoid_node=settings.steering is not Steering.SCORES_ALONE,
-            avoid_for=AvoidFor(planned.avoid_for_ns),
-            for_replacement=ForReplacement(settings.goes_first, hint),
+            avoid_for=AvoidFor(planned.avoid_for_ns, until_replaced=_awaited(asked, planned)),
+            for_replacement=ForReplacement(settings.goes_first, hint, planned.is_awaited(asked)),
         )
         return [evict]
 
@@ -315,6 +318,7 @@ class Rescheduler:
             budgets=self._picture.budgets,
             cooling=self._returns.cooling(now),
             keeps_data=self._picture.keeps_data,
+            refused=self._refusals.uids,
             component_may_evict=self._picture.may_evict(now),
         )
 
@@ -332,8 +336,21 @@ class Rescheduler:
         return earliest(times)
 
 
+def _awaited(move: Planned, planned: PlannedMoves) -> AwaitedPod | None:
+    """Whose replacement is to have the room that a pod leaves: it keeps off until that is there."""
+    comes = planned.comes_after(move)
+    if comes is None:
+        return None
+    return AwaitedPod(namespace=comes.pod.namespace, name=comes.pod.name, uid=comes.pod.uid)
+
+
 def _told(move: Planned, planned: PlannedMoves) -> Record:
     """The event that tells of an eviction."""
+    if move.has_ended:
+        whose = move.pod.controller
+        who = "its controller" if whose is None else f"{whose.kind} {whose.name}"
+        message = f"{who} keeps off {move.source} by {planned.policy}: {planned.reason}"
+        return Record(move.pod.key, move.pod.uid, "Normal", DESCHEDULED, message, move.source)
     where = "" if move.target is None else f"; there is room on {move.target}"
     message = f"moved off {move.source} by {planned.policy}: {planned.reason}{where}"
     return Record(move.pod.key, move.pod.uid, "Normal", DESCHEDULED, message, move.source)
