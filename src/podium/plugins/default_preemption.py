@@ -26,6 +26,7 @@ from podium.decide.preempting.preemption import (
     waits_for_victims,
 )
 from podium.decide.preempting.trials import Trials, VictimFilter
+from podium.decide.preempting.wide.wide_trials import WideSettings, WideTrials
 from podium.framework.cycle_state import CycleState
 from podium.framework.events import EventToRegister
 from podium.framework.handle import Handle
@@ -43,7 +44,11 @@ class DefaultPreemptionArgs(Arguments, frozen=True, kw_only=True):
     whether pods of equal priority are spared by start time, as kube-scheduler does, or by QoS class first, as the
     preemption design has it. ``equalPriorityPreemption``: whether pods may take room from others of equal priority
     where that is fair (see `podium.decide.preempting.fair_shares`). ``spareMirrorPods``: whether mirror pods are never
-    victims; kube-scheduler makes no difference, though deleting one frees nothing.
+    victims; kube-scheduler makes no difference, though deleting one frees nothing. ``acrossNodes``: whether pods on
+    other nodes may be victims, where that makes the pod fit. ``keepAffinityPartners``: whether pods that the preemptor
+    requires to be near are spared while there is another choice. ``includeDependents``: whether pods whose required
+    affinity victims alone satisfied are victims too. ``maxSearchSteps``: after how many steps the search for such
+    victims ends (see `podium.decide.preempting.wide`).
     """
 
     min_candidate_nodes_percentage: Annotated[int, Meta(ge=0, le=100)] | None = None
@@ -51,6 +56,10 @@ class DefaultPreemptionArgs(Arguments, frozen=True, kw_only=True):
     equal_priority_order: EqualPriorityOrder = "StartTime"
     equal_priority_preemption: bool = False
     spare_mirror_pods: bool = False
+    across_nodes: bool = False
+    keep_affinity_partners: bool = False
+    include_dependents: bool = False
+    max_search_steps: Annotated[int, Meta(ge=1, le=100_000_000)] = 100_000
 
     def __post_init__(self) -> None:
         if self.minimum_candidates == (0, 0):
@@ -67,6 +76,13 @@ class DefaultPreemptionArgs(Arguments, frozen=True, kw_only=True):
             return None
         return 10 if percentage is None else percentage, 100 if absolute is None else absolute
 
+    @property
+    def wide(self) -> WideSettings:
+        """Where victims are looked for beyond the pod's node."""
+        return WideSettings(
+            self.across_nodes, self.keep_affinity_partners, self.include_dependents, self.max_search_steps
+        )
+
 
 class DefaultPreemption:
     """Plans preemption. Subclass it and override `may_disrupt` to change who can be a victim."""
@@ -78,6 +94,10 @@ class DefaultPreemption:
         self._minimum = args.minimum_candidates
         self._trials = Trials(context.cluster, args.equal_priority_order, spare_mirrors=args.spare_mirror_pods)
         self._exchanges = FairTrials(context.cluster, self._trials) if args.equal_priority_preemption else None
+        self._wide = WideTrials(context.cluster, self._trials, args.wide) if args.wide else None
+        if args.across_nodes:
+            # Or else the victims' replacements take the place of the victims.
+            context.cluster.nominations.reach_domains = True
         self._seed = context.seed
 
     @property
@@ -119,7 +139,8 @@ class DefaultPreemption:
         if exchanges is not None and waits_for_victims(handle.cluster, pod, nominated, pod.priority):
             return PreemptionPlan(False, NOT_ELIGIBLE_TERMINATING)
         overridden = type(self).may_disrupt is not DefaultPreemption.may_disrupt
-        options = PreemptionOptions(self._minimum, self._allowed(handle.cluster) if overridden else None, self._seed)
+        may_disrupt = self._allowed(handle.cluster) if overridden else None
+        options = PreemptionOptions(self._minimum, may_disrupt, self._seed, self._wide)
         plan = plan_preemption(handle, state, pod, outcome, self._trials, options, detailed=detailed)
         if plan.chosen is not None or plan.put_off is not None or exchanges is None:
             return plan

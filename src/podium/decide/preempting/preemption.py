@@ -22,6 +22,7 @@ from podium.decide.preempting.extended import NO_CANDIDATE, ask_extenders
 from podium.decide.preempting.fair_trials import FairTrials
 from podium.decide.preempting.trial_table import CRITERIA, TrialTable
 from podium.decide.preempting.trials import BestTrial, Trials, VictimFilter
+from podium.decide.preempting.wide.wide_trials import Search, WideTrials
 from podium.decide.ties import lot, pick
 from podium.framework.cycle_state import CycleState
 from podium.framework.extenders import Extender, ExtenderError
@@ -39,17 +40,22 @@ NOT_ELIGIBLE_TERMINATING = "not eligible due to a terminating pod on the nominat
 class PreemptionOptions:
     """How candidates are looked for. ``minimum_candidates`` None examines every node (percentage, absolute otherwise).
 
-    ``may_disrupt`` None lets every pod of lower priority be a victim.
+    ``may_disrupt`` None lets every pod of lower priority be a victim. ``wide`` looks for victims that may be on
+    other nodes, or depend on one another, for those pods whom its settings concern.
     """
 
     minimum_candidates: tuple[int, int] | None = None
     may_disrupt: VictimFilter | None = None
     seed: int = 0
+    wide: WideTrials | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """One way out: the node, its victims (most important first), and how many of them violate a budget."""
+    """One way out: the node, its victims (most important first), and how many of them violate a budget.
+
+    Victims may be on other nodes, where the configuration says so (see `podium.decide.preempting.wide`).
+    """
 
     node_name: str
     victims: tuple[PodRecord, ...]
@@ -68,6 +74,7 @@ class PreemptionPlan:
     preemptor's own priority, for the sake of fairer shares. ``put_off`` says that preemption would work, and which cap
     it has to wait for; ``error`` what failed while nodes were tried, where no candidate was found among the others, or
     an extender that did not answer. ``keeps_nomination``: extenders have left no candidate, which ends no nomination.
+    ``search`` says how victims were looked for that may be on other nodes, None where that was not done.
     """
 
     eligible: bool
@@ -82,6 +89,7 @@ class PreemptionPlan:
     put_off: PutOff | None = None
     error: str = ""
     keeps_nomination: bool = False
+    search: Search | None = None
 
 
 def ineligible_reason(cluster: Cluster, pod: PodRecord, nominated_status: Status | None) -> str:
@@ -123,6 +131,8 @@ def plan_preemption(
     Where a candidate is all that is asked for, and any of them may be, the best is taken from those that are kept in
     order; otherwise all of them are looked at.
     """
+    if options.wide is not None and options.wide.concern(runner, state, pod):
+        return _plan_widely(runner, state, pod, outcome, options.wide, options, detailed)
     any_may_be = options.minimum_candidates is None and options.may_disrupt is None and not is_capped(runner.cluster)
     if any_may_be and not detailed and not _preempting(runner, pod):
         best = trials.best(runner, state, pod, outcome, lot(pod.uid, options.seed))
@@ -139,6 +149,32 @@ def plan_preemption(
         if len(sparing.candidates):
             capped = CappedTable(sparing)
     return _planned(runner, pod, capped, options, detailed)
+
+
+def _plan_widely(
+    runner: Handle,
+    state: CycleState,
+    pod: PodRecord,
+    outcome: Outcome,
+    wide: WideTrials,
+    options: PreemptionOptions,
+    detailed: bool,
+) -> PreemptionPlan:
+    """The plan where victims may be on other nodes."""
+    rows = outcome.resolvable()
+    if not len(rows):
+        return PreemptionPlan(True, message=_message(len(runner.cluster.nodes), []))
+    # Which candidates are enough, what caps allow and what extenders say may make another one than the best the choice.
+    any_may_be = options.minimum_candidates is None and not is_capped(runner.cluster) and not _preempting(runner, pod)
+    every = detailed or not any_may_be
+    table, search = wide.on(runner, state, pod, rows, options.may_disrupt, detailed=every)
+    capped = within_cap(runner.cluster, table)
+    if capped.put_off is not None:
+        allowed = without_budgets(runner.cluster, options.may_disrupt)
+        sparing, search = wide.on(runner, state, pod, rows, allowed, detailed=every)
+        if len(sparing.candidates):
+            capped = CappedTable(sparing)
+    return replace(_planned(runner, pod, capped, options, detailed), search=search)
 
 
 def plan_exchange(
@@ -214,7 +250,7 @@ def _preempting(runner: Handle, pod: PodRecord) -> Sequence[Extender]:
 def _best(table: TrialTable) -> tuple[Int64s, str]:
     """The positions that the criteria leave, and the last criterion that told them apart (pickOneNodeForPreemption)."""
     left, deciding = table.candidates, ""
-    for name, values in zip(CRITERIA, table.criteria, strict=True):
+    for name, values in zip(table.criteria_names, table.criteria, strict=True):
         if len(left) < 2:
             break
         found = values[left]
@@ -232,7 +268,7 @@ def _effective(criterion: str, table: TrialTable, best: Int64s, others: Int64s) 
     """
     if criterion != CRITERIA[_SUM]:
         return criterion
-    numbers = table.criteria[_NUMBER]
+    numbers = table.criteria[table.criteria_names.index(CRITERIA[_NUMBER])]
     return CRITERIA[_NUMBER] if numbers[best].max() < numbers[others].min() else criterion
 
 
@@ -249,7 +285,7 @@ def _limited(nodes: NodeColumns, table: TrialTable, minimum: tuple[int, int], ex
     offset = stable_hash(salt) % len(order)
     order = order[offset:] + order[:offset]
     kept = wanted
-    while kept < len(order) and all(table.criteria[0, position] for position in order[:kept]):
+    while kept < len(order) and all(table.budget_violations[position] for position in order[:kept]):
         kept += 1
     return table.only(np.array(sorted(order[:kept]), dtype=np.int64))
 
@@ -258,7 +294,7 @@ def _candidate(cluster: Cluster, table: TrialTable, position: int) -> Candidate:
     return Candidate(
         node_name=cluster.nodes.name(int(table.rows[position])),
         victims=tuple(cluster.pods.record(slot) for slot in table.victims(position)),
-        budget_violations=int(table.criteria[0, position]),
+        budget_violations=int(table.budget_violations[position]),
     )
 
 
@@ -270,7 +306,7 @@ def _details(
 
     def candidate(position: int) -> Candidate:
         victims = tuple(record for slot in table.victims(position) if (record := records[slot]) is not None)
-        return Candidate(names[int(table.rows[position])], victims, int(table.criteria[0, position]))
+        return Candidate(names[int(table.rows[position])], victims, int(table.budget_violations[position]))
 
     candidates = Deferred(lambda: {(found := candidate(i)).node_name: found for i in table.candidates.tolist()})
     held = capped.held_back(names)

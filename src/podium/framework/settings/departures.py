@@ -17,6 +17,9 @@ _ARGUMENTS: dict[str, dict[str, object]] = {
         "equalPriorityOrder": "StartTime",
         "equalPriorityPreemption": False,
         "spareMirrorPods": False,
+        "acrossNodes": False,
+        "keepAffinityPartners": False,
+        "includeDependents": False,
     },
     "InterPodAffinity": {"nominatedPodsRepel": False},
 }
