@@ -18,9 +18,11 @@ from podium.cluster.ranking import EqualPriorityOrder
 from podium.decide.preempting.fair_trials import FairTrials
 from podium.decide.preempting.preemption import (
     NOT_ELIGIBLE_TERMINATING,
+    NOT_ELIGIBLE_TERMINATING_ELSEWHERE,
     PreemptionOptions,
     PreemptionPlan,
     ineligible_reason,
+    is_hopeful,
     plan_exchange,
     plan_preemption,
     waits_for_victims,
@@ -135,7 +137,9 @@ class DefaultPreemption:
         reason = ineligible_reason(handle.cluster, pod, nominated)
         if reason:
             return PreemptionPlan(False, reason)
-        exchanges = self._exchanges
+        wide, exchanges = self._wide, self._exchanges
+        if wide is not None and is_hopeful(nominated) and wide.awaits_victims(handle, state, pod):
+            return PreemptionPlan(False, NOT_ELIGIBLE_TERMINATING_ELSEWHERE)
         if exchanges is not None and waits_for_victims(handle.cluster, pod, nominated, pod.priority):
             return PreemptionPlan(False, NOT_ELIGIBLE_TERMINATING)
         overridden = type(self).may_disrupt is not DefaultPreemption.may_disrupt

@@ -60,7 +60,7 @@ def _candidate_rows(page: Page, plan: PreemptionPlan, chosen: Candidate) -> list
     """The best candidates by the criteria, the one that is taken first."""
     order = sorted(
         plan.candidates.values(),
-        key=lambda candidate: (_criteria(candidate), candidate.node_name != chosen.node_name, candidate.node_name),
+        key=lambda candidate: (candidate.cost, candidate.node_name != chosen.node_name, candidate.node_name),
     )
     rows: list[list[Part]] = [[Cell(heading, "dim") for heading in _HEADINGS]]
     for candidate in order[:_MOST_NODES]:
@@ -75,19 +75,12 @@ def _candidate_rows(page: Page, plan: PreemptionPlan, chosen: Candidate) -> list
     return rows
 
 
-def _criteria(candidate: Candidate) -> tuple[int, ...]:
-    """The criteria of preemption in their order, smaller is better (`podium.decide.preempting.trials.CRITERIA`)."""
-    victims = candidate.victims
-    highest = victims[0].priority
-    shifted = sum(victim.priority + 2**31 for victim in victims)
-    started = min(victim.start_ns for victim in victims if victim.priority == highest)
-    return candidate.budget_violations, highest, shifted, len(victims), -started
-
-
 def _write_victims(page: Page, explanation: Explanation, chosen: Candidate, obstacles: NodeObstacles | None) -> None:
-    page.title("Victims", f"on {chosen.node_name}, the most important first")
+    nodes = {victim.node_name for victim in chosen.victims}
+    where = f"on {chosen.node_name}" if nodes == {chosen.node_name} else f"for {chosen.node_name}"
+    page.title("Victims", f"{where}, the most important first")
     shown = chosen.victims[:_MOST_VICTIMS]
-    page.columns([_victim_row(explanation, victim, obstacles) for victim in shown], indent=2)
+    page.columns([_victim_row(page, explanation, chosen, victim, obstacles) for victim in shown], indent=2)
     if len(chosen.victims) > _MOST_VICTIMS:
         page.line(Cell(f"and {len(chosen.victims) - _MOST_VICTIMS} more", "dim"), indent=2)
     budgets = explanation.runner.cluster.budgets.covering(victim.pod_class for victim in chosen.victims)
@@ -97,10 +90,21 @@ def _write_victims(page: Page, explanation: Explanation, chosen: Candidate, obst
         page.paragraph(f"budget {budget.key} {allowed}, and covers {counted(covered, 'victim')}", indent=2, hanging=2)
 
 
-def _victim_row(explanation: Explanation, victim: PodRecord, obstacles: NodeObstacles | None) -> list[Part]:
-    found = victim_facts(explanation.runner.cluster, explanation.record, victim, obstacles)
+def _victim_row(
+    page: Page, explanation: Explanation, chosen: Candidate, victim: PodRecord, obstacles: NodeObstacles | None
+) -> list[Part]:
+    """The victim; where some are on other nodes, its node; and why it has to go."""
+    reason = chosen.reasons.get(victim.uid, "")
+    if victim.node_name == chosen.node_name:
+        found = victim_facts(explanation.runner.cluster, explanation.record, victim, obstacles)
+        reason = reason if reason.startswith("requires") else ""
+    else:
+        found = []
+    found += [reason] if reason else []
+    where = [shortened(victim.node_name, page.name_width)] if chosen.elsewhere else []
     return [
         Cell(victim.key, "bad"),
+        *where,
         f"priority {victim.priority}",
         Cell(victim.pod_class.qos, "dim"),
         ", ".join(found) + (" (terminating already)" if victim.terminating else ""),

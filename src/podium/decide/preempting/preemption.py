@@ -34,6 +34,9 @@ _SUM = CRITERIA.index("smallest sum of victims' priorities")
 _NUMBER = CRITERIA.index("fewest victims")
 
 NOT_ELIGIBLE_TERMINATING = "not eligible due to a terminating pod on the nominated node."
+NOT_ELIGIBLE_TERMINATING_ELSEWHERE = "not eligible due to a terminating pod that keeps it off the nominated node."
+NOT_ELIGIBLE_YET = (NOT_ELIGIBLE_TERMINATING, NOT_ELIGIBLE_TERMINATING_ELSEWHERE)
+"""Why a pod may not preempt that waits for its victims to end."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,12 +57,22 @@ class PreemptionOptions:
 class Candidate:
     """One way out: the node, its victims (most important first), and how many of them violate a budget.
 
-    Victims may be on other nodes, where the configuration says so (see `podium.decide.preempting.wide`).
+    Victims may be on other nodes, where the configuration says so (see `podium.decide.preempting.wide`); ``reasons``
+    then says, by their uids, why those have to go whom more than that node knows of, in the chosen way out. ``cost`` is
+    what the criteria by which candidates are compared say of the victims, the smaller the better, filled in where
+    candidates were compared in detail.
     """
 
     node_name: str
     victims: tuple[PodRecord, ...]
     budget_violations: int
+    cost: tuple[int, ...] = ()
+    reasons: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def elsewhere(self) -> tuple[PodRecord, ...]:
+        """The victims on other nodes."""
+        return tuple(victim for victim in self.victims if victim.node_name != self.node_name)
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,9 +124,14 @@ def waits_for_victims(cluster: Cluster, pod: PodRecord, nominated_status: Status
     ``nominated_status`` as for `ineligible_reason`.
     """
     row = cluster.nodes.row_of.get(pod.nominated_node_name)
-    if row is None or nominated_status is None or nominated_status.code is Code.UNSCHEDULABLE_AND_UNRESOLVABLE:
+    if row is None or not is_hopeful(nominated_status):
         return False
     return any(pod.terminating and pod.preempted and pod.priority <= most for pod in cluster.pods_on(row))
+
+
+def is_hopeful(nominated_status: Status | None) -> bool:
+    """Whether a pod may yet fit the node that it is nominated to, by the filters' answer for that."""
+    return nominated_status is not None and nominated_status.code is not Code.UNSCHEDULABLE_AND_UNRESOLVABLE
 
 
 def plan_preemption(
@@ -174,7 +192,12 @@ def _plan_widely(
         sparing, search = wide.on(runner, state, pod, rows, allowed, detailed=every)
         if len(sparing.candidates):
             capped = CappedTable(sparing)
-    return replace(_planned(runner, pod, capped, options, detailed), search=search)
+    plan = _planned(runner, pod, capped, options, detailed)
+    chosen = plan.chosen
+    if chosen is not None:
+        row = runner.cluster.nodes.row_of[chosen.node_name]
+        chosen = replace(chosen, reasons=wide.reasons(runner, state, pod, row, chosen.victims))
+    return replace(plan, chosen=chosen, search=search)
 
 
 def plan_exchange(
@@ -295,6 +318,7 @@ def _candidate(cluster: Cluster, table: TrialTable, position: int) -> Candidate:
         node_name=cluster.nodes.name(int(table.rows[position])),
         victims=tuple(cluster.pods.record(slot) for slot in table.victims(position)),
         budget_violations=int(table.budget_violations[position]),
+        cost=tuple(table.criteria[:, position].tolist()),
     )
 
 
@@ -306,7 +330,8 @@ def _details(
 
     def candidate(position: int) -> Candidate:
         victims = tuple(record for slot in table.victims(position) if (record := records[slot]) is not None)
-        return Candidate(names[int(table.rows[position])], victims, int(table.budget_violations[position]))
+        cost = tuple(table.criteria[:, position].tolist())
+        return Candidate(names[int(table.rows[position])], victims, int(table.budget_violations[position]), cost)
 
     candidates = Deferred(lambda: {(found := candidate(i)).node_name: found for i in table.candidates.tolist()})
     held = capped.held_back(names)

@@ -9,7 +9,7 @@ Source: pkg/scheduler/framework/preemption/executor.go.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 from podium.api.pod import PodCondition
@@ -25,12 +25,13 @@ class Preemption:
     """One preemptor and what is left to do for it.
 
     ``victims`` (uids) are those that are to be deleted, the last one last; ``outstanding`` those of them whose mark or
-    deletion is not answered yet. ``is_at_last``: the others are through.
+    deletion is not answered yet. ``is_at_last``: the others are through. ``node_of`` says where each victim is.
     """
 
     preemptor: PodRecord
     node_name: str
     victims: tuple[str, ...]
+    node_of: Mapping[str, str]
     is_at_last: bool = False
     outstanding: set[str] = field(default_factory=set)
     failed: bool = False
@@ -74,7 +75,8 @@ class Preemptions:
             return []
         self.forget(preemptor.uid)
         uids = tuple(victim.uid for victim in victims)
-        preemption = self._by_preemptor[preemptor.uid] = Preemption(preemptor, node_name, uids)
+        node_of = {victim.uid: victim.node_name for victim in victims}
+        preemption = self._by_preemptor[preemptor.uid] = Preemption(preemptor, node_name, uids, node_of)
         return self._begin(preemption, victims[:-1]) or self._begin_last(preemption)
 
     def answered(
@@ -152,4 +154,5 @@ def _is_gone(action: ReportStatus | DeleteObject, problem: Problem) -> bool:
 def _preempted(preemption: Preemption, action: DeleteObject) -> Record:
     preemptor, node_name = preemption.preemptor, preemption.node_name
     note = f"Preempted by pod {preemptor.uid} on node {node_name}"
-    return Record(action.key, action.uid, "Normal", "Preempted", note, node_name, preemptor.key)
+    where = preemption.node_of[action.uid]
+    return Record(action.key, action.uid, "Normal", "Preempted", note, where, preemptor.key)

@@ -11,7 +11,7 @@ Pods?", which leave both out for what they would cost.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -27,8 +27,10 @@ from podium.decide.preempting.trial_table import (
     VictimLists,
 )
 from podium.decide.preempting.trials import Trials, VictimFilter
+from podium.decide.preempting.wide.awaited import awaits_others
 from podium.decide.preempting.wide.dependents import Dependents
 from podium.decide.preempting.wide.potential import Pairs, Potential, takeable
+from podium.decide.preempting.wide.reasons import reasons
 from podium.decide.preempting.wide.reprieve import Reprieve
 from podium.decide.preempting.wide.sets import Asking, VictimSets, sets_of
 from podium.decide.preempting.wide.subsets import MOST_FREE, at_most, best_set
@@ -90,6 +92,23 @@ class WideTrials:
             if settings.keeps_partners and stay:
                 return True
         return settings.with_dependents and bool(self._cluster.carried.all_affinity())
+
+    def awaits_victims(self, runner: Handle, state: CycleState, pod: PodRecord) -> bool:
+        """Whether pods on other nodes that were preempted still terminate, and keep a nominated pod off its node."""
+        row = self._cluster.nodes.row_of.get(pod.nominated_node_name)
+        if row is None or not self.settings.across or runner.is_row_local(state):
+            return False
+        return awaits_others(self._cluster, pod, row, runner.reaches(state, pod))
+
+    def reasons(
+        self, runner: Handle, state: CycleState, pod: PodRecord, row: int, victims: Sequence[PodRecord]
+    ) -> dict[str, str]:
+        """By uid, why victims have to go for a pod that comes to a row, where more than that row tells."""
+        dependents = None
+        if self.settings.with_dependents:
+            take = takeable(self._cluster, self._trials.ranking, pod, None)
+            dependents = Dependents(self._cluster, take), take
+        return reasons(self._cluster, runner.reaches(state, pod), row, victims, dependents)
 
     def on(
         self,
