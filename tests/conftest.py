@@ -1,6 +1,8 @@
 """What all tests share: how hypothesis searches, and where the production trace lies."""
 
 import os
+import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -14,6 +16,27 @@ OPENB = Path(__file__).parents[2] / "shared" / "data" / "openb"
 settings.register_profile("local", deadline=None, print_blob=True)
 settings.register_profile("ci", deadline=None, print_blob=True, derandomize=True)
 settings.load_profile("ci" if "CI" in os.environ else "local")
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _leaves_what_is_shared_as_it_was() -> Iterator[None]:
+    """A test that changed an object that other tests are given would have them fail or pass by their order."""
+    before = _shared()
+    yield
+    after = _shared()
+    assert [name for name, text in before.items() if after[name] != text] == []
+
+
+def _shared() -> dict[str, str]:
+    """By its name, each constant of the tests' helpers that could be changed."""
+    modules = [(name, module) for name, module in sys.modules.items() if name.startswith("tests.")]
+    return {
+        f"{module_name}.{name}": repr(value)
+        for module_name, module in modules
+        if not module_name.rpartition(".")[2].startswith("test_")
+        for name, value in vars(module).items()
+        if name.lstrip("_").isupper() and isinstance(value, dict | list | set)
+    }
 
 
 @pytest.fixture(scope="session")

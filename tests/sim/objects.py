@@ -1,6 +1,7 @@
 """Workloads, budgets and scenarios as people write them, for the tests of the simulation."""
 
 import json
+from copy import deepcopy
 from typing import Any
 
 from podium.api.input.codec import Document, load_text
@@ -10,12 +11,12 @@ TEMPLATE = {"metadata": {"labels": {"app": "web"}}, "spec": pod("")["spec"]}
 
 
 def workload(kind: str, name: str, replicas: int, *, template: Raw = TEMPLATE, **metadata: Any) -> Raw:
-    """A Deployment or ReplicaSet of pods labelled app=web."""
+    """A Deployment or ReplicaSet of pods labelled app=web; whoever made it may change it."""
     return {
         "apiVersion": "apps/v1",
         "kind": kind,
         "metadata": {"name": name, "namespace": "default", **metadata},
-        "spec": {"replicas": replicas, "selector": {"matchLabels": {"app": "web"}}, "template": template},
+        "spec": {"replicas": replicas, "selector": {"matchLabels": {"app": "web"}}, "template": deepcopy(template)},
     }
 
 
@@ -26,7 +27,7 @@ def job(name: str, *, template: Raw | None = None, status: Raw | None = None, **
         "apiVersion": "batch/v1",
         "kind": "Job",
         "metadata": {"name": name, "namespace": "default"},
-        "spec": {**spec, "template": inner},
+        "spec": {**spec, "template": deepcopy(inner)},
     }
     return raw if status is None else {**raw, "status": status}
 

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 from podium.api.devices import DeviceClass, DeviceTaintRule, ResourceSlice
 from podium.api.disruption_policy import DisruptionPolicy
+from podium.api.kind_names import short_names
 from podium.api.limit_range import LimitRange
 from podium.api.meta import Kubernetes
 from podium.api.node import CSINode, Namespace, Node
@@ -81,6 +82,11 @@ class Kind:
         if name.endswith("s"):
             return f"{name}es"
         return f"{name[:-1]}ies" if name.endswith("y") else f"{name}s"
+
+    @property
+    def words(self) -> tuple[str, ...]:
+        """What kubectl takes for it: `deployment`, `deployments`, `deploy`."""
+        return (self.name.lower(), self.plural, *short_names(self.group, self.name))
 
 
 # What others refer to comes first: in this order the objects of an input are created.

@@ -14,7 +14,7 @@ from itertools import pairwise
 from typing import Any
 
 from podium.api.cel import moments, named_formats, network, optionals
-from podium.api.cel.overloads import DYN, Function, Overload, constant, of_product, operators, tenth, traversal
+from podium.api.cel.overloads import DYN, Function, of_product, operators, tenth, traversal
 from podium.api.cel.table import Table
 from podium.api.cel.values import (
     MAX_INT,
@@ -34,23 +34,6 @@ from podium.api.cel.values import (
 
 QUANTITY, SEMVER = "kubernetes.Quantity", "kubernetes.Semver"
 _NUMBERS = ("int", "uint", "double")
-
-
-class _Table:
-    """Collects overloads by name; which of them are methods is told by the names."""
-
-    def __init__(self) -> None:
-        self.found: dict[str, list[Overload]] = {}
-
-    def add(
-        self,
-        name: str,
-        takes: tuple[str, ...],
-        gives: str,
-        call: Callable[..., Value],
-        cost: Callable[..., int] = constant,
-    ) -> None:
-        self.found.setdefault(name, []).append(Overload(takes, gives, call, cost))
 
 
 def _whole(value: int | float) -> int:
@@ -96,21 +79,21 @@ def _double(value: int | float) -> float:
         raise EvaluationError("double overflow") from None
 
 
-def _conversions(table: _Table) -> None:
+def _conversions(table: Table) -> None:
     for kind in _NUMBERS:
-        table.add("int", (kind,), "int", lambda a: _whole(number(a)))
-        table.add("uint", (kind,), "uint", lambda a: _unsigned(number(a)))
-        table.add("double", (kind,), "double", lambda a: _double(number(a)))
-    table.add("int", ("string",), "int", lambda a: _whole(_read(a, int, r"[+-]?\d+")))
-    table.add("uint", ("string",), "uint", lambda a: _unsigned(_read(a, int, r"\d+")))
-    table.add("double", ("string",), "double", lambda a: _read(a, float, r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?"))
+        table.function("int", (kind,), "int", lambda a: _whole(number(a)))
+        table.function("uint", (kind,), "uint", lambda a: _unsigned(number(a)))
+        table.function("double", (kind,), "double", lambda a: _double(number(a)))
+    table.function("int", ("string",), "int", lambda a: _whole(_read(a, int, r"[+-]?\d+")))
+    table.function("uint", ("string",), "uint", lambda a: _unsigned(_read(a, int, r"\d+")))
+    table.function("double", ("string",), "double", lambda a: _read(a, float, r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?"))
     for kind in ("bool", "string", "bytes", *_NUMBERS):
-        table.add("string", (kind,), "string", _shown, traversal(0))
-    table.add("bytes", ("string",), "bytes", lambda a: a.encode(), traversal(0))
-    table.add("bool", ("bool",), "bool", lambda a: a)
-    table.add("bool", ("string",), "bool", _truth)
-    table.add("dyn", (DYN,), DYN, lambda a: a)
-    table.add("type", (DYN,), "string", type_name)
+        table.function("string", (kind,), "string", _shown, traversal(0))
+    table.function("bytes", ("string",), "bytes", lambda a: a.encode(), traversal(0))
+    table.function("bool", ("bool",), "bool", lambda a: a)
+    table.function("bool", ("string",), "bool", _truth)
+    table.function("dyn", (DYN,), DYN, lambda a: a)
+    table.function("type", (DYN,), "string", type_name)
 
 
 def _truth(text: str) -> bool:
@@ -141,27 +124,28 @@ def _of_match(*args: Value) -> int:
     return tenth(1 + size_of(args[0])) * -(-size_of(args[1]) // 4)
 
 
-def _texts(table: _Table) -> None:
+def _texts(table: Table) -> None:
     one, two = ("string", "string"), ("string", "string", "string")
-    table.add("contains", one, "bool", lambda a, b: b in a, of_product)
-    table.add("startsWith", one, "bool", lambda a, b: a.startswith(b), traversal(1))
-    table.add("endsWith", one, "bool", lambda a, b: a.endswith(b), traversal(1))
-    table.add("matches", one, "bool", _matched, _of_match)
-    table.add("find", one, "string", _first_match, _of_match)
-    table.add("findAll", one, "list", _all_matches, _of_match)
-    table.add("charAt", ("string", "int"), "string", _char_at)
-    table.add("indexOf", one, "int", lambda a, b: a.find(b), of_product)
-    table.add("lastIndexOf", one, "int", lambda a, b: a.rfind(b), of_product)
-    table.add("lowerAscii", ("string",), "string", lambda a: _in_case(a, str.lower), traversal(0))
-    table.add("upperAscii", ("string",), "string", lambda a: _in_case(a, str.upper), traversal(0))
-    table.add("trim", ("string",), "string", lambda a: a.strip(), traversal(0))
-    table.add("replace", two, "string", _replaced, _of_replacement)
-    table.add("split", one, "list", lambda a, b: tuple(a.split(b) if b else a), traversal(0))
-    table.add("substring", ("string", "int"), "string", lambda a, b: _part(a, b, len(a)), traversal(0))
-    table.add("substring", ("string", "int", "int"), "string", _part, traversal(0))
-    table.add("join", ("list",), "string", lambda a: _joined(a, ""), _of_join)
-    table.add("join", ("list", "string"), "string", _joined, _of_join)
-    table.add("reverse", ("string",), "string", lambda a: a[::-1], traversal(0))
+    table.method("contains", one, "bool", lambda a, b: b in a, of_product)
+    table.method("startsWith", one, "bool", lambda a, b: a.startswith(b), traversal(1))
+    table.method("endsWith", one, "bool", lambda a, b: a.endswith(b), traversal(1))
+    table.function("matches", one, "bool", _matched, _of_match)
+    table.method("matches", one, "bool", _matched, _of_match)
+    table.method("find", one, "string", _first_match, _of_match)
+    table.method("findAll", one, "list", _all_matches, _of_match)
+    table.method("charAt", ("string", "int"), "string", _char_at)
+    table.method("indexOf", one, "int", lambda a, b: a.find(b), of_product)
+    table.method("lastIndexOf", one, "int", lambda a, b: a.rfind(b), of_product)
+    table.method("lowerAscii", ("string",), "string", lambda a: _in_case(a, str.lower), traversal(0))
+    table.method("upperAscii", ("string",), "string", lambda a: _in_case(a, str.upper), traversal(0))
+    table.method("trim", ("string",), "string", lambda a: a.strip(), traversal(0))
+    table.method("replace", two, "string", _replaced, _of_replacement)
+    table.method("split", one, "list", lambda a, b: tuple(a.split(b) if b else a), traversal(0))
+    table.method("substring", ("string", "int"), "string", lambda a, b: _part(a, b, len(a)), traversal(0))
+    table.method("substring", ("string", "int", "int"), "string", _part, traversal(0))
+    table.method("join", ("list",), "string", lambda a: _joined(a, ""), _of_join)
+    table.method("join", ("list", "string"), "string", _joined, _of_join)
+    table.method("reverse", ("string",), "string", lambda a: a[::-1], traversal(0))
 
 
 def _first_match(text: str, pattern: str) -> str:
@@ -209,15 +193,16 @@ def _of_join(items: tuple[Value, ...], by: str = "") -> int:
     return tenth(sum(size_of(item) for item in items) + len(items) * len(by))
 
 
-def _collections(table: _Table) -> None:
+def _collections(table: Table) -> None:
     for kind in ("string", "bytes", "list", "map"):
-        table.add("size", (kind,), "int", len)
-    table.add("isSorted", ("list",), "bool", _is_sorted, _of_items)
-    table.add("sum", ("list",), DYN, _sum, _of_items)
-    table.add("min", ("list",), DYN, lambda items: _extreme(items, min), _of_items)
-    table.add("max", ("list",), DYN, lambda items: _extreme(items, max), _of_items)
-    table.add("indexOf", ("list", DYN), "int", lambda items, item: _place(items, item, range(len(items))), _of_items)
-    table.add(
+        table.function("size", (kind,), "int", len)
+        table.method("size", (kind,), "int", len)
+    table.method("isSorted", ("list",), "bool", _is_sorted, _of_items)
+    table.method("sum", ("list",), DYN, _sum, _of_items)
+    table.method("min", ("list",), DYN, lambda items: _extreme(items, min), _of_items)
+    table.method("max", ("list",), DYN, lambda items: _extreme(items, max), _of_items)
+    table.method("indexOf", ("list", DYN), "int", lambda items, item: _place(items, item, range(len(items))), _of_items)
+    table.method(
         "lastIndexOf",
         ("list", DYN),
         "int",
@@ -225,9 +210,9 @@ def _collections(table: _Table) -> None:
         _of_items,
     )
     pair = ("list", "list")
-    table.add("sets.contains", pair, "bool", lambda a, b: all(_has(a, item) for item in b), _of_pairs)
-    table.add("sets.intersects", pair, "bool", lambda a, b: any(_has(a, item) for item in b), _of_pairs)
-    table.add("sets.equivalent", pair, "bool", _equivalent, _of_pairs)
+    table.function("sets.contains", pair, "bool", lambda a, b: all(_has(a, item) for item in b), _of_pairs)
+    table.function("sets.intersects", pair, "bool", lambda a, b: any(_has(a, item) for item in b), _of_pairs)
+    table.function("sets.equivalent", pair, "bool", _equivalent, _of_pairs)
 
 
 def _of_items(items: tuple[Value, ...], *_: Value) -> int:
@@ -281,20 +266,20 @@ def _equivalent(left: tuple[Value, ...], right: tuple[Value, ...]) -> bool:
     return all(_has(left, item) for item in right) and all(_has(right, item) for item in left)
 
 
-def _quantities(table: _Table) -> None:
+def _quantities(table: Table) -> None:
     one, both = (QUANTITY,), (QUANTITY, QUANTITY)
-    table.add("quantity", ("string",), QUANTITY, Quantity.of, traversal(0))
-    table.add("isQuantity", ("string",), "bool", lambda a: _is(Quantity.of, a), traversal(0))
-    table.add("sign", one, "int", lambda a: (a.nano > 0) - (a.nano < 0))
-    table.add("isInteger", one, "bool", _fits)
-    table.add("asInteger", one, "int", _as_integer)
-    table.add("asApproximateFloat", one, "double", lambda a: a.nano / NANO)
-    table.add("isGreaterThan", both, "bool", lambda a, b: a > b)
-    table.add("isLessThan", both, "bool", lambda a, b: a < b)
-    table.add("compareTo", both, "int", lambda a, b: (a > b) - (a < b))
+    table.function("quantity", ("string",), QUANTITY, Quantity.of, traversal(0))
+    table.function("isQuantity", ("string",), "bool", lambda a: _is(Quantity.of, a), traversal(0))
+    table.method("sign", one, "int", lambda a: (a.nano > 0) - (a.nano < 0))
+    table.method("isInteger", one, "bool", _fits)
+    table.method("asInteger", one, "int", _as_integer)
+    table.method("asApproximateFloat", one, "double", lambda a: a.nano / NANO)
+    table.method("isGreaterThan", both, "bool", lambda a, b: a > b)
+    table.method("isLessThan", both, "bool", lambda a, b: a < b)
+    table.method("compareTo", both, "int", lambda a, b: (a > b) - (a < b))
     for name, sign in (("add", 1), ("sub", -1)):
-        table.add(name, both, QUANTITY, lambda a, b, s=sign: Quantity(a.nano + s * b.nano))
-        table.add(name, (QUANTITY, "int"), QUANTITY, lambda a, b, s=sign: Quantity(a.nano + s * b * NANO))
+        table.method(name, both, QUANTITY, lambda a, b, s=sign: Quantity(a.nano + s * b.nano))
+        table.method(name, (QUANTITY, "int"), QUANTITY, lambda a, b, s=sign: Quantity(a.nano + s * b * NANO))
 
 
 def _is(read: Callable[[str], object], text: str) -> bool:
@@ -315,18 +300,20 @@ def _as_integer(amount: Quantity) -> int:
     return amount.nano // NANO
 
 
-def _versions(table: _Table) -> None:
+def _versions(table: Table) -> None:
     one, both = (SEMVER,), (SEMVER, SEMVER)
-    table.add("semver", ("string",), SEMVER, Semver.of, traversal(0))
-    table.add("semver", ("string", "bool"), SEMVER, _lenient, traversal(0))
-    table.add("isSemver", ("string",), "bool", lambda a: _is(Semver.of, a), traversal(0))
-    table.add("isSemver", ("string", "bool"), "bool", lambda a, b: _is(lambda text: _lenient(text, b), a), traversal(0))
-    table.add("major", one, "int", lambda a: a.major)
-    table.add("minor", one, "int", lambda a: a.minor)
-    table.add("patch", one, "int", lambda a: a.patch)
-    table.add("isGreaterThan", both, "bool", lambda a, b: a.order > b.order)
-    table.add("isLessThan", both, "bool", lambda a, b: a.order < b.order)
-    table.add("compareTo", both, "int", lambda a, b: (a.order > b.order) - (a.order < b.order))
+    table.function("semver", ("string",), SEMVER, Semver.of, traversal(0))
+    table.function("semver", ("string", "bool"), SEMVER, _lenient, traversal(0))
+    table.function("isSemver", ("string",), "bool", lambda a: _is(Semver.of, a), traversal(0))
+    table.function(
+        "isSemver", ("string", "bool"), "bool", lambda a, b: _is(lambda text: _lenient(text, b), a), traversal(0)
+    )
+    table.method("major", one, "int", lambda a: a.major)
+    table.method("minor", one, "int", lambda a: a.minor)
+    table.method("patch", one, "int", lambda a: a.patch)
+    table.method("isGreaterThan", both, "bool", lambda a, b: a.order > b.order)
+    table.method("isLessThan", both, "bool", lambda a, b: a.order < b.order)
+    table.method("compareTo", both, "int", lambda a, b: (a.order > b.order) - (a.order < b.order))
 
 
 def _lenient(text: str, normalize: bool) -> Semver:
@@ -341,21 +328,11 @@ def _lenient(text: str, normalize: bool) -> Semver:
     return Semver.of(".".join([*parts, *["0"] * (3 - len(parts))]) + "".join(rest))
 
 
-_METHODS_ALONE = ("quantity", "isQuantity", "semver", "isSemver", "int", "uint", "double", "string", "bytes", "bool")
-
-
 def _tables() -> tuple[dict[str, Function], dict[str, Function]]:
-    own, table = _Table(), Table()
-    for fill_own in (_conversions, _texts, _collections, _quantities, _versions):
-        fill_own(own)
-    for fill in (optionals.fill, moments.fill, network.fill, named_formats.fill):
+    table = Table()
+    own = (_conversions, _texts, _collections, _quantities, _versions)
+    for fill in (*own, optionals.fill, moments.fill, network.fill, named_formats.fill):
         fill(table)
-    for name, overloads in own.found.items():
-        is_alone = name in (*_METHODS_ALONE, "dyn", "type", "size", "matches") or name.startswith("sets.")
-        if is_alone:
-            table.functions[name] = [*overloads, *table.functions.get(name, ())]
-        if not is_alone or name in ("size", "matches"):
-            table.methods[name] = [*overloads, *table.methods.get(name, ())]
     functions, methods = (
         {name: Function(name, tuple(overloads)) for name, overloads in found.items()}
         for found in (table.functions, table.methods)

@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
 import click
-
-Decorated = TypeVar("Decorated", bound=Callable[..., Any])
 
 if TYPE_CHECKING:
     from podium.framework.settings.feature_gates import FeatureGates
@@ -103,35 +100,3 @@ feature_gates_option = click.option(
     default="",
     help="What is switched off: NonPreemptingPriority=false lets no preemption policy count.",
 )
-
-
-def limit_options(command: Decorated) -> Decorated:
-    """The limits of a simulation (`podium.sim.limits`), each an option that raises it; None is for the usual one."""
-    for name, what in (
-        ("calls", "How often components may be called upon"),
-        ("events", "How many events may happen"),
-        ("objects", "How many objects made in the run may exist at once"),
-    ):
-        option = click.option(
-            f"--max-{name}", type=click.IntRange(min=1), metavar="N", help=f"{what}, if not as usual."
-        )
-        command = option(command)
-    return command
-
-
-def time_options(command: Decorated) -> Decorated:
-    """When a simulation starts and stops, and what takes how long in it."""
-    for option in (
-        click.option(
-            "--termination",
-            type=Duration(),
-            help="How long a deleted pod takes to end, at most its grace period; without it, as long as in the "
-            "recording that is played, or all of that.",
-        ),
-        click.option("--bind-delay", type=Duration(), default=0, help="How long a binding takes."),
-        click.option("--start-delay", type=Duration(), default=0, help="How long a bound pod takes to start."),
-        click.option("--start", type=Time(), help="The time of the start; without it, the newest time in the files."),
-        click.option("--until", type=Duration(), help="When to stop, after the start; not the scenario's own end."),
-    ):
-        command = option(command)
-    return command

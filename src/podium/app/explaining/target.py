@@ -6,7 +6,6 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from podium.api.errors import PodiumError, shown
-from podium.api.kind_names import short_names
 from podium.api.kinds import KINDS
 from podium.sim.scenario.changes import WORKLOADS
 
@@ -22,17 +21,9 @@ class Target:
     key: str
 
 
-def _words() -> dict[str, str]:
-    """What people call the kinds: `deployment`, `deployments`, `deploy`."""
-    found: dict[str, str] = {}
-    for kind in KINDS.values():
-        if kind.name == POD or kind.name in WORKLOADS:
-            for word in (kind.name.lower(), kind.plural, *short_names(kind.group, kind.name)):
-                found[word] = kind.name
-    return found
-
-
-KIND_OF_WORD = _words()
+KIND_OF_WORD = {
+    word: kind.name for kind in KINDS.values() if kind.name == POD or kind.name in WORKLOADS for word in kind.words
+}
 """The kinds of pods and of what makes them, by each of the words that kubectl knows for them."""
 
 

@@ -10,15 +10,8 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 from podium.app.console.command import Command, Group
-from podium.app.console.options import (
-    Duration,
-    Time,
-    config_option,
-    feature_gates_option,
-    ignore_extenders_option,
-    limit_options,
-    validate_option,
-)
+from podium.app.console.options import Duration, validate_option
+from podium.app.console.run_options import single_run_options
 from podium.app.console.source import ClusterSource, Source, cluster_options, optional_source_options, override_option
 
 if TYPE_CHECKING:
@@ -26,7 +19,6 @@ if TYPE_CHECKING:
     from podium.api.warnings import Validation
     from podium.app.planning.answer import PlanAnswer
     from podium.app.planning.question import Played, Question
-    from podium.framework.settings.feature_gates import FeatureGates
     from podium.sim.run import RunOptions
 
 Answer = TypeVar("Answer")
@@ -126,16 +118,6 @@ class Codes(click.ParamType[tuple[str, ...]]):
 
 _OPTIONS = (
     validate_option,
-    click.option("--until", type=Duration(), help="When to stop; without it, when nothing is left to happen."),
-    click.option("--start", type=Time(), help="The time of the start; without it, the newest time in the files."),
-    click.option("--start-delay", type=Duration(), default=0, help="How long a bound pod takes to start."),
-    click.option("--bind-delay", type=Duration(), default=0, help="How long a binding takes."),
-    click.option("--termination", type=Duration(), help="How long a deleted pod takes to end; else its grace period."),
-    click.option("--seed", type=int, default=0, show_default=True, help="Chooses uids, and between equal nodes."),
-    config_option,
-    ignore_extenders_option,
-    feature_gates_option,
-    limit_options,
     click.option(
         "-o",
         "--output",
@@ -158,6 +140,8 @@ _OPTIONS = (
     click.option("--pods", is_flag=True, help="Show each pod of the workloads with an impact."),
     click.option("--nodes", "all_nodes", is_flag=True, help="Show every node, before and at the end."),
 )
+# By the option that asks for it, what is shown after the first screen; questions name their nodes with `nodes`.
+_SHOWN = {"timeline": "timeline", "pods": "pods", "all_nodes": "nodes"}
 
 
 def question_options(command: Callable[..., Answer]) -> Callable[..., Answer]:
@@ -165,89 +149,26 @@ def question_options(command: Callable[..., Answer]) -> Callable[..., Answer]:
 
     @wraps(command)
     @click.pass_obj
-    def with_asking(group: Source | None, /, **given: Any) -> Answer:
-        own = {name: given.pop(name) for name in _OWN}
-        return command(asking=_asking(group or Source(), given.pop("source"), **own), **given)
+    def with_asking(
+        group: Source | None,
+        /,
+        *,
+        source: Source,
+        validation: Validation | None,
+        options: RunOptions,
+        form: str,
+        save: str,
+        fail_on: tuple[str, ...],
+        **given: Any,
+    ) -> Answer:
+        shown = tuple(part for option, part in _SHOWN.items() if given.pop(option))
+        asking = Asking(joined(group or Source(), source), validation, options, form, save, fail_on, shown)
+        return command(asking=asking, **given)
 
-    decorated: Callable[..., Answer] = override_option(with_asking)
+    decorated: Callable[..., Answer] = override_option(single_run_options(with_asking))
     for option in reversed(_OPTIONS):
         decorated = option(decorated)
     return decorated
-
-
-_OWN = (
-    "validation",
-    "until",
-    "start",
-    "start_delay",
-    "bind_delay",
-    "termination",
-    "seed",
-    "config",
-    "ignore_extenders",
-    "feature_gates",
-    "max_objects",
-    "max_events",
-    "max_calls",
-    "form",
-    "save",
-    "fail_on",
-    "timeline",
-    "pods",
-    "all_nodes",
-)
-
-
-def _asking(
-    group: Source,
-    source: Source,
-    *,
-    validation: Validation | None,
-    until: int | None,
-    start: int | None,
-    start_delay: int,
-    bind_delay: int,
-    termination: int | None,
-    seed: int,
-    config: str | None,
-    ignore_extenders: bool,
-    feature_gates: FeatureGates,
-    max_objects: int | None,
-    max_events: int | None,
-    max_calls: int | None,
-    form: str,
-    save: str,
-    fail_on: tuple[str, ...],
-    timeline: bool,
-    pods: bool,
-    all_nodes: bool,
-) -> Asking:
-    from podium.framework.settings.configuration import load_configuration
-    from podium.sim.limits import Limits
-    from podium.sim.run import RunOptions
-
-    options = RunOptions(
-        seed=seed,
-        start_ns=start,
-        until_ns=until,
-        start_delay_ns=start_delay,
-        bind_delay_ns=bind_delay,
-        termination_ns=termination,
-        configuration=load_configuration(config) if config else None,
-        feature_gates=feature_gates,
-        limits=Limits.raised(max_objects, max_events, max_calls),
-        ignore_extenders=ignore_extenders,
-    )
-    shown = {"timeline": timeline, "pods": pods, "nodes": all_nodes}
-    return Asking(
-        joined(group, source),
-        validation,
-        options,
-        form,
-        save,
-        fail_on,
-        tuple(name for name, is_wanted in shown.items() if is_wanted),
-    )
 
 
 def joined(group: Source, own: Source) -> Source:

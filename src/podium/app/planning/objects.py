@@ -6,7 +6,6 @@ from typing import Any
 
 from podium.api.errors import InputError
 from podium.api.input.codec import Document, Input
-from podium.api.kind_names import short_names
 from podium.api.kinds import KINDS
 from podium.api.meta import Raw
 from podium.api.schemas.suggestion import likely, suggestion
@@ -17,10 +16,7 @@ _DEFAULT = "default"
 def kind_named(text: str) -> str:
     """The kind that kubectl means by a word: `deploy`, `deployment`, `deployments`, `Deployment`. Raises InputError."""
     wanted = text.partition(".")[0].lower()
-    words: dict[str, str] = {}
-    for (group, name), _ in ((key, kind) for key, kind in _kinds()):
-        for word in (name.lower(), f"{name.lower()}s", _plural(name.lower()), *short_names(group, name)):
-            words.setdefault(word, name)
+    words = {word: kind.name for kind in KINDS.values() for word in kind.words}
     if wanted not in words:
         raise InputError(f"there is no kind {text}; {suggestion(wanted, likely(wanted, words) or sorted(words)[:8])}")
     return words[wanted]
@@ -78,13 +74,3 @@ def _with_item(items: list[Any], name: str, path: list[str], value: Any) -> list
             changed = with_value(item, rest, value) if rest else value
             return [*items[:index], changed, *items[index + 1 :]]
     raise InputError(f".{name} has no item {which}; name one by its number from 0, or by its name")
-
-
-def _plural(word: str) -> str:
-    if word.endswith("y"):
-        return f"{word[:-1]}ies"
-    return f"{word}es" if word.endswith(("s", "x", "ch")) else f"{word}s"
-
-
-def _kinds() -> list[tuple[tuple[str, str], Any]]:
-    return [(key, kind) for key, kind in KINDS.items()]

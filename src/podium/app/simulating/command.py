@@ -3,26 +3,19 @@
 from __future__ import annotations
 
 import gc
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import click
 
 from podium.app.console.command import Command
-from podium.app.console.options import (
-    Duration,
-    config_option,
-    feature_gates_option,
-    ignore_extenders_option,
-    limit_options,
-    output_option,
-    time_options,
-    validate_option,
-)
+from podium.app.console.options import Duration, output_option, validate_option
+from podium.app.console.run_options import single_run_options
 from podium.app.console.source import Source, source_options
 
 if TYPE_CHECKING:
     from podium.api.warnings import Validation
-    from podium.framework.settings.feature_gates import FeatureGates
+    from podium.sim.run import RunOptions
     from podium.sim.simulation import Simulation
 
 _EPILOG = """
@@ -37,7 +30,6 @@ _SECOND = 10**9
 @click.command(cls=Command, epilog=_EPILOG)
 @source_options
 @validate_option
-@time_options
 @click.option("--from", "from_ns", type=Duration(), default=0, help="Play a recording from this time on.")
 @click.option("--to", "to_ns", type=Duration(), help="Play a recording or a scenario up to this time of its own.")
 @click.option(
@@ -46,7 +38,6 @@ _SECOND = 10**9
     default=1.0,
     help="Let the steps of a recording or a scenario follow so many times faster.",
 )
-@click.option("--seed", type=int, default=0, show_default=True, help="Chooses uids, and between equal nodes.")
 @click.option(
     "--expendable-pods-priority-cutoff",
     "priority_cutoff",
@@ -54,32 +45,18 @@ _SECOND = 10**9
     metavar="N",
     help="Below it pods neither get nodes from the autoscaler nor keep them; not the scenario's own cut-off.",
 )
-@config_option
-@ignore_extenders_option
-@feature_gates_option
-@limit_options
 @output_option
 @click.option("--events", "every_event", is_flag=True, help="List every event, however many there are.")
+@single_run_options
 def simulate(
     *,
     source: Source,
     validation: Validation | None,
-    until: int | None,
-    start: int | None,
+    options: RunOptions,
     from_ns: int,
     to_ns: int | None,
     speed: float,
-    seed: int,
-    start_delay: int,
-    bind_delay: int,
-    termination: int | None,
     priority_cutoff: int | None,
-    config: str | None,
-    ignore_extenders: bool,
-    feature_gates: FeatureGates,
-    max_objects: int | None,
-    max_events: int | None,
-    max_calls: int | None,
     form: str,
     every_event: bool,
 ) -> None:
@@ -91,27 +68,13 @@ def simulate(
     from podium.app.console.output import new_page, show, show_page
     from podium.app.console.reading import read_shown
     from podium.app.simulating.text import write_simulation
-    from podium.framework.settings.configuration import load_configuration
-    from podium.sim.limits import Limits
     from podium.sim.recording.excerpt import Excerpt, excerpt
     from podium.sim.results.result import result_of
-    from podium.sim.run import RunOptions, compared, rests_on, simulation_of
+    from podium.sim.run import compared, rests_on, simulation_of
 
     # This process makes many objects, hardly any cycles, and then ends.
     gc.disable()
-    options = RunOptions(
-        seed=seed,
-        start_ns=start,
-        until_ns=until,
-        start_delay_ns=start_delay,
-        bind_delay_ns=bind_delay,
-        termination_ns=termination,
-        configuration=load_configuration(config) if config else None,
-        feature_gates=feature_gates,
-        limits=Limits.raised(max_objects, max_events, max_calls),
-        ignore_extenders=ignore_extenders,
-        priority_cutoff=priority_cutoff,
-    )
+    options = replace(options, priority_cutoff=priority_cutoff)
     found = excerpt(read_shown(source, validation), Excerpt(from_ns, to_ns, speed))
     simulation = simulation_of(found.documents, options)
     _play(simulation)

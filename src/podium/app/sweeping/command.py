@@ -11,14 +11,8 @@ import click
 
 from podium.api.errors import PodiumError
 from podium.app.console.command import Command
-from podium.app.console.options import (
-    config_option,
-    feature_gates_option,
-    ignore_extenders_option,
-    limit_options,
-    time_options,
-    validate_option,
-)
+from podium.app.console.options import config_option, validate_option
+from podium.app.console.run_options import run_options
 from podium.app.console.source import Source, source_options
 from podium.app.sweeping.tables import BINARY
 
@@ -27,7 +21,6 @@ if TYPE_CHECKING:
     from podium.app.sweeping.engines import Engine
     from podium.app.sweeping.settings import Combination
     from podium.app.sweeping.sweep import Outcome, Played, Run, Sweep, Variant
-    from podium.framework.settings.feature_gates import FeatureGates
     from podium.sim.run import RunOptions
 
 _FORMS = ("text", "json", "yaml", "csv", *BINARY)
@@ -53,11 +46,7 @@ Which setting preempts least? Two ways of clearing nominations, five seeds each:
 @click.option("--seeds", type=click.IntRange(1, 1_000_000), default=1, show_default=True, help="How many seeds.")
 @click.option("--first-seed", type=int, default=0, show_default=True, help="The first of them; the others follow.")
 @validate_option
-@time_options
 @config_option
-@ignore_extenders_option
-@feature_gates_option
-@limit_options
 @click.option(
     "-j", "--jobs", type=click.IntRange(min=1), metavar="N", help="How many at a time; one a core if not given."
 )
@@ -72,6 +61,7 @@ Which setting preempts least? Two ways of clearing nominations, five seeds each:
     help="How the answer is given.",
 )
 @click.option("--to", "target", type=click.Path(dir_okay=False, writable=True), help="The file to write the answer to.")
+@run_options
 def sweep(
     *,
     source: Source,
@@ -79,17 +69,8 @@ def sweep(
     seeds: int,
     first_seed: int,
     validation: Validation | None,
-    until: int | None,
-    start: int | None,
-    start_delay: int,
-    bind_delay: int,
-    termination: int | None,
     config: str | None,
-    ignore_extenders: bool,
-    feature_gates: FeatureGates,
-    max_objects: int | None,
-    max_events: int | None,
-    max_calls: int | None,
+    options: RunOptions,
     jobs: int | None,
     scheduler: str | None,
     form: str,
@@ -101,21 +82,9 @@ def sweep(
     played. There is a row for each run, with its settings, its seed, and the figures of its summary.
     """
     from podium.app.sweeping.engines import dask
-    from podium.sim.limits import Limits
-    from podium.sim.run import RunOptions
 
     if form in BINARY and target is None and sys.stdout.isatty():
         raise click.UsageError(f"-o {form} is not for a terminal; name a file with --to")
-    options = RunOptions(
-        start_ns=start,
-        until_ns=until,
-        start_delay_ns=start_delay,
-        bind_delay_ns=bind_delay,
-        termination_ns=termination,
-        feature_gates=feature_gates,
-        limits=Limits.raised(max_objects, max_events, max_calls),
-        ignore_extenders=ignore_extenders,
-    )
     wanted = _sweep(source, varied, options, config, validation, range(first_seed, first_seed + seeds))
     played = _play(wanted, dask(scheduler) if scheduler else _engine(jobs or _cores()))
     _show(played, form, target)

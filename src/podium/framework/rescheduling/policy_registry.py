@@ -11,7 +11,7 @@ from podium.framework.errors import PluginError, is_failure
 from podium.framework.plugin import PluginContext
 from podium.framework.rescheduling.policy import Policy
 from podium.framework.rescheduling.settings import PolicySettings
-from podium.framework.settings.classes import find_class, methods_of, takes_context
+from podium.framework.settings.classes import find_class, maker_of, methods_of, require_name
 
 PolicyFactory = Callable[[PluginContext], Policy]
 
@@ -59,7 +59,7 @@ def make_policies(
 def _made(written: PolicySettings, registry: PolicyRegistry, context: PluginContext) -> Policy:
     try:
         policy = registry.resolve(written.name)(context)
-        _require_whole(policy)
+        require_name(policy)
     except InputError as error:
         raise InputError(error.problem, object=_label(written), path=f".args{error.path}") from error
     except PodiumError as error:
@@ -76,22 +76,7 @@ def _factory(made: type[Any]) -> PolicyFactory:
     lacks = [method for method in methods_of(Policy) if not callable(getattr(made, method, None))]
     if lacks:
         raise PluginError(f"class {made.__name__} is no policy: it has no method {' and no method '.join(lacks)}")
-    has_context = takes_context(made)
-    # The name that a class may inherit from the protocol says nothing.
-    if getattr(made, "name", Policy.name) is Policy.name:
-        made.name = made.__name__
-
-    def make(context: PluginContext) -> Policy:
-        policy: Policy = made(context) if has_context else made()
-        return policy
-
-    return make
-
-
-def _require_whole(policy: Policy) -> None:
-    name: object = policy.name
-    if not isinstance(name, str) or not name:
-        raise PluginError(f"the name of a {type(policy).__name__} is {shown(name)}; text is needed")
+    return maker_of(made, Policy)
 
 
 def _error(written: PolicySettings, problem: str) -> InputError:

@@ -6,7 +6,7 @@ Code is loaded for names in the configuration alone, never for anything that sta
 from __future__ import annotations
 
 import inspect
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from functools import cache
 from importlib import import_module
 from importlib.metadata import entry_points
@@ -15,6 +15,7 @@ from typing import Any
 from podium.api.errors import shown
 from podium.api.schemas.suggestion import suggestion
 from podium.framework.errors import PluginError, is_failure
+from podium.framework.plugin import PluginContext
 
 _STARRED = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
 
@@ -72,6 +73,24 @@ def takes_context(made: type[Any]) -> bool:
             f"the constructor of {made.__name__} needs {', '.join(needed)}; it is given a PluginContext, or nothing"
         )
     return takes
+
+
+def maker_of(made: type[Any], protocol: type[Any]) -> Callable[[PluginContext], Any]:
+    """What makes an instance of a class that people wrote: with the context, if its constructor has a place for one.
+
+    A class that has no name but the one that it may inherit from its protocol, which says nothing, is given its own.
+    """
+    has_context = takes_context(made)
+    if getattr(made, "name", protocol.name) is protocol.name:
+        made.name = made.__name__
+    return lambda context: made(context) if has_context else made()
+
+
+def require_name(instance: Any) -> None:
+    """Raise PluginError for an instance of such a class that has no proper name."""
+    name: object = instance.name
+    if not isinstance(name, str) or not name:
+        raise PluginError(f"the name of a {type(instance).__name__} is {shown(name)}; text is needed")
 
 
 @cache

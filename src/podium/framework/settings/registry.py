@@ -8,10 +8,9 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from podium.api.errors import shown
 from podium.framework.errors import PluginError
 from podium.framework.plugin import Plugin, PluginContext, PodChangePlugin
-from podium.framework.settings.classes import find_class, methods_of, properties_of, takes_context
+from podium.framework.settings.classes import find_class, maker_of, methods_of, properties_of, require_name
 from podium.framework.settings.profile import EXTENSION_POINTS
 
 Factory = Callable[[PluginContext], Plugin]
@@ -49,16 +48,7 @@ def _factory(made: type[Any]) -> Factory:
     methods = [method for protocol in PROTOCOLS for method in methods_of(protocol)]
     if not any(hasattr(made, method) for method in methods):
         raise PluginError(f"class {made.__name__} is no plugin: it has none of the methods {', '.join(methods)}")
-    has_context = takes_context(made)
-    # The name that a class may inherit from a protocol says nothing.
-    if getattr(made, "name", Plugin.name) is Plugin.name:
-        made.name = made.__name__
-
-    def make(context: PluginContext) -> Plugin:
-        plugin: Plugin = made(context) if has_context else made()
-        return plugin
-
-    return make
+    return maker_of(made, Plugin)
 
 
 def require_whole(plugin: Plugin) -> None:
@@ -66,14 +56,12 @@ def require_whole(plugin: Plugin) -> None:
 
     Such a plugin would not take part where its author thinks it does, and nobody would notice.
     """
-    name: object = plugin.name
-    if not isinstance(name, str) or not name:
-        raise PluginError(f"the name of a {type(plugin).__name__} is {shown(name)}; text is needed")
+    require_name(plugin)
     for protocol in PROTOCOLS:
         has = [method for method in methods_of(protocol) if hasattr(plugin, method)]
         lacks = [member for member in (*methods_of(protocol), *properties_of(protocol)) if not hasattr(plugin, member)]
         if has and lacks:
             raise PluginError(
-                f"plugin {name} has {' and '.join(has)} but no {' and '.join(lacks)}; "
+                f"plugin {plugin.name} has {' and '.join(has)} but no {' and '.join(lacks)}; "
                 f"{protocol.__name__} needs all of them"
             )

@@ -6,7 +6,7 @@ uses.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 from podium.api.pod import Pod
 from podium.api.quantity import milli_value, whole_value
@@ -107,23 +107,19 @@ def termination_ns(annotations: Mapping[str, str], default_ns: int | None = None
 
 def memory_usage(annotations: Mapping[str, str]) -> int:
     """The bytes that the pod uses; 0 where it says nothing. Raises ValueError for what is no amount of memory."""
-    text = annotations.get(MEMORY_USAGE)
-    if text is None:
-        return 0
-    amount = whole_value(text)
-    if amount < 0:
-        raise ValueError(f'"{text}" is negative; an amount of memory is 0 or more')
-    return amount
+    return _amount(annotations, MEMORY_USAGE, whole_value, "memory") or 0
 
 
 def cpu_usage(annotations: Mapping[str, str]) -> int | None:
     """The thousandths of a cpu that the pod wants; None where it says nothing. Raises ValueError for no amount."""
-    text = annotations.get(CPU_USAGE)
-    if text is None:
-        return None
-    amount = milli_value(text)
-    if amount < 0:
-        raise ValueError(f'"{text}" is negative; an amount of cpu is 0 or more')
+    return _amount(annotations, CPU_USAGE, milli_value, "cpu")
+
+
+def _amount(annotations: Mapping[str, str], name: str, read: Callable[[str], int], noun: str) -> int | None:
+    text = annotations.get(name)
+    amount = None if text is None else read(text)
+    if amount is not None and amount < 0:
+        raise ValueError(f'"{text}" is negative; an amount of {noun} is 0 or more')
     return amount
 
 

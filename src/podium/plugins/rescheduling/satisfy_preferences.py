@@ -6,16 +6,13 @@ affinity/anti-affinity preferences than wherever it is currently running").
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
 from podium.cluster.pods import PodRecord
 from podium.framework.plugin import PluginContext
-from podium.framework.rescheduling.linear import LinearForm, Movables
 from podium.framework.rescheduling.picture import Picture
-from podium.framework.rescheduling.policy import Proposal
 from podium.framework.settings.arguments import Arguments, read_arguments
-from podium.plugins.rescheduling.demands.demand import MICRO
-from podium.plugins.rescheduling.demands.demand_moves import DemandMoves
+from podium.plugins.rescheduling.demands.demand_policy import DemandPolicy
 from podium.plugins.rescheduling.demands.demands import Demands
 from podium.plugins.rescheduling.demands.preferred import Preferred, Weights
 
@@ -43,7 +40,7 @@ class SatisfyPreferencesArgs(Arguments, frozen=True, kw_only=True):
                 raise ValueError(f"{name} must be from 0 to 100")
 
 
-class SatisfyPreferences:
+class SatisfyPreferences(DemandPolicy):
     """Proposes pods that miss more of their preferences, or make others miss more, than they would elsewhere.
 
     The objective adds up what the pods miss: of each kind of preference a share from 0 to 1, by the weights of the
@@ -61,21 +58,7 @@ class SatisfyPreferences:
             topology_spread=arguments.topology_spread,
             taints=arguments.taints,
         )
-        self._demands = Demands(Preferred(weights))
-        self._moves = DemandMoves(self._demands, _reason)
-
-    def objective(self, picture: Picture) -> float:
-        """How much all pods miss of their preferences."""
-        self._demands.follow(picture)
-        return self._demands.missing / MICRO
-
-    def linear(self, movables: Movables) -> LinearForm:
-        """The objective, as far as demands have a linear form."""
-        return self._demands.linear(movables)
-
-    def proposals(self, picture: Picture) -> Iterator[Proposal]:
-        """Pods by what there is to be gained, the most first, of equals the least important, then by key."""
-        return self._moves.proposals(picture)
+        super().__init__(Demands(Preferred(weights)), _reason)
 
 
 def _reason(picture: Picture, pod: PodRecord, complaints: Sequence[str]) -> str:

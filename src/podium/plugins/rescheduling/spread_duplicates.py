@@ -5,16 +5,13 @@ Source: kubernetes-sigs/descheduler, pkg/framework/plugins/removeduplicates.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
 from podium.cluster.pods import PodRecord
 from podium.framework.plugin import PluginContext
-from podium.framework.rescheduling.linear import LinearForm, Movables
 from podium.framework.rescheduling.picture import Picture
-from podium.framework.rescheduling.policy import Proposal
 from podium.framework.settings.arguments import Arguments, read_arguments
-from podium.plugins.rescheduling.demands.demand import MICRO
-from podium.plugins.rescheduling.demands.demand_moves import DemandMoves
+from podium.plugins.rescheduling.demands.demand_policy import DemandPolicy
 from podium.plugins.rescheduling.demands.demands import Demands
 from podium.plugins.rescheduling.demands.owned import Owned
 
@@ -28,7 +25,7 @@ class SpreadDuplicatesArgs(Arguments, frozen=True, kw_only=True):
     exclude_owner_kinds: tuple[str, ...] = ()
 
 
-class SpreadDuplicates:
+class SpreadDuplicates(DemandPolicy):
     """Proposes pods of owners that have more of them on a node than its part.
 
     A node's part of an owner's pods is their number for each node that may take them, by labels and taints, rounded up.
@@ -39,21 +36,7 @@ class SpreadDuplicates:
 
     def __init__(self, context: PluginContext) -> None:
         arguments = read_arguments(context.args, SpreadDuplicatesArgs, self.name)
-        self._demands = Demands(Owned(arguments.exclude_owner_kinds))
-        self._moves = DemandMoves(self._demands, _reason)
-
-    def objective(self, picture: Picture) -> float:
-        """How many pods lie beyond the parts of their nodes."""
-        self._demands.follow(picture)
-        return self._demands.missing / MICRO
-
-    def linear(self, movables: Movables) -> LinearForm:
-        """The objective, as far as demands have a linear form."""
-        return self._demands.linear(movables)
-
-    def proposals(self, picture: Picture) -> Iterator[Proposal]:
-        """Such pods, the least important first, then by key."""
-        return self._moves.proposals(picture)
+        super().__init__(Demands(Owned(arguments.exclude_owner_kinds)), _reason)
 
 
 def _reason(picture: Picture, pod: PodRecord, complaints: Sequence[str]) -> str:

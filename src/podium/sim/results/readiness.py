@@ -198,7 +198,6 @@ class Readiness:
     def _count(self, known: _Pod, now: int, number: int, pod: Pod) -> None:
         """A pod comes or ends. Of a workload of which nothing but pods is known they are what it wants."""
         found = self._of(known.workload, now)
-        found.pass_time(now)
         found.pods += number
         if self._tops.wanted(known.workload) is None:
             found.wanted = max(found.wanted, found.pods)
@@ -240,7 +239,6 @@ class Readiness:
         if is_up is known.is_ready and waits is known.is_pending:
             return
         found = self._of(known.workload, now)
-        found.pass_time(now)
         found.ready += is_up - known.is_ready
         found.pending += waits - known.is_pending
         self.ready += is_up - known.is_ready
