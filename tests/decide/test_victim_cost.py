@@ -78,7 +78,7 @@ def test_work_counts_by_the_share_of_its_node_that_a_pod_requests() -> None:
 
     assert found.chosen is not None
     assert [victim.name for victim in found.chosen.victims] == ["small"]
-    costs = {name: found.criteria[0].shown(each.costs[0]) for name, each in found.candidates.items()}
+    costs = {name: found.criteria[0].shown(each.cost[0]) for name, each in found.candidates.items()}
     assert costs == {"n1": HOUR, "n2": 2 * HOUR}
 
 
@@ -181,7 +181,7 @@ def test_of_pods_that_make_equal_room_the_cheapest_goes_wherever_it_is(name: Cri
         alone = [plan(*only(objects, each), victimCost=[name]) for each in placed(objects)]
 
         assert found.chosen is not None
-        assert found.chosen.costs[0] == min(each.chosen.costs[0] for each in alone if each.chosen is not None)
+        assert found.chosen.cost[0] == min(each.chosen.cost[0] for each in alone if each.chosen is not None)
 
 
 def equal_pods(draw: random.Random) -> list[Kubernetes]:

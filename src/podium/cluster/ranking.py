@@ -106,7 +106,7 @@ class Ranking:
         if self._spare_mirrors:
             may_go &= np.array([not pod.is_mirror for pod in pods], dtype=np.bool_)
         slots = placed[may_go]
-        columns = (table.start_ns[slots], self._qos_ranks(slots), -table.priority[slots], table.row[slots])
+        columns = (table.start_ns[slots], self.qos_ranks(slots), -table.priority[slots], table.row[slots])
         order = np.lexsort(columns)
         slots, rows = slots[order], columns[-1][order]
         fresh = np.ones(len(slots) + 1, dtype=np.bool_)
@@ -122,7 +122,8 @@ class Ranking:
         self.priorities[:] = _NOBODY
         self.slots[rows, places], self.priorities[rows, places] = slots, table.priority[slots]
 
-    def _qos_ranks(self, slots: Int64s) -> Int64s:
+    def qos_ranks(self, slots: Int64s) -> Int64s:
+        """``[slots]``: by what pods of equal priority are told apart before their starts; the smallest is spared."""
         if not self._by_qos:
             return np.zeros(len(slots), dtype=np.int64)
         records = map(self._cluster.pods.record, slots.tolist())

@@ -12,6 +12,7 @@ from podium.cluster.cluster import Cluster
 from podium.cluster.pods import PodRecord
 from podium.cluster.worlds import Worlds
 from podium.framework.cycle_state import CycleState
+from podium.framework.reach import Reaches
 from podium.framework.verdicts import Outcome
 
 if TYPE_CHECKING:
@@ -44,6 +45,10 @@ class Handle(Protocol):
 
     def is_row_local(self, state: CycleState) -> bool:
         """Whether every Filter that has something to say about the pod answers for a row from that row alone."""
+        ...
+
+    def reaches(self, state: CycleState, pod: PodRecord) -> Reaches:
+        """On which pods of other nodes the answers hang of those Filters that have something to say about the pod."""
         ...
 
     def row_filters(self, state: CycleState, pod: PodRecord, rows: int = 1) -> RowFilters | None:

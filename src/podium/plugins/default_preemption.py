@@ -22,14 +22,17 @@ from podium.decide.preempting.costs.victim_cost import VictimCost
 from podium.decide.preempting.fair_trials import FairTrials
 from podium.decide.preempting.preemption import (
     NOT_ELIGIBLE_TERMINATING,
+    NOT_ELIGIBLE_TERMINATING_ELSEWHERE,
     PreemptionOptions,
     PreemptionPlan,
     ineligible_reason,
+    is_hopeful,
     plan_exchange,
     plan_preemption,
     waits_for_victims,
 )
 from podium.decide.preempting.trials import Trials, VictimFilter
+from podium.decide.preempting.wide.wide_trials import WideSettings, WideTrials
 from podium.framework.cycle_state import CycleState
 from podium.framework.events import EventToRegister
 from podium.framework.handle import Handle
@@ -51,6 +54,10 @@ class DefaultPreemptionArgs(Arguments, frozen=True, kw_only=True):
     compared, `Upstream` or criteria in their order (`podium.decide.preempting.costs.criteria`). ``budgets``: `Count`
     counts victims that budgets would spare, as kube-scheduler does; with `Require` there are none, and victims are
     evicted, so that budgets are charged. ``minimumRunningTime``: pods are no victims before they have run for so long.
+    ``acrossNodes``: whether pods on other nodes may be victims, where that makes the pod fit. ``keepAffinityPartners``:
+    whether pods that the preemptor requires to be near are spared while there is another choice. ``includeDependents``:
+    whether pods whose required affinity victims alone satisfied are victims too. ``maxSearchSteps``: after how many
+    steps the search for such victims ends (see `podium.decide.preempting.wide`).
     """
 
     min_candidate_nodes_percentage: Annotated[int, Meta(ge=0, le=100)] | None = None
@@ -61,6 +68,10 @@ class DefaultPreemptionArgs(Arguments, frozen=True, kw_only=True):
     victim_cost: Literal["Upstream"] | tuple[CriterionName, ...] = "Upstream"
     budgets: Literal["Count", "Require"] = "Count"
     minimum_running_time: str = "0s"
+    across_nodes: bool = False
+    keep_affinity_partners: bool = False
+    include_dependents: bool = False
+    max_search_steps: Annotated[int, Meta(ge=1, le=100_000_000)] = 100_000
 
     def __post_init__(self) -> None:
         if self.minimum_candidates == (0, 0):
@@ -92,6 +103,13 @@ class DefaultPreemptionArgs(Arguments, frozen=True, kw_only=True):
             return None
         return 10 if percentage is None else percentage, 100 if absolute is None else absolute
 
+    @property
+    def wide(self) -> WideSettings:
+        """Where victims are looked for beyond the pod's node."""
+        return WideSettings(
+            self.across_nodes, self.keep_affinity_partners, self.include_dependents, self.max_search_steps
+        )
+
 
 class DefaultPreemption:
     """Plans preemption. Subclass it and override `may_disrupt` to change who can be a victim."""
@@ -103,6 +121,10 @@ class DefaultPreemption:
         self._minimum = args.minimum_candidates
         self._trials = Trials(context.cluster, args.equal_priority_order, spare_mirrors=args.spare_mirror_pods)
         self._exchanges = FairTrials(context.cluster, self._trials) if args.equal_priority_preemption else None
+        self._wide = WideTrials(context.cluster, self._trials, args.wide) if args.wide else None
+        if args.across_nodes:
+            # Or else the victims' replacements take the place of the victims.
+            context.cluster.nominations.reach_domains = True
         self._seed = context.seed
         self._cost = args.cost()
         self._protection = Protection(args.minimum_running_ns, required=args.budgets == "Require")
@@ -143,10 +165,19 @@ class DefaultPreemption:
         reason = ineligible_reason(handle.cluster, pod, nominated, evicts=self._protection.required)
         if reason:
             return PreemptionPlan(False, reason)
-        exchanges = self._exchanges
+        wide, exchanges = self._wide, self._exchanges
+        if wide is not None and is_hopeful(nominated) and wide.awaits_victims(handle, state, pod):
+            return PreemptionPlan(False, NOT_ELIGIBLE_TERMINATING_ELSEWHERE)
         if exchanges is not None and waits_for_victims(handle.cluster, pod, nominated, pod.priority):
             return PreemptionPlan(False, NOT_ELIGIBLE_TERMINATING)
-        options = PreemptionOptions(self._minimum, self._may_be_victims(handle.cluster), self._seed, self._cost)
+        options = PreemptionOptions(
+            self._minimum,
+            self._may_be_victims(handle.cluster),
+            self._seed,
+            self._cost,
+            self._wide,
+            requires_budgets=self._protection.required,
+        )
         plan = plan_preemption(handle, state, pod, outcome, self._trials, options, detailed=detailed)
         if plan.chosen is not None or plan.put_off is not None or exchanges is None:
             return plan

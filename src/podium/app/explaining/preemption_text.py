@@ -64,7 +64,7 @@ def _candidate_rows(plan: PreemptionPlan, chosen: Candidate) -> list[list[Part]]
     """The best candidates by the criteria, the one that is taken first."""
     order = sorted(
         plan.candidates.values(),
-        key=lambda candidate: (criteria_of(candidate), candidate.node_name != chosen.node_name, candidate.node_name),
+        key=lambda candidate: (candidate.cost, candidate.node_name != chosen.node_name, candidate.node_name),
     )
     headings = [criterion.heading for criterion in plan.criteria] or _HEADINGS
     rows: list[list[Part]] = [[Cell(heading, "dim") for heading in ("", "node", *headings, "")]]
@@ -83,7 +83,7 @@ def _costs(plan: PreemptionPlan, candidate: Candidate) -> list[str]:
     """What a candidate costs, a text for each heading."""
     if not plan.criteria:
         return [str(candidate.budget_violations), str(candidate.victims[0].priority), str(len(candidate.victims))]
-    return [_cost(criterion, value) for criterion, value in zip(plan.criteria, candidate.costs, strict=True)]
+    return [_cost(criterion, value) for criterion, value in zip(plan.criteria, candidate.cost, strict=True)]
 
 
 def _cost(criterion: Criterion, value: int) -> str:
@@ -96,21 +96,12 @@ def _cost(criterion: Criterion, value: int) -> str:
     return f"{number} {criterion.unit}" if len(criterion.unit) > 1 else f"{number}{criterion.unit}"
 
 
-def criteria_of(candidate: Candidate) -> tuple[int, ...]:
-    """What candidates are compared by, smaller is better: what is stated, or else `trials.CRITERIA`."""
-    if candidate.costs:
-        return candidate.costs
-    victims = candidate.victims
-    highest = victims[0].priority
-    shifted = sum(victim.priority + 2**31 for victim in victims)
-    started = min(victim.start_ns for victim in victims if victim.priority == highest)
-    return candidate.budget_violations, highest, shifted, len(victims), -started
-
-
 def _write_victims(page: Page, explanation: Explanation, chosen: Candidate, obstacles: NodeObstacles | None) -> None:
-    page.title("Victims", f"on {chosen.node_name}, the most important first")
+    nodes = {victim.node_name for victim in chosen.victims}
+    where = f"on {chosen.node_name}" if nodes == {chosen.node_name} else f"for {chosen.node_name}"
+    page.title("Victims", f"{where}, the most important first")
     shown = chosen.victims[:_MOST_VICTIMS]
-    page.columns([_victim_row(explanation, victim, obstacles) for victim in shown], indent=2)
+    page.columns([_victim_row(explanation, chosen, victim, obstacles) for victim in shown], indent=2)
     if len(chosen.victims) > _MOST_VICTIMS:
         page.line(Cell(f"and {len(chosen.victims) - _MOST_VICTIMS} more", "dim"), indent=2)
     budgets = explanation.runner.cluster.budgets.covering(victim.pod_class for victim in chosen.victims)
@@ -120,10 +111,21 @@ def _write_victims(page: Page, explanation: Explanation, chosen: Candidate, obst
         page.paragraph(f"budget {budget.key} {allowed}, and covers {counted(covered, 'victim')}", indent=2, hanging=2)
 
 
-def _victim_row(explanation: Explanation, victim: PodRecord, obstacles: NodeObstacles | None) -> list[Part]:
-    found = victim_facts(explanation.runner.cluster, explanation.record, victim, obstacles)
+def _victim_row(
+    explanation: Explanation, chosen: Candidate, victim: PodRecord, obstacles: NodeObstacles | None
+) -> list[Part]:
+    """The victim; where some are on other nodes, its node; and why it has to go."""
+    reason = chosen.reasons.get(victim.uid, "")
+    if victim.node_name == chosen.node_name:
+        found = victim_facts(explanation.runner.cluster, explanation.record, victim, obstacles)
+        reason = reason if reason.startswith("requires") else ""
+    else:
+        found = []
+    found += [reason] if reason else []
+    where: list[Part] = [Name(victim.node_name, NODES)] if chosen.elsewhere else []
     return [
         Name(victim.key, PODS, "bad"),
+        *where,
         f"priority {victim.priority}",
         Cell(victim.pod_class.qos, "dim"),
         ", ".join(found) + (" (terminating already)" if victim.terminating else ""),

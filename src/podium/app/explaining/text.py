@@ -37,7 +37,7 @@ def write_explanation(page: Page, explanation: Explanation, *, all_nodes: bool =
     """Write the whole explanation; with ``all_nodes`` a line for each node, however many there are."""
     _write_decision(page, explanation, all_nodes=all_nodes)
     write_disruptions(page, explanation.disruptions)
-    write_basis(page, explanation.rests_on)
+    write_basis(page, explanation.caveats)
 
 
 def _write_decision(page: Page, explanation: Explanation, *, all_nodes: bool) -> None:

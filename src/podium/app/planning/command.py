@@ -346,7 +346,7 @@ def diff(*, asking: Asking, before_files: Sequence[str], after_files: Sequence[s
     before = read_setting(_setting_name(before_files), asking.read_setting(before_files))
     after = read_setting(_setting_name(after_files), asking.read_setting(after_files))
     read = asking.read()
-    with ProgressBar() as bar:
+    with ProgressBar("preparing") as bar:
         played = play_diff(
             read,
             before,

@@ -18,9 +18,11 @@ Claim
   devices:[str] nodeSelector?:any
 Preemption
   eligible:bool isExchange?:bool reason? candidates:{Candidate} rejected?:{Status} selected:[str] putOff?:PutOff error?
-  decidedBy?
+  decidedBy? search?:Search reasons?:{str}
 Candidate
-  victims:[str] pdbViolations:int
+  victims:[str] pdbViolations:int elsewhere?:{str}
+Search
+  steps:int maxSteps:int nodesLeftOut:int isComplete:bool
 PutOff
   victims:int cap left:int next namespace?
 Remedies

@@ -25,6 +25,7 @@ from podium.decide.preempting.extended import NO_CANDIDATE, ask_extenders
 from podium.decide.preempting.fair_trials import FairTrials
 from podium.decide.preempting.trial_table import CRITERIA, TrialTable
 from podium.decide.preempting.trials import BestTrial, Trials, VictimFilter
+from podium.decide.preempting.wide.wide_trials import Search, WideTrials
 from podium.decide.ties import lot, pick
 from podium.framework.cycle_state import CycleState
 from podium.framework.extenders import Extender, ExtenderError
@@ -36,6 +37,9 @@ _SUM = CRITERIA.index("smallest sum of victims' priorities")
 _NUMBER = CRITERIA.index("fewest victims")
 
 NOT_ELIGIBLE_TERMINATING = "not eligible due to a terminating pod on the nominated node."
+NOT_ELIGIBLE_TERMINATING_ELSEWHERE = "not eligible due to a terminating pod that keeps it off the nominated node."
+NOT_ELIGIBLE_YET = (NOT_ELIGIBLE_TERMINATING, NOT_ELIGIBLE_TERMINATING_ELSEWHERE)
+"""Why a pod may not preempt that waits for its victims to end."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,26 +47,38 @@ class PreemptionOptions:
     """How candidates are looked for. ``minimum_candidates`` None examines every node (percentage, absolute otherwise).
 
     ``may_disrupt`` None lets every pod of lower priority be a victim. ``cost`` None compares victims as kube-scheduler
-    does.
+    does. ``wide`` looks for victims that may be on other nodes, or depend on one another, for those pods whom its
+    settings concern. With ``requires_budgets`` no victims are more than budgets allow.
     """
 
     minimum_candidates: tuple[int, int] | None = None
     may_disrupt: VictimFilter | None = None
     seed: int = 0
     cost: VictimCost | None = None
+    wide: WideTrials | None = None
+    requires_budgets: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
     """One way out: the node, its victims (most important first), and how many of them violate a budget.
 
-    ``costs`` is what it costs by each criterion of the plan, where these are stated and it was asked for in detail.
+    Victims may be on other nodes, where the configuration says so (see `podium.decide.preempting.wide`); ``reasons``
+    then says, by their uids, why those have to go whom more than that node knows of, in the chosen way out. ``cost`` is
+    what the criteria by which candidates are compared say of the victims, the smaller the better, filled in where
+    candidates were compared in detail.
     """
 
     node_name: str
     victims: tuple[PodRecord, ...]
     budget_violations: int
-    costs: tuple[int, ...] = ()
+    cost: tuple[int, ...] = ()
+    reasons: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def elsewhere(self) -> tuple[PodRecord, ...]:
+        """The victims on other nodes."""
+        return tuple(victim for victim in self.victims if victim.node_name != self.node_name)
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,6 +94,7 @@ class PreemptionPlan:
     it has to wait for; ``error`` what failed while nodes were tried, where no candidate was found among the others, or
     an extender that did not answer. ``keeps_nomination``: extenders have left no candidate, which ends no nomination.
     ``criteria`` are those of a cost that is stated; () where kube-scheduler's hold.
+    ``search`` says how victims were looked for that may be on other nodes, None where that was not done.
     """
 
     eligible: bool
@@ -93,6 +110,7 @@ class PreemptionPlan:
     error: str = ""
     keeps_nomination: bool = False
     criteria: tuple[Criterion, ...] = ()
+    search: Search | None = None
 
 
 def ineligible_reason(
@@ -118,9 +136,14 @@ def waits_for_victims(
     ``nominated_status`` and ``evicts`` as for `ineligible_reason`.
     """
     row = cluster.nodes.row_of.get(pod.nominated_node_name)
-    if row is None or nominated_status is None or nominated_status.code is Code.UNSCHEDULABLE_AND_UNRESOLVABLE:
+    if row is None or not is_hopeful(nominated_status):
         return False
     return any(pod.terminating and (pod.preempted or evicts) and pod.priority <= most for pod in cluster.pods_on(row))
+
+
+def is_hopeful(nominated_status: Status | None) -> bool:
+    """Whether a pod may yet fit the node that it is nominated to, by the filters' answer for that."""
+    return nominated_status is not None and nominated_status.code is not Code.UNSCHEDULABLE_AND_UNRESOLVABLE
 
 
 def plan_preemption(
@@ -138,6 +161,8 @@ def plan_preemption(
     Where a candidate is all that is asked for, and any of them may be, the best is taken from those that are kept in
     order; otherwise all of them are looked at.
     """
+    if options.wide is not None and options.wide.concern(runner, state, pod):
+        return _plan_widely(runner, state, pod, outcome, options.wide, options, detailed)
     is_plain = options.minimum_candidates is None and options.may_disrupt is None and options.cost is None
     if is_plain and not is_capped(runner.cluster) and not detailed and not _preempting(runner, pod):
         best = trials.best(runner, state, pod, outcome, lot(pod.uid, options.seed))
@@ -156,6 +181,39 @@ def plan_preemption(
         if len(sparing.candidates):
             capped = CappedTable(sparing)
     return _planned(runner, pod, capped, options, detailed)
+
+
+def _plan_widely(
+    runner: Handle,
+    state: CycleState,
+    pod: PodRecord,
+    outcome: Outcome,
+    wide: WideTrials,
+    options: PreemptionOptions,
+    detailed: bool,
+) -> PreemptionPlan:
+    """The plan where victims may be on other nodes."""
+    rows = outcome.resolvable()
+    if not len(rows):
+        return PreemptionPlan(True, message=_message(len(runner.cluster.nodes), []))
+    # Which candidates are enough, what caps allow and what extenders say may make another one than the best the choice.
+    any_may_be = options.minimum_candidates is None and not is_capped(runner.cluster) and not _preempting(runner, pod)
+    every = detailed or not any_may_be or options.cost is not None or options.requires_budgets
+    table, search = wide.on(runner, state, pod, rows, options.may_disrupt, detailed=every)
+    if options.requires_budgets:
+        table = table.only(table.candidates[table.budget_violations[table.candidates] == 0])
+    capped = within_cap(runner.cluster, table)
+    if capped.put_off is not None:
+        allowed = without_budgets(runner.cluster, options.may_disrupt)
+        sparing, search = wide.on(runner, state, pod, rows, allowed, detailed=every)
+        if len(sparing.candidates):
+            capped = CappedTable(sparing)
+    plan = _planned(runner, pod, capped, options, detailed)
+    chosen = plan.chosen
+    if chosen is not None:
+        row = runner.cluster.nodes.row_of[chosen.node_name]
+        chosen = replace(chosen, reasons=wide.reasons(runner, state, pod, row, chosen.victims))
+    return replace(plan, chosen=chosen, search=search)
 
 
 def plan_exchange(
@@ -244,7 +302,7 @@ def _preempting(runner: Handle, pod: PodRecord) -> Sequence[Extender]:
 def _best(table: TrialTable) -> tuple[Int64s, str]:
     """The positions that the criteria leave, and the last criterion that told them apart (pickOneNodeForPreemption)."""
     left, deciding = table.candidates, ""
-    for name, values in zip(CRITERIA, table.criteria, strict=True):
+    for name, values in zip(table.criteria_names, table.criteria, strict=True):
         if len(left) < 2:
             break
         found = values[left]
@@ -262,7 +320,7 @@ def _effective(criterion: str, table: TrialTable, best: Int64s, others: Int64s) 
     """
     if criterion != CRITERIA[_SUM]:
         return criterion
-    numbers = table.criteria[_NUMBER]
+    numbers = table.criteria[table.criteria_names.index(CRITERIA[_NUMBER])]
     return CRITERIA[_NUMBER] if numbers[best].max() < numbers[others].min() else criterion
 
 
@@ -279,7 +337,7 @@ def _limited(nodes: NodeColumns, table: TrialTable, minimum: tuple[int, int], ex
     offset = stable_hash(salt) % len(order)
     order = order[offset:] + order[:offset]
     kept = wanted
-    while kept < len(order) and all(table.criteria[0, position] for position in order[:kept]):
+    while kept < len(order) and all(table.budget_violations[position] for position in order[:kept]):
         kept += 1
     return table.only(np.array(sorted(order[:kept]), dtype=np.int64))
 
@@ -288,7 +346,8 @@ def _candidate(cluster: Cluster, table: TrialTable, position: int) -> Candidate:
     return Candidate(
         node_name=cluster.nodes.name(int(table.rows[position])),
         victims=tuple(cluster.pods.record(slot) for slot in table.victims(position)),
-        budget_violations=int(table.criteria[0, position]),
+        budget_violations=int(table.budget_violations[position]),
+        cost=tuple(table.criteria[:, position].tolist()),
     )
 
 
@@ -305,8 +364,8 @@ def _details(
 
     def candidate(position: int) -> Candidate:
         victims = tuple(record for slot in table.victims(position) if (record := records[slot]) is not None)
-        violations = int(table.criteria[0, position])
-        return Candidate(names[int(table.rows[position])], victims, violations, costs.get(position, ()))
+        cost = costs.get(position) or tuple(table.criteria[:, position].tolist())
+        return Candidate(names[int(table.rows[position])], victims, int(table.budget_violations[position]), cost)
 
     candidates = Deferred(lambda: {(found := candidate(i)).node_name: found for i in table.candidates.tolist()})
     held = capped.held_back(names)

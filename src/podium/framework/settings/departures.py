@@ -20,6 +20,9 @@ _ARGUMENTS: dict[str, dict[str, object]] = {
         "minimumRunningTime": "0s",
         "spareMirrorPods": False,
         "victimCost": "Upstream",
+        "acrossNodes": False,
+        "keepAffinityPartners": False,
+        "includeDependents": False,
     },
     "InterPodAffinity": {"nominatedPodsRepel": False},
 }

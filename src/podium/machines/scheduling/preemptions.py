@@ -9,7 +9,7 @@ Source: pkg/scheduler/framework/preemption/executor.go.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 from podium.api.disruption_policy import SCHEDULER
@@ -26,12 +26,14 @@ class Preemption:
     """One preemptor and what is left to do for it.
 
     ``victims`` (uids) are those that are to be deleted, the last one last; ``outstanding`` those of them whose mark or
-    deletion is not answered yet. ``is_at_last``: the others are through. ``evicts``: they go by eviction.
+    deletion is not answered yet. ``is_at_last``: the others are through. ``node_of`` says where each victim is.
+    ``evicts``: they go by eviction.
     """
 
     preemptor: PodRecord
     node_name: str
     victims: tuple[str, ...]
+    node_of: Mapping[str, str]
     evicts: bool = False
     is_at_last: bool = False
     outstanding: set[str] = field(default_factory=set)
@@ -78,7 +80,8 @@ class Preemptions:
             return []
         self.forget(preemptor.uid)
         uids = tuple(victim.uid for victim in victims)
-        preemption = self._by_preemptor[preemptor.uid] = Preemption(preemptor, node_name, uids, evicts)
+        node_of = {victim.uid: victim.node_name for victim in victims}
+        preemption = self._by_preemptor[preemptor.uid] = Preemption(preemptor, node_name, uids, node_of, evicts)
         return self._begin(preemption, victims[:-1]) or self._begin_last(preemption)
 
     def answered(
@@ -159,4 +162,5 @@ def _preempted(preemption: Preemption, action: DeleteObject | Evict) -> Record:
     preemptor, node_name = preemption.preemptor, preemption.node_name
     note = f"Preempted by pod {preemptor.uid} on node {node_name}"
     key = action.pod if isinstance(action, Evict) else action.key
-    return Record(key, action.uid, "Normal", "Preempted", note, node_name, preemptor.key)
+    where = preemption.node_of[action.uid]
+    return Record(key, action.uid, "Normal", "Preempted", note, where, preemptor.key)
