@@ -31,7 +31,7 @@ def parts() -> st.SearchStrategy[Part]:
     )
 
 
-ROWS = st.lists(st.lists(parts(), max_size=8), max_size=8)
+ROWS = st.lists(st.lists(parts(), max_size=6), max_size=4)
 
 
 @given(ROWS, st.integers(40, 220), st.sets(st.integers(0, 8)))

@@ -10,7 +10,7 @@ from __future__ import annotations
 import textwrap
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import chain, zip_longest
+from itertools import zip_longest
 
 from podium.app.console.cells import Cell, Name, Names, Part, style_of, text_of
 from podium.app.console.naming import NO_NAMING, Naming, namings
@@ -83,15 +83,9 @@ class Table:
     _width: list[int] = field(init=False)
 
     def __post_init__(self) -> None:
-        choices = list(namings(self.rows)) if self.shortened else [NO_NAMING]
         text = max(_TEXT, round(self.room * _TEXT_SHARE))
-        several = [(naming, self._widths(naming, _Press(text, _NAMES))) for naming in choices]
-        few = ((naming, self._widths(naming, _Press(text, 1))) for naming in choices)
-        tried = chain(
-            ((naming, widths.enough, widths.wanted) for naming, widths in several),
-            ((naming, widths.least, widths.wanted) for naming, widths in chain(several, few)),
-        )
-        chosen = next((choice for choice in tried if _total(choice[1]) <= self.room), None)
+        choices = list(namings(self.rows)) if self.shortened else [NO_NAMING]
+        chosen = next((choice for choice in self._tried(choices, text) if _total(choice[1]) <= self.room), None)
         if chosen is None and self.shortened:
             self._cut(choices[-1], text)
             return
@@ -101,6 +95,19 @@ class Table:
         self.naming, least, wanted = chosen
         self._groups = [list(range(len(wanted)))]
         self._width = _spread(least, wanted, self.room)
+
+    def _tried(self, choices: Sequence[Naming], text: int) -> Iterator[tuple[Naming, list[int], list[int]]]:
+        """The ways to show the table, the best first: each with what its columns need, and what they would take."""
+        several = []
+        for naming in choices:
+            widths = self._widths(naming, _Press(text, _NAMES))
+            several.append((naming, widths))
+            yield naming, widths.enough, widths.wanted
+        for naming, widths in several:
+            yield naming, widths.least, widths.wanted
+        for naming in choices:
+            widths = self._widths(naming, _Press(text, 1))
+            yield naming, widths.least, widths.wanted
 
     def lines(self) -> Iterator[Line]:
         """The table, line by line: pieces of text that stand one behind the other."""
