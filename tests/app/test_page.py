@@ -1,5 +1,6 @@
 import pytest
 
+from podium.app.console.cells import NODES, Name, names_of, told_once
 from podium.app.console.page import Cell, Page, counted, fitted, listed
 
 
@@ -40,10 +41,11 @@ def test_whatever_a_terminal_would_act_on_is_written_as_an_escape_sequence(hosti
     page.line(hostile)
     page.paragraph(hostile)
     page.columns([[hostile, hostile]])
+    page.columns([[Name(hostile, hostile, before=hostile, after=hostile), names_of([hostile], NODES)]])
 
     assert page.text.isascii()
     assert all(line.isprintable() for line in page.text.splitlines())
-    assert len(page.text.splitlines()) == 3
+    assert len(page.text.splitlines()) == 4
 
 
 def test_markup_of_rich_is_plain_text() -> None:
@@ -78,6 +80,12 @@ def test_the_first_name_is_whole_even_where_it_does_not_fit_and_the_last_where_n
 def test_of_more_names_than_are_wanted_the_others_are_counted() -> None:
     assert fitted(["a", "b", "c", "d"], 100, 2) == "a, b and 2 more"
     assert fitted(["a", "b", "c"], 100, 2) == "a, b, c"
+
+
+def test_what_is_the_same_for_more_than_two_is_told_once() -> None:
+    named = [("a", "x"), ("b", "y"), ("c", "x"), ("d", "x"), ("e", "y")]
+
+    assert told_once(named) == [(["a", "c", "d"], "x"), (["b"], "y"), (["e"], "y")]
 
 
 def test_a_number_has_its_noun_in_the_right_form() -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from podium.app.console.cells import BUDGETS, NODES, PODS, QUOTAS, WORKLOADS
+from podium.app.console.cells import BUDGETS, NODES, PODS, QUOTAS, WORKLOADS, listed, told_once
 from podium.app.console.page import Cell, Name, Page, Part, counted
 from podium.sim.results.avoid_state import AvoidState
 from podium.sim.results.disruption_state import (
@@ -16,6 +16,7 @@ from podium.sim.results.disruption_state import (
 )
 
 _MOST_ROWS = 8
+_MOST_NAMES = 3
 _BUDGET_HEADINGS = ("budget", "healthy", "desired", "of", "allows", "rate left", "experienced")
 
 
@@ -71,10 +72,14 @@ def _write_budgets(page: Page, budgets: Sequence[BudgetState]) -> None:
     page.columns(rows, indent=2, right=(1, 2, 3, 4))
     if len(order) > _MOST_ROWS:
         page.line(Cell(f"and {len(order) - _MOST_ROWS:,} more, which allow as much or more", "dim"), indent=2)
-    for state in order[:_MOST_ROWS]:
-        for problem in (state.rate.problem if state.rate is not None else None, state.note):
-            if problem:
-                page.paragraph(f"{state.budget}: {problem}", indent=2, hanging=2)
+    problems = (
+        (state.budget, problem)
+        for state in order[:_MOST_ROWS]
+        for problem in (state.rate.problem if state.rate is not None else None, state.note)
+        if problem
+    )
+    for names, problem in told_once(problems):
+        page.paragraph(f"{listed(names, _MOST_NAMES)}: {problem}", indent=2, hanging=2)
 
 
 def _headings(budgets: Sequence[BudgetState]) -> Iterator[str]:

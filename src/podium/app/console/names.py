@@ -14,7 +14,7 @@ ELLIPSIS = "…"
 _SEPARATORS = "-./_ "
 _DOMAIN = "."
 # What saves less is not worth the line that says it.
-_LEAST_SHARED = 4
+_LEAST_SHARED = 6
 # Each round tells apart what differs a line's length further on in the names; a name of Kubernetes ends before that.
 _ROUNDS = 32
 

@@ -14,15 +14,20 @@ if TYPE_CHECKING:
 
 _PATIENCE_SECONDS = 0.5
 _REFRESH_SECONDS = 0.1
-# When the first bar of this process was asked for.
+# When the command began, or the first bar where no command did.
 _began: list[float] = []
+
+
+def command_begins() -> None:
+    """Count from now on how long somebody has waited."""
+    _began[:] = [time.monotonic()]
 
 
 class ProgressBar:
     """Says what is being done, if standard error is a terminal; leaves nothing behind.
 
-    It appears when half a second has passed since the first of them began, so that one thing after the other need not
-    be long for itself. A thread draws it, whether something is told meanwhile or not. Only one may be there at a time.
+    It appears when half a second has passed since the command began, so that one thing after the other need not be long
+    for itself. A thread draws it, whether something is told meanwhile or not. Only one may be there at a time.
     """
 
     def __init__(self, what: str) -> None:
@@ -53,7 +58,7 @@ class ProgressBar:
 
     def _draw(self) -> None:
         if not _began:
-            _began.append(time.monotonic())
+            command_begins()
         if self._is_over.wait(max(_began[0] + _PATIENCE_SECONDS - time.monotonic(), 0)):
             return
         with _new_bar() as bar:

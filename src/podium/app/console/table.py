@@ -40,9 +40,10 @@ Line = list[Cell]
 
 @dataclass(frozen=True, slots=True)
 class _Widths:
-    """How wide each column would be if there were room, and how narrow it can be."""
+    """How wide each column would be if there were room, with how much it is content, and how narrow it can be."""
 
     wanted: list[int]
+    enough: list[int]
     least: list[int]
 
 
@@ -82,19 +83,31 @@ class Table:
     _width: list[int] = field(init=False)
 
     def __post_init__(self) -> None:
-        choices = list(namings(self.rows)) if self.shortened else [NO_NAMING]
         text = max(_TEXT, round(self.room * _TEXT_SHARE))
-        whole = ((naming, self._widths(naming, _Press(text, _NAMES))) for naming in choices)
-        pressed = ((naming, self._widths(naming, _Press(text, number))) for number in (_NAMES, 1) for naming in choices)
-        chosen = next((choice for choice in whole if _total(choice[1].wanted) <= self.room), None) or next(
-            (choice for choice in pressed if _total(choice[1].least) <= self.room), None
-        )
+        choices = list(namings(self.rows)) if self.shortened else [NO_NAMING]
+        chosen = next((choice for choice in self._tried(choices, text) if _total(choice[1]) <= self.room), None)
         if chosen is None and self.shortened:
             self._cut(choices[-1], text)
             return
-        self.naming, widths = chosen or (NO_NAMING, self._widths(NO_NAMING, _Press(_READABLE, 1)))
-        self._groups = [list(range(len(widths.wanted)))]
-        self._width = _spread(widths, self.room)
+        if chosen is None:
+            widths = self._widths(NO_NAMING, _Press(_READABLE, 1))
+            chosen = NO_NAMING, widths.least, widths.wanted
+        self.naming, least, wanted = chosen
+        self._groups = [list(range(len(wanted)))]
+        self._width = _spread(least, wanted, self.room)
+
+    def _tried(self, choices: Sequence[Naming], text: int) -> Iterator[tuple[Naming, list[int], list[int]]]:
+        """The ways to show the table, the best first: each with what its columns need, and what they would take."""
+        several = []
+        for naming in choices:
+            widths = self._widths(naming, _Press(text, _NAMES))
+            several.append((naming, widths))
+            yield naming, widths.enough, widths.wanted
+        for naming, widths in several:
+            yield naming, widths.least, widths.wanted
+        for naming in choices:
+            widths = self._widths(naming, _Press(text, 1))
+            yield naming, widths.least, widths.wanted
 
     def lines(self) -> Iterator[Line]:
         """The table, line by line: pieces of text that stand one behind the other."""
@@ -123,7 +136,7 @@ class Table:
             group = next(columns for columns in self._groups if column in columns)
             before = [self._width[other] for other in group if other < column]
             width = max(width, self.room - _BELOW * (group is not self._groups[0]) - _total([*before, 0]))
-        return _wrapped(self.naming.fitted(part, width), width)
+        return _wrapped(self.naming.fitted(part, width), width, breaks=self.shortened)
 
     def _lines(
         self, row: Row, texts: Sequence[list[str]], columns: Sequence[int], widths: Sequence[int], indent: int
@@ -140,17 +153,19 @@ class Table:
 
     def _widths(self, naming: Naming, press: _Press) -> _Widths:
         count = max((len(row) for row in self.rows), default=0)
-        wanted, least = [0] * count, [0] * count
+        wanted, enough, least = [0] * count, [0] * count, [0] * count
         for row in self.rows:
             for column, part in enumerate(row):
+                text = naming.text(part)
                 if column == len(row) - 1 and len(row) < count:
                     # It has the rest of the line.
-                    continue
-                text = naming.text(part)
-                wanted[column] = max(wanted[column], min(len(text), _LONGEST))
+                    text = text[:_NARROWEST]
                 width = len(text) if column in self.right else press.least(part, text, naming)
+                content = naming.least(part, press.names) if isinstance(part, Names) else len(text)
+                wanted[column] = max(wanted[column], min(len(text), _LONGEST))
+                enough[column] = max(enough[column], min(content, _LONGEST))
                 least[column] = max(least[column], min(width, _LONGEST))
-        return _Widths(wanted, least)
+        return _Widths(wanted, enough, least)
 
     def _cut(self, naming: Naming, text: int) -> None:
         """Shorten single names, and put below its row what has no room even so."""
@@ -161,8 +176,8 @@ class Table:
         self._width, self._groups = [0] * len(least), _grouped(least, self.room)
         for number, columns in enumerate(self._groups):
             room = self.room - (_BELOW if number else 0)
-            group = _Widths([widths.wanted[column] for column in columns], [least[column] for column in columns])
-            for column, width in zip(columns, _spread(group, room), strict=True):
+            given = _spread([least[column] for column in columns], [widths.wanted[column] for column in columns], room)
+            for column, width in zip(columns, given, strict=True):
                 self._width[column] = width
         self.naming = naming.shortened(_name_rooms(self.rows, self._width, naming))
 
@@ -192,14 +207,14 @@ def _grouped(widths: Sequence[int], room: int) -> list[list[int]]:
     return groups
 
 
-def _spread(widths: _Widths, room: int) -> list[int]:
+def _spread(least: Sequence[int], wanted: Sequence[int], room: int) -> list[int]:
     """What each column gets: what it has to have, and an equal share of what is left as far as it wants more."""
-    given = list(widths.least)
+    given = list(least)
     left = room - _total(given)
-    while left > 0 and (wanting := [column for column, width in enumerate(given) if width < widths.wanted[column]]):
+    while left > 0 and (wanting := [column for column, width in enumerate(given) if width < wanted[column]]):
         share = max(left // len(wanting), 1)
         for column in wanting[:left]:
-            more = min(share, widths.wanted[column] - given[column])
+            more = min(share, wanted[column] - given[column])
             given[column] += more
             left -= more
     return given
@@ -209,7 +224,8 @@ def _total(widths: Sequence[int]) -> int:
     return sum(widths) + GAP * max(len(widths) - 1, 0)
 
 
-def _wrapped(text: str, width: int) -> list[str]:
+def _wrapped(text: str, width: int, *, breaks: bool) -> list[str]:
+    """The text over lines of that width. Words that are longer stay whole unless it `breaks` them."""
     if len(text) <= width:
         return [text]
-    return textwrap.wrap(text, max(width, 1), break_on_hyphens=False) or [""]
+    return textwrap.wrap(text, max(width, 1), break_on_hyphens=False, break_long_words=breaks) or [""]

@@ -8,7 +8,7 @@ from podium.api.times import format_duration, format_time
 from podium.app.console.basis_text import write_basis
 from podium.app.console.cells import PODS, WORKLOADS, told_once
 from podium.app.console.disruptions_text import write_disruptions
-from podium.app.console.page import Cell, Name, Page, Part, counted, listed, names_of
+from podium.app.console.page import Cell, Page, Part, counted, listed, names_of
 from podium.app.simulating.placement_text import write_placement
 from podium.app.simulating.recorded_text import write_comparison
 from podium.app.simulating.timeline import MOST_LINES, folded, since, whole_reason, write_digest, write_timeline
@@ -95,16 +95,18 @@ def _write_short(page: Page, short: list[dict[str, Any]]) -> None:
     if not short:
         return
     page.title("Short of pods", counted(len(short), "workload"))
-    rows: list[list[Part]] = [
-        [
-            Name(pod["workload"], WORKLOADS, "warn"),
-            f"wants {pod['wants']:,}, has {pod['has']:,}: {pod['reason']}",
-        ]
-        for pod in short[:_MOST_WAITING]
-    ]
+    found = {pod["workload"]: pod for pod in short}
+    same = told_once((pod["workload"], pod["reason"]) for pod in short)
+    rows: list[list[Part]] = []
+    for names, reason in same[:_MOST_WAITING]:
+        wants, has = (sum(found[name][what] for name in names) for what in ("wants", "has"))
+        verbs = ("wants", "has") if len(names) == 1 else ("want", "have")
+        told = f"{verbs[0]} {wants:,}, {verbs[1]} {has:,}: {reason}"
+        rows.append([names_of(names, WORKLOADS, "warn", _MOST_NAMES), told])
     page.columns(rows, indent=2)
-    if len(short) > _MOST_WAITING:
-        page.line(Cell(f"and {counted(len(short) - _MOST_WAITING, 'more workload')}", "dim"), indent=2)
+    if len(same) > _MOST_WAITING:
+        more = sum(len(names) for names, _ in same[_MOST_WAITING:])
+        page.line(Cell(f"and {counted(more, 'more workload')}", "dim"), indent=2)
 
 
 def _write_drains(page: Page, drains: list[dict[str, Any]]) -> None:
