@@ -46,7 +46,8 @@ function draw(page, { stories, decision, chart }) {
     fill(stories, compared.element);
     compared.page.start();
     Object.defineProperty(page, "stories", { get: () => compared.page });
-    window.addEventListener("beforeprint", () => compared.page.scene.flush());
+    window.addEventListener("beforeprint", () => compared.page.toPaper());
+    window.addEventListener("afterprint", () => compared.page.toScreen());
   }
 }
 

@@ -15,11 +15,18 @@ import { View } from "./view.js";
 const ORDERS = [["name", "by name"], ["busy", "busiest first"], ["zone", "by zone"], ["fullest", "fullest first"]];
 const TICK_MS = 60;
 const PLAY_STEPS = 200;
+const PAPER_HEIGHT = 2400;
 
+// `before` is a page in whose place this one comes, with the same runs further on or others: what is selected, where
+// time stands and how it is drawn stays. Time that stood at the end stays at the end.
 export class StoryPage {
-  constructor(stories, theme) {
+  constructor(stories, theme, before = null) {
     this.scene = new Scene(stories.map((data) => (data instanceof Story ? data : new Story(data))));
     const { scene } = this;
+    this.scrollTop = before ? before.views[0].element.scrollTop : 0;
+    if (before) {
+      scene.follow(before.scene);
+    }
     this.theme = theme;
     scene.theme = theme.name;
     this.themed = (name) => scene.set({ theme: name });
@@ -60,6 +67,27 @@ export class StoryPage {
   start() {
     this.scene.set({ size: true });
     this.scene.flush();
+    if (this.scrollTop) {
+      this.views[0].element.scrollTop = this.scrollTop;
+      this.scrollTop = 0;
+    }
+  }
+
+  // Draws as many rows as a few sheets have room for, and leaves that as it is while it is printed.
+  toPaper() {
+    const wanted = Math.max(...this.views.map((view) => view.wanted(view.rowHeight)));
+    this.views.forEach((view) => {
+      view.element.style.height = `${Math.ceil(Math.min(wanted, PAPER_HEIGHT))}px`;
+    });
+    this.scene.isFrozen = false;
+    this.start();
+    this.scene.isFrozen = true;
+  }
+
+  toScreen() {
+    this.scene.isFrozen = false;
+    this.fit();
+    this.start();
   }
 
   // Lets go of what outlives the page's elements.

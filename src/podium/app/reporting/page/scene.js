@@ -19,6 +19,8 @@ export class Scene {
     this.theme = "light";
     this.rowHeight = 0;
     this.row = -1;
+    // While it is printed, what is drawn stays.
+    this.isFrozen = false;
     this.listeners = [];
     this.pending = new Set();
     this.rows = [];
@@ -34,6 +36,19 @@ export class Scene {
   dispose() {
     cancelAnimationFrame(this.frame);
     this.listeners = [];
+  }
+
+  // Takes over from another scene what is selected, how it is drawn, and where time stands.
+  follow(before) {
+    const { selection, resource, theme, rowHeight, window } = before;
+    Object.assign(this, { selection, resource, theme, rowHeight, window });
+    this.axis = this.axis === "order" ? "order" : before.axis;
+    this.sort(before.order);
+    const wasAtEnd = before.stories.every((story, place) => before.moments[place] >= story.eventCount - 1);
+    if (!wasAtEnd && this.axis === "time") {
+      this.time = Math.min(before.time, this.end);
+      this.moments = this.stories.map((story) => story.momentAt(this.time));
+    }
   }
 
   // Notes changes, and tells of them with the next frame.
@@ -119,11 +134,11 @@ export class Scene {
     const story = this.stories[place];
     const bounded = Math.max(Math.min(moment, story.eventCount - 1), -1);
     const time = story.timeOf(bounded);
-    const moments = this.stories.map((other, at) => (at === place ? bounded : this.follow(other, story, bounded)));
+    const moments = this.stories.map((other, at) => (at === place ? bounded : this.beside(other, story, bounded)));
     this.set({ moments, time });
   }
 
-  follow(other, story, moment) {
+  beside(other, story, moment) {
     if (this.axis === "time") {
       return other.momentAt(story.timeOf(moment));
     }

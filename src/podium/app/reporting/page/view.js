@@ -12,6 +12,12 @@ import { Waiting } from "./waiting.js";
 const TICKS = 24;
 const MARGIN = 14;
 
+// As much of a name as so many pixels have room for.
+function fitted(context, name, room) {
+  const wide = context.measureText(name).width;
+  return wide <= room ? name : shortened(name, Math.max(Math.floor((room / wide) * name.length) - 1, 4));
+}
+
 export class View {
   constructor(scene, place) {
     this.scene = scene;
@@ -66,7 +72,7 @@ export class View {
     this.width = this.element.clientWidth;
     this.height = this.element.clientHeight;
     const wide = this.width > (this.place > 0 ? 420 : 620);
-    this.gutter = this.place > 0 && wide ? 74 : wide ? 196 : Math.max(Math.round(this.width * 0.26), 74);
+    this.gutter = this.place > 0 && wide ? 74 : wide ? 224 : Math.max(Math.round(this.width * 0.26), 74);
     this.above = TICKS + this.waiting.height;
     this.below = this.height - STRIP_HEIGHT;
     const { rows } = this.scene;
@@ -101,6 +107,9 @@ export class View {
   }
 
   draw() {
+    if (this.scene.isFrozen) {
+      return;
+    }
     const began = performance.now();
     this.measure();
     if (!this.width || !this.height) {
@@ -179,7 +188,7 @@ export class View {
 
   // What follows the pointer and time: gauges, names, the line of time, and what is under the pointer.
   drawTop() {
-    if (!this.axis) {
+    if (!this.axis || this.scene.isFrozen) {
       return;
     }
     const context = this.top.getContext("2d"), { scene, colours } = this;
@@ -239,7 +248,7 @@ export class View {
     context.font = `${size}px system-ui, sans-serif`;
     context.textBaseline = "middle";
     context.fillStyle = colours.ink;
-    context.fillText(shortened(name, Math.max(Math.floor(room / (size * 0.56)), 4)), 8, middle + 0.5);
+    context.fillText(fitted(context, name, room), 8, middle + 0.5);
     if (hasShare) {
       const text = fill.offered ? percent(fill.all / fill.offered) : "";
       context.fillStyle = colours.faint;
