@@ -40,7 +40,7 @@ export class StoryPage {
     this.pointer = new Pointer(scene, this.views, (view, event) => press(this, view, event));
     this.details = new Details(scene);
     this.slider = element("input", { type: "range", min: 0, max: 1, step: "any", className: "time", "aria-label": "Time" });
-    this.slider.addEventListener("input", () => scene.goToShare(Number(this.slider.value)));
+    this.slider.addEventListener("input", () => this.slide(Number(this.slider.value)));
     this.clock = element("output", { className: "clock", "aria-live": "polite" });
     this.legend = element("div", { className: "legend" });
     this.element = this.build();
@@ -103,6 +103,7 @@ export class StoryPage {
   // Gives the views the height that all rows need, up to what a window has room for.
   fit() {
     const { scene } = this;
+    scene.waitingHeight = Math.max(...this.views.map((view) => view.waiting.height));
     scene.fittingHeight = Math.min(...this.views.map((view) => view.fit()));
     const wanted = Math.max(...this.views.map((view) => view.wanted(scene.rowHeight || scene.fittingHeight)));
     this.views.forEach((view) => {
@@ -142,7 +143,7 @@ export class StoryPage {
       this.turn.textContent = scene.axis === "time" ? "axis: time" : "axis: order";
     }
     if (changed.has("moments") || changed.has("axis") || changed.has("size")) {
-      const share = scene.axis === "time" ? (scene.end ? scene.time / scene.end : 1) : (scene.moments[0] + 1) / Math.max(scene.stories[0].eventCount, 1);
+      const share = scene.axis === "time" ? scene.time / scene.end : (scene.moments[0] + 1) / Math.max(scene.stories[0].eventCount, 1);
       this.slider.value = share;
       const told = scene.stories.map((story, place) => `${story.name ? `${story.name}: ` : ""}${standing(story, scene.moments[place])}`);
       const order = scene.axis === "order" ? `, event ${number(scene.moments[0] + 1)} of ${number(scene.stories[0].eventCount)}` : "";
@@ -209,6 +210,12 @@ export class StoryPage {
     this.theme.turn();
   }
 
+  // Time stands at a share of the run, which is less than that of the axis.
+  slide(share) {
+    const { scene } = this;
+    scene.goToShare(scene.axis === "time" ? (share * scene.end) / scene.span : share);
+  }
+
   // Lets time run from where it stands, or from the beginning; or stops it.
   play() {
     const { scene } = this;
@@ -220,7 +227,7 @@ export class StoryPage {
     this.playing.textContent = "❚❚ Pause";
     this.timer = setInterval(() => {
       share += 1 / PLAY_STEPS;
-      scene.goToShare(share);
+      this.slide(share);
       if (share >= 1) {
         this.stop();
       }
