@@ -138,7 +138,7 @@ export class StoryPage {
 
   changed(changed) {
     const { scene } = this;
-    if (changed.has("theme") || changed.has("axis") || changed.has("size")) {
+    if (["theme", "axis", "size", "rowHeight"].some((name) => changed.has(name))) {
       this.drawLegend();
       this.turn.textContent = scene.axis === "time" ? "axis: time" : "axis: order";
     }
@@ -165,6 +165,7 @@ export class StoryPage {
       element("span", {}, element("i", { className: "cross" }, "✕"), "disrupted"),
       element("span", {}, element("i", { className: "swatch starting" }), "starting"),
       element("span", {}, element("i", { className: "swatch gone" }), "node down or not there"),
+      this.views[0].isHeat ? element("span", { className: "faint" }, "low rows: the stronger, the fuller") : null,
       end ? element("span", { className: "faint" }, `nodes end in ${end}`) : null);
   }
 

@@ -140,6 +140,7 @@ export class Scene {
     const time = story.timeOf(bounded);
     const moments = this.stories.map((other, at) => (at === place ? bounded : this.beside(other, story, bounded)));
     this.set({ moments, time });
+    this.keepInSight(place);
   }
 
   beside(other, story, moment) {
@@ -155,6 +156,7 @@ export class Scene {
     if (this.axis === "time") {
       const time = Math.min(bounded * this.span, this.end);
       this.set({ time, moments: this.stories.map((story) => story.momentAt(time)) });
+      this.keepInSight(0);
     } else {
       this.goTo(0, Math.round(bounded * this.stories[0].eventCount) - 1);
     }
@@ -191,6 +193,21 @@ export class Scene {
     const length = Math.min(Math.max((to - from) * factor, 1e-5), 1);
     const start = Math.min(Math.max(around - ((around - from) / (to - from)) * length, 0), 1 - length);
     this.set({ window: { from: start, to: start + length } });
+  }
+
+  // Shows a part of the axis that is later by so much of what is shown, or earlier.
+  pan(by) {
+    const { from, to } = this.window, length = to - from;
+    const start = Math.min(Math.max(from + by * length, 0), 1 - length);
+    this.set({ window: { from: start, to: start + length } });
+  }
+
+  // Where only a part of the axis is shown, it goes along with time.
+  keepInSight(place) {
+    const share = this.cursorShare(place), { from, to } = this.window;
+    if (share < from || share > to) {
+      this.pan((share - (from + to) / 2) / (to - from));
+    }
   }
 
   select(kind, name) {

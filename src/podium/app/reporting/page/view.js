@@ -5,7 +5,7 @@ import { Arrows } from "./arrows.js";
 import { coloursOf, KINDS, shadeOf } from "./colours.js";
 import { element } from "./dom.js";
 import { percent, sharedEnd, shortened } from "./formats.js";
-import { Rows } from "./rows.js";
+import { AREA_LEAST, Rows } from "./rows.js";
 import { Strip, STRIP_HEIGHT } from "./strip.js";
 import { Waiting } from "./waiting.js";
 
@@ -60,6 +60,11 @@ export class View {
     const rows = this.scene.rows.length, room = Math.min(Math.max(window.innerHeight * 0.62, 340), 900);
     const left = room - TICKS - this.scene.waitingHeight - STRIP_HEIGHT;
     return Math.min(Math.max(left / Math.max(rows, 1), 24), this.rows.wanted(this.scene.rows, this.place), 240);
+  }
+
+  // Whether rows are so low that they only show how full nodes are.
+  get isHeat() {
+    return (this.scene.rowHeight || this.scene.fittingHeight) < AREA_LEAST;
   }
 
   // How high the view has to be to show all rows.
@@ -140,7 +145,8 @@ export class View {
     this.clipped(context, 0, TICKS, this.width, this.scene.waitingHeight, () => {
       this.waiting.draw(context, axis, TICKS, colours, this.lit);
     });
-    this.strip.draw(context, axis, this.below, colours, this.lit);
+    const chosen = this.story.find(scene.selection);
+    this.strip.draw(context, axis, this.below, colours, this.lit, chosen ? chosen.node : -1);
     this.drawFrame(context, colours);
     this.drawTop();
     this.drawn.ms = performance.now() - began;
