@@ -181,7 +181,8 @@ def test_where_a_part_of_the_time_is_shown_it_goes_along_with_time(story: Opened
 def test_everything_that_can_be_operated_has_a_name(story: Opened) -> None:
     nameless = story.ask(
         """[...document.querySelectorAll("button, input, select, [tabindex]")].filter((each) =>
-            !(each.getAttribute("aria-label") || each.title || each.textContent.trim())).map((each) => each.outerHTML)"""
+            !(each.getAttribute("aria-label") || each.title || each.textContent.trim()))
+                .map((each) => each.outerHTML)"""
     )
 
     assert nameless == []
