@@ -9,6 +9,7 @@ import click
 
 from podium.app.console.command import Command
 from podium.app.console.options import (
+    HTML,
     config_option,
     feature_gates_option,
     ignore_extenders_option,
@@ -104,7 +105,7 @@ def explain(
             write_answer(page, answer, on_node, all_nodes=all_nodes)
     if form == "text":
         show_page(page)
-    elif form == "html":
+    elif form == HTML:
         from podium.app.reporting.showing import show_report
 
         show_report(answer if on_node is None else on_node)
@@ -117,7 +118,7 @@ def _show_decision(path: str, pod: str, form: str) -> None:
     from podium.app.live.decision import find_decision
     from podium.app.live.decision_text import write_decision
 
-    if form == "html":
+    if form == HTML:
         raise click.UsageError("-o html: a decision that was written down has no picture; json has all of it")
     decision, line = find_decision(path, pod)
     if form != "text":

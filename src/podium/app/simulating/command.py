@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from podium.app.console.command import Command
-from podium.app.console.options import Duration, picture_output_option, validate_option
+from podium.app.console.options import HTML, Duration, picture_output_option, validate_option
 from podium.app.console.run_options import single_run_options
 from podium.app.console.source import Source, source_options
 
@@ -88,7 +88,7 @@ def simulate(
             write_simulation(page, simulation, result, every_event=every_event)
     if form == "text":
         show_page(page)
-    elif form == "html":
+    elif form == HTML:
         from podium.app.reporting.showing import show_report
 
         show_report(result)

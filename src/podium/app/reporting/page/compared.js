@@ -22,10 +22,15 @@ export class Compared {
     this.draw();
   }
 
+  // Lets go of what outlives the page's elements.
+  dispose() {
+    this.page.dispose();
+  }
+
   draw() {
-    this.page?.dispose();
-    const different = [...new Set(this.shown)];
-    this.page = new StoryPage(different.map((place) => this.stories[place]), this.theme);
+    const before = this.page, different = [...new Set(this.shown)];
+    this.page = new StoryPage(different.map((place) => this.stories[place]), this.theme, before);
+    before?.dispose();
     fill(this.holder, this.page.element);
     if (this.holder.isConnected) {
       this.page.start();
