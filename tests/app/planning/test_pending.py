@@ -159,6 +159,26 @@ def test_a_cap_that_puts_preemption_off_is_a_cause(tmp_path: Path) -> None:
     )
 
 
+def test_a_pod_whose_victims_have_yet_to_end_waits_for_them(tmp_path: Path) -> None:
+    ending = pod("old", "3", on="a")
+    ending["metadata"] |= {"deletionTimestamp": "2026-01-01T00:00:30Z", "deletionGracePeriodSeconds": 30}
+    preempted = {"type": "DisruptionTarget", "status": "True", "reason": "PreemptionByScheduler"}
+    ending["status"]["conditions"].append({**preempted, "lastTransitionTime": "2026-01-01T00:00:00Z"})
+    waiting = pod("web", "3", priority=5)
+    waiting["status"]["nominatedNodeName"] = "a"
+
+    answer = told("pending", "-f", written(tmp_path, node("a"), ending, waiting))
+
+    assert answer["causes"][0]["cause"] == "the pods that it preempted on a have yet to end"
+
+
+def test_without_nodes_a_node_is_what_is_missing(tmp_path: Path) -> None:
+    answer = told("pending", "-f", written(tmp_path, pod("web")))
+
+    assert answer["headline"] == "the one pending pod gets no node, and no single change that was tried helps"
+    assert causes(answer) == [("there are no nodes", 1, None, 0)]
+
+
 def test_pods_that_differ_in_nothing_that_counts_have_one_cause(tmp_path: Path) -> None:
     cluster = written(
         tmp_path,
