@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.app.planning.small import Raw, ask, budget, node, pod, priority_class, told, written
+from tests.app.planning.small import Raw, ask, budget, node, pod, priority_class, replica_set, told, written
 
 GPU = {"key": "gpu", "value": "true", "effect": "NoSchedule"}
 
@@ -215,3 +215,40 @@ def test_nothing_stays_of_what_was_tried(tmp_path: Path) -> None:
 
     assert told("pending", "-f", cluster) == told("pending", "-f", cluster)
     assert told("pending", "-f", cluster)["causes"][0]["pods"] == 1
+
+
+def quota(**hard: str) -> Raw:
+    meta = {"name": "compute", "namespace": "default"}
+    return {"apiVersion": "v1", "kind": "ResourceQuota", "metadata": meta, "spec": {"hard": hard}}
+
+
+def test_pods_that_a_quota_refuses_are_told_with_what_it_would_have_to_allow(tmp_path: Path) -> None:
+    limited = quota(**{"requests.cpu": "3", "pods": "10"})
+    running = [pod(f"web-{number}", owner="web", on="a") for number in range(3)]
+    cluster = written(tmp_path, limited, node("a"), replica_set("web", 6), *running)
+
+    answer = told("pending", "-f", cluster)
+
+    assert answer["headline"] == (
+        "no pod is pending, and 3 pods are not made because of a quota; "
+        "ResourceQuota default/compute requests.cpu 3 -> 6 lets 1 in"
+    )
+    why = "ResourceQuota default/compute: requests.cpu 3 of 3 used, 1 asked"
+    assert answer["notMade"] == [{"workload": "ReplicaSet default/web", "pods": 3, "why": why}]
+    assert [finding["code"] for finding in answer["findings"]] == ["refused"]
+
+
+def test_a_quota_counts_what_its_status_says_and_pods_of_its_scope(tmp_path: Path) -> None:
+    used = {**quota(pods="5"), "status": {"hard": {"pods": "5"}, "used": {"pods": "5"}}}
+    other = quota(pods="0")
+    other["metadata"]["name"] = "other"
+    other["spec"]["scopes"] = ["BestEffort"]
+    roomy = quota(pods="9")
+    roomy["metadata"]["name"] = "roomy"
+
+    answer = told("pending", "-f", written(tmp_path, used, other, roomy, node("a"), replica_set("web", 2)))
+
+    assert [each["why"] for each in answer["notMade"]] == ["ResourceQuota default/compute: pods 5 of 5 used, 1 asked"]
+    assert (
+        told("pending", "-n", "else", "-f", written(tmp_path, used, node("a"), replica_set("web", 2)))["notMade"] == []
+    )

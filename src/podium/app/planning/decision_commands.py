@@ -82,7 +82,8 @@ _OPTIONS = (
         type=Codes(),
         default=(),
         metavar="CODES",
-        help="End with 2 where something is found of these, with commas between them: preempt, unschedulable; or any.",
+        help="End with 2 where something is found of these, with commas between them: preempt, unschedulable, refused; "
+        "or any.",
     ),
 )
 
