@@ -13,7 +13,7 @@ from podium.app.console.command import Command, Group
 from podium.app.console.options import HTML, Duration, output_option_of, validate_option
 from podium.app.console.run_options import single_run_options
 from podium.app.console.source import Source, optional_source_options, override_option
-from podium.app.planning.decision_commands import fit, pending
+from podium.app.planning.decision_commands import fit, pending, survive
 from podium.app.planning.options import Codes, change_options, joined, node_arguments
 
 if TYPE_CHECKING:
@@ -360,5 +360,5 @@ def _setting_name(files: Sequence[str]) -> str:
     return " and ".join(file.rstrip("/").rpartition("/")[2] for file in files) or "the cluster as it is"
 
 
-for _command in (pending, fit):
+for _command in (pending, fit, survive):
     plan.add_command(_command)

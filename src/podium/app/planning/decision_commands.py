@@ -82,7 +82,8 @@ _OPTIONS = (
         type=Codes(),
         default=(),
         metavar="CODES",
-        help="End with 2 where something is found of these, with commas between them: preempt, unschedulable; or any.",
+        help="End with 2 where something is found of these, with commas between them: preempt, unschedulable, refused; "
+        "or any.",
     ),
 )
 
@@ -160,3 +161,27 @@ def fit(
     loaded = deciding.load()
     loaded = replace(loaded, read=with_others(loaded.read, others))
     deciding.show(fit_answer(loaded, asked, FitWishes(replicas, preempts, after_pending)))
+
+
+@click.command(cls=Command)
+@click.argument("target")
+@optional_source_options
+@click.option(
+    "-n",
+    "--namespace",
+    default="default",
+    show_default=True,
+    help="The namespace of a TARGET given without one.",
+)
+@deciding_options
+def survive(*, deciding: Deciding, target: str, namespace: str) -> None:
+    """Say whether TARGET survives: who could preempt it now, and what would spare it.
+
+    TARGET is a pod that has a node, a name or namespace/name, or a workload such as deploy/web, whose pods are meant.
+    All that is pending is decided about in the order of the queue, pods that come in the place of those preempted
+    included. Where TARGET has to go, the smallest change of its priority, policy, budget or requests, of those who take
+    it, or of the nodes is looked for that spares it, each by deciding again.
+    """
+    from podium.app.planning.questions.survive import survive_answer
+
+    deciding.show(survive_answer(deciding.load(), target, namespace))

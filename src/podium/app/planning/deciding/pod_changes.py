@@ -9,7 +9,7 @@ import msgspec
 
 from podium.api.node import Taint
 from podium.api.pod import Pod, ResourceRequirements, Toleration
-from podium.api.quantity import format_quantity, milli_value, whole_value
+from podium.api.quantity import milli_value, whole_value
 from podium.api.resource_requests import pod_requests
 from podium.api.resources import CPU, EPHEMERAL_STORAGE, MEMORY, is_bytes
 from podium.app.planning.deciding.causes import (
@@ -27,6 +27,7 @@ from podium.app.planning.deciding.causes import (
 from podium.app.planning.deciding.change import Change
 from podium.app.planning.deciding.decisions import Decisions, kind_of
 from podium.cluster.arrays import Int64s
+from podium.store.admission.usage import written_amount
 
 REQUEST = "request"
 _SPREAD, _PODS, _PORTS = "PodTopologySpread", "InterPodAffinity", "NodePorts"
@@ -99,7 +100,7 @@ def with_request(pod: Pod, resource: str, amount: int) -> Pod:
         if less <= 0:
             continue
         resources = containers[place].resources
-        wanted = _quantity(_requested(pod, place, resource) - less, resource)
+        wanted = written_amount(resource, _requested(pod, place, resource) - less)
         limits = dict(resources.limits)
         if resource in limits and resource not in _OVERCOMMITTED:
             limits[resource] = wanted
@@ -147,7 +148,7 @@ def _smaller(decisions: Decisions, workload: str, held: Sequence[Blocked]) -> It
         lefts = _lefts(decisions, some, resource, index)
         amounts = {rounded(largest_that_fits(lefts, number, asked), resource) for number in (len(pods), 1)}
         for amount in sorted(amount for amount in amounts if amount >= max(asked // _MOST_LESS, 1)):
-            written = f"{_quantity(asked, resource)} -> {_quantity(amount, resource)}"
+            written = f"{written_amount(resource, asked)} -> {written_amount(resource, amount)}"
             yield Change(
                 REQUEST,
                 f"{workload} requests.{resource} {written}",
@@ -213,13 +214,6 @@ def _requested(pod: Pod, place: int, resource: str) -> int:
     resources = pod.spec.containers[place].resources
     value = resources.requests.get(resource, resources.limits.get(resource, 0))
     return milli_value(value) if resource == CPU else whole_value(value)
-
-
-def _quantity(amount: int, resource: str) -> str:
-    """The amount exactly, as a quantity."""
-    if is_bytes(resource) and amount % _MI:
-        return str(amount)
-    return format_quantity(amount, resource)
 
 
 def _tolerating(pod: Pod, taint: Taint) -> Pod:
