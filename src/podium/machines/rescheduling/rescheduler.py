@@ -28,6 +28,7 @@ from podium.machines.observations import Answered, Changed, Gone, Measured, Obse
 from podium.machines.parts.deadlines import AT_ONCE, Deadline, earliest, soonest
 from podium.machines.placement_kinds import PLACEMENT_KINDS
 from podium.machines.rescheduling.cluster_picture import ClusterPicture
+from podium.machines.rescheduling.emptying import Emptying
 from podium.machines.rescheduling.eviction_queue import EvictionQueue, Ordered, Refusals
 from podium.machines.rescheduling.guide import Guide
 from podium.machines.rescheduling.looks import Looks, next_of_age
@@ -67,6 +68,7 @@ class Rescheduler:
         self._planners = Planners(self._picture, settings, configuration, make_planner, seed)
         self._moves = Moves(self._picture)
         self._returns = Returns(self._picture)
+        self._emptying = Emptying()
         self._guide = Guide(self._moves, self._planners)
         self._soft_taints = SoftTaints()
         # The node whose mark is waited for before pods are evicted from it.
@@ -171,6 +173,7 @@ class Rescheduler:
             self._refusals.forget(gone.metadata.uid)
         elif isinstance(gone, Node):
             self._soft_taints.gone(gone.metadata.name)
+            self._emptying.forget(gone.metadata.name)
             if gone.metadata.name == self._marking:
                 self._marking = ""
 
@@ -220,6 +223,8 @@ class Rescheduler:
         self._refusals.pass_time(now)
         capped = self._picture.capped_namespaces(now)
         plan = self._planners.plan(self._standing(now), partial(self._why_held, capped), now)
+        if not self._only_plans:
+            self._emptying.planned(plan, now)
         if self.on_plan is not None:
             self.on_plan(plan, now)
         self._looks.end(now, self.settings.interval_ns, self._next_wake(plan, bool(capped), now))
@@ -310,6 +315,7 @@ class Rescheduler:
     def _look_at_moves(self, now: int) -> None:
         settings = self.settings
         self._returns.look(self._moves, now, settings)
+        self._emptying.look(now, settings.cool_down_ns)
         self._moves.look(now, settings.move_timeout_ns)
 
     def _standing(self, now: int) -> Standing:
@@ -319,6 +325,8 @@ class Rescheduler:
             cooling=self._returns.cooling(now),
             keeps_data=self._picture.keeps_data,
             refused=self._refusals.uids,
+            emptying=self._emptying.node,
+            given_up=self._emptying.given_up(now),
             component_may_evict=self._picture.may_evict(now),
         )
 
