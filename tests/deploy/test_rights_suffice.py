@@ -7,6 +7,8 @@ from typing import Any
 
 import msgspec
 from aiohttp import web
+from tools.asked_rights import Right
+from tools.rbac import preemption_rights, scheduler_rights
 
 from podium.requests.request import Request, Response
 from podium.store.api_resources import BUILT_IN

@@ -172,6 +172,36 @@ def test_who_is_turned_away_is_left_to_that_where_nobody_may_be_evicted_or_it_wo
     assert "small" not in played.after
 
 
+def test_a_node_is_emptied_pod_by_pod_where_the_limits_let_one_go_at_a_time() -> None:
+    played = rescheduled("pod-by-pod")
+
+    assert played.evictions() == [
+        "300 mail half Consolidate",
+        "360 db half Consolidate",
+        "420 api half Consolidate",
+    ]
+    assert [event for event in played.events("Scheduled") if "full" in event] == [
+        "60 Scheduled cache full",
+        "300 Scheduled mail full",
+        "360 Scheduled db full",
+        "420 Scheduled api full",
+    ]
+    assert played.after == {"full": {"api": 1, "cache": 1, "db": 1, "mail": 1}}
+
+
+@pytest.mark.parametrize(
+    "told",
+    [
+        {"limits": {"hourly": {"node": 2}}},
+        {"limits": {"inFlight": {"node": 0}}},
+        {"threshold": 1},
+        {"policies": [{"name": "Consolidate", "args": {"nodeWorth": 1}}]},
+    ],
+)
+def test_nothing_is_begun_that_would_not_be_ended_within_an_hour_or_not_be_worth_it(told: dict[str, Any]) -> None:
+    assert rescheduled("pod-by-pod", told).evictions() == []
+
+
 def test_pods_of_one_owner_leave_the_node_that_they_share_until_it_has_its_part() -> None:
     played = rescheduled("duplicates")
 

@@ -120,6 +120,13 @@ class ReschedulerChecker:
             if all(move.has_ended for move in planned.moves):
                 assert (planned.gain, [move.target for move in planned.moves]) == (0, [None]), planned.reason
                 continue
+            if planned.part_of is not None:
+                whole = planned.part_of
+                assert whole.gain >= self.settings.threshold * whole.pods - ROUNDING, planned.reason
+                assert len(planned.moves) < whole.pods, planned.reason
+                assert planned.gain >= -ROUNDING, planned.reason
+                gained += planned.gain
+                continue
             assert planned.gain >= self.settings.threshold * len(planned.moves) - ROUNDING, planned.reason
             gained += planned.gain
             for move in planned.moves:

@@ -84,6 +84,9 @@ def _planned(planned: PlannedMoves) -> dict[str, Any]:
         "policy": planned.policy,
         "reason": planned.reason,
         "gain": _rounded(planned.gain),
+        "partOf": None
+        if planned.part_of is None
+        else {"pods": planned.part_of.pods, "gain": _rounded(planned.part_of.gain)},
         "moves": [_move(move) for move in planned.moves],
     }
 

@@ -7,7 +7,7 @@ from podium.app.console.basis_text import write_basis
 from podium.app.console.cells import NODES, PODS
 from podium.app.console.page import Cell, Name, Page, Part, counted, listed
 from podium.app.rescheduling.plan_report import PlanReport
-from podium.decide.rescheduling.plan import Move, Plan
+from podium.decide.rescheduling.plan import Move, Plan, PlannedMoves
 from podium.decide.rescheduling.untouched import Untouched
 
 _MOST_REASONS = 20
@@ -39,10 +39,17 @@ def write_plan(page: Page, report: PlanReport) -> None:
 
 def _write_moves(page: Page, plan: Plan) -> None:
     for planned in plan.planned:
-        has_ended = any(move.has_ended for move in planned.moves)
-        page.title(planned.policy, "keeps pods off a node" if has_ended else f"gains {_number(planned.gain)}")
+        page.title(planned.policy, _gain(planned))
         page.paragraph(planned.reason, indent=2, hanging=2)
         page.columns([_row(move) for move in planned.moves], indent=4)
+
+
+def _gain(planned: PlannedMoves) -> str:
+    if any(move.has_ended for move in planned.moves):
+        return "keeps pods off a node"
+    if planned.part_of is None:
+        return f"gains {_number(planned.gain)}"
+    return f"a part of {counted(planned.part_of.pods, 'move')}, which together gain {_number(planned.part_of.gain)}"
 
 
 def _row(move: Move) -> list[Part]:

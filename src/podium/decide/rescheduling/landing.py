@@ -82,6 +82,8 @@ class Landings:
         self._picture = picture
         self._guidance = settings.guidance
         self._steering = settings.steering
+        # The rows of nodes that are being emptied: nobody comes there.
+        self.closed: set[int] = set()
 
     def leave(self, row: int) -> None:
         """A pod is evicted from a node: mark it, where that is how its replacement is kept off."""
@@ -134,7 +136,7 @@ class Landings:
         allowed = self._picture.targets.copy()
         if relocation.targets is not None:
             allowed &= relocation.targets
-        allowed[source] = False
+        allowed[[source, *self.closed]] = False
         return allowed
 
     def _best(self, rows: Int64s, totals: Int64s | None, allowed: Bools, relocation: Relocation) -> Landing:

@@ -22,15 +22,27 @@ class Move:
     has_ended: bool = False
 
 
+@dataclass(frozen=True, slots=True)
+class PartOf:
+    """The whole of which some moves are a part: how many pods there are left to move, and what the whole gains."""
+
+    pods: int
+    gain: float
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class PlannedMoves:
-    """Moves that are made together, why, and by how much the sum of the objectives falls by them."""
+    """Moves that are made together, why, and by how much the sum of the objectives falls by them.
+
+    Those that are only ``part_of`` a whole need not gain anything by themselves.
+    """
 
     policy: str
     reason: str
     moves: tuple[Move, ...]
     gain: float
     avoid_for_ns: int | None = None
+    part_of: PartOf | None = None
 
     def comes_after(self, move: Move) -> Move | None:
         """The first of them that takes the room which one of them leaves; None where nobody does.

@@ -22,6 +22,7 @@ from podium.decide.rescheduling.limits import Leaving, MoveLimits
 from podium.decide.rescheduling.moved_claims import MovedClaims
 from podium.decide.rescheduling.node_duty import NodeDuty
 from podium.decide.rescheduling.objectives import Objectives
+from podium.decide.rescheduling.parts import Parts
 from podium.decide.rescheduling.plan import LeftAlone, Plan, PlannedMoves
 from podium.decide.rescheduling.policy_errors import PolicyError
 from podium.decide.rescheduling.standing import Standing
@@ -30,7 +31,7 @@ from podium.decide.rescheduling.turned_away import KeepingOff
 from podium.decide.rescheduling.turns import Turns
 from podium.decide.scratch import Scratch
 from podium.framework.rescheduling.picture import Picture
-from podium.framework.rescheduling.policy import Policy, Proposal
+from podium.framework.rescheduling.policy import Policy, Proposal, Relocation
 from podium.framework.rescheduling.settings import Guidance, Judgement, ReschedulerSettings
 from podium.framework.rescheduling.signals import Signals
 from podium.framework.runner import Runner
@@ -142,6 +143,9 @@ class _Planning:
         self._trials = Trials(scratch, self._picture, self._objectives, MovedClaims(scratch, self._picture), settings)
         self._turns = Turns([policy for policy, _ in policies], self._picture, partial(_late, self._room, self._limits))
         self._policies = [policy for policy, _ in policies]
+        self._parts = Parts(settings, self._limits, self._room, standing, picture.now)
+        if standing.emptying in picture.cluster.nodes.row_of:
+            self._trials.close(picture.cluster.nodes.row_of[standing.emptying])
         self._keeping_off = KeepingOff(picture, settings, self._limits, guards.why_ended)
         self._tried = 0
         self._before: dict[str, float] = {}
@@ -176,8 +180,11 @@ class _Planning:
             kept, why = self._trials.rehearse(at_first)
             left_alone += [LeftAlone(group.policy, group.moves[0].pod.key, why) for group in planned[kept:]]
             del planned[kept:]
+        # A part is begun before all others, as it is by now: to ask whether it still holds would be to plan it anew.
+        parts = [group for group in planned if group.part_of is not None]
+        wholes = [group for group in planned if group.part_of is None]
         return Plan(
-            planned=(*self._keeping_off.planned, *planned),
+            planned=(*parts, *self._keeping_off.planned, *wholes),
             left_alone=tuple(left_alone),
             before=before,
             after=self._objectives.each(),
@@ -191,23 +198,34 @@ class _Planning:
         """The moves that a proposal becomes, or why it becomes none."""
         pods = [relocation.pod for relocation in proposal.relocations]
         why = next((why if len(pods) == 1 else f"{pod.key}: {why}" for pod in pods if (why := self._refusal(pod))), "")
-        leaving = [Leaving.of(pod, has_budget=self._room.is_protected(pod)) for pod in pods]
-        why = why or self._limits.why(leaving) or self._room.why(pods)
         if why:
             return why
+        part: tuple[Relocation, ...] = ()
+        if too_many := self._limits.why(self._leaving(pods)) or self._room.why(pods):
+            chosen = self._parts.choose(proposal, too_many)
+            if isinstance(chosen, str):
+                return chosen
+            part = chosen
         self._tried += 1
-        found = self._trials.attempt(proposal, self._total)
+        found = self._trials.attempt(proposal, self._total, part)
         if found.why:
             if self._tried == 1:
                 # All is as it was, so that whoever keeps what they know can be held to it.
                 self._objectives.require_same(self._before)
             return found.why
-        self._limits.take(leaving)
+        if part:
+            pods = [relocation.pod for relocation in part]
+            self._parts.emptying = pods[0].node_name
+            self._trials.close(pods[0].row)
+        self._limits.take(self._leaving(pods))
         self._room.take(pods)
         self._touched.update(pod.uid for pod in pods)
         self._touched.update(as_replacement(pod, self._picture.now).uid for pod in pods)
         gain, self._total = self._total - found.total, found.total
-        return PlannedMoves(policy, proposal.reason, found.moves, gain, proposal.avoid_for_ns)
+        return PlannedMoves(policy, proposal.reason, found.moves, gain, proposal.avoid_for_ns, found.part_of)
+
+    def _leaving(self, pods: Sequence[PodRecord]) -> list[Leaving]:
+        return [Leaving.of(pod, has_budget=self._room.is_protected(pod)) for pod in pods]
 
     def _refusal(self, pod: PodRecord) -> str:
         """Why a pod may not be moved, or not again."""

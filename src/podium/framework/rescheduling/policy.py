@@ -41,12 +41,14 @@ class Proposal:
 
     All of them leave before the first is placed, so that A may go into the room that B leaves. ``reason`` is for
     people: what is wrong with where they are. ``avoid_for_ns`` is how long the nodes that they leave are avoided by
-    their controllers, None as long as the DisruptionPolicy says.
+    their controllers, None as long as the DisruptionPolicy says. With ``in_parts`` pods of one node may leave one after
+    another, where limits or budgets do not let them go at once; then only the last of them brings the gain.
     """
 
     relocations: tuple[Relocation, ...]
     reason: str
     avoid_for_ns: int | None = None
+    in_parts: bool = False
 
 
 @dataclass(frozen=True, slots=True, eq=False)
