@@ -52,6 +52,9 @@ class Worlds(View):
         self.are_many = many
         # What tells worlds apart, ascending.
         self._ids: Int64s = np.arange(len(rows)) if many else rows
+        self._ids_end = len(rows)
+        # Of many, by id, where each is.
+        self._at: Int64s | None = None
         self._requested: Int64s = np.zeros((len(cluster.nodes.resources), len(rows)), dtype=np.int64)
         self._pod_count: Int64s = np.zeros(len(rows), dtype=np.int64)
         self._matching: dict[Predicate, Int64s] = {}
@@ -63,6 +66,7 @@ class Worlds(View):
         part = Worlds.__new__(Worlds)
         View.__init__(part, self.cluster, self.rows[positions])
         part.are_many, part._ids = self.are_many, self._ids[positions]
+        part._ids_end, part._at = self._ids_end, None
         part._requested = self._requested[:, positions]
         part._pod_count = self._pod_count[positions]
         part._matching = {predicate: change[positions] for predicate, change in self._matching.items()}
@@ -129,7 +133,7 @@ class Worlds(View):
             positions, matching = self._positions(change), matcher.matching(change.classes)
             here = np.flatnonzero(matching & (positions >= 0))
             if predicate.live_only:
-                here = here[[not self._pod(change, index).terminating for index in here.tolist()]]
+                here = here[~self._terminating(change)[here]]
             if len(here) and change.rows is not None:
                 yield positions[here], change.rows[here], change.sign
 
@@ -200,8 +204,21 @@ class Worlds(View):
 
     def _positions(self, change: Change) -> Int64s:
         """Where a change's worlds are among these; -1 for those that are not."""
+        if self.are_many:
+            if self._at is None:
+                self._at = np.full(self._ids_end, -1, dtype=np.int64)
+                self._at[self._ids] = np.arange(len(self))
+            positions: Int64s = self._at[change.ids]
+            return positions
         at = np.minimum(np.searchsorted(self._ids, change.ids), len(self) - 1)
         return np.where(self._ids[at] == change.ids, at, -1)
+
+    def _terminating(self, change: Change) -> Bools:
+        """``[changes]``: which of the pods terminate."""
+        if isinstance(change.pods, np.ndarray):
+            terminating: Bools = self.cluster.pods.terminating[change.pods]
+            return terminating
+        return np.array([pod.terminating for pod in change.pods], dtype=np.bool_)
 
     def _pod(self, change: Change, index: int) -> PodRecord:
         pod = change.pods[index]

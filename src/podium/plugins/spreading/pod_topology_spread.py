@@ -288,19 +288,22 @@ def _with_elsewhere(
     if not spread.constraint.predicate.selector.requirements:
         return matching, others
     size, column = len(spread.matching), spread.domains.column
-    changes: dict[int, int] = {}
+    places: list[Int64s] = []
+    signs: list[Int64s] = []
     for positions, rows, sign in view.elsewhere(spread.constraint.predicate):
         counted = spread.domains.counted[rows]
-        for place in (positions[counted] * size + column.codes[rows[counted]]).tolist():
-            changes[place] = changes.get(place, 0) + sign
-    if not changes:
-        return matching, others
-    at, codes = np.divmod(np.array(list(changes), dtype=np.int64), size)
-    numbers = np.array(list(changes.values()), dtype=np.int64)
-    own = codes == domain[at]
-    matching, others = matching.copy(), others.copy()
-    np.add.at(matching, at[own], numbers[own])
-    np.minimum.at(others, at[~own], spread.matching[codes[~own]] + numbers[~own])
+        at, codes = positions[counted], column.codes[rows[counted]]
+        own = codes == domain[at]
+        matching = matching + sign * np.bincount(at[own], minlength=len(view))
+        if not own.all():
+            places.append(at[~own] * size + codes[~own])
+            signs.append(np.full(len(places[-1]), sign, dtype=np.int64))
+    if places:
+        changed, of = np.unique(np.concatenate(places), return_inverse=True)
+        numbers = spread.matching[changed % size]
+        np.add.at(numbers, of, np.concatenate(signs))
+        others = others.copy()
+        np.minimum.at(others, changed // size, numbers)
     return matching, others
 
 

@@ -50,3 +50,13 @@ def cost_of(victims: Sequence[PodRecord], budget_violations: int) -> tuple[int, 
         len(victims),
         -min(victim.start_ns for victim in victims if victim.priority == highest),
     )
+
+
+def at_most(costs: Int64s, limit: Int64s) -> Bools:
+    """``[n]``: which of ``[criteria, n]`` costs are as small as a limit, or smaller, the first criterion first."""
+    smaller = np.zeros(costs.shape[1], dtype=np.bool_)
+    equal = np.ones(costs.shape[1], dtype=np.bool_)
+    for values, most in zip(costs, limit, strict=True):
+        smaller |= equal & (values < most)
+        equal &= values == most
+    return smaller | equal

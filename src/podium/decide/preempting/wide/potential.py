@@ -45,7 +45,8 @@ def takeable(cluster: Cluster, ranking: Ranking, pod: PodRecord, may_disrupt: Vi
         rows, places, slots = rows[allowed], places[allowed], slots[allowed]
     table, node_ranks = cluster.pods, cluster.nodes.name_order().ranks
     priority = table.priority[slots]
-    order = np.lexsort((places, node_ranks[rows], table.start_ns[slots], ranking.qos_ranks(slots), -priority))
+    on_nodes = node_ranks[rows] * ranking.slots.shape[1] + places
+    order = np.lexsort((on_nodes, table.start_ns[slots], *ranking.qos_ranks(slots), -priority))
     slots = slots[order]
     index_of = np.full(table.count, NOBODY, dtype=np.int64)
     index_of[slots] = np.arange(len(slots))
@@ -182,7 +183,8 @@ class Potential:
                 partners.append(keys)
             elif self._across or not place:
                 wanted.append(keys)
-        keys = np.unique(np.concatenate(wanted))
+        keys = np.sort(np.concatenate(wanted))
+        keys = keys[np.append(True, keys[1:] != keys[:-1])[: len(keys)]]
         owners, members = np.divmod(keys, size)
         return Pairs(
             rows,

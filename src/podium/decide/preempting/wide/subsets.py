@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from podium.cluster.arrays import Bools, Int64s
+from podium.cluster.arrays import Int64s
+from podium.decide.preempting.costs import at_most
 from podium.decide.preempting.trial_table import CRITERIA
 from podium.decide.preempting.wide.dependents import Dependents
 from podium.decide.preempting.wide.potential import Pairs
@@ -48,13 +49,3 @@ def best_set(
             return sets.only(found), cost
         first, size = first + size, 2 * size
     return None
-
-
-def at_most(costs: Int64s, limit: Int64s) -> Bools:
-    """``[n]``: which of ``[criteria, n]`` costs are as small as a limit, or smaller, the first criterion first."""
-    smaller = np.zeros(costs.shape[1], dtype=np.bool_)
-    equal = np.ones(costs.shape[1], dtype=np.bool_)
-    for values, most in zip(costs, limit, strict=True):
-        smaller |= equal & (values < most)
-        equal &= values == most
-    return smaller | equal

@@ -19,6 +19,7 @@ import numpy as np
 from podium.cluster.arrays import Bools, Int64s
 from podium.cluster.cluster import Cluster
 from podium.cluster.pods import PodRecord
+from podium.decide.preempting.costs import at_most
 from podium.decide.preempting.trial_table import (
     NOBODY_IN_THE_WAY,
     NOT_TRIED,
@@ -33,13 +34,14 @@ from podium.decide.preempting.wide.potential import Pairs, Potential, takeable
 from podium.decide.preempting.wide.reasons import reasons
 from podium.decide.preempting.wide.reprieve import Reprieve
 from podium.decide.preempting.wide.sets import Asking, VictimSets, sets_of
-from podium.decide.preempting.wide.subsets import MOST_FREE, at_most, best_set
+from podium.decide.preempting.wide.subsets import MOST_FREE, best_set
 from podium.framework.cycle_state import CycleState
 from podium.framework.handle import Handle
 from podium.framework.reach import Reaches
 
 _MOST_PARTNERS = 8
 _FEWEST_ROWS = 256
+_FEW_ROWS = 64
 _MOST_CELLS = 1 << 21
 
 
@@ -177,13 +179,11 @@ class _WideTrial:
         self._results.refused[numbers == 0] = WITHOUT_VICTIMS
         self._proven |= numbers == 0
         order = self._within(numbers)
-        first, best = 0, None
-        while first < len(order):
-            block = order[first : self._end(order, first)]
+        best = None
+        for block in self._blocks(order):
             if best is not None and not detailed and not self._may_beat(block, best).any():
                 break
             best = self._try(np.sort(block), best, detailed=detailed)
-            first += len(block)
         self._improve(np.sort(order), numbers, best)
 
     def _within(self, numbers: Int64s) -> Int64s:
@@ -198,12 +198,18 @@ class _WideTrial:
         self._charged = int(charges[len(order) - 1]) if len(order) else 0
         return order
 
-    def _end(self, order: Int64s, first: int) -> int:
-        """Where a block ends that begins there: not between rows of which nothing is known that tells them apart."""
-        end = min(first + _FEWEST_ROWS, len(order))
-        while end < len(order) and np.array_equal(self._bounds[:, order[end]], self._bounds[:, order[end - 1]]):
-            end += 1
-        return end
+    def _blocks(self, order: Int64s) -> Iterator[Int64s]:
+        """The positions in blocks of some hundred, so that the first ones limit what others may cost.
+
+        Later on rows that nothing tells apart are in one.
+        """
+        bounds = self._bounds[:, order]
+        ends = np.append(np.flatnonzero((bounds[:, 1:] != bounds[:, :-1]).any(axis=0)) + 1, len(order))
+        first, end = 0, min(_FEWEST_ROWS, len(order))
+        while first < len(order):
+            yield order[first:end]
+            first = end
+            end = int(ends[np.searchsorted(ends, min(first + _FEWEST_ROWS, len(order)))])
 
     def _may_beat(self, positions: Int64s, best: Int64s) -> Bools:
         """Where something may be found that costs as little as the best, or less."""
@@ -223,11 +229,11 @@ class _WideTrial:
             # What has to go there as well costs more than what has to go in any case.
             rest = rest[self._may_beat(block[rest], best)]
         if len(rest):
-            self._spare(block[rest], pairs.only(rest))
+            self._spare(block[rest], pairs.only(rest), None if detailed else best)
         return self._results.best()
 
-    def _spare(self, positions: Int64s, pairs: Pairs) -> None:
-        """Let all go who may, and spare those who need not."""
+    def _spare(self, positions: Int64s, pairs: Pairs, limit: Int64s | None) -> None:
+        """Let all go who may, and spare those who need not, where that costs no more than ``limit``."""
         gone = np.ones(len(pairs.owners), dtype=np.bool_)
         undecided = np.arange(len(positions))
         for start in self._starts(pairs):
@@ -246,7 +252,7 @@ class _WideTrial:
         if len(fitting):
             at = np.isin(pairs.owners, fitting)
             some = pairs.only(fitting)
-            left = self._reprieve.left(some, gone[at])
+            left = self._reprieve.left(some, gone[at], limit)
             found = self._closed(sets_of(some.owners[left], some.members[left], len(fitting)))
             self._results.put(positions[fitting], found)
 
@@ -276,22 +282,30 @@ class _WideTrial:
         left = positions[~self._proven[positions]]
         if best is not None:
             left = left[self._may_beat(left, best)]
-        rest = self._settings.most_steps - self._charged
-        found = []
+        if not self._are_enough(left):
+            return
         for position in left.tolist():
             pairs = self._potential.pairs(self._rows[position : position + 1])
-            free = int((~pairs.forced).sum())
-            rest -= 1 << free
-            if free > MOST_FREE or rest < 0 or len(pairs.members) << free > _MOST_CELLS:
-                return
-            found.append((position, pairs))
-        for position, pairs in found:
             better = best_set(self._asking, self._dependents, pairs, self._results.best())
             if better is not None:
                 sets, cost = better
                 if not np.array_equal(cost, self._results.costs[:, position]) or self._results.refused[position]:
                     self._results.put(np.array([position]), sets)
         self._is_complete = not self._left_out
+
+    def _are_enough(self, positions: Int64s) -> bool:
+        """Whether the steps that are left are enough to try all sets of those who may stay or go, on all these rows."""
+        rest = self._settings.most_steps - self._charged
+        for first in range(0, len(positions), _FEW_ROWS):
+            pairs = self._potential.pairs(self._rows[positions[first : first + _FEW_ROWS]])
+            members = np.bincount(pairs.owners, minlength=len(pairs.rows))
+            free = np.bincount(pairs.owners[~pairs.forced], minlength=len(pairs.rows))
+            if free.max(initial=0) > MOST_FREE or (members << free).max(initial=0) > _MOST_CELLS:
+                return False
+            rest -= int((1 << free).sum())
+            if rest < 0:
+                return False
+        return True
 
 
 def _places(pairs: Pairs) -> Int64s:
