@@ -75,7 +75,14 @@ CHAPTERS = (
     ),
     Chapter(
         "Reference",
-        ("docs/configuration.md", "docs/tutorial-plugins.md", "docs/benchmarks.md"),
+        (
+            "docs/reference/commands.md",
+            "docs/reference/settings.md",
+            "docs/reference/kinds.md",
+            "docs/configuration.md",
+            "docs/tutorial-plugins.md",
+            "docs/benchmarks.md",
+        ),
     ),
     Chapter(
         "How it is",
