@@ -142,12 +142,21 @@ class Section:
 
 
 @dataclass(frozen=True, slots=True)
+class Table:
+    """What spreadsheets are given where there is no impact by workload: rows of values under their headings."""
+
+    headings: tuple[str, ...]
+    rows: tuple[tuple[str | int | float | None, ...], ...]
+
+
+@dataclass(frozen=True, slots=True)
 class PlanAnswer:
     """An answer. `question` names what was asked (drain, deploy, ...), `headline` answers it in a line.
 
     `impact` are the workloads to which something happens, `nodes` those to which something does; `node_hours` with the
     plan and without. `result` is the run behind it and `baseline` the one with nothing asked; None for questions that
-    play none. `scenario` is what was played, as a document. `sections` are what the question has to say beyond that.
+    play none. `scenario` is what was played, as a document. `sections` are what the question has to say beyond that,
+    and `table` stands in the place of the impact for those that play nothing.
     """
 
     question: str
@@ -161,6 +170,7 @@ class PlanAnswer:
     baseline: Result | None = None
     scenario: Raw | None = None
     sections: tuple[Section, ...] = ()
+    table: Table | None = None
 
     @property
     def anyway(self) -> Mapping[str, int]:
