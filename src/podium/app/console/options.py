@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
+
+Decorated = TypeVar("Decorated", bound=Callable[..., Any])
 
 if TYPE_CHECKING:
     from podium.framework.settings.feature_gates import FeatureGates
@@ -73,15 +76,26 @@ validate_option = click.option(
     "Without it, unknown fields are errors in pods and templates that no cluster has stored, and all else is told.",
 )
 
-output_option = click.option(
-    "-o",
-    "--output",
-    "form",
-    type=click.Choice(["text", "json", "yaml"]),
-    default="text",
-    show_default=True,
-    help="How the answer is printed.",
-)
+
+_FORMS = ("text", "json", "yaml")
+
+
+def _output_option(forms: tuple[str, ...]) -> Callable[[Decorated], Decorated]:
+    return click.option(
+        "-o",
+        "--output",
+        "form",
+        type=click.Choice(forms),
+        default="text",
+        show_default=True,
+        help="How the answer is printed.",
+    )
+
+
+output_option = _output_option(_FORMS)
+
+picture_output_option = _output_option((*_FORMS, "html"))
+"""That of a command whose answer can be seen as a picture, too."""
 
 config_option = click.option(
     "--config", metavar="FILE", help="A KubeSchedulerConfiguration; without it, that of a default kube-scheduler."
