@@ -41,6 +41,10 @@ CHAPTERS = (
             "docs/cookbook/fail.md",
             "docs/cookbook/nodes.md",
             "docs/cookbook/change.md",
+            "docs/cookbook/pending.md",
+            "docs/cookbook/fit.md",
+            "docs/cookbook/survive.md",
+            "docs/cookbook/compare.md",
             "docs/cookbook/reschedule.md",
         ),
     ),
@@ -49,6 +53,7 @@ CHAPTERS = (
         (
             "docs/explain.md",
             "docs/plans.md",
+            "docs/pictures.md",
             "docs/scenarios.md",
             "docs/sweep.md",
             "docs/snapshots.md",
@@ -76,7 +81,14 @@ CHAPTERS = (
     ),
     Chapter(
         "Reference",
-        ("docs/configuration.md", "docs/tutorial-plugins.md", "docs/benchmarks.md"),
+        (
+            "docs/reference/commands.md",
+            "docs/reference/settings.md",
+            "docs/reference/kinds.md",
+            "docs/configuration.md",
+            "docs/tutorial-plugins.md",
+            "docs/benchmarks.md",
+        ),
     ),
     Chapter(
         "How it is",

@@ -25,7 +25,7 @@ def picture_of_plan(answer: PlanAnswer) -> Picture:
         command=f"plan {answer.question}",
         headline=escape(answer.headline, _LONGEST),
         facts=_facts(answer),
-        tables=[*map(_section, answer.sections), *_impact(answer.impact), *_nodes(answer.nodes)],
+        tables=[*_sections(answer.sections), *_impact(answer.impact), *_nodes(answer.nodes)],
         stories=[story_of(result, name) for name, result in runs if result is not None],
         rests_on=told(answer.rests_on),
     )
@@ -37,6 +37,10 @@ def _facts(answer: PlanAnswer) -> list[str]:
     if answer.node_hours is not None and answer.node_hours[0] != answer.node_hours[1]:
         more.append(f"node-hours {answer.node_hours[0]:g}, {answer.node_hours[1]:g} without the plan")
     return [escape(fact, _LONGEST) for fact in [*found[:_MOST_FACTS], *more]]
+
+
+def _sections(sections: Sequence[Section]) -> list[Table]:
+    return [_section(section) for section in sections if section.rows]
 
 
 def _section(section: Section) -> Table:
