@@ -120,7 +120,7 @@ def test_a_question_is_answered_about_what_is_known() -> None:
         code, lines = await asker.ask("/ui/ask", body, **OURS)
         answer = json.loads(lines.splitlines()[-1])["answer"]
         assert code == 200
-        assert answer["plan"]["headline"].startswith("removing n1")
+        assert answer["picture"]["headline"].startswith("removing n1")
 
     show(story)
 

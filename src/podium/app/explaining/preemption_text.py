@@ -60,7 +60,7 @@ def _candidate_rows(page: Page, plan: PreemptionPlan, chosen: Candidate) -> list
     """The best candidates by the criteria, the one that is taken first."""
     order = sorted(
         plan.candidates.values(),
-        key=lambda candidate: (_criteria(candidate), candidate.node_name != chosen.node_name, candidate.node_name),
+        key=lambda candidate: (criteria_of(candidate), candidate.node_name != chosen.node_name, candidate.node_name),
     )
     rows: list[list[Part]] = [[Cell(heading, "dim") for heading in _HEADINGS]]
     for candidate in order[:_MOST_NODES]:
@@ -75,7 +75,7 @@ def _candidate_rows(page: Page, plan: PreemptionPlan, chosen: Candidate) -> list
     return rows
 
 
-def _criteria(candidate: Candidate) -> tuple[int, ...]:
+def criteria_of(candidate: Candidate) -> tuple[int, ...]:
     """The criteria of preemption in their order, smaller is better (`podium.decide.preempting.trials.CRITERIA`)."""
     victims = candidate.victims
     highest = victims[0].priority

@@ -40,8 +40,8 @@ def write_explanation(page: Page, explanation: Explanation, *, all_nodes: bool =
 
 
 def _write_decision(page: Page, explanation: Explanation, *, all_nodes: bool) -> None:
-    page.paragraph(Cell(_headline(explanation), _STYLES[explanation.outcome]), hanging=2)
-    for fact in _facts(explanation):
+    page.paragraph(Cell(headline_of(explanation), _STYLES[explanation.outcome]), hanging=2)
+    for fact in facts_of(explanation):
         page.paragraph(fact, indent=2, hanging=2)
     if explanation.placed is not None:
         write_placed(page, explanation, explanation.placed)
@@ -81,7 +81,8 @@ def _write_ways_out(page: Page, explanation: Explanation) -> None:
         write_remedies(page, explanation, obstacles)
 
 
-def _headline(explanation: Explanation) -> str:
+def headline_of(explanation: Explanation) -> str:
+    """What would happen, in a line."""
     pod, plan = explanation.pod, explanation.plan
     if explanation.outcome == "placed":
         return f"{pod} is on node {explanation.node}"
@@ -102,7 +103,7 @@ def _headline(explanation: Explanation) -> str:
     return f"{pod} is unschedulable"
 
 
-def _facts(explanation: Explanation) -> Iterator[str]:
+def facts_of(explanation: Explanation) -> Iterator[str]:
     """What is worth knowing about the pod itself."""
     pod, names = explanation.record, explanation.runner.cluster.nodes.resources
     asked = {names[index]: amount for index, amount in pod.pod_class.requests.items()}

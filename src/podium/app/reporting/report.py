@@ -2,31 +2,47 @@
 
 from __future__ import annotations
 
-from podium.api.times import format_duration
-from podium.app.console.page import counted
-from podium.app.reporting.file import html_file
-from podium.app.reporting.picture import Picture, told
-from podium.app.reporting.story import story_of
-from podium.sim.results.result import Result
+from typing import TYPE_CHECKING
 
-Answer = Result
-"""What there are pictures of."""
+from podium.app.reporting.decision import picture_of_decision
+from podium.app.reporting.file import html_file
+from podium.app.reporting.picture import Picture
+from podium.app.reporting.plan import picture_of_plan
+from podium.app.reporting.runs import picture_of_result, picture_of_sweep
+
+if TYPE_CHECKING:
+    from podium.app.explaining.explanation import Explanation
+    from podium.app.explaining.on_node import NodeAnswer
+    from podium.app.explaining.workload import WorkloadExplanation
+    from podium.app.planning.answer import PlanAnswer
+    from podium.app.reporting.runs import SweepAnswer
+    from podium.sim.results.result import Result
+
+    Answer = Result | PlanAnswer | Explanation | WorkloadExplanation | NodeAnswer | SweepAnswer
 
 
 def report(answer: Answer) -> str:
-    """The answer as an HTML file that needs nothing else."""
-    picture = picture_of_result(answer)
+    """The answer as an HTML file that needs nothing else. Raises TypeError for what there is no picture of."""
+    picture = picture_of(answer)
     return html_file(picture.headline, picture)
 
 
-def picture_of_result(result: Result) -> Picture:
-    """A run."""
-    summary = result.summary
-    waiting = f"{counted(summary['pods']['pending'], 'pod')} waiting at the end"
-    done = f"{summary['bindings']:,} bound, {summary['preempted']:,} preempted, {waiting}"
-    return Picture(
-        command="simulate",
-        headline=f"{format_duration(round(summary['end'] * 10**9))}: {done}",
-        stories=[story_of(result, "")],
-        rests_on=told(result.rests_on),
-    )
+def picture_of(answer: Answer) -> Picture:
+    """What a page shows of an answer, whatever it answers. Raises TypeError for what there is no picture of."""
+    from podium.app.explaining.explanation import Explanation
+    from podium.app.explaining.on_node import NodeAnswer
+    from podium.app.explaining.workload import WorkloadExplanation
+    from podium.app.planning.answer import PlanAnswer
+    from podium.app.reporting.runs import SweepAnswer
+    from podium.sim.results.result import Result
+
+    match answer:
+        case Result():
+            return picture_of_result(answer)
+        case PlanAnswer():
+            return picture_of_plan(answer)
+        case Explanation() | WorkloadExplanation() | NodeAnswer():
+            return picture_of_decision(answer)
+        case SweepAnswer():
+            return picture_of_sweep(answer)
+    raise TypeError(f"there is no picture of {type(answer).__name__}")

@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import sys
+from typing import TYPE_CHECKING
 
 import click
 
-from podium.app.reporting.report import Answer, report
+from podium.app.reporting.report import report
+
+if TYPE_CHECKING:
+    from podium.app.reporting.report import Answer
 
 
 def show_report(answer: Answer) -> None:

@@ -31,7 +31,7 @@ export const KINDS = [
   ["placed", "placed", new Set(["Scheduled", "Started", "Finished", "Created", "Nominated"])],
   ["disrupted", "disrupted", new Set(["Preempted", "Evicted", "Killing", "Terminated", "Failed", "Deleted", "Crashed"])],
   ["refused", "refused", new Set(["FailedScheduling", "FailedCreate", "NominationCleared", "StepSkipped"])],
-  ["other", "nodes, other", new Set()],
+  ["other", "other", new Set()],
 ];
 
 // The place in KINDS of a reason.

@@ -14,22 +14,27 @@ function told(story, event) {
 }
 
 export class EventList {
-  constructor(scene, place) {
+  constructor(scene) {
     this.scene = scene;
-    this.place = place;
-    this.story = scene.stories[place];
     this.kind = "";
+    // Of several runs the last is the one that was asked for.
+    this.show(scene.stories.length - 1);
     this.count = element("span", { className: "faint" });
     this.list = element("div", { className: "rows", role: "list" });
     this.box = element("div", { className: "events-box", tabIndex: 0, onscroll: () => this.draw() }, this.list);
     this.box.setAttribute("aria-label", "Events");
     const kinds = [["", "all"], ...KINDS.map(([name, text]) => [name, text])];
-    const filter = choice("events", kinds, "", (value) => {
+    const filter = choice("kind", kinds, "", (value) => {
       this.kind = value;
       this.choose();
     });
-    const title = this.story.name ? `Events: ${this.story.name}` : "Events";
-    this.element = element("section", { className: "events" }, element("header", {}, element("h2", {}, title), filter, this.count), this.box);
+    const runs = scene.stories.map((story, at) => [String(at), story.name]);
+    const pick = runs.length < 2 ? null : choice("run", runs, String(this.place), (value) => {
+      this.show(Number(value));
+      this.choose();
+    });
+    this.element = element("section", { className: "events" },
+      element("header", {}, element("h2", {}, "Events"), pick, filter, this.count), this.box);
     this.choose();
     scene.on((changed) => {
       if (changed.has("selection")) {
@@ -39,6 +44,12 @@ export class EventList {
         this.follow();
       }
     });
+  }
+
+  // Lists the events of one of the runs.
+  show(place) {
+    this.place = place;
+    this.story = this.scene.stories[place];
   }
 
   // The events that are shown: those of the kind that is chosen, about what is selected.

@@ -1,31 +1,53 @@
 // The page of an answer: what it says, then what it shows.
+import { Chart } from "./chart.js";
+import { Compared } from "./compared.js";
+import { DecisionPage } from "./decision.js";
 import { button, element, fill } from "./dom.js";
-import { StoryPage } from "./page.js";
-import { basisOf, tableOf } from "./tables.js";
+import { basisOf, listOf, tableOf } from "./tables.js";
 import { Theme } from "./theme.js";
 import { unpack } from "./unpack.js";
 
 async function start() {
   const picture = await unpack(document.getElementById("data"));
   const theme = new Theme();
-  const stories = picture.stories.length ? new StoryPage(picture.stories, theme) : null;
-  const select = stories ? (kind, name) => stories.select(kind, name) : null;
+  const page = { picture, theme };
   const header = element("header", { className: "head" }, element("h1", {}, picture.headline),
     element("span", { className: "group" }, button("◐", "Light or dark (d)", () => theme.turn()),
       button("Print", "Print this page", () => window.print())));
+  const stories = element("div"), decision = element("div"), chart = element("div");
+  const select = (kind, name) => (page.stories ? page.stories.select(kind, name) : page.decision?.select(name));
   fill(document.getElementById("page"), header,
     ...picture.facts.map((fact) => element("p", { className: "fact" }, fact)),
-    ...picture.tables.map((table) => tableOf(table, select)),
-    stories && stories.element,
-    basisOf(picture.restsOn),
+    chart,
+    element("div", { className: "tables" }, ...picture.tables.map((table) => tableOf(table, select))),
+    stories, decision,
+    listOf(picture.changesTitle, picture.changes, "each line is enough by itself"),
+    listOf("Rests on", picture.restsOn, ""),
     picture.text ? element("details", {}, element("summary", {}, "As in the terminal"), element("pre", {}, picture.text)) : null);
-  if (stories) {
-    stories.scene.set({ size: true });
-    stories.scene.flush();
-    window.addEventListener("beforeprint", () => stories.scene.flush());
-  }
-  window.podium = { picture, stories, theme };
+  draw(page, { stories, decision, chart });
+  window.podium = page;
   document.documentElement.dataset.drawn = "true";
+}
+
+function draw(page, { stories, decision, chart }) {
+  const { picture, theme } = page;
+  if (picture.runs && picture.runs.figures.length) {
+    page.chart = new Chart(picture.runs, theme);
+    fill(chart, page.chart.element);
+    page.chart.draw();
+  }
+  if (picture.decision && picture.decision.nodes.length) {
+    page.decision = new DecisionPage(picture.decision, theme);
+    fill(decision, page.decision.element);
+    page.decision.start();
+  }
+  if (picture.stories.length) {
+    const compared = new Compared(picture.stories, theme);
+    fill(stories, compared.element);
+    compared.page.start();
+    Object.defineProperty(page, "stories", { get: () => compared.page });
+    window.addEventListener("beforeprint", () => compared.page.scene.flush());
+  }
 }
 
 start().catch((error) => {

@@ -25,9 +25,13 @@ export class StoryPage {
     const { scene } = this;
     this.theme = theme;
     scene.theme = theme.name;
-    theme.on((name) => scene.set({ theme: name }));
+    this.themed = (name) => scene.set({ theme: name });
+    theme.on(this.themed);
     this.views = scene.stories.map((_, place) => new View(scene, place));
-    this.search = new Search(scene, (kind, name) => this.find(kind, name));
+    this.search = new Search("pods, workloads, nodes", () => scene.things(), (kind, name) => {
+      scene.set({ selection: { kind, name } });
+      this.find(kind, name);
+    });
     this.help = helpDialog();
     this.pointer = new Pointer(scene, this.views, (view, event) => press(this, view, event));
     this.details = new Details(scene);
@@ -44,13 +48,31 @@ export class StoryPage {
         }
       });
     });
-    document.addEventListener("keydown", (event) => {
+    this.keys = (event) => {
       if (!event.target.closest("input, select, textarea, dialog")) {
         pressAnywhere(this, event);
       }
-    });
+    };
+    document.addEventListener("keydown", this.keys);
     this.fit();
-    new ResizeObserver(() => scene.set({ size: true })).observe(this.stories);
+    this.observer = new ResizeObserver(() => scene.set({ size: true }));
+    this.observer.observe(this.stories);
+  }
+
+  // Draws all, once the page's elements are in the document.
+  start() {
+    this.scene.set({ size: true });
+    this.scene.flush();
+  }
+
+  // Lets go of what outlives the page's elements.
+  dispose() {
+    this.stop();
+    this.theme.off(this.themed);
+    document.removeEventListener("keydown", this.keys);
+    this.observer.disconnect();
+    this.pointer.tip.remove();
+    this.scene.dispose();
   }
 
   // Gives the views the height that all rows need, up to what a window has room for.
@@ -81,11 +103,10 @@ export class StoryPage {
       button("Keys", "What the keys do (?)", () => this.help.showModal()));
     this.stories = element("div", { className: `stories of-${this.views.length}` }, ...this.views.map((view) => element("figure", {},
       view.story.name ? element("figcaption", {}, view.story.name) : null, view.element)));
-    const lists = scene.stories.map((_, place) => new EventList(scene, place));
-    this.lists = lists;
+    this.list = new EventList(scene);
     return element("div", { className: "story" }, controls, this.legend, this.stories,
       element("div", { className: "scrub" }, this.playing, this.slider, this.clock),
-      element("div", { className: "below" }, element("div", { className: "lists" }, ...lists.map((list) => list.element)), this.details.element),
+      element("div", { className: "below" }, this.list.element, this.details.element),
       this.help);
   }
 
@@ -102,10 +123,8 @@ export class StoryPage {
     this.search.known = null;
     this.lengthen(Math.max(...scene.stories.map((story) => story.end)), isAtEnd);
     scene.sort(scene.order);
-    this.lists.forEach((list, place) => {
-      list.story = scene.stories[place];
-      list.choose();
-    });
+    this.list.show(this.list.place);
+    this.list.choose();
     this.fit();
     this.drawLegend();
   }

@@ -30,6 +30,12 @@ export class Scene {
     this.listeners.push(listener);
   }
 
+  // Tells nobody any more.
+  dispose() {
+    cancelAnimationFrame(this.frame);
+    this.listeners = [];
+  }
+
   // Notes changes, and tells of them with the next frame.
   set(changes) {
     for (const [name, value] of Object.entries(changes)) {
@@ -54,6 +60,18 @@ export class Scene {
 
   allNames() {
     return [...new Set(this.stories.flatMap((story) => story.nodes.name.map((word) => story.words[word])))];
+  }
+
+  // All that has a name, as `[kind, name]`, each once.
+  things() {
+    const found = new Map();
+    const add = (kind, name) => found.set(`${kind} ${name}`, [kind, name]);
+    for (const story of this.stories) {
+      story.nodes.name.forEach((word) => add("node", story.words[word]));
+      new Set(story.pods.workload).forEach((word) => !story.word(word).startsWith("Pod ") && add("workload", story.word(word)));
+      story.pods.name.forEach((word) => add("pod", story.words[word]));
+    }
+    return [...found.values()];
   }
 
   resourceIn(story) {

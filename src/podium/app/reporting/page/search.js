@@ -1,14 +1,15 @@
-// Search: pods, workloads and nodes by a part of their names.
+// Search by a part of a name: all words that are typed have to be in it.
 import { element, fill } from "./dom.js";
 
 const MOST = 12;
 
 export class Search {
-  constructor(scene, onselect) {
-    this.scene = scene;
+  // `names` gives what there is as `[kind, name]`, and is asked once somebody searches.
+  constructor(what, names, onselect) {
+    this.names = names;
     this.onselect = onselect;
-    this.input = element("input", { type: "search", placeholder: "Search pods, workloads, nodes  /", autocomplete: "off" });
-    this.input.setAttribute("aria-label", "Search pods, workloads and nodes");
+    this.input = element("input", { type: "search", placeholder: `Search ${what}  /`, autocomplete: "off" });
+    this.input.setAttribute("aria-label", `Search ${what}`);
     this.list = element("ul", { className: "found", hidden: true });
     this.element = element("div", { className: "search" }, this.input, this.list);
     this.input.addEventListener("input", () => this.find());
@@ -25,28 +26,15 @@ export class Search {
     this.input.select();
   }
 
-  // What there is, by name, made when somebody searches.
-  names() {
-    if (!this.known) {
-      const found = new Map();
-      for (const story of this.scene.stories) {
-        story.nodes.name.forEach((word) => found.set(`node ${story.words[word]}`, ["node", story.words[word]]));
-        new Set(story.pods.workload).forEach((word) => {
-          if (!story.word(word).startsWith("Pod ")) {
-            found.set(`workload ${story.word(word)}`, ["workload", story.word(word)]);
-          }
-        });
-        story.pods.name.forEach((word) => found.set(`pod ${story.words[word]}`, ["pod", story.words[word]]));
-      }
-      this.known = [...found.values()].map(([kind, name]) => [kind, name, name.toLowerCase()]);
-    }
+  lowered() {
+    this.known = this.known ?? this.names().map(([kind, name]) => [kind, name, name.toLowerCase()]);
     return this.known;
   }
 
   find() {
     const wanted = this.input.value.trim().toLowerCase().split(/\s+/).filter((part) => part);
     const found = [];
-    for (const [kind, name, lower] of wanted.length ? this.names() : []) {
+    for (const [kind, name, lower] of wanted.length ? this.lowered() : []) {
       if (wanted.every((part) => lower.includes(part))) {
         found.push([kind, name]);
         if (found.length > MOST) {
@@ -86,7 +74,6 @@ export class Search {
 
   choose(kind, name) {
     this.list.hidden = true;
-    this.scene.set({ selection: { kind, name } });
     this.onselect(kind, name);
   }
 }

@@ -1,4 +1,4 @@
-// Tables of an answer, and what it rests on.
+// Tables and lists of an answer.
 import { element } from "./dom.js";
 import { number } from "./formats.js";
 
@@ -7,7 +7,11 @@ const SUBJECTS = ["node", "pod", "workload"];
 
 // A table; a click on a row selects what it is about.
 export function tableOf(table, onselect) {
-  const head = element("tr", {}, ...table.headings.map((heading) => element("th", { scope: "col" }, heading)));
+  const isNumber = (column) => table.rows.length > 0 && table.rows.every((row) => typeof row[column] !== "string" || row[column] === "");
+  const head = table.headings.some((heading) => heading)
+    ? element("thead", {}, element("tr", {}, ...table.headings.map((heading, column) =>
+        element("th", { scope: "col", className: isNumber(column) && table.rows.some((row) => typeof row[column] === "number") ? "number" : "" }, heading))))
+    : null;
   const body = element("tbody");
   const add = (from, to) => {
     table.rows.slice(from, to).forEach((row, place) => body.append(rowOf(row, table.subjects[from + place], onselect)));
@@ -15,7 +19,7 @@ export function tableOf(table, onselect) {
   add(0, MOST);
   const section = element("section", { className: "table" }, element("h2", {}, table.title),
     table.note ? element("p", { className: "faint" }, table.note) : null,
-    element("div", { className: "scroll" }, element("table", {}, element("thead", {}, head), body)));
+    element("div", { className: "scroll" }, element("table", {}, head, body)));
   if (table.rows.length > MOST) {
     const more = element("button", { type: "button" }, `Show all ${number(table.rows.length)}`);
     more.addEventListener("click", () => {
@@ -49,11 +53,11 @@ function splitSubject(subject) {
   return SUBJECTS.includes(kind) ? [kind, subject.slice(space + 1)] : ["", ""];
 }
 
-// What an answer rests on; null for nothing.
-export function basisOf(restsOn) {
-  if (!restsOn.length) {
+// Lines under a title; null for none.
+export function listOf(title, lines, note) {
+  if (!lines.length) {
     return null;
   }
-  return element("section", { className: "basis" }, element("h2", {}, "Rests on"),
-    element("ul", {}, ...restsOn.map((line) => element("li", {}, line))));
+  return element("section", { className: "basis" }, element("h2", {}, title), note ? element("p", { className: "faint" }, note) : null,
+    element("ul", {}, ...lines.map((line) => element("li", {}, line))));
 }

@@ -15,6 +15,10 @@ export class Theme {
     this.listeners.push(listener);
   }
 
+  off(listener) {
+    this.listeners = this.listeners.filter((each) => each !== listener);
+  }
+
   turn() {
     this.chosen = this.name === "dark" ? "light" : "dark";
     this.apply();

@@ -65,7 +65,7 @@ export class View {
   measure() {
     this.width = this.element.clientWidth;
     this.height = this.element.clientHeight;
-    const wide = this.width > 620;
+    const wide = this.width > (this.place > 0 ? 420 : 620);
     this.gutter = this.place > 0 && wide ? 74 : wide ? 196 : Math.max(Math.round(this.width * 0.26), 74);
     this.above = TICKS + this.waiting.height;
     this.below = this.height - STRIP_HEIGHT;
