@@ -9,6 +9,7 @@ import click
 
 from podium.app.console.command import Command
 from podium.app.console.options import (
+    HTML,
     config_option,
     feature_gates_option,
     ignore_extenders_option,
@@ -97,7 +98,7 @@ def explain(
     answer = loaded.ask(target, namespace, scheduler)
     explanation = answer.explanation if isinstance(answer, WorkloadExplanation) else answer
     on_node = None if node is None else answer_on(explanation, node)
-    if form == "html":
+    if form == HTML:
         from podium.app.reporting.showing import show_report
 
         show_report(answer if on_node is None else on_node)
@@ -115,7 +116,7 @@ def _show_decision(path: str, pod: str, form: str) -> None:
     from podium.app.live.decision import find_decision
     from podium.app.live.decision_text import write_decision
 
-    if form == "html":
+    if form == HTML:
         raise click.UsageError("-o html: a decision that was written down has no picture; json has all of it")
     decision, line = find_decision(path, pod)
     if form != "text":

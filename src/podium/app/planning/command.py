@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 from podium.app.console.command import Command, Group
-from podium.app.console.options import Duration, validate_option
+from podium.app.console.options import HTML, Duration, output_option_of, validate_option
 from podium.app.console.run_options import single_run_options
 from podium.app.console.source import ClusterSource, Source, cluster_options, optional_source_options, override_option
 
@@ -118,14 +118,9 @@ class Codes(click.ParamType[tuple[str, ...]]):
 
 _OPTIONS = (
     validate_option,
-    click.option(
-        "-o",
-        "--output",
-        "form",
-        type=click.Choice(["text", "json", "yaml", "csv", "html"]),
-        default="text",
-        show_default=True,
-        help="How the answer is printed; csv is the impact by workload.",
+    output_option_of(
+        ("text", "json", "yaml", "csv", HTML),
+        "How the answer is printed; csv is the impact by workload, html a picture of both runs.",
     ),
     click.option("--save", metavar="FILE", default="", help="Keep what is played in a file for podium simulate -f."),
     click.option(

@@ -93,10 +93,10 @@ def _decision(explanation: Explanation) -> Decision:
     names = list(explanation.nodes)
     places = {name: place for place, name in enumerate(names)}
     groups, group_of = _groups(explanation.nodes)
-    rated = sorted(explanation.totals, key=lambda name: (-explanation.totals[name], name))
-    plugins = list(explanation.scores[rated[0]]) if rated else []
     plan = explanation.plan
     taken = explanation.node if explanation.placed is None else explanation.placed.then_node
+    rated = sorted(explanation.totals, key=lambda name: (-explanation.totals[name], name != taken, name))
+    plugins = list(explanation.scores[rated[0]]) if rated else []
     return Decision(
         pod=escape(explanation.pod, _LONGEST),
         taken=places.get(taken, -1),

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from podium.app.console.command import Command
-from podium.app.console.options import Duration, picture_output_option, validate_option
+from podium.app.console.options import HTML, Duration, picture_output_option, validate_option
 from podium.app.console.run_options import single_run_options
 from podium.app.console.source import Source, source_options
 
@@ -79,7 +79,7 @@ def simulate(
     simulation = simulation_of(found.documents, options)
     _play(simulation)
     result = result_of(simulation, rests_on(found, simulation.scenario, options), compared(found, simulation))
-    if form == "html":
+    if form == HTML:
         from podium.app.reporting.showing import show_report
 
         show_report(result)

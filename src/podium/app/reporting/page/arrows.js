@@ -26,6 +26,10 @@ export class Arrows {
         continue;
       }
       const from = by < 0 ? null : view.placeOf(by, true);
+      if (!from && !view.rows.laneHeight(story.pods.node[victim], view.rowHeight)) {
+        // An area has a line for the grace period, and a cross at its end.
+        continue;
+      }
       context.globalAlpha = !view.lit || view.lit[victim] ? 0.8 : 0.1;
       this.arrow(context, colours, x, from ? from.top + from.height : to.top - 12, x, to.top + Math.min(to.height, 10) / 2);
       context.globalAlpha = 1;

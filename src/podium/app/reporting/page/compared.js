@@ -23,9 +23,9 @@ export class Compared {
   }
 
   draw() {
-    this.page?.dispose();
-    const different = [...new Set(this.shown)];
-    this.page = new StoryPage(different.map((place) => this.stories[place]), this.theme);
+    const before = this.page, different = [...new Set(this.shown)];
+    this.page = new StoryPage(different.map((place) => this.stories[place]), this.theme, before);
+    before?.dispose();
     fill(this.holder, this.page.element);
     if (this.holder.isConnected) {
       this.page.start();

@@ -1,7 +1,7 @@
 // A decision: what each node answered, how those that fit were rated, and where preemption would help.
 import { Candidates } from "./candidates.js";
 import { element, fill } from "./dom.js";
-import { number } from "./formats.js";
+import { counted, number } from "./formats.js";
 import { Mosaic } from "./mosaic.js";
 import { Scores } from "./scores.js";
 import { Search } from "./search.js";
@@ -85,9 +85,12 @@ export class DecisionPage {
     if (place === undefined) {
       return [];
     }
-    const { data } = this, rows = data.plugins.map((plugin, at) => [plugin, data.scores[place][at]]);
-    rows.push(["total", data.totals[place]]);
-    return [element("p", {}, `number ${number(place + 1)} of ${number(data.rated.length)} by total`),
+    const { data } = this, total = data.totals[place], before = data.totals.filter((each) => each > total).length;
+    const equal = data.totals.filter((each) => each === total).length - 1;
+    const rank = `number ${number(before + 1)} of ${number(data.rated.length)} by total${equal ? `, as ${counted(equal, "other")}` : ""}`;
+    const rows = data.plugins.map((plugin, at) => [plugin, data.scores[place][at]]);
+    rows.push(["total", total]);
+    return [element("p", {}, rank),
       element("table", {}, ...rows.map(([plugin, score]) => element("tr", {}, element("td", {}, plugin), element("td", { className: "number" }, number(score)))))];
   }
 }

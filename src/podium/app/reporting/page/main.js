@@ -21,6 +21,7 @@ async function start() {
     chart,
     element("div", { className: "tables" }, ...picture.tables.map((table) => tableOf(table, select))),
     stories, decision,
+    element("div", { className: "tables" }, ...picture.more.map((table) => tableOf(table, select))),
     listOf(picture.changesTitle, picture.changes, "each line is enough by itself"),
     listOf("Rests on", picture.restsOn, ""),
     picture.text ? element("details", {}, element("summary", {}, "As in the terminal"), element("pre", {}, picture.text)) : null);
@@ -46,7 +47,8 @@ function draw(page, { stories, decision, chart }) {
     fill(stories, compared.element);
     compared.page.start();
     Object.defineProperty(page, "stories", { get: () => compared.page });
-    window.addEventListener("beforeprint", () => compared.page.scene.flush());
+    window.addEventListener("beforeprint", () => compared.page.toPaper());
+    window.addEventListener("afterprint", () => compared.page.toScreen());
   }
 }
 

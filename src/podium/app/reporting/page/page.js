@@ -18,11 +18,18 @@ import { Waiting } from "./waiting.js";
 const ORDERS = [["name", "by name"], ["busy", "busiest first"], ["zone", "by zone"], ["fullest", "fullest first"]];
 const TICK_MS = 60;
 const PLAY_STEPS = 200;
+const PAPER_HEIGHT = 2400;
 
+// `before` is a page in whose place this one comes, with the same runs further on or others: what is selected, where
+// time stands and how it is drawn stays. Time that stood at the end stays at the end.
 export class StoryPage {
-  constructor(stories, theme) {
+  constructor(stories, theme, before = null) {
     this.scene = new Scene(stories.map((data) => (data instanceof Story ? data : new Story(data))));
     const { scene } = this;
+    this.scrollTop = before ? before.views[0].element.scrollTop : 0;
+    if (before) {
+      scene.follow(before.scene);
+    }
     this.theme = theme;
     scene.theme = theme.name;
     this.themed = (name) => scene.set({ theme: name });
@@ -36,7 +43,7 @@ export class StoryPage {
     this.pointer = new Pointer(scene, this.views, (view, event) => press(this, view, event));
     this.details = new Details(scene);
     this.slider = element("input", { type: "range", min: 0, max: 1, step: "any", className: "time", "aria-label": "Time" });
-    this.slider.addEventListener("input", () => scene.goToShare(Number(this.slider.value)));
+    this.slider.addEventListener("input", () => this.slide(Number(this.slider.value)));
     this.clock = element("output", { className: "clock", "aria-live": "polite" });
     this.legend = element("div", { className: "legend" });
     this.element = this.build();
@@ -63,6 +70,27 @@ export class StoryPage {
   start() {
     this.scene.set({ size: true });
     this.scene.flush();
+    if (this.scrollTop) {
+      this.views[0].element.scrollTop = this.scrollTop;
+      this.scrollTop = 0;
+    }
+  }
+
+  // Draws as many rows as a few sheets have room for, and leaves that as it is while it is printed.
+  toPaper() {
+    const wanted = Math.max(...this.views.map((view) => view.wanted(view.rowHeight)));
+    this.views.forEach((view) => {
+      view.element.style.height = `${Math.ceil(Math.min(wanted, PAPER_HEIGHT))}px`;
+    });
+    this.scene.isFrozen = false;
+    this.start();
+    this.scene.isFrozen = true;
+  }
+
+  toScreen() {
+    this.scene.isFrozen = false;
+    this.fit();
+    this.start();
   }
 
   // Lets go of what outlives the page's elements.
@@ -78,6 +106,7 @@ export class StoryPage {
   // Gives the views the height that all rows need, up to what a window has room for.
   fit() {
     const { scene } = this;
+    scene.waitingHeight = Math.max(...this.views.map((view) => view.waiting.height));
     scene.fittingHeight = Math.min(...this.views.map((view) => view.fit()));
     const wanted = Math.max(...this.views.map((view) => view.wanted(scene.rowHeight || scene.fittingHeight)));
     this.views.forEach((view) => {
@@ -146,7 +175,7 @@ export class StoryPage {
       this.turn.textContent = scene.axis === "time" ? "axis: time" : "axis: order";
     }
     if (changed.has("moments") || changed.has("axis") || changed.has("size")) {
-      const share = scene.axis === "time" ? (scene.end ? scene.time / scene.end : 1) : (scene.moments[0] + 1) / Math.max(scene.stories[0].eventCount, 1);
+      const share = scene.axis === "time" ? scene.time / scene.end : (scene.moments[0] + 1) / Math.max(scene.stories[0].eventCount, 1);
       this.slider.value = share;
       const told = scene.stories.map((story, place) => `${story.name ? `${story.name}: ` : ""}${standing(story, scene.moments[place])}`);
       const order = scene.axis === "order" ? `, event ${number(scene.moments[0] + 1)} of ${number(scene.stories[0].eventCount)}` : "";
@@ -213,6 +242,12 @@ export class StoryPage {
     this.theme.turn();
   }
 
+  // Time stands at a share of the run, which is less than that of the axis.
+  slide(share) {
+    const { scene } = this;
+    scene.goToShare(scene.axis === "time" ? (share * scene.end) / scene.span : share);
+  }
+
   // Lets time run from where it stands, or from the beginning; or stops it.
   play() {
     const { scene } = this;
@@ -224,7 +259,7 @@ export class StoryPage {
     this.playing.textContent = "❚❚ Pause";
     this.timer = setInterval(() => {
       share += 1 / PLAY_STEPS;
-      scene.goToShare(share);
+      this.slide(share);
       if (share >= 1) {
         this.stop();
       }

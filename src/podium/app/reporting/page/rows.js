@@ -4,6 +4,7 @@ import { NodeLanes } from "./lanes.js";
 
 const BAR_LEAST = 5;
 const LABEL_LEAST = 10;
+const AREA_LEAST = 8;
 const FADED = 0.13;
 const PAD = 2;
 
@@ -44,6 +45,9 @@ export class Rows {
       for (const bar of this.lanes.of(node).bars) {
         this.drawBar(context, axis, bar, top + PAD + bar.lane * lane, lane - 1);
       }
+    } else if (height < AREA_LEAST) {
+      this.drawHeat(context, axis, node, top, height, resource);
+      this.drawDisruptions(context, axis, node, top, height);
     } else {
       this.drawArea(context, axis, node, top, height, resource);
       this.drawDisruptions(context, axis, node, top, height);
@@ -167,7 +171,7 @@ export class Rows {
   // How much was requested, by class of priority, the most important at the bottom.
   drawArea(context, axis, node, top, height, resource) {
     const { story } = this, steps = this.lanes.stepsOf(node, resource), offered = story.offers(node, resource);
-    const high = height - (height > 8 ? 2 : height > 3 ? 1 : 0), bottom = top + high;
+    const high = height - 2, bottom = top + high;
     const faded = this.lit ? this.litOnNode(node) : null;
     steps.forEach((step, index) => {
       const until = index + 1 < steps.length ? steps[index + 1].moment : Infinity;
@@ -185,6 +189,23 @@ export class Rows {
           context.fillRect(extent[0], base - tall, extent[1] - extent[0], tall);
           base -= tall;
         }
+      }
+    });
+    context.globalAlpha = 1;
+  }
+
+  // How much was requested, of a row that is too low for an area: the fuller, the stronger.
+  drawHeat(context, axis, node, top, height, resource) {
+    const steps = this.lanes.stepsOf(node, resource), offered = this.story.offers(node, resource);
+    const isFaded = this.lit && !this.litOnNode(node).some((each) => each), high = height > 3 ? height - 1 : height;
+    context.fillStyle = this.colours.priorities.at(-2);
+    steps.forEach((step, index) => {
+      const until = index + 1 < steps.length ? steps[index + 1].moment : Infinity;
+      const extent = this.extent(axis, step.moment, until);
+      if (extent) {
+        const share = step.byClass.reduce((sum, each) => sum + each, 0) / Math.max(offered, 1);
+        context.globalAlpha = Math.min(share, 1) * (isFaded ? FADED : 1);
+        context.fillRect(extent[0], top, extent[1] - extent[0], high);
       }
     });
     context.globalAlpha = 1;

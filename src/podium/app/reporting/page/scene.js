@@ -2,11 +2,15 @@
 import { NATURAL } from "./formats.js";
 
 const BUSY = new Set(["Preempted", "Evicted", "Killing", "NodeDown", "NodeUp", "NodeAdded", "NodeRemoved", "Failed"]);
+const BEYOND = 0.05;
 
 export class Scene {
   constructor(stories) {
     this.stories = stories;
     this.end = Math.max(...stories.map((story) => story.end), 0);
+    // The axis goes on a little where much happens at the end, so that it can be seen how that leaves things.
+    const last = Math.max(...stories.map((story) => story.times.at(-1) ?? 0), 0);
+    this.span = last > this.end * (1 - BEYOND) ? this.end * (1 + BEYOND) : this.end;
     // By "time", or by "order" of events, which shows what happens at one instant.
     this.axis = stories.some((story) => story.times.length && story.times.at(-1) > 0) ? "time" : "order";
     // The part of the axis that is shown, as shares of it.
@@ -19,6 +23,8 @@ export class Scene {
     this.theme = "light";
     this.rowHeight = 0;
     this.row = -1;
+    // While it is printed, what is drawn stays.
+    this.isFrozen = false;
     this.listeners = [];
     this.pending = new Set();
     this.rows = [];
@@ -34,6 +40,19 @@ export class Scene {
   dispose() {
     cancelAnimationFrame(this.frame);
     this.listeners = [];
+  }
+
+  // Takes over from another scene what is selected, how it is drawn, and where time stands.
+  follow(before) {
+    const { selection, resource, theme, rowHeight, window } = before;
+    Object.assign(this, { selection, resource, theme, rowHeight, window });
+    this.axis = this.axis === "order" ? "order" : before.axis;
+    this.sort(before.order);
+    const wasAtEnd = before.stories.every((story, place) => before.moments[place] >= story.eventCount - 1);
+    if (!wasAtEnd && this.axis === "time") {
+      this.time = Math.min(before.time, this.end);
+      this.moments = this.stories.map((story) => story.momentAt(this.time));
+    }
   }
 
   // Notes changes, and tells of them with the next frame.
@@ -119,11 +138,11 @@ export class Scene {
     const story = this.stories[place];
     const bounded = Math.max(Math.min(moment, story.eventCount - 1), -1);
     const time = story.timeOf(bounded);
-    const moments = this.stories.map((other, at) => (at === place ? bounded : this.follow(other, story, bounded)));
+    const moments = this.stories.map((other, at) => (at === place ? bounded : this.beside(other, story, bounded)));
     this.set({ moments, time });
   }
 
-  follow(other, story, moment) {
+  beside(other, story, moment) {
     if (this.axis === "time") {
       return other.momentAt(story.timeOf(moment));
     }
@@ -134,7 +153,7 @@ export class Scene {
   goToShare(share) {
     const bounded = Math.max(Math.min(share, 1), 0);
     if (this.axis === "time") {
-      const time = bounded * this.end;
+      const time = Math.min(bounded * this.span, this.end);
       this.set({ time, moments: this.stories.map((story) => story.momentAt(time)) });
     } else {
       this.goTo(0, Math.round(bounded * this.stories[0].eventCount) - 1);
@@ -144,7 +163,7 @@ export class Scene {
   // Where a moment of a story is on the axis, as a share of it.
   shareOf(story, moment) {
     if (this.axis === "time") {
-      return this.end ? story.timeOf(moment) / this.end : moment < 0 ? 0 : 1;
+      return moment === Infinity ? 1 : story.timeOf(moment) / this.span;
     }
     const places = story.eventCount + 1;
     return moment === Infinity ? 1 : (moment + 1) / places;
@@ -153,7 +172,7 @@ export class Scene {
   // The moment at a share of the axis.
   momentOf(story, share) {
     if (this.axis === "time") {
-      return story.momentAt(share * this.end);
+      return story.momentAt(share * this.span);
     }
     return Math.max(Math.min(Math.floor(share * (story.eventCount + 1)) - 1, story.eventCount - 1), -1);
   }
@@ -161,7 +180,7 @@ export class Scene {
   // Where time stands, as a share of the axis.
   cursorShare(place) {
     if (this.axis === "time") {
-      return this.end ? this.time / this.end : 1;
+      return this.time / this.span;
     }
     return (this.moments[place] + 1.5) / (this.stories[place].eventCount + 1);
   }

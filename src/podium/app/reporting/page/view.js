@@ -12,6 +12,12 @@ import { Waiting } from "./waiting.js";
 const TICKS = 24;
 const MARGIN = 14;
 
+// As much of a name as so many pixels have room for.
+function fitted(context, name, room) {
+  const wide = context.measureText(name).width;
+  return wide <= room ? name : shortened(name, Math.max(Math.floor((room / wide) * name.length) - 1, 4));
+}
+
 export class View {
   constructor(scene, place) {
     this.scene = scene;
@@ -52,13 +58,13 @@ export class View {
   // How high rows may be so that many are in sight, and names can be read where there is room.
   fit() {
     const rows = this.scene.rows.length, room = Math.min(Math.max(window.innerHeight * 0.62, 340), 900);
-    const left = room - TICKS - this.waiting.height - STRIP_HEIGHT;
+    const left = room - TICKS - this.scene.waitingHeight - STRIP_HEIGHT;
     return Math.min(Math.max(left / Math.max(rows, 1), 24), this.rows.wanted(this.scene.rows, this.place), 240);
   }
 
   // How high the view has to be to show all rows.
   wanted(rowHeight) {
-    return TICKS + this.waiting.height + this.scene.rows.length * rowHeight + STRIP_HEIGHT + 2;
+    return TICKS + this.scene.waitingHeight + this.scene.rows.length * rowHeight + STRIP_HEIGHT + 2;
   }
 
   // The layout in pixels, from the size that the page gives.
@@ -66,8 +72,8 @@ export class View {
     this.width = this.element.clientWidth;
     this.height = this.element.clientHeight;
     const wide = this.width > (this.place > 0 ? 420 : 620);
-    this.gutter = this.place > 0 && wide ? 74 : wide ? 196 : Math.max(Math.round(this.width * 0.26), 74);
-    this.above = TICKS + this.waiting.height;
+    this.gutter = this.place > 0 && wide ? 74 : wide ? 224 : Math.max(Math.round(this.width * 0.26), 74);
+    this.above = TICKS + this.scene.waitingHeight;
     this.below = this.height - STRIP_HEIGHT;
     const { rows } = this.scene;
     this.rowHeight = this.scene.rowHeight || this.scene.fittingHeight;
@@ -101,6 +107,9 @@ export class View {
   }
 
   draw() {
+    if (this.scene.isFrozen) {
+      return;
+    }
     const began = performance.now();
     this.measure();
     if (!this.width || !this.height) {
@@ -129,7 +138,7 @@ export class View {
       }
       this.arrows.drawAll(context, colours);
     });
-    this.clipped(context, 0, TICKS, this.width, this.waiting.height, () => {
+    this.clipped(context, 0, TICKS, this.width, this.scene.waitingHeight, () => {
       this.waiting.draw(context, axis, TICKS, colours, this.lit);
     });
     this.strip.draw(context, axis, this.below, colours, this.lit);
@@ -170,7 +179,7 @@ export class View {
     context.font = "11px system-ui, sans-serif";
     context.textBaseline = "middle";
     if (this.gutter > 70) {
-      context.fillText("waiting", 8, TICKS + Math.min(this.waiting.height / 2, 12));
+      context.fillText("waiting", 8, TICKS + Math.min(this.scene.waitingHeight / 2, 12));
       KINDS.forEach(([name, text], place) => {
         context.fillStyle = colours[name];
         context.fillText(shortened(text, Math.floor((this.gutter - 12) / 5.6)), 8, this.below + 9 + place * 11);
@@ -180,7 +189,7 @@ export class View {
 
   // What follows the pointer and time: gauges, names, the line of time, and what is under the pointer.
   drawTop() {
-    if (!this.axis) {
+    if (!this.axis || this.scene.isFrozen) {
       return;
     }
     const context = this.top.getContext("2d"), { scene, colours } = this;
@@ -240,7 +249,7 @@ export class View {
     context.font = `${size}px system-ui, sans-serif`;
     context.textBaseline = "middle";
     context.fillStyle = colours.ink;
-    context.fillText(shortened(name, Math.max(Math.floor(room / (size * 0.56)), 4)), 8, middle + 0.5);
+    context.fillText(fitted(context, name, room), 8, middle + 0.5);
     if (hasShare) {
       const text = fill.offered ? percent(fill.all / fill.offered) : "";
       context.fillStyle = colours.faint;
