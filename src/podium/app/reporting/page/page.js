@@ -165,7 +165,7 @@ export class StoryPage {
       story.end = end;
     });
     const time = isAtEnd ? end : Math.min(scene.time, end);
-    scene.set({ end, time, moments: scene.stories.map((story) => story.momentAt(time)), size: true });
+    scene.set({ end, span: end, time, moments: scene.stories.map((story) => story.momentAt(time)), size: true });
   }
 
   changed(changed) {

@@ -25,7 +25,7 @@ from podium.app.planning.questions.fail import fail_answer, fail_question
 from podium.app.planning.questions.nodes import NodeChange, nodes_answer, nodes_from, nodes_like, nodes_question
 from podium.app.planning.questions.reschedule import reschedule_answer, reschedule_question
 from podium.app.planning.text import write_answer
-from podium.app.reporting.report import picture_of
+from podium.app.reporting.pictures import picture_of
 from podium.app.rescheduling.offline import Question as Wish
 from podium.app.rescheduling.offline import plan_once
 from podium.app.serving.page.forms import EXPLAIN, FORMS, PLANS
