@@ -120,10 +120,10 @@ def test_a_question_is_answered_about_the_cluster_as_it_is() -> None:
     async def check(client: Client) -> None:
         lines = await told(client, "explain", target="a")
         assert all("progress" in line for line in lines[:-1])
-        assert lines[-1]["answer"]["explain"]["outcome"] == "schedulable"
+        assert lines[-1]["answer"]["picture"]["decision"]["fits"]
 
         client.backend.store.delete("Node", "n1", now=0)
-        assert (await told(client, "explain", target="a"))[-1]["answer"]["explain"]["outcome"] == "unschedulable"
+        assert not (await told(client, "explain", target="a"))[-1]["answer"]["picture"]["decision"]["nodes"]
         assert (await told(client, "explain", target="b"))[-1] == {
             "error": "pod default/b is not in the input; pending there: default/a"
         }

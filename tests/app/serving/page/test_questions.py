@@ -59,10 +59,11 @@ def ask(question: str, *objects: Raw, **values: Any) -> Raw:
 def test_a_plan_is_what_its_command_says(question: str, values: Raw, headline: str) -> None:
     answer = ask(question, **values)
 
-    assert answer["kind"] == "plan"
-    assert headline in answer["plan"]["headline"]
-    assert answer["text"].startswith(answer["plan"]["headline"][:40])
-    assert "result" not in answer["plan"]
+    picture = answer["picture"]
+    assert headline in picture["headline"]
+    assert picture["text"].startswith(picture["headline"][:40])
+    assert [story["name"] for story in picture["stories"]] in (["without the plan", "with the plan"], [])
+    assert bool(picture["stories"]) is (answer["scenario"] is not None)
     msgspec.json.encode(answer)
 
 
@@ -90,15 +91,16 @@ def test_an_explanation_has_each_plugins_verdict_about_each_node_and_the_scores_
         weighted = [score["normalized"][place] * score["weight"] for score in table["scores"]]
         assert sum(weighted) == table["totals"][place]
     assert table["totals"][2] == max(total for total in table["totals"] if total is not None)
-    assert answer["explain"]["node"] == "n3"
-    assert "n3" in answer["text"]
+    decision = answer["picture"]["decision"]
+    assert decision["nodes"][decision["taken"]] == "n3"
+    assert "n3" in answer["picture"]["text"]
 
 
 def test_of_one_node_there_is_more_to_say() -> None:
     answer = ask("explain", node("n1"), node("n2", cpu=4), PENDING, target="new", node="n2")
 
-    assert answer["node"]["node"] == "n2"
-    assert not answer["node"]["fits"]
+    assert "n2" in answer["picture"]["headline"]
+    assert answer["picture"]["tables"]
 
 
 def test_a_gated_pod_is_not_held_against_nodes() -> None:

@@ -152,10 +152,8 @@ export class StoryPage {
     this.search.known = null;
     this.lengthen(Math.max(...scene.stories.map((story) => story.end)), isAtEnd);
     scene.sort(scene.order);
-    this.lists.forEach((list, place) => {
-      list.story = scene.stories[place];
-      list.choose();
-    });
+    this.list.show(this.list.place);
+    this.list.choose();
     this.fit();
     this.drawLegend();
   }
@@ -167,7 +165,7 @@ export class StoryPage {
       story.end = end;
     });
     const time = isAtEnd ? end : Math.min(scene.time, end);
-    scene.set({ end, time, moments: scene.stories.map((story) => story.momentAt(time)), size: true });
+    scene.set({ end, span: end, time, moments: scene.stories.map((story) => story.momentAt(time)), size: true });
   }
 
   changed(changed) {

@@ -165,7 +165,8 @@ async def _send(process: Process, question: bytes, objects: Sequence[Stored], op
             writer.write(len(frame).to_bytes(_LENGTH_BYTES) + frame)
         writer.write(_HEAD)
         for place in range(0, len(objects), _AT_A_TIME):
-            some = _BETWEEN.join([stored.encoded for stored in objects[place : place + _AT_A_TIME]])
+            # Their bytes are not kept: nobody else may want them.
+            some = _BETWEEN.join([encoded(stored.raw) for stored in objects[place : place + _AT_A_TIME]])
             writer.write(_BETWEEN + some if place else some)
             await writer.drain()
             await asyncio.sleep(0)

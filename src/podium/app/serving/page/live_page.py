@@ -15,6 +15,7 @@ from podium.app.serving.page.answering import Answering
 from podium.app.serving.page.files import HEADERS, PREFIX, files
 from podium.app.serving.page.forms import EXPLAIN, FORMS, PLANS, PLAYED
 from podium.app.serving.page.shown import Shown
+from podium.app.serving.page.watching import KINDS, Watching
 from podium.server.http.bodies import read_body
 from podium.server.http.exchange import Exchange
 from podium.server.http.flights import READING, Flights
@@ -27,6 +28,7 @@ HEADER = "Podium-Page"
 """The header with which the page asks for anything but its files; a page of somebody else's cannot send it unasked."""
 
 _ABOUT, _ASK, _READ = f"{PREFIX}about", f"{PREFIX}ask", f"{PREFIX}read"
+_WATCH = f"{PREFIX}watch/"
 _SAFE = ("GET", "HEAD")
 _LINES = "application/x-ndjson"
 _MOST_BYTES = 3 * 1024 * 1024
@@ -38,9 +40,16 @@ _OWN = ("same-origin", "none")
 class LivePage:
     """Answers what a browser asks below `/ui/`. Files are for everybody; the rest is as the API's rules have it."""
 
-    def __init__(self, shown_: Callable[[], Shown], answering: Answering | None = None) -> None:
+    def __init__(
+        self, shown_: Callable[[], Shown], answering: Answering | None = None, watching: Watching | None = None
+    ) -> None:
+        """``watching`` tells of nodes and pods where no API does.
+
+        ``shown_`` is asked anew for each request; it raises StoreError where there is nothing to show yet.
+        """
         self._shown = shown_
         self._answering = answering or Answering()
+        self._watching = watching
         self._flights = Flights({READING: _MOST_IN_FLIGHT})
 
     def has(self, path: str) -> bool:
@@ -54,6 +63,8 @@ class LivePage:
     async def answer(self, exchange: Exchange) -> StreamResponse:
         """See `Pages`."""
         exchange.reply_headers.update(HEADERS)
+        if self._watching is not None and exchange.path.startswith(_WATCH) and exchange.method in _SAFE:
+            return await self._watch(self._watching, exchange)
         with self._flights.flight(READING):
             if exchange.path == PREFIX.rstrip("/"):
                 reply = Reply(code=308, headers=(("Location", PREFIX),), content_type="text/plain")
@@ -69,8 +80,18 @@ class LivePage:
                 return await self._read(exchange)
         raise StoreError(404, "NotFound", "the server could not find the requested resource")
 
+    async def _watch(self, watching: Watching, exchange: Exchange) -> StreamResponse:
+        _check_own(exchange)
+        self._shown()
+        name = exchange.path.removeprefix(_WATCH)
+        if name not in KINDS:
+            raise StoreError(404, "NotFound", "the server could not find the requested resource")
+        return await watching.answer(exchange, name)
+
     async def close(self) -> None:
         """End all that is being answered."""
+        if self._watching is not None:
+            self._watching.end()
         await self._answering.close()
 
     async def _file(self, exchange: Exchange) -> StreamResponse:

@@ -6,16 +6,16 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
+import msgspec
+
 from podium.api.errors import InputError
 from podium.api.input.codec import Input
 from podium.app.console.page import Page
-from podium.app.explaining.answer_text import write_answer as write_explanation
-from podium.app.explaining.explanation import Explanation
 from podium.app.explaining.on_node import answer_on
 from podium.app.explaining.verdict_table import verdict_table
 from podium.app.explaining.workload import WorkloadExplanation
 from podium.app.loaded import LoadedCluster
-from podium.app.planning.answer import PlanAnswer, Section
+from podium.app.planning.answer import PlanAnswer
 from podium.app.planning.nodes import chosen_nodes
 from podium.app.planning.question import Played, Question, play_question
 from podium.app.planning.questions.change import change_answer, change_question, changes_patched, changes_set
@@ -25,6 +25,7 @@ from podium.app.planning.questions.fail import fail_answer, fail_question
 from podium.app.planning.questions.nodes import NodeChange, nodes_answer, nodes_from, nodes_like, nodes_question
 from podium.app.planning.questions.reschedule import reschedule_answer, reschedule_question
 from podium.app.planning.text import write_answer
+from podium.app.reporting.pictures import picture_of
 from podium.app.rescheduling.offline import Question as Wish
 from podium.app.rescheduling.offline import plan_once
 from podium.app.serving.page.forms import EXPLAIN, FORMS, PLANS
@@ -61,7 +62,7 @@ class Asking:
 
 
 def answered(read: Input, name: str, given: Any, options: RunOptions, progress: Progress) -> dict[str, Any]:
-    """The answer to a question, as the page shows it. Raises PodiumError."""
+    """The answer to a question, as the page shows it: its picture, and what is told beside that. Raises PodiumError."""
     form = FORMS.get(name)
     if form is None:
         raise InputError(f"there is no such question; there are {', '.join(FORMS)}", path=".question")
@@ -71,45 +72,20 @@ def answered(read: Input, name: str, given: Any, options: RunOptions, progress: 
     answer = _ANSWERS[name](Asking(read, values, options, progress))
     page = Page()
     write_answer(page, answer)
-    shown = answer.to_dict()
-    # What happened when is more than a page has to know.
-    shown.pop("result", None)
-    return {
-        "kind": "plan",
-        "plan": shown,
-        "sections": [_section(section) for section in answer.sections],
-        "scenario": answer.scenario,
-        "text": page.text,
-    }
+    picture = msgspec.structs.replace(picture_of(answer), text=page.text)
+    return {"picture": msgspec.to_builtins(picture), "scenario": answer.scenario}
 
 
 def _explained(read: Input, values: Values, options: RunOptions) -> dict[str, Any]:
+    """The decision, and what it rests on plugin by plugin."""
     loaded = LoadedCluster(
         read, options.configuration, options.feature_gates, ignore_extenders=options.ignore_extenders
     )
     target, node = values.text("target"), values.text("node")
     answer = loaded.ask(target, values.text("namespace") or _DEFAULT_NAMESPACE, values.text("scheduler"))
-    explanation: Explanation = answer.explanation if isinstance(answer, WorkloadExplanation) else answer
-    on_node = answer_on(explanation, node) if node else None
-    page = Page()
-    write_explanation(page, answer, on_node, all_nodes=False)
-    return {
-        "kind": "explain",
-        "explain": answer.to_dict(),
-        "node": None if on_node is None else on_node.to_dict(),
-        "table": verdict_table(explanation).to_dict(),
-        "text": page.text,
-    }
-
-
-def _section(section: Section) -> dict[str, Any]:
-    return {
-        "name": section.name,
-        "title": section.title,
-        "headings": list(section.headings),
-        "rows": [[str(cell) for cell in row] for row in section.rows],
-        "rest": section.rest,
-    }
+    explanation = answer.explanation if isinstance(answer, WorkloadExplanation) else answer
+    picture = picture_of(answer_on(explanation, node) if node else answer)
+    return {"picture": msgspec.to_builtins(picture), "table": verdict_table(explanation).to_dict()}
 
 
 def _deploy(asking: Asking) -> PlanAnswer:

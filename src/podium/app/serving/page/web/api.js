@@ -112,11 +112,11 @@ export async function* lines(reply) {
 }
 
 // Keeps up with the objects at a path: first all of them, then what happens to each. `read` makes of an event's object
-// what is kept of it, with `key` and `version`; `onChanges` is told `[{record, before}]`, where a record is null for
+// what is kept of it, with `key` and `version`; `look` sees the objects of bookmarks, too; `onChanges` is told `[{record, before}]`, where a record is null for
 // what is gone; `onState` is told "connecting", "live", or what is wrong.
 export class Follower {
-  constructor(server, path, { accept = "application/json", read, onChanges, onState = () => {} }) {
-    Object.assign(this, { server, path, accept, read, onChanges, onState });
+  constructor(server, path, { accept = "application/json", read, look = () => {}, onChanges, onState = () => {} }) {
+    Object.assign(this, { server, path, accept, read, look, onChanges, onState });
     this.known = new Map();
     this.version = "";
     // Whether all objects were known once; `state` is what `onState` was told last.
@@ -203,6 +203,7 @@ export class Follower {
     if (type === "ERROR") {
       throw new Refusal(object.code || 500, object.reason || "", object.message || "the watch has ended");
     }
+    this.look(object);
     if (type === "BOOKMARK") {
       const { resourceVersion, annotations = {} } = object.metadata;
       this.version = resourceVersion;

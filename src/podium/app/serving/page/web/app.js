@@ -8,6 +8,8 @@ import { LiveTab } from "./live.js";
 import { ObjectsTab } from "./objects.js";
 import { PlansTab } from "./plans.js";
 
+const AGAIN_MS = 1000;
+
 // What all parts of the page share.
 class Page {
   constructor(server, about) {
@@ -125,11 +127,26 @@ class App {
 
 }
 
+// What the page is about; whoever serves it may not know it yet.
+async function readAbout(server, root) {
+  for (;;) {
+    try {
+      return await server.json("GET", "/ui/about");
+    } catch (error) {
+      if (!(error instanceof Refusal) || error.code !== 503) {
+        throw error;
+      }
+      fill(root, element("p", { className: "hint" }, error.message));
+      await new Promise((resolve) => setTimeout(resolve, AGAIN_MS));
+    }
+  }
+}
+
 async function start() {
   const root = document.getElementById("page");
   const server = new Server();
   server.askToken = askToken(root);
-  const about = await server.json("GET", "/ui/about");
+  const about = await readAbout(server, root);
   const app = new App(new Page(server, about));
   fill(root, app.element);
   window.podium = app;

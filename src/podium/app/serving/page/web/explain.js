@@ -1,119 +1,84 @@
 // Why a pod is where it is, or why not: every plugin's verdict about every node, and the scores of those that fit.
 import { choice, element, fill } from "./drawing/dom.js";
 import { number } from "./drawing/formats.js";
+import { Answer } from "./answer.js";
 import { Asking } from "./asking.js";
 import { Form } from "./form.js";
 import { Messages } from "./messages.js";
 
 const MOST = 200;
-const OUTCOMES = {
-  schedulable: "goes to", preempts: "would preempt on", unschedulable: "fits no node", gated: "is gated",
-  "not-eligible": "fits no node, and preempts nobody", error: "cannot be decided", placed: "is on",
-};
-
+const SHOWN = [["all", "raw, normalised, weighted"], ["weighted", "weighted"], ["normalized", "normalised"], ["raw", "raw"]];
 export class ExplainTab {
   constructor(page) {
     this.page = page;
     this.asking = new Asking(page.server);
     this.form = new Form(page.about.explain.fields, (what) => page.suggest(what), (values) => this.ask(values));
     this.messages = new Messages();
-    this.result = element("div", { className: "answer" });
+    this.view = new Answer(page.theme);
     this.element = element("div", { className: "asked" },
       element("aside", {}, element("h2", {}, page.about.explain.title), element("p", { className: "hint" }, page.about.explain.told), this.form.element),
-      element("div", {}, this.asking.element, this.messages.element, this.result));
-    this.shows = "weighted";
+      element("div", {}, this.asking.element, this.messages.element, this.view.element));
+    this.shows = "all";
     this.part = "";
   }
 
-  // Asks about a target at once, if one is given.
+  // Asks about a target at once, if one is given; else shows the last answer.
   show([target, node]) {
     if (target && target !== this.target) {
       this.form.set({ target, namespace: "", node: node || "" });
       this.ask(this.form.values);
+    } else {
+      this.paint();
     }
   }
 
-  hide() {}
+  hide() {
+    this.view.clear();
+  }
 
   async ask(values) {
     this.target = values.target;
     this.messages.clear();
+    this.view.clear();
+    this.answer = null;
     try {
-      const answer = await this.asking.ask("explain", values);
-      if (answer) {
-        this.answer = answer;
-        this.paint();
-      }
+      this.answer = await this.asking.ask("explain", values);
+      this.paint();
     } catch (error) {
-      fill(this.result);
       this.messages.bad(error);
     }
   }
 
   paint() {
-    const { explain, table, text, node } = this.answer;
-    const decision = explain.explanation || explain;
+    if (!this.answer || !this.element.isConnected) {
+      return;
+    }
+    const { picture, table } = this.answer, taken = picture.decision ? picture.decision.nodes[picture.decision.taken] : "";
     const filter = element("input", { type: "search", placeholder: "nodes with", value: this.part, "aria-label": "Nodes whose name contains" });
-    this.tables = element("div", {});
     filter.addEventListener("input", () => {
       this.part = filter.value;
-      this.paintTables(table, decision);
+      this.paintTables(table, taken);
     });
-    const what = choice("Scores", [["weighted", "weighted"], ["all", "raw, normalised, weighted"], ["normalized", "normalised"], ["raw", "raw"]],
-      this.shows, (value) => {
-        this.shows = value;
-        this.paintTables(table, decision);
-      });
-    fill(this.result,
-      element("h2", { className: "headline" }, headlineOf(explain, decision)),
-      node ? nodeAnswer(node) : null,
-      element("div", { className: "toolbar" }, filter, what),
-      this.tables,
-      element("details", {}, element("summary", {}, "As in the terminal"), element("pre", {}, text)));
-    this.paintTables(table, decision);
+    const what = choice("scores", SHOWN, this.shows, (value) => {
+      this.shows = value;
+      this.paintTables(table, taken);
+    });
+    this.tables = element("div", {});
+    this.view.show(picture, element("h3", { className: "every" }, "Every plugin, every node"), element("div", { className: "toolbar" }, filter, what), this.tables);
+    this.paintTables(table, taken);
   }
 
-  paintTables(table, decision) {
+  paintTables(table, taken) {
     const part = this.part.trim().toLowerCase();
     const places = table.nodes.map((_, place) => place).filter((place) => table.nodes[place].toLowerCase().includes(part));
     const ranked = places.filter((place) => table.totals[place] !== null)
       .sort((left, right) => table.totals[right] - table.totals[left] || left - right);
     fill(this.tables,
       ranked.length ? section("Scores", "of the nodes that can take it, the best first; each is multiplied by its weight",
-        scoreTable(table, ranked, this.shows, decision.node)) : null,
-      preemption(decision.preemption, decision.node),
+        scoreTable(table, ranked, this.shows, taken)) : null,
       section("Filters", "each is asked about each node; a scheduler asks no further than the first that turns a node down",
-        filterTable(table, places, decision.node)));
+        filterTable(table, places, taken)));
   }
-}
-
-function headlineOf(explain, decision) {
-  const told = OUTCOMES[decision.outcome] || decision.outcome, node = decision.node ? ` ${decision.node}` : "";
-  const whose = explain.workload ? `${explain.workload.kind} ${explain.workload.key}: ` : "";
-  return `${whose}${decision.pod} ${told}${node}`;
-}
-
-function nodeAnswer(node) {
-  const lines = node.obstacles.length ? node.obstacles : [node.fits ? "it can take the pod" : "it cannot take the pod"];
-  return section(`On ${node.node}`, "", element("ul", {}, ...lines.map((line) => element("li", {}, line))));
-}
-
-// Whom the pod would preempt, node by node, the one that is chosen first.
-function preemption(plan, chosen) {
-  if (!plan) {
-    return null;
-  }
-  const names = Object.keys(plan.candidates || {});
-  if (!names.length) {
-    return section("Preemption", "", element("p", {}, plan.reason || plan.error || "It helps on no node."));
-  }
-  names.sort((left, right) => (right === chosen) - (left === chosen) || (left < right ? -1 : 1));
-  const rows = names.slice(0, MOST).map((name) => element("tr", {}, nodeCell(name, chosen),
-    element("td", {}, plan.candidates[name].victims.join(", ")), element("td", { className: "number" }, number(plan.candidates[name].pdbViolations))));
-  const head = ["Node", "Victims", "Budgets violated"].map((text) => element("th", { scope: "col" }, text));
-  return section("Preemption", plan.decidedBy ? `decided by: ${plan.decidedBy}` : "", element("div", { className: "wide" },
-    element("table", { className: "grid", "aria-label": "Preemption" }, element("thead", {}, element("tr", {}, ...head)), element("tbody", {}, ...rows)),
-    more(names.length)));
 }
 
 function section(title, told, ...children) {

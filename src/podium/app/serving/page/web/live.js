@@ -49,6 +49,7 @@ export class LiveTab {
 
   show() {
     this.isShown = true;
+    this.listen(true);
     this.nodes.start();
     this.pods.start();
     this.tick();
@@ -56,8 +57,19 @@ export class LiveTab {
 
   hide() {
     this.isShown = false;
+    this.listen(false);
     clearTimeout(this.timer);
     this.rest();
+  }
+
+  // Its keys hold while it is shown, and for the part that is shown alone.
+  listen(does) {
+    if (this.story) {
+      document.removeEventListener("keydown", this.story.keys);
+      if (does) {
+        document.addEventListener("keydown", this.story.keys);
+      }
+    }
   }
 
   // Nobody looks: once all is known there is no need to keep up.

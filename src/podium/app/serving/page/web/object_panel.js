@@ -248,11 +248,15 @@ export class ObjectPanel {
     }
   }
 
+  // Asks for something about the object; what comes of it is told unless it is gone by then.
   async act(what, ask) {
+    const { ref } = this;
     this.messages.clear();
     try {
       const { warnings } = await ask();
-      this.messages.good(what, warnings);
+      if (this.ref === ref) {
+        this.messages.good(what, warnings);
+      }
     } catch (error) {
       this.messages.bad(error);
     }

@@ -79,7 +79,9 @@ export class ObjectsTab {
     this.grid.sortedBy = -1;
     const follower = new Follower(this.page.server, pathOf(kind), {
       accept: TABLE,
-      read: (table) => this.rowsOf(table),
+      read: rowsOf,
+      // What the columns are is said once, by the first table, though there is no row in it.
+      look: (table) => follower === this.follower && table.columnDefinitions && (this.columns = table.columnDefinitions),
       onChanges: (changes) => follower === this.follower && this.changed(changes),
       onState: (state) => follower === this.follower && this.tell(state),
     });
@@ -90,20 +92,6 @@ export class ObjectsTab {
   tell(state) {
     this.state.textContent = state === "live" ? "" : state;
     this.state.classList.toggle("bad", state !== "live" && state !== "connecting");
-  }
-
-  rowsOf(table) {
-    if (table.columnDefinitions) {
-      this.columns = table.columnDefinitions;
-    }
-    return (table.rows || []).map(({ cells, object: { metadata } }) => ({
-      key: metadata.uid || `${metadata.namespace}/${metadata.name}`,
-      version: metadata.resourceVersion,
-      name: metadata.name,
-      namespace: metadata.namespace || "",
-      created: metadata.creationTimestamp,
-      cells,
-    }));
   }
 
   changed(changes) {
@@ -163,6 +151,18 @@ export class ObjectsTab {
     this.grid.choose("");
     this.page.go("objects", idOf(this.kind));
   }
+}
+
+// The rows of a table that the server has made.
+function rowsOf(table) {
+  return (table.rows || []).map(({ cells, object: { metadata } }) => ({
+    key: metadata.uid || `${metadata.namespace}/${metadata.name}`,
+    version: metadata.resourceVersion,
+    name: metadata.name,
+    namespace: metadata.namespace || "",
+    created: metadata.creationTimestamp,
+    cells,
+  }));
 }
 
 // How a kind is called in the page's address.
