@@ -11,15 +11,6 @@ import sys
 from collections.abc import Iterable
 from pathlib import Path
 
-from tools.asked_rights import (
-    UID,
-    Right,
-    guidance_examples,
-    requested_rights,
-    rescheduler_examples,
-    scheduler_examples,
-)
-
 from podium.api.avoid_list import PREFER_AVOID_PODS
 from podium.api.kinds import KINDS
 from podium.api.replacements import ForReplacement
@@ -31,6 +22,14 @@ from podium.machines.disruption.avoid_lists import AvoidLists
 from podium.machines.disruption.disruption_counts import DisruptionCounts
 from podium.machines.rescheduling.rescheduler import Rescheduler
 from podium.machines.scheduling.scheduler import Scheduler
+from tools.asked_rights import (
+    UID,
+    Right,
+    guidance_examples,
+    requested_rights,
+    rescheduler_examples,
+    scheduler_examples,
+)
 
 ROOT = Path(__file__).resolve().parent.parent
 DEPLOY = ROOT / "deploy"

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import pytest
-from tools.asked_rights import Right
 
 from podium.api.kinds import KINDS
 from podium.machines.scheduling.scheduler import Scheduler
 from tests.deploy.manifests import Raw, base, chart, chart_of_rescheduler, of_kind
 from tools import rbac
+from tools.asked_rights import Right
 
 each_rescheduler = pytest.mark.parametrize(
     "objects", [base("rescheduler"), chart_of_rescheduler()], ids=["kustomize", "helm"]
