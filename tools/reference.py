@@ -186,6 +186,8 @@ def _words(kind: types.Type) -> str:
             return f"{plain.cls.__name__}, as in Kubernetes"
         case types.UnionType() if any(isinstance(each, types.StrType) for each in plain.types):
             return "text or number"
+        case types.UnionType():
+            return ", or a ".join(map(_words, plain.types))
     return _WORDS[type(plain)]
 
 
