@@ -37,12 +37,12 @@ def write_explanation(page: Page, explanation: Explanation, *, all_nodes: bool =
     """Write the whole explanation; with ``all_nodes`` a line for each node, however many there are."""
     _write_decision(page, explanation, all_nodes=all_nodes)
     write_disruptions(page, explanation.disruptions)
-    write_basis(page, explanation.rests_on)
+    write_basis(page, explanation.caveats)
 
 
 def _write_decision(page: Page, explanation: Explanation, *, all_nodes: bool) -> None:
-    page.paragraph(Cell(_headline(explanation), _STYLES[explanation.outcome]), hanging=2)
-    for fact in _facts(explanation):
+    page.paragraph(Cell(headline_of(explanation), _STYLES[explanation.outcome]), hanging=2)
+    for fact in facts_of(explanation):
         page.paragraph(fact, indent=2, hanging=2)
     if explanation.placed is not None:
         write_placed(page, explanation, explanation.placed)
@@ -82,7 +82,8 @@ def _write_ways_out(page: Page, explanation: Explanation) -> None:
         write_remedies(page, explanation, obstacles)
 
 
-def _headline(explanation: Explanation) -> str:
+def headline_of(explanation: Explanation) -> str:
+    """What would happen, in a line."""
     pod, plan = explanation.pod, explanation.plan
     if explanation.outcome == "placed":
         return f"{pod} is on node {explanation.node}"
@@ -103,7 +104,7 @@ def _headline(explanation: Explanation) -> str:
     return f"{pod} is unschedulable"
 
 
-def _facts(explanation: Explanation) -> Iterator[str]:
+def facts_of(explanation: Explanation) -> Iterator[str]:
     """What is worth knowing about the pod itself."""
     pod, names = explanation.record, explanation.runner.cluster.nodes.resources
     asked = {names[index]: amount for index, amount in pod.pod_class.requests.items()}
@@ -113,7 +114,8 @@ def _facts(explanation: Explanation) -> Iterator[str]:
         yield f"is nominated to {pod.nominated_node_name}"
     left = explanation.runner.cluster.replacements.by_pod.get(pod.uid)
     if left is not None:
-        yield f"comes in place of pod {left.evicted_pod.name}, whose eviction left it {gets_in_words(left)}"
+        gets = gets_in_words(left)
+        yield f"comes in place of pod {left.evicted_pod.name}{gets and f', whose eviction left it {gets}'}"
     if pod.gates:
         yield f"is not attempted before its scheduling gates are removed: {', '.join(pod.gates)}"
     if pod.terminating:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from podium.app.console.command import Command
-from podium.app.console.options import Duration, output_option, validate_option
+from podium.app.console.options import HTML, Duration, picture_output_option, validate_option
 from podium.app.console.run_options import single_run_options
 from podium.app.console.source import Source, source_options
 
@@ -45,7 +45,7 @@ _SECOND = 10**9
     metavar="N",
     help="Below it pods neither get nodes from the autoscaler nor keep them; not the scenario's own cut-off.",
 )
-@output_option
+@picture_output_option
 @click.option("--events", "every_event", is_flag=True, help="List every event, however many there are.")
 @single_run_options
 def simulate(
@@ -81,6 +81,11 @@ def simulate(
         simulation = simulation_of(found.documents, options)
     _play(simulation)
     result = result_of(simulation, rests_on(found, simulation.scenario, options), compared(found, simulation))
+    if form == HTML:
+        from podium.app.reporting.showing import show_report
+
+        show_report(result)
+        return
     if form != "text":
         show(result.to_dict(), form)
         return
