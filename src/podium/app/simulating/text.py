@@ -29,7 +29,7 @@ def write_simulation(page: Page, simulation: Simulation, result: Result, *, ever
     page.paragraph(Cell(_headline(simulation, summary), "bold"), hanging=2)
     lines = folded(result.events)
     if every_event or len(lines) <= MOST_LINES:
-        write_timeline(page, lines)
+        write_timeline(page, lines, every_event=every_event)
     else:
         write_digest(page, result.events)
     write_placement(page, simulation.store, NodeStates(simulation.store, simulation.control_plane.is_down))
