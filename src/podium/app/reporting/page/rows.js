@@ -235,13 +235,18 @@ export class Rows {
   // Grace periods and disruptions on top of an area: a line along the grace period, a cross or a dot at its end.
   drawDisruptions(context, axis, node, top, height) {
     const { story, colours } = this, high = Math.max(Math.min(height - 2, 4), 1);
+    // What is faded is drawn once at a place, since faint lines on top of one another are strong.
+    const faded = new Set();
     for (const { pod, until } of this.lanes.of(node).bars) {
       const killing = story.pods.killing[pod];
       if (killing >= until) {
         continue;
       }
-      const extent = this.extent(axis, killing, until);
-      if (extent) {
+      const extent = this.extent(axis, killing, until), isFaded = this.lit && !this.lit[pod];
+      if (extent && !(isFaded && faded.has(Math.round(extent[1])))) {
+        if (isFaded) {
+          faded.add(Math.round(extent[1]));
+        }
         context.globalAlpha = this.lit && !this.lit[pod] ? FADED : 1;
         context.fillStyle = colours.disrupted;
         context.fillRect(extent[0], top + 1, extent[1] - extent[0], high);
