@@ -78,6 +78,7 @@ def explain(
     has a node it says why it is there, where it would go if it were evicted, and who could take its place.
     """
     from podium.app.console.output import new_page, show, show_page
+    from podium.app.console.progress import ProgressBar
     from podium.app.console.reading import read_shown
     from podium.app.explaining.answer_text import write_answer
     from podium.app.explaining.on_node import answer_on
@@ -95,20 +96,21 @@ def explain(
     loaded = LoadedCluster(
         read_shown(source, validation), configuration, feature_gates, ignore_extenders=ignore_extenders
     )
-    answer = loaded.ask(target, namespace, scheduler)
-    explanation = answer.explanation if isinstance(answer, WorkloadExplanation) else answer
-    on_node = None if node is None else answer_on(explanation, node)
-    if form == HTML:
+    page = new_page()
+    with ProgressBar("deciding"):
+        answer = loaded.ask(target, namespace, scheduler)
+        explanation = answer.explanation if isinstance(answer, WorkloadExplanation) else answer
+        on_node = None if node is None else answer_on(explanation, node)
+        if form == "text":
+            write_answer(page, answer, on_node, all_nodes=all_nodes)
+    if form == "text":
+        show_page(page)
+    elif form == HTML:
         from podium.app.reporting.showing import show_report
 
         show_report(answer if on_node is None else on_node)
-        return
-    if form != "text":
+    else:
         show((answer if on_node is None else on_node).to_dict(), form)
-        return
-    page = new_page()
-    write_answer(page, answer, on_node, all_nodes=all_nodes)
-    show_page(page)
 
 
 def _show_decision(path: str, pod: str, form: str) -> None:

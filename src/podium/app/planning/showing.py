@@ -25,6 +25,7 @@ _COLUMNS = (
     "wanted",
     "missing",
     "pending",
+    "stuck",
     "shortSeconds",
     "pendingSeconds",
     "disruptions",
@@ -52,9 +53,16 @@ def show_answer(answer: PlanAnswer, form: str, shown: Collection[str] = ()) -> N
 
 
 def in_csv(answer: PlanAnswer) -> str:
-    """The impact by workload, a row each; text that a spreadsheet would take for a formula gets a quote before it."""
+    """The impact by workload, a row each, or the answer's own table.
+
+    Text that a spreadsheet would take for a formula gets a quote before it.
+    """
     stream = io.StringIO()
     writer = csv.writer(stream, lineterminator="\n")
+    if answer.table is not None:
+        writer.writerow(answer.table.headings)
+        writer.writerows([_harmless(value) for value in row] for row in answer.table.rows)
+        return stream.getvalue()
     writer.writerow(_COLUMNS)
     for impact in answer.impact:
         row = impact.to_dict()

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from podium.api.errors import escape
 from podium.api.times import format_duration
+from podium.app.console.cells import text_of
 from podium.app.planning.answer import Finding, NodeImpact, PlanAnswer, Section, WorkloadImpact
 from podium.app.reporting.picture import Picture, Table, told
 from podium.app.reporting.story import story_of
@@ -28,7 +29,7 @@ def picture_of_plan(answer: PlanAnswer) -> Picture:
         command=f"plan {answer.question}",
         headline=escape(answer.headline, _LONGEST),
         facts=_facts(answer),
-        tables=[*(_section(section) for section in answer.sections if section.rows), *_impact(answer.impact)],
+        tables=[*_sections(answer.sections), *_impact(answer.impact)],
         more=[*_nodes(answer.nodes), *_findings(answer.findings)],
         stories=[story_of(result, name) for name, result in runs if result is not None],
         rests_on=told(answer.rests_on),
@@ -51,8 +52,12 @@ def _findings(findings: Sequence[Finding]) -> list[Table]:
     return [Table("Found", ["", "what"], rows, note="as --fail-on names it")] if rows else []
 
 
+def _sections(sections: Sequence[Section]) -> list[Table]:
+    return [_section(section) for section in sections if section.rows]
+
+
 def _section(section: Section) -> Table:
-    rows = [[escape(cell, _LONGEST) for cell in row] for row in section.rows]
+    rows = [[escape(text_of(cell), _LONGEST) for cell in row] for row in section.rows]
     widest = max((len(row) for row in rows), default=0)
     headings = list(section.headings) or [""] * widest
     return Table(section.title, headings, [[*row, *[""] * (widest - len(row))] for row in rows], note=section.rest)

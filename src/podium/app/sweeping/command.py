@@ -146,7 +146,7 @@ def _play(sweep: Sweep, engine: Engine) -> list[Played]:
     def told() -> str:
         return f"{len(outcomes):,} of {runs:,} runs"
 
-    with ProgressBar() as bar:
+    with ProgressBar(told()) as bar:
         for run, outcome in engine(sweep):
             outcomes[run] = outcome
             bar.update(len(outcomes) / runs, told)
@@ -163,7 +163,7 @@ def _show(sweep: Sweep, played: list[Played], form: str, target: str | None) -> 
     elif form == HTML:
         answer = _picture(sweep, played)
     else:
-        answer = _text(played, form)
+        answer = _text(played, form, target)
     if form in (*BINARY, "csv"):
         for caveat in caveats_of(played):
             click.echo(f"podium: this rests on less than a whole cluster: {caveat.message}", err=True)
@@ -184,8 +184,9 @@ def _picture(sweep: Sweep, played: list[Played]) -> str:
     return report(SweepAnswer(played, [(in_words(settings), result) for settings, result in results if result]))
 
 
-def _text(played: list[Played], form: str) -> str:
+def _text(played: list[Played], form: str, target: str | None) -> str:
     from podium.app.console.output import in_json, in_yaml, new_page
+    from podium.app.console.page import Page
     from podium.app.sweeping.sweep import caveats_of
     from podium.app.sweeping.tables import in_csv, rows_of
     from podium.app.sweeping.text import write_sweep
@@ -193,7 +194,7 @@ def _text(played: list[Played], form: str) -> str:
     if form == "csv":
         return in_csv(rows_of(played))
     if form == "text":
-        page = new_page()
+        page = new_page() if target is None else Page()
         write_sweep(page, played)
         return page.text
     value = {

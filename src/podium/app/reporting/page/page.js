@@ -6,11 +6,14 @@ import { EventList } from "./events.js";
 import { number, sharedEnd, since } from "./formats.js";
 import { helpDialog, press, pressAnywhere } from "./keys.js";
 import { Pointer } from "./pointer.js";
+import { Rows } from "./rows.js";
 import { Scene } from "./scene.js";
 import { Search } from "./search.js";
 import { Story } from "./story.js";
+import { Strip } from "./strip.js";
 import { rangeText, standing } from "./told.js";
 import { View } from "./view.js";
+import { Waiting } from "./waiting.js";
 
 const ORDERS = [["name", "by name"], ["busy", "busiest first"], ["zone", "by zone"], ["fullest", "fullest first"]];
 const TICK_MS = 60;
@@ -134,6 +137,35 @@ export class StoryPage {
       element("div", { className: "scrub" }, this.playing, this.slider, this.clock),
       element("div", { className: "below" }, this.list.element, this.details.element),
       this.help);
+  }
+
+  // Shows other stories of the same places, as a cluster that is watched tells them again and again. What is selected
+  // stays, and time, where it stood at the end, stands at the new end.
+  replace(datas) {
+    const { scene } = this, isAtEnd = scene.time >= scene.end, { resource } = scene;
+    scene.stories = datas.map((data) => new Story(data));
+    scene.resource = scene.stories.some((story) => story.resources.includes(resource)) ? resource : scene.stories[0].resources[0];
+    this.views.forEach((view, place) => {
+      const story = scene.stories[place];
+      Object.assign(view, { story, rows: new Rows(story), waiting: new Waiting(story), strip: new Strip(story) });
+    });
+    this.search.known = null;
+    this.lengthen(Math.max(...scene.stories.map((story) => story.end)), isAtEnd);
+    scene.sort(scene.order);
+    this.list.show(this.list.place);
+    this.list.choose();
+    this.fit();
+    this.drawLegend();
+  }
+
+  // Time has passed, and nothing has happened.
+  lengthen(end, isAtEnd = this.scene.time >= this.scene.end) {
+    const { scene } = this;
+    scene.stories.forEach((story) => {
+      story.end = end;
+    });
+    const time = isAtEnd ? end : Math.min(scene.time, end);
+    scene.set({ end, span: end, time, moments: scene.stories.map((story) => story.momentAt(time)), size: true });
   }
 
   changed(changed) {

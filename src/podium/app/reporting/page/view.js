@@ -118,6 +118,7 @@ export class View {
     const began = performance.now();
     this.measure();
     if (!this.width || !this.height) {
+      // Nobody sees it; it is drawn when it has a size.
       return;
     }
     const { scene, axis } = this, context = this.base.getContext("2d"), colours = coloursOf(scene.theme);
