@@ -24,14 +24,14 @@ _POD = "Pod "
 
 def picture_of_plan(answer: PlanAnswer) -> Picture:
     """A plan, and what would happen without it."""
-    runs = (("without the plan", answer.baseline), ("with the plan", answer.result))
+    runs = zip(answer.runs, (answer.baseline, answer.result), strict=True)
     return Picture(
         command=f"plan {answer.question}",
         headline=escape(answer.headline, _LONGEST),
         facts=_facts(answer),
         tables=[*_sections(answer.sections), *_impact(answer.impact)],
         more=[*_nodes(answer.nodes), *_findings(answer.findings)],
-        stories=[story_of(result, name) for name, result in runs if result is not None],
+        stories=[story_of(result, escape(name, _LONGEST)) for name, result in runs if result is not None],
         rests_on=told(answer.rests_on),
     )
 
@@ -39,7 +39,7 @@ def picture_of_plan(answer: PlanAnswer) -> Picture:
 def _facts(answer: PlanAnswer) -> list[str]:
     """What happens without the plan, too, and what it changes in node-hours."""
     found = [f"{number:,} {_ANYWAY[what]}" for what, number in answer.anyway.items() if number]
-    facts = [f"without the plan, too: {', '.join(found)}"] if found else []
+    facts = [f"{answer.runs[0]}, too: {', '.join(found)}"] if found else []
     if answer.node_hours is not None and answer.node_hours[0] != answer.node_hours[1]:
         facts.append(f"node-hours {answer.node_hours[0]:g}, {answer.node_hours[1]:g} without the plan")
     return facts
