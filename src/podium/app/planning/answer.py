@@ -158,7 +158,8 @@ class PlanAnswer:
     `impact` are the workloads to which something happens, `nodes` those to which something does; `node_hours` with the
     plan and without. `result` is the run behind it and `baseline` the one with nothing asked; None for questions that
     play none. `scenario` is what was played, as a document. `sections` are what the question has to say beyond that,
-    and `table` stands in the place of the impact for those that play nothing.
+    and `table` stands in the place of the impact for those that play nothing. `runs` are what baseline and result are
+    called where both are seen.
     """
 
     question: str
@@ -173,6 +174,7 @@ class PlanAnswer:
     scenario: Raw | None = None
     sections: tuple[Section, ...] = ()
     table: Table | None = None
+    runs: tuple[str, str] = ("without the plan", "with the plan")
 
     @property
     def anyway(self) -> Mapping[str, int]:

@@ -78,7 +78,7 @@ def diff_answer(played: Played, before: Setting, after: Setting) -> PlanAnswer:
     """The answer."""
     found = differences(played.baseline, played.result)
     answer = answer_of(played, _headline(played, found, before, after), sections=[_section(found, before, after)])
-    return replace(answer, question="diff")
+    return replace(answer, question="diff", runs=(before.name, after.name))
 
 
 def differences(before: Result, after: Result) -> tuple[Difference, ...]:
