@@ -18,9 +18,11 @@ Claim
   devices:[str] nodeSelector?:any
 Preemption
   eligible:bool isExchange?:bool reason? candidates:{Candidate} rejected?:{Status} selected:[str] putOff?:PutOff error?
-  decidedBy?
+  decidedBy? search?:Search reasons?:{str}
 Candidate
-  victims:[str] pdbViolations:int
+  victims:[str] pdbViolations:int elsewhere?:{str}
+Search
+  steps:int maxSteps:int nodesLeftOut:int isComplete:bool
 PutOff
   victims:int cap left:int next namespace?
 Remedies
@@ -136,7 +138,7 @@ Finding
   code message subjects:[str]
 WorkloadImpact
   workload readyBefore:int lowestReady:int readyAfter:int readyWithoutPlan:int wanted:int missing:int pending:int
-  shortSeconds:number pendingSeconds:number disruptions:{int} held:[Held] isNew:bool why:str~
+  stuck:int shortSeconds:number pendingSeconds:number disruptions:{int} held:[Held] isNew:bool why:str~
 Held
   budget seconds:number pods:int ended:bool
 NodeImpact
