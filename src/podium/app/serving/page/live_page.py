@@ -115,6 +115,7 @@ class LivePage:
             "readOnly": found.mode == "component" or exchange.caller.reads_only,
             "user": exchange.caller.user,
             "watch": {"nodes": found.nodes_path, "pods": found.pods_path},
+            "speed": found.speed,
             "now": found.now() // 10**6,
             "explain": EXPLAIN.to_dict(),
             "plans": [form.to_dict() for form in PLANS],

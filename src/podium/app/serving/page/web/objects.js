@@ -67,6 +67,15 @@ export class ObjectsTab {
     this.ticking = 0;
   }
 
+  // Nobody sees the page, or somebody does again.
+  pause() {
+    this.hide();
+  }
+
+  resume() {
+    this.show([]);
+  }
+
   choose() {
     this.page.go("objects", this.kindBox.value);
   }
