@@ -19,7 +19,8 @@ _POD = "Pod "
 
 def picture_of_plan(answer: PlanAnswer) -> Picture:
     """A plan, and what would happen without it."""
-    runs = (("without the plan", answer.baseline), ("with the plan", answer.result))
+    names = ("before", "after") if answer.question == "diff" else ("without the plan", "with the plan")
+    runs = zip(names, (answer.baseline, answer.result), strict=True)
     return Picture(
         command=f"plan {answer.question}",
         headline=escape(answer.headline, _LONGEST),
