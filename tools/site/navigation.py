@@ -61,6 +61,7 @@ CHAPTERS = (
             "docs/dynamic-resources.md",
             "docs/validation.md",
             "docs/priority-and-quota.md",
+            "docs/preemption.md",
         ),
     ),
     Chapter(

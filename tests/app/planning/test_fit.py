@@ -127,6 +127,14 @@ def test_what_keeps_a_pod_off_every_node_is_told(tmp_path: Path) -> None:
     assert answer["headline"] == 'none of Pod default/web fits: persistentvolumeclaim "data" not found'
 
 
+def test_nothing_fits_without_nodes(tmp_path: Path) -> None:
+    cluster = written(tmp_path, priority_class("high", 50))
+
+    assert told("-f", cluster, "fit", "-f", asked(tmp_path, pod("web")))["headline"] == (
+        "none of Pod default/web fits: there are no nodes"
+    )
+
+
 def test_what_else_the_file_holds_is_there_too(tmp_path: Path) -> None:
     cluster = written(tmp_path, node("a"), pod("old", "4", on="a"))
     new = asked(tmp_path, priority_class("high", 50), replica_set("web", 2, "2", priorityClassName="high"))

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.app.planning.small import Raw, ask, budget, node, pod, priority_class, told, written
+from tests.app.planning.small import Raw, ask, budget, node, pod, priority_class, replica_set, told, written
 
 GPU = {"key": "gpu", "value": "true", "effect": "NoSchedule"}
 
@@ -159,6 +159,26 @@ def test_a_cap_that_puts_preemption_off_is_a_cause(tmp_path: Path) -> None:
     )
 
 
+def test_a_pod_whose_victims_have_yet_to_end_waits_for_them(tmp_path: Path) -> None:
+    ending = pod("old", "3", on="a")
+    ending["metadata"] |= {"deletionTimestamp": "2026-01-01T00:00:30Z", "deletionGracePeriodSeconds": 30}
+    preempted = {"type": "DisruptionTarget", "status": "True", "reason": "PreemptionByScheduler"}
+    ending["status"]["conditions"].append({**preempted, "lastTransitionTime": "2026-01-01T00:00:00Z"})
+    waiting = pod("web", "3", priority=5)
+    waiting["status"]["nominatedNodeName"] = "a"
+
+    answer = told("pending", "-f", written(tmp_path, node("a"), ending, waiting))
+
+    assert answer["causes"][0]["cause"] == "the pods that it preempted on a have yet to end"
+
+
+def test_without_nodes_a_node_is_what_is_missing(tmp_path: Path) -> None:
+    answer = told("pending", "-f", written(tmp_path, pod("web")))
+
+    assert answer["headline"] == "the one pending pod gets no node, and no single change that was tried helps"
+    assert causes(answer) == [("there are no nodes", 1, None, 0)]
+
+
 def test_pods_that_differ_in_nothing_that_counts_have_one_cause(tmp_path: Path) -> None:
     cluster = written(
         tmp_path,
@@ -195,3 +215,40 @@ def test_nothing_stays_of_what_was_tried(tmp_path: Path) -> None:
 
     assert told("pending", "-f", cluster) == told("pending", "-f", cluster)
     assert told("pending", "-f", cluster)["causes"][0]["pods"] == 1
+
+
+def quota(**hard: str) -> Raw:
+    meta = {"name": "compute", "namespace": "default"}
+    return {"apiVersion": "v1", "kind": "ResourceQuota", "metadata": meta, "spec": {"hard": hard}}
+
+
+def test_pods_that_a_quota_refuses_are_told_with_what_it_would_have_to_allow(tmp_path: Path) -> None:
+    limited = quota(**{"requests.cpu": "3", "pods": "10"})
+    running = [pod(f"web-{number}", owner="web", on="a") for number in range(3)]
+    cluster = written(tmp_path, limited, node("a"), replica_set("web", 6), *running)
+
+    answer = told("pending", "-f", cluster)
+
+    assert answer["headline"] == (
+        "no pod is pending, and 3 pods are not made because of a quota; "
+        "ResourceQuota default/compute requests.cpu 3 -> 6 lets 1 in"
+    )
+    why = "ResourceQuota default/compute: requests.cpu 3 of 3 used, 1 asked"
+    assert answer["notMade"] == [{"workload": "ReplicaSet default/web", "pods": 3, "why": why}]
+    assert [finding["code"] for finding in answer["findings"]] == ["refused"]
+
+
+def test_a_quota_counts_what_its_status_says_and_pods_of_its_scope(tmp_path: Path) -> None:
+    used = {**quota(pods="5"), "status": {"hard": {"pods": "5"}, "used": {"pods": "5"}}}
+    other = quota(pods="0")
+    other["metadata"]["name"] = "other"
+    other["spec"]["scopes"] = ["BestEffort"]
+    roomy = quota(pods="9")
+    roomy["metadata"]["name"] = "roomy"
+
+    answer = told("pending", "-f", written(tmp_path, used, other, roomy, node("a"), replica_set("web", 2)))
+
+    assert [each["why"] for each in answer["notMade"]] == ["ResourceQuota default/compute: pods 5 of 5 used, 1 asked"]
+    assert (
+        told("pending", "-n", "else", "-f", written(tmp_path, used, node("a"), replica_set("web", 2)))["notMade"] == []
+    )

@@ -7,12 +7,17 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from click.testing import CliRunner
 
+from podium.app.console.command import podium
 from podium.app.library import load, simulate
+from podium.app.planning.question import Question, play_question, step
+from podium.app.planning.questions.drain import drain_answer
 from podium.app.reporting import report
 from podium.app.reporting.file import html_file
 from podium.app.reporting.picture import Picture, Table
 from podium.app.reporting.story import story_of
+from podium.sim.run import RunOptions
 from tests.app.planning.dumps import dump
 from tests.app.reporting.browser import Opened, open_browser
 from tests.docs.blocks import ROOT
@@ -159,8 +164,70 @@ def test_zoom_shows_a_part_of_the_time_and_all_of_it_again(story: Opened) -> Non
     story.press("Home", "i", "i")
     assert story.ask("podium.stories.scene.window") == {"from": 0, "to": 0.25}
 
+    story.press("]")
+    assert story.ask("podium.stories.scene.window") == {"from": 0.125, "to": 0.375}
+
     story.press("0")
     assert story.ask("podium.stories.scene.window") == {"from": 0, "to": 1}
+
+
+def test_where_a_part_of_the_time_is_shown_it_goes_along_with_time(story: Opened) -> None:
+    story.press("Home", "i", "i", "End")
+
+    window = story.ask("podium.stories.scene.window")
+    assert window["from"] < story.ask("podium.stories.scene.cursorShare(0)") <= window["to"]
+
+
+def test_everything_that_can_be_operated_has_a_name(story: Opened) -> None:
+    nameless = story.ask(
+        """[...document.querySelectorAll("button, input, select, [tabindex]")].filter((each) =>
+            !(each.getAttribute("aria-label") || each.title || each.textContent.trim()))
+                .map((each) => each.outerHTML)"""
+    )
+
+    assert nameless == []
+
+
+def test_runs_side_by_side_share_time_selection_and_rows(browser: Any, tmp_path: Path) -> None:
+    path = tmp_path / "plan.html"
+    read = load([ROOT / "examples" / "plan" / "cluster.yaml"]).read
+    drained = {"name": "ip-10-0-1-12.eu-west-1.compute.internal"}
+    question = Question("drain", (step("drain", drained),), until_ns=300 * 10**9)
+    path.write_text(report(drain_answer(play_question(read, question, RunOptions()), [])))
+
+    opened = Opened(browser, path)
+    assert opened.page.locator("figcaption").all_inner_texts() == ["without the plan", "with the plan"]
+    opened.page.locator("tr.subject", has_text="Deployment shop/report").click()
+    opened.frame()
+
+    assert selection(opened) == {"kind": "workload", "name": "Deployment shop/report"}
+    counts = "podium.stories.views.map((view) => view.lit.reduce((sum, each) => sum + each, 0))"
+    assert opened.ask(counts) == [3, 4]
+    assert opened.ask("podium.stories.views.map((view) => view.above)") == [44, 44]
+    opened.press("Home")
+    assert opened.page.inner_text(".clock").startswith("+0s ")
+    assert opened.ask("podium.stories.scene.time") == 0
+    assert opened.complaints == []
+    opened.context.close()
+
+
+def test_of_a_sweep_two_runs_are_chosen_and_what_is_selected_stays(browser: Any, tmp_path: Path) -> None:
+    path = tmp_path / "sweep.html"
+    example = str(ROOT / "examples" / "preemption-loop.yaml")
+    varied = ["--vary", "maxFutilePreemptions=0,1,2", "--jobs", "1", "-o", "html", "--to", str(path)]
+    assert CliRunner().invoke(podium, ["sweep", "-f", example, *varied]).exit_code == 0
+
+    opened = Opened(browser, path)
+    assert "maxFutilePreemptions=0: preempted 60" in opened.page.get_attribute(".chart canvas", "aria-label")
+    opened.ask("podium.stories.select('pod', 'default/urgent')")
+    opened.page.get_by_label("right").select_option("2")
+    opened.frame()
+
+    assert opened.page.locator("figcaption").all_inner_texts() == ["maxFutilePreemptions=0", "maxFutilePreemptions=2"]
+    assert selection(opened) == {"kind": "pod", "name": "default/urgent"}
+    assert opened.page.locator(".tip").count() == 1
+    assert opened.complaints == []
+    opened.context.close()
 
 
 def test_a_row_of_the_events_leads_to_its_moment_and_pod(story: Opened) -> None:
@@ -221,7 +288,7 @@ def test_hostile_names_are_text(browser: Any, tmp_path: Path) -> None:
 
 
 def test_many_nodes_are_drawn_as_far_as_they_are_in_sight(browser: Any, tmp_path: Path) -> None:
-    nodes, pods = 600, 3_000
+    nodes, pods = 400, 1_200
     path = tmp_path / "many.html"
     path.write_text(report(simulate(dump(nodes, pods), until="10s")))
 
@@ -230,11 +297,10 @@ def test_many_nodes_are_drawn_as_far_as_they_are_in_sight(browser: Any, tmp_path
     assert 'data-form="gzip"' in path.read_text()
     assert opened.ask("podium.stories.scene.rows.length") == nodes
     assert opened.ask("[...podium.stories.views[0].inSight()].length") < 60
-    opened.page.locator(".search input").fill("node ip-10-0-2-99")
-    opened.page.locator(".search input").fill("10-0-1-249.")
+    opened.page.locator(".search input").fill("10-0-1-149.")
     opened.page.keyboard.press("Enter")
     opened.frame()
-    assert opened.ask("[...podium.stories.views[0].inSight()].some(({ row }) => row.name.startsWith('ip-10-0-1-249.'))")
+    assert opened.ask("[...podium.stories.views[0].inSight()].some(({ row }) => row.name.startsWith('ip-10-0-1-149.'))")
     opened.press(*"-" * 12)
     assert opened.ask("[...podium.stories.views[0].inSight()].length") > 100
     assert opened.complaints == []

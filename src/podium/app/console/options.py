@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -77,10 +78,21 @@ validate_option = click.option(
 )
 
 
+HTML = "html"
 _FORMS = ("text", "json", "yaml")
 
 
-def _output_option(forms: tuple[str, ...]) -> Callable[[Decorated], Decorated]:
+def _readable(_: click.Context, __: click.Parameter, form: str) -> str:
+    """The form, unless it is a picture for nobody but a terminal: that is told before anything takes its time."""
+    if form == HTML and sys.stdout.isatty():
+        raise click.UsageError("-o html is for a browser, not for a terminal; put > answer.html behind the command")
+    return form
+
+
+def output_option_of(
+    forms: tuple[str, ...], what: str = "How the answer is printed."
+) -> Callable[[Decorated], Decorated]:
+    """The option that says in which of these forms the answer is printed, as text without it."""
     return click.option(
         "-o",
         "--output",
@@ -88,13 +100,14 @@ def _output_option(forms: tuple[str, ...]) -> Callable[[Decorated], Decorated]:
         type=click.Choice(forms),
         default="text",
         show_default=True,
-        help="How the answer is printed.",
+        callback=_readable,
+        help=what,
     )
 
 
-output_option = _output_option(_FORMS)
+output_option = output_option_of(_FORMS)
 
-picture_output_option = _output_option((*_FORMS, "html"))
+picture_output_option = output_option_of((*_FORMS, HTML))
 """That of a command whose answer can be seen as a picture, too."""
 
 config_option = click.option(

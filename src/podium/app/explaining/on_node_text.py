@@ -28,7 +28,7 @@ def write_on_node(page: Page, answer: NodeAnswer) -> None:
         page.paragraph(listed([pod.key for pod in answer.beside], _MOST_VICTIMS), indent=2)
     _write_scores(page, answer)
     _write_preemption(page, answer)
-    write_basis(page, answer.explanation.rests_on)
+    write_basis(page, answer.explanation.caveats)
 
 
 def headline_on(answer: NodeAnswer) -> str:

@@ -8,6 +8,7 @@ from typing import Any
 
 from podium.api.basis import Caveat
 from podium.api.meta import Raw
+from podium.app.console.cells import Part
 from podium.sim.results.result import Result
 
 SCHEMA_VERSION = 1
@@ -130,12 +131,13 @@ class NodeImpact:
 class Section:
     """A part of an answer that only some questions have: a title and rows of cells, for people; `data` for programs.
 
-    The last column of the rows may be long. `headings` may be empty.
+    The last column of the rows may be long. `headings` may be empty. Names in a row (`podium.app.console.cells`) are
+    shortened where a terminal is narrow.
     """
 
     name: str
     title: str
-    rows: tuple[tuple[str, ...], ...]
+    rows: tuple[tuple[Part, ...], ...]
     headings: tuple[str, ...] = ()
     rest: str = ""
     data: Any = None

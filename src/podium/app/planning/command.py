@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 from podium.app.console.command import Command, Group
-from podium.app.console.options import Duration, validate_option
+from podium.app.console.options import HTML, Duration, output_option_of, validate_option
 from podium.app.console.run_options import single_run_options
 from podium.app.console.source import Source, optional_source_options, override_option
 from podium.app.planning.decision_commands import fit, pending, survive
@@ -87,7 +87,7 @@ class Asking:
         from podium.app.planning.question import play_question
         from podium.app.planning.showing import save_scenario
 
-        with ProgressBar() as bar:
+        with ProgressBar("playing the plan") as bar:
             played = play_question(read, question, self.options, lambda share, what: bar.update(share, lambda: what))
         if self.save:
             save_scenario(self.save, played, self.options)
@@ -106,14 +106,9 @@ class Asking:
 
 _OPTIONS = (
     validate_option,
-    click.option(
-        "-o",
-        "--output",
-        "form",
-        type=click.Choice(["text", "json", "yaml", "csv", "html"]),
-        default="text",
-        show_default=True,
-        help="How the answer is printed; csv is the impact by workload.",
+    output_option_of(
+        ("text", "json", "yaml", "csv", HTML),
+        "How the answer is printed; csv is the impact by workload, html a picture of both runs.",
     ),
     click.option("--save", metavar="FILE", default="", help="Keep what is played in a file for podium simulate -f."),
     click.option(
@@ -309,10 +304,12 @@ def nodes(
 @question_options
 def reschedule(*, asking: Asking, rescheduler_file: str) -> None:
     """Put the cluster in order: which pods a rescheduler would move where and why, and what that does to workloads."""
+    from podium.app.console.progress import ProgressBar
     from podium.app.planning.questions.reschedule import report_of, reschedule_answer, reschedule_question
 
     read = asking.read()
-    report = report_of(read, rescheduler_file, asking.options)
+    with ProgressBar("planning"):
+        report = report_of(read, rescheduler_file, asking.options)
     played = asking.play(read, reschedule_question(report)) if report.moves else None
     asking.show(reschedule_answer(report, played))
 
@@ -344,7 +341,7 @@ def diff(*, asking: Asking, before_files: Sequence[str], after_files: Sequence[s
     before = read_setting(_setting_name(before_files), asking.read_setting(before_files))
     after = read_setting(_setting_name(after_files), asking.read_setting(after_files))
     read = asking.read()
-    with ProgressBar() as bar:
+    with ProgressBar("preparing") as bar:
         played = play_diff(
             read,
             before,

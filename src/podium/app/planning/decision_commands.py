@@ -82,7 +82,8 @@ _OPTIONS = (
         type=Codes(),
         default=(),
         metavar="CODES",
-        help="End with 2 where something is found of these, with commas between them: preempt, unschedulable; or any.",
+        help="End with 2 where something is found of these, with commas between them: preempt, unschedulable, refused; "
+        "or any.",
     ),
 )
 
@@ -130,7 +131,7 @@ def pending(*, deciding: Deciding, namespace: str) -> None:
     from podium.app.planning.questions.pending import pending_answer
 
     loaded = deciding.load()
-    with ProgressBar() as bar:
+    with ProgressBar("deciding") as bar:
         answer = pending_answer(loaded, namespace, lambda share: bar.update(share, lambda: "trying changes"))
     deciding.show(answer)
 

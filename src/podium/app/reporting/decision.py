@@ -11,7 +11,6 @@ from podium.app.explaining.explanation import Explanation
 from podium.app.explaining.obstacles import find_obstacles
 from podium.app.explaining.on_node import NodeAnswer, Score
 from podium.app.explaining.on_node_text import headline_on
-from podium.app.explaining.preemption_text import criteria_of
 from podium.app.explaining.remedies_text import write_remedies
 from podium.app.explaining.text import facts_of, headline_of
 from podium.app.explaining.workload import WorkloadExplanation
@@ -138,7 +137,7 @@ def _candidates(plan: PreemptionPlan, places: Mapping[str, int]) -> list[Candida
     chosen = "" if plan.chosen is None else plan.chosen.node_name
     found = sorted(
         plan.candidates.values(),
-        key=lambda candidate: (candidate.node_name != chosen, *criteria_of(candidate), candidate.node_name),
+        key=lambda candidate: (candidate.node_name != chosen, *candidate.cost, candidate.node_name),
     )
     return [
         Candidate(

@@ -70,15 +70,17 @@ class Runs(msgspec.Struct, frozen=True, rename="camel"):
 
 
 class Picture(msgspec.Struct, frozen=True, rename="camel", kw_only=True):
-    """A page. `command` is what made it, `headline` what it says in a line, `facts` what else is to be said first.
+    """A page: what made it (`command`), and what it says in a line (`headline`).
 
-    `changes` are what would have to change, under a title. Of more than two stories two at a time are seen.
+    `facts` and `tables` are what else is to be said first, `more` comes behind the picture. `changes` are what would
+    have to change, under a title. Of more than two stories two at a time are seen.
     """
 
     command: str
     headline: str
     facts: list[str] = []
     tables: list[Table] = []
+    more: list[Table] = []
     stories: list[Story] = []
     decision: Decision | None = None
     runs: Runs | None = None

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from podium.api.errors import escape
 from podium.api.times import format_duration
+from podium.app.console.cells import text_of
 from podium.app.planning.answer import NodeImpact, PlanAnswer, Section, WorkloadImpact
 from podium.app.reporting.picture import Picture, Table, told
 from podium.app.reporting.story import story_of
@@ -44,7 +45,7 @@ def _sections(sections: Sequence[Section]) -> list[Table]:
 
 
 def _section(section: Section) -> Table:
-    rows = [[escape(cell, _LONGEST) for cell in row] for row in section.rows]
+    rows = [[escape(text_of(cell), _LONGEST) for cell in row] for row in section.rows]
     widest = max((len(row) for row in rows), default=0)
     headings = list(section.headings) or [""] * widest
     return Table(section.title, headings, [[*row, *[""] * (widest - len(row))] for row in rows], note=section.rest)

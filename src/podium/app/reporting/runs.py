@@ -10,6 +10,7 @@ from podium.api.times import format_duration
 from podium.app.console.page import counted
 from podium.app.reporting.picture import Picture, Runs, Table, told
 from podium.app.reporting.story import story_of
+from podium.app.reporting.summary import summary_tables
 from podium.app.sweeping.settings import Combination
 from podium.app.sweeping.sweep import Played, caveats_of
 from podium.app.sweeping.tables import Row, rows_of
@@ -36,6 +37,7 @@ def picture_of_result(result: Result) -> Picture:
         command="simulate",
         headline=f"{format_duration(round(summary['end'] * 10**9))}: {done}",
         stories=[story_of(result, "")],
+        more=summary_tables(result),
         rests_on=told(result.rests_on),
     )
 

@@ -22,6 +22,8 @@ _SHAPE = "node.kubernetes.io/instance-type"
 # Their messages say what the event's columns say.
 _TOLD = frozenset(("Scheduled", "Preempted"))
 _REFUSED = "FailedScheduling"
+# A pod that nobody controls is a workload of its own, of which its bar says all.
+_ALONE = "Pod "
 # Resources are shown in this order, all others by name behind them.
 _FIRST = ("cpu", "memory")
 
@@ -124,7 +126,11 @@ def story_of(result: Result, name: str) -> Story:
         pods=_pods(result, moments, places, words, amounts),
         events=_events(result.events, whose, by_whom, places, words),
         amounts=amounts.list,
-        workloads=[workload.to_dict(measures.start_ns) for workload in measures.workloads],
+        workloads=[
+            workload.to_dict(measures.start_ns)
+            for workload in measures.workloads
+            if not workload.workload.startswith(_ALONE)
+        ],
         summary=result.summary,
     )
 

@@ -7,12 +7,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from podium.app.planning.deciding.decisions import Decisions, Kind, Settled, kind_of
+from podium.app.planning.deciding.decisions import Decisions, Ending, Kind, Settled, kind_of
 from podium.cluster.arrays import Int64s
 from podium.cluster.cluster import Cluster
 from podium.cluster.pods import PodRecord
 from podium.cluster.taints import KEEPS_OFF, tolerated
 from podium.cluster.view import View
+from podium.decide.cap import PutOff
 from podium.decide.placement import left_out
 from podium.framework.cycle_state import CycleState
 from podium.framework.errors import PluginError
@@ -32,16 +33,17 @@ RESOURCE, TOO_LARGE, FULL, TAINT, CORDONED, SELECTION, OTHER = (
 )
 """What obstacles on a node are: too little left, less in all than is asked for, no place for a further pod, ..."""
 
-GATED, TURNED_DOWN, SCHEDULER, ENDING, CAPPED, FAILED = (
+GATED, TURNED_DOWN, SCHEDULER, ENDING, CAPPED, VICTIMS, FAILED = (
     "gated",
     "turned-down",
     "scheduler",
     "ending",
     "capped",
+    "victims",
     "failed",
 )
 """What keeps a pod off every node: a gate, a PreFilter, a scheduler that is not there, its own end, a cap that its
-preemption waits for, a plugin's fault."""
+preemption waits for, victims that have yet to end, a plugin's fault."""
 
 _FIT, _TAINTS, _CORDON, _AFFINITY = "NodeResourcesFit", "TaintToleration", "NodeUnschedulable", "NodeAffinity"
 _INSUFFICIENT = "Insufficient "
@@ -105,8 +107,6 @@ class Blocked:
         """The cause in words, with the number of nodes."""
         if self.before is not None:
             return self.before.text
-        if not self.nodes:
-            return "there are no nodes"
         return "; ".join(f"{_nodes(len(alike.rows))}: {worded(alike.obstacles)}" for alike in self.nearest)
 
 
@@ -123,9 +123,15 @@ def blocked(decisions: Decisions, settled: Settled) -> list[Blocked]:
     found = []
     for kind, pods in kinds.items():
         put_off = settled.put_off.get(kind)
-        cap = None if put_off is None else Obstacle(CAPPED, f"preemption is put off: {put_off.cap}")
-        found.append(_blocked(decisions, tuple(pods)) if cap is None else Blocked(tuple(pods), cap))
+        held = None if put_off is None else _held(put_off)
+        found.append(_blocked(decisions, tuple(pods)) if held is None else Blocked(tuple(pods), held))
     return found
+
+
+def _held(put_off: PutOff | Ending) -> Obstacle:
+    if isinstance(put_off, Ending):
+        return Obstacle(VICTIMS, f"the pods that it preempted on {put_off.node} have yet to end")
+    return Obstacle(CAPPED, f"preemption is put off: {put_off.cap}")
 
 
 def _blocked(decisions: Decisions, pods: tuple[PodRecord, ...]) -> Blocked:
@@ -144,6 +150,8 @@ def _blocked(decisions: Decisions, pods: tuple[PodRecord, ...]) -> Blocked:
         if not pre_filter.status.is_success:
             return Blocked(pods, _of_pod(pre_filter.status))
         rows = decisions.cluster.nodes.all_rows() if pre_filter.rows is None else pre_filter.rows
+        if not len(decisions.cluster.nodes):
+            return Blocked(pods, Obstacle(TURNED_DOWN, "there are no nodes"))
         if not len(rows):
             return Blocked(pods, _of_pod(left_out(pre_filter)))
         return Blocked(pods, None, tuple(_on_nodes(runner, state, pod, rows)))

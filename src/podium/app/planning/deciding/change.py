@@ -22,6 +22,7 @@ SORTS = (
     "toleration",
     "request",
     "pod",
+    "quota",
     "budget",
     "cap",
     "policy",

@@ -22,6 +22,7 @@ from podium.cluster.cluster import Cluster
 from podium.cluster.pods import NO_ROW, NOT_STARTED_NS, PodRecord
 from podium.decide.cap import PutOff
 from podium.decide.placement import Placement, full_outcome, place
+from podium.decide.preempting.preemption import NOT_ELIGIBLE_TERMINATING
 from podium.decide.scratch import Scratch
 from podium.framework.errors import PluginError
 from podium.framework.runner import Runner
@@ -45,15 +46,22 @@ class Fate:
 
 
 @dataclass(frozen=True, slots=True)
+class Ending:
+    """A pod waits for those that it has preempted on a node to end."""
+
+    node: str
+
+
+@dataclass(frozen=True, slots=True)
 class Settled:
     """What becomes of pods: those that get a node, in that order, and those that wait.
 
-    `put_off` has, by kind, the preemptions that wait for a cap on disruptions.
+    `put_off` has, by kind, what preemptions wait for that would help: a cap on disruptions, or victims that are ending.
     """
 
     fates: tuple[Fate, ...]
     waiting: tuple[PodRecord, ...]
-    put_off: Mapping[Kind, PutOff] = field(default_factory=dict)
+    put_off: Mapping[Kind, PutOff | Ending] = field(default_factory=dict)
 
     @property
     def victims(self) -> dict[str, Fate]:
@@ -74,7 +82,7 @@ class Decisions:
         self.objects = explainer.objects
         self._read = explainer.read
         self._budgets = {item.key: item for item in self.objects if isinstance(item, PodDisruptionBudget)}
-        self._put_off: dict[Kind, PutOff] = {}
+        self._put_off: dict[Kind, PutOff | Ending] = {}
         self.pending = self.in_order(explainer.waiting)
 
     @cached_property
@@ -219,6 +227,8 @@ class Decisions:
         if plan.chosen is None:
             if plan.put_off is not None:
                 self._put_off[kind_of(pod)] = plan.put_off
+            elif plan.reason == NOT_ELIGIBLE_TERMINATING:
+                self._put_off[kind_of(pod)] = Ending(pod.nominated_node_name)
             return None
         victims = plan.chosen.victims
         self._count(victims)

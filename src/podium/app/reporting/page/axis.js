@@ -35,7 +35,7 @@ export class Axis {
   // Where ticks are, and what stands there.
   ticks() {
     const { scene, story } = this;
-    const span = scene.axis === "time" ? scene.end : story.eventCount + 1;
+    const span = scene.axis === "time" ? scene.span : story.eventCount + 1;
     if (!span) {
       return [];
     }

@@ -5,6 +5,7 @@ import { shortened } from "./formats.js";
 
 const ROW = 26;
 const AXIS = 24;
+const MOST = 200;
 
 export class Chart {
   constructor(runs, theme) {
@@ -22,6 +23,9 @@ export class Chart {
     this.element = element("section", { className: "table" }, element("header", { className: "controls" }, element("h2", {}, "By settings"), pick), this.box, this.tip);
     theme.on(() => this.draw());
     new ResizeObserver(() => this.draw()).observe(this.box);
+    if (runs.settings.length > MOST) {
+      this.tip.textContent = `the first ${MOST} of ${runs.settings.length.toLocaleString("en-US")} combinations`;
+    }
     this.canvas.addEventListener("pointermove", (event) => this.hover(event));
   }
 
@@ -42,18 +46,19 @@ export class Chart {
     if (!width) {
       return;
     }
-    const height = groups.length * ROW + AXIS, ratio = window.devicePixelRatio || 1, context = this.canvas.getContext("2d");
+    const shown = groups.slice(0, MOST), height = shown.length * ROW + AXIS, ratio = window.devicePixelRatio || 1, context = this.canvas.getContext("2d");
     [this.canvas.width, this.canvas.height] = [Math.round(width * ratio), Math.round(height * ratio)];
     this.canvas.style.width = `${width}px`;
     this.canvas.style.height = `${height}px`;
     context.setTransform(ratio, 0, 0, ratio, 0, 0);
     const left = Math.min(Math.max(width * 0.3, 90), 420), right = width - 40;
-    const values = groups.flat().map((each) => each.value), most = Math.max(...values, 0), least = Math.min(...values, 0);
+    const values = shown.flat().map((each) => each.value);
+    const most = values.reduce((best, each) => Math.max(best, each), 0), least = values.reduce((best, each) => Math.min(best, each), 0);
     this.x = (value) => left + ((value - least) / (most - least || 1)) * (right - left);
     this.drawAxis(context, colours, least, most, height);
-    groups.forEach((group, place) => this.drawGroup(context, colours, group, place, left));
+    shown.forEach((group, place) => this.drawGroup(context, colours, group, place, left));
     const name = this.runs.figures[this.figure];
-    this.canvas.setAttribute("aria-label", groups.map((group, place) => `${this.runs.settings[place]}: ${name} ${text(mean(group))}`).join("; "));
+    this.canvas.setAttribute("aria-label", shown.map((group, place) => `${this.runs.settings[place]}: ${name} ${text(mean(group))}`).join("; "));
   }
 
   drawAxis(context, colours, least, most, height) {

@@ -22,6 +22,11 @@ export class Compared {
     this.draw();
   }
 
+  // Lets go of what outlives the page's elements.
+  dispose() {
+    this.page.dispose();
+  }
+
   draw() {
     const before = this.page, different = [...new Set(this.shown)];
     this.page = new StoryPage(different.map((place) => this.stories[place]), this.theme, before);

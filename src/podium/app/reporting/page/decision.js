@@ -41,6 +41,12 @@ export class DecisionPage {
     document.addEventListener("keydown", this.keys);
   }
 
+  // Lets go of what outlives the page's elements.
+  dispose() {
+    document.removeEventListener("keydown", this.keys);
+    this.parts.forEach((part) => part.dispose?.());
+  }
+
   start() {
     this.choose(this.chosen);
   }

@@ -1,6 +1,7 @@
 // What there is to know of what is selected: a pod, a workload or a node; its events, and those near it.
 import { duration, number, since } from "./formats.js";
 import { element, fill } from "./dom.js";
+import { sparkline } from "./sparkline.js";
 import { detail, nodeLines, podLines } from "./told.js";
 
 const MOST_EVENTS = 60;
@@ -78,7 +79,8 @@ export class Details {
       lines.push(`ready: ${told.readyBefore} before, ${told.lowestReady} at the lowest, ${told.ready} at the end, of ${told.wanted} wanted`);
       lines.push(`below what it wants for ${duration(told.shortSeconds)}; its pods waited ${duration(told.pendingSeconds)} in all`);
     }
-    return [...this.lines(lines), this.podList(story, found.pods)];
+    const drawn = told ? sparkline(story, told, this.scene) : null;
+    return [...this.lines(lines), ...(drawn ? [drawn] : []), this.podList(story, found.pods)];
   }
 
   links(pairs) {

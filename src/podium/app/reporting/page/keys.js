@@ -6,7 +6,8 @@ export const KEYS = [
   ["Home End", "the beginning, the end"],
   ["↑ ↓", "the node above, below"],
   ["Enter", "select the node, or let go of it"],
-  ["i o 0", "zoom in, out, show all of the time"],
+  ["i o 0", "zoom in, out, show all of the time; the wheel with Ctrl, too"],
+  ["[ ]", "show what was before, what comes next; the wheel with Shift, too"],
   ["+ −", "higher, lower rows"],
   ["t", "the axis by time, or by order of events"],
   ["/", "search"],
@@ -29,6 +30,8 @@ export function press(page, view, event) {
     Enter: () => scene.rows[scene.row] && scene.select("node", scene.rows[scene.row].name),
     i: () => scene.zoom(0.5, scene.cursorShare(view.place)),
     o: () => scene.zoom(2, scene.cursorShare(view.place)),
+    "[": () => scene.pan(-0.5),
+    "]": () => scene.pan(0.5),
     0: () => scene.set({ window: { from: 0, to: 1 } }),
   };
   return run(actions, event) || pressAnywhere(page, event);

@@ -21,6 +21,7 @@ async function start() {
     chart,
     element("div", { className: "tables" }, ...picture.tables.map((table) => tableOf(table, select))),
     stories, decision,
+    element("div", { className: "tables" }, ...picture.more.map((table) => tableOf(table, select))),
     listOf(picture.changesTitle, picture.changes, "each line is enough by itself"),
     listOf("Rests on", picture.restsOn, ""),
     picture.text ? element("details", {}, element("summary", {}, "As in the terminal"), element("pre", {}, picture.text)) : null);

@@ -11,7 +11,8 @@ export class Mosaic {
     this.chosen = -1;
     this.groups = data.groups.map((text, group) => this.group(text, group));
     this.element = element("section", { className: "mosaic" }, element("h2", {}, "Nodes by verdict"), ...this.groups.map((each) => each.element));
-    theme.on(() => this.draw());
+    this.themed = () => this.draw();
+    theme.on(this.themed);
     new ResizeObserver(() => this.draw()).observe(this.element);
   }
 
@@ -47,6 +48,10 @@ export class Mosaic {
       group.at = Math.min(Math.max(group.at + step, 0), group.nodes.length - 1);
       this.onselect(group.nodes[group.at]);
     }
+  }
+
+  dispose() {
+    this.theme.off(this.themed);
   }
 
   choose(node) {

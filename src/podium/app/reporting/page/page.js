@@ -6,11 +6,14 @@ import { EventList } from "./events.js";
 import { number, sharedEnd, since } from "./formats.js";
 import { helpDialog, press, pressAnywhere } from "./keys.js";
 import { Pointer } from "./pointer.js";
+import { Rows } from "./rows.js";
 import { Scene } from "./scene.js";
 import { Search } from "./search.js";
 import { Story } from "./story.js";
+import { Strip } from "./strip.js";
 import { rangeText, standing } from "./told.js";
 import { View } from "./view.js";
+import { Waiting } from "./waiting.js";
 
 const ORDERS = [["name", "by name"], ["busy", "busiest first"], ["zone", "by zone"], ["fullest", "fullest first"]];
 const TICK_MS = 60;
@@ -40,7 +43,7 @@ export class StoryPage {
     this.pointer = new Pointer(scene, this.views, (view, event) => press(this, view, event));
     this.details = new Details(scene);
     this.slider = element("input", { type: "range", min: 0, max: 1, step: "any", className: "time", "aria-label": "Time" });
-    this.slider.addEventListener("input", () => scene.goToShare(Number(this.slider.value)));
+    this.slider.addEventListener("input", () => this.slide(Number(this.slider.value)));
     this.clock = element("output", { className: "clock", "aria-live": "polite" });
     this.legend = element("div", { className: "legend" });
     this.element = this.build();
@@ -103,6 +106,7 @@ export class StoryPage {
   // Gives the views the height that all rows need, up to what a window has room for.
   fit() {
     const { scene } = this;
+    scene.waitingHeight = Math.max(...this.views.map((view) => view.waiting.height));
     scene.fittingHeight = Math.min(...this.views.map((view) => view.fit()));
     const wanted = Math.max(...this.views.map((view) => view.wanted(scene.rowHeight || scene.fittingHeight)));
     this.views.forEach((view) => {
@@ -135,14 +139,43 @@ export class StoryPage {
       this.help);
   }
 
+  // Shows other stories of the same places, as a cluster that is watched tells them again and again. What is selected
+  // stays, and time, where it stood at the end, stands at the new end.
+  replace(datas) {
+    const { scene } = this, isAtEnd = scene.time >= scene.end, { resource } = scene;
+    scene.stories = datas.map((data) => new Story(data));
+    scene.resource = scene.stories.some((story) => story.resources.includes(resource)) ? resource : scene.stories[0].resources[0];
+    this.views.forEach((view, place) => {
+      const story = scene.stories[place];
+      Object.assign(view, { story, rows: new Rows(story), waiting: new Waiting(story), strip: new Strip(story) });
+    });
+    this.search.known = null;
+    this.lengthen(Math.max(...scene.stories.map((story) => story.end)), isAtEnd);
+    scene.sort(scene.order);
+    this.list.show(this.list.place);
+    this.list.choose();
+    this.fit();
+    this.drawLegend();
+  }
+
+  // Time has passed, and nothing has happened.
+  lengthen(end, isAtEnd = this.scene.time >= this.scene.end) {
+    const { scene } = this;
+    scene.stories.forEach((story) => {
+      story.end = end;
+    });
+    const time = isAtEnd ? end : Math.min(scene.time, end);
+    scene.set({ end, span: end, time, moments: scene.stories.map((story) => story.momentAt(time)), size: true });
+  }
+
   changed(changed) {
     const { scene } = this;
-    if (changed.has("theme") || changed.has("axis") || changed.has("size")) {
+    if (["theme", "axis", "size", "rowHeight"].some((name) => changed.has(name))) {
       this.drawLegend();
       this.turn.textContent = scene.axis === "time" ? "axis: time" : "axis: order";
     }
     if (changed.has("moments") || changed.has("axis") || changed.has("size")) {
-      const share = scene.axis === "time" ? (scene.end ? scene.time / scene.end : 1) : (scene.moments[0] + 1) / Math.max(scene.stories[0].eventCount, 1);
+      const share = scene.axis === "time" ? scene.time / scene.end : (scene.moments[0] + 1) / Math.max(scene.stories[0].eventCount, 1);
       this.slider.value = share;
       const told = scene.stories.map((story, place) => `${story.name ? `${story.name}: ` : ""}${standing(story, scene.moments[place])}`);
       const order = scene.axis === "order" ? `, event ${number(scene.moments[0] + 1)} of ${number(scene.stories[0].eventCount)}` : "";
@@ -164,6 +197,7 @@ export class StoryPage {
       element("span", {}, element("i", { className: "cross" }, "✕"), "disrupted"),
       element("span", {}, element("i", { className: "swatch starting" }), "starting"),
       element("span", {}, element("i", { className: "swatch gone" }), "node down or not there"),
+      this.views[0].isHeat ? element("span", { className: "faint" }, "low rows: the stronger, the fuller") : null,
       end ? element("span", { className: "faint" }, `nodes end in ${end}`) : null);
   }
 
@@ -209,6 +243,12 @@ export class StoryPage {
     this.theme.turn();
   }
 
+  // Time stands at a share of the run, which is less than that of the axis.
+  slide(share) {
+    const { scene } = this;
+    scene.goToShare(scene.axis === "time" ? (share * scene.end) / scene.span : share);
+  }
+
   // Lets time run from where it stands, or from the beginning; or stops it.
   play() {
     const { scene } = this;
@@ -220,7 +260,7 @@ export class StoryPage {
     this.playing.textContent = "❚❚ Pause";
     this.timer = setInterval(() => {
       share += 1 / PLAY_STEPS;
-      scene.goToShare(share);
+      this.slide(share);
       if (share >= 1) {
         this.stop();
       }

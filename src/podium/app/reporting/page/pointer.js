@@ -85,6 +85,9 @@ export class Pointer {
     if (event.ctrlKey || event.metaKey) {
       event.preventDefault();
       this.scene.zoom(event.deltaY > 0 ? 1.25 : 0.8, this.where(view, event).share);
+    } else if (event.shiftKey || Math.abs(event.deltaX) > Math.abs(event.deltaY)) {
+      event.preventDefault();
+      this.scene.pan((event.deltaX || event.deltaY) / 600);
     }
   }
 

@@ -4,7 +4,7 @@ import { NodeLanes } from "./lanes.js";
 
 const BAR_LEAST = 5;
 const LABEL_LEAST = 10;
-const AREA_LEAST = 8;
+export const AREA_LEAST = 8;
 const FADED = 0.13;
 const PAD = 2;
 

@@ -2,11 +2,15 @@
 import { NATURAL } from "./formats.js";
 
 const BUSY = new Set(["Preempted", "Evicted", "Killing", "NodeDown", "NodeUp", "NodeAdded", "NodeRemoved", "Failed"]);
+const BEYOND = 0.05;
 
 export class Scene {
   constructor(stories) {
     this.stories = stories;
     this.end = Math.max(...stories.map((story) => story.end), 0);
+    // The axis goes on a little where much happens at the end, so that it can be seen how that leaves things.
+    const last = Math.max(...stories.map((story) => story.times.at(-1) ?? 0), 0);
+    this.span = last > this.end * (1 - BEYOND) ? this.end * (1 + BEYOND) : this.end;
     // By "time", or by "order" of events, which shows what happens at one instant.
     this.axis = stories.some((story) => story.times.length && story.times.at(-1) > 0) ? "time" : "order";
     // The part of the axis that is shown, as shares of it.
@@ -136,6 +140,7 @@ export class Scene {
     const time = story.timeOf(bounded);
     const moments = this.stories.map((other, at) => (at === place ? bounded : this.beside(other, story, bounded)));
     this.set({ moments, time });
+    this.keepInSight(place);
   }
 
   beside(other, story, moment) {
@@ -149,8 +154,9 @@ export class Scene {
   goToShare(share) {
     const bounded = Math.max(Math.min(share, 1), 0);
     if (this.axis === "time") {
-      const time = bounded * this.end;
+      const time = Math.min(bounded * this.span, this.end);
       this.set({ time, moments: this.stories.map((story) => story.momentAt(time)) });
+      this.keepInSight(0);
     } else {
       this.goTo(0, Math.round(bounded * this.stories[0].eventCount) - 1);
     }
@@ -159,7 +165,7 @@ export class Scene {
   // Where a moment of a story is on the axis, as a share of it.
   shareOf(story, moment) {
     if (this.axis === "time") {
-      return this.end ? story.timeOf(moment) / this.end : moment < 0 ? 0 : 1;
+      return moment === Infinity ? 1 : story.timeOf(moment) / this.span;
     }
     const places = story.eventCount + 1;
     return moment === Infinity ? 1 : (moment + 1) / places;
@@ -168,7 +174,7 @@ export class Scene {
   // The moment at a share of the axis.
   momentOf(story, share) {
     if (this.axis === "time") {
-      return story.momentAt(share * this.end);
+      return story.momentAt(share * this.span);
     }
     return Math.max(Math.min(Math.floor(share * (story.eventCount + 1)) - 1, story.eventCount - 1), -1);
   }
@@ -176,7 +182,7 @@ export class Scene {
   // Where time stands, as a share of the axis.
   cursorShare(place) {
     if (this.axis === "time") {
-      return this.end ? this.time / this.end : 1;
+      return this.time / this.span;
     }
     return (this.moments[place] + 1.5) / (this.stories[place].eventCount + 1);
   }
@@ -187,6 +193,21 @@ export class Scene {
     const length = Math.min(Math.max((to - from) * factor, 1e-5), 1);
     const start = Math.min(Math.max(around - ((around - from) / (to - from)) * length, 0), 1 - length);
     this.set({ window: { from: start, to: start + length } });
+  }
+
+  // Shows a part of the axis that is later by so much of what is shown, or earlier.
+  pan(by) {
+    const { from, to } = this.window, length = to - from;
+    const start = Math.min(Math.max(from + by * length, 0), 1 - length);
+    this.set({ window: { from: start, to: start + length } });
+  }
+
+  // Where only a part of the axis is shown, it goes along with time.
+  keepInSight(place) {
+    const share = this.cursorShare(place), { from, to } = this.window;
+    if (share < from || share > to) {
+      this.pan((share - (from + to) / 2) / (to - from));
+    }
   }
 
   select(kind, name) {

@@ -30,7 +30,8 @@ export class Scores {
     this.box.addEventListener("pointerleave", () => this.ontell(-1));
     this.box.addEventListener("click", (event) => this.onselect(this.nodeAt(event)));
     this.box.addEventListener("keydown", (event) => this.key(event));
-    theme.on(() => this.draw());
+    this.themed = () => this.draw();
+    theme.on(this.themed);
     new ResizeObserver(() => this.draw()).observe(this.box);
   }
 
@@ -47,6 +48,10 @@ export class Scores {
       this.box.scrollTop = Math.max(place * ROW - this.box.clientHeight / 2, 0);
       this.onselect(this.data.rated[place]);
     }
+  }
+
+  dispose() {
+    this.theme.off(this.themed);
   }
 
   choose(node) {

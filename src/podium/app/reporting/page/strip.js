@@ -9,13 +9,14 @@ export class Strip {
     this.story = story;
   }
 
-  draw(context, axis, top, colours, lit) {
+  // Of what is selected, only the events: of the pods that are lit, and of the node.
+  draw(context, axis, top, colours, lit, node) {
     const { story } = this, columns = Math.ceil(axis.right - axis.left) + 1;
     const counts = KINDS.map(() => new Float64Array(columns));
     const step = 2;
     for (let event = 0; event < story.eventCount; event += 1) {
       const pod = story.events.pod[event];
-      if (lit && (pod < 0 || !lit[pod])) {
+      if (lit && (pod < 0 || !lit[pod]) && (node < 0 || story.events.node[event] !== node)) {
         continue;
       }
       const x = axis.of(event) - axis.left;

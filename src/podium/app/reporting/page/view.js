@@ -5,7 +5,7 @@ import { Arrows } from "./arrows.js";
 import { coloursOf, KINDS, shadeOf } from "./colours.js";
 import { element } from "./dom.js";
 import { percent, sharedEnd, shortened } from "./formats.js";
-import { Rows } from "./rows.js";
+import { AREA_LEAST, Rows } from "./rows.js";
 import { Strip, STRIP_HEIGHT } from "./strip.js";
 import { Waiting } from "./waiting.js";
 
@@ -58,13 +58,18 @@ export class View {
   // How high rows may be so that many are in sight, and names can be read where there is room.
   fit() {
     const rows = this.scene.rows.length, room = Math.min(Math.max(window.innerHeight * 0.62, 340), 900);
-    const left = room - TICKS - this.waiting.height - STRIP_HEIGHT;
+    const left = room - TICKS - this.scene.waitingHeight - STRIP_HEIGHT;
     return Math.min(Math.max(left / Math.max(rows, 1), 24), this.rows.wanted(this.scene.rows, this.place), 240);
+  }
+
+  // Whether rows are so low that they only show how full nodes are.
+  get isHeat() {
+    return (this.scene.rowHeight || this.scene.fittingHeight) < AREA_LEAST;
   }
 
   // How high the view has to be to show all rows.
   wanted(rowHeight) {
-    return TICKS + this.waiting.height + this.scene.rows.length * rowHeight + STRIP_HEIGHT + 2;
+    return TICKS + this.scene.waitingHeight + this.scene.rows.length * rowHeight + STRIP_HEIGHT + 2;
   }
 
   // The layout in pixels, from the size that the page gives.
@@ -73,7 +78,7 @@ export class View {
     this.height = this.element.clientHeight;
     const wide = this.width > (this.place > 0 ? 420 : 620);
     this.gutter = this.place > 0 && wide ? 74 : wide ? 224 : Math.max(Math.round(this.width * 0.26), 74);
-    this.above = TICKS + this.waiting.height;
+    this.above = TICKS + this.scene.waitingHeight;
     this.below = this.height - STRIP_HEIGHT;
     const { rows } = this.scene;
     this.rowHeight = this.scene.rowHeight || this.scene.fittingHeight;
@@ -113,6 +118,7 @@ export class View {
     const began = performance.now();
     this.measure();
     if (!this.width || !this.height) {
+      // Nobody sees it; it is drawn when it has a size.
       return;
     }
     const { scene, axis } = this, context = this.base.getContext("2d"), colours = coloursOf(scene.theme);
@@ -137,10 +143,11 @@ export class View {
       }
       this.arrows.drawAll(context, colours);
     });
-    this.clipped(context, 0, TICKS, this.width, this.waiting.height, () => {
+    this.clipped(context, 0, TICKS, this.width, this.scene.waitingHeight, () => {
       this.waiting.draw(context, axis, TICKS, colours, this.lit);
     });
-    this.strip.draw(context, axis, this.below, colours, this.lit);
+    const chosen = this.story.find(scene.selection);
+    this.strip.draw(context, axis, this.below, colours, this.lit, chosen ? chosen.node : -1);
     this.drawFrame(context, colours);
     this.drawTop();
     this.drawn.ms = performance.now() - began;
@@ -178,7 +185,7 @@ export class View {
     context.font = "11px system-ui, sans-serif";
     context.textBaseline = "middle";
     if (this.gutter > 70) {
-      context.fillText("waiting", 8, TICKS + Math.min(this.waiting.height / 2, 12));
+      context.fillText("waiting", 8, TICKS + Math.min(this.scene.waitingHeight / 2, 12));
       KINDS.forEach(([name, text], place) => {
         context.fillStyle = colours[name];
         context.fillText(shortened(text, Math.floor((this.gutter - 12) / 5.6)), 8, this.below + 9 + place * 11);

@@ -16,7 +16,7 @@ export class Waiting {
     this.isArea = count > MOST_LANES;
     this.height = count === 0 ? NOBODY : this.isArea ? AREA : Math.max(count * LANE + 6, NOBODY);
     this.steps = this.isArea ? this.count() : [];
-    this.most = Math.max(...this.steps.map((step) => sum(step.byClass)), 1);
+    this.most = this.steps.reduce((most, step) => Math.max(most, sum(step.byClass)), 1);
   }
 
   count() {
