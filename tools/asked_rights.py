@@ -8,7 +8,7 @@ from typing import Any
 
 import msgspec
 
-from podium.api.disruption_policy import POLICY_NAME
+from podium.api.disruption_policy import POLICY_NAME, SCHEDULER
 from podium.api.disruption_rate import DISRUPTION_RATE as RATE
 from podium.api.meta import Raw
 from podium.api.pod import PodCondition
@@ -95,6 +95,7 @@ def scheduler_examples() -> list[Action]:
         ReleaseClaim("default/used", UID, "default/pod", "somebody"),
         ReleaseClaim("", "", "default/pod", "owner"),
         DeleteObject("Pod", "default/pod", UID, ""),
+        Evict("default/pod", UID, "default/preemptor", SCHEDULER),
         PatchObject(
             "Pod", "default/pod", UID, {"metadata": {"annotations": {"podium.dev/futile-preemptions": "{}"}}}, ""
         ),

@@ -11,15 +11,6 @@ import sys
 from collections.abc import Iterable
 from pathlib import Path
 
-from tools.asked_rights import (
-    UID,
-    Right,
-    guidance_examples,
-    requested_rights,
-    rescheduler_examples,
-    scheduler_examples,
-)
-
 from podium.api.avoid_list import PREFER_AVOID_PODS
 from podium.api.kinds import KINDS
 from podium.api.replacements import ForReplacement
@@ -31,6 +22,14 @@ from podium.machines.disruption.avoid_lists import AvoidLists
 from podium.machines.disruption.disruption_counts import DisruptionCounts
 from podium.machines.rescheduling.rescheduler import Rescheduler
 from podium.machines.scheduling.scheduler import Scheduler
+from tools.asked_rights import (
+    UID,
+    Right,
+    guidance_examples,
+    requested_rights,
+    rescheduler_examples,
+    scheduler_examples,
+)
 
 ROOT = Path(__file__).resolve().parent.parent
 DEPLOY = ROOT / "deploy"
@@ -42,7 +41,7 @@ RESCHEDULING = (*sorted((_MACHINES / "rescheduling").rglob("*.py")), _COUNTING)
 
 SEE = ("get", "list", "watch")
 # What is asked for only where pods are preempted.
-_PREEMPTING = (DeleteObject, PatchObject)
+_PREEMPTING = (DeleteObject, Evict, PatchObject)
 _HEADER = "# Made by tools/rbac.py from what the scheduler watches and asks for; run it after a change.\n"
 _RESCHEDULER_HEADER = _HEADER.replace("the scheduler", "the rescheduler")
 

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import pytest
-from tools.asked_rights import Right
 
 from podium.api.kinds import KINDS
 from podium.machines.scheduling.scheduler import Scheduler
 from tests.deploy.manifests import Raw, base, chart, chart_of_rescheduler, of_kind
 from tools import rbac
+from tools.asked_rights import Right
 
 each_rescheduler = pytest.mark.parametrize(
     "objects", [base("rescheduler"), chart_of_rescheduler()], ids=["kustomize", "helm"]
@@ -47,6 +47,7 @@ def test_what_is_granted_is_what_is_watched_and_asked_for(objects: list[Raw]) ->
     preempting = {Right("", "pods", verb) for verb in ("delete", "patch")}
     # Disruptions are counted in annotations of budgets, and in the policy's status.
     preempting |= {
+        Right("", "pods/eviction", "create"),
         Right("policy", "poddisruptionbudgets", "patch"),
         Right("podium.dev", "disruptionpolicies/status", "patch"),
     }

@@ -9,7 +9,6 @@ from typing import Any
 
 import msgspec
 import pytest
-from tools.asked_rights import Right
 
 from podium.app.live.logs import Log
 from podium.app.rescheduling.program import LiveRescheduler
@@ -25,6 +24,7 @@ from tests.deploy.test_rights_suffice import _LEASE_RIGHTS as LEASE_RIGHTS
 from tests.deploy.test_rights_suffice import Guard
 from tests.store.objects import Raw, budget, node, running
 from tools import rbac
+from tools.asked_rights import Right
 
 EVICTION = Right("", "pods/eviction", "create")
 PATCH_NODES = Right("", "nodes", "patch")

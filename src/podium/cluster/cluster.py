@@ -121,7 +121,7 @@ class Cluster:
                 self._backed_anew(self.devices.remove(item))
 
     def pass_time(self, now: int) -> None:
-        """It is ``now`` (nanoseconds) from here on, and what is left of rates is as of then."""
+        """What is left of rates, and how long pods have run, is as of ``now`` (nanoseconds) from here on."""
         self.now = now
         self.budgets.pass_time(now)
         self.caps.now = now

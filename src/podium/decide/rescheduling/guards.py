@@ -16,7 +16,7 @@ from podium.cluster.pod_class import PodClass
 from podium.cluster.pods import NO_ROW, NOT_STARTED_NS, PodRecord
 from podium.decide.critical_pods import CRITICAL_PRIORITY
 from podium.decide.drain import DAEMON_SET
-from podium.decide.rescheduling.lost_work import is_at_work, lost_work_ns
+from podium.decide.lost_work import is_at_work, lost_work_ns
 from podium.decide.rescheduling.node_duty import NodeDuty
 from podium.decide.rescheduling.standing import PastMove, Standing
 from podium.decide.scaling.scale_down import SAFE_TO_EVICT
