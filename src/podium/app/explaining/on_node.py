@@ -125,7 +125,8 @@ class NodeAnswer:
 def answer_on(explanation: Explanation, node: str) -> NodeAnswer:
     """What every plugin says of the node about the pod of an explanation. Raises PodiumError for an unknown node."""
     runner, pod = explanation.runner, explanation.record
-    row = runner.cluster.nodes.row_of.get(node)
+    with explanation.as_decided():
+        row = runner.cluster.nodes.row_of.get(node)
     if row is None:
         near = likely(node, sorted(runner.cluster.nodes.row_of))
         hint = f"; did you mean {' or '.join(near)}?" if near else ""

@@ -41,7 +41,9 @@ def write_explanation(page: Page, explanation: Explanation, *, all_nodes: bool =
 
 def _write_decision(page: Page, explanation: Explanation, *, all_nodes: bool) -> None:
     page.paragraph(Cell(_headline(explanation), _STYLES[explanation.outcome]), hanging=2)
-    for fact in _facts(explanation):
+    with explanation.as_decided():
+        facts = list(_facts(explanation))
+    for fact in facts:
         page.paragraph(fact, indent=2, hanging=2)
     if explanation.placed is not None:
         write_placed(page, explanation, explanation.placed)
