@@ -28,9 +28,9 @@ from podium.framework.settings.feature_gates import FeatureGates
 
 if TYPE_CHECKING:
     from podium.app.planning.plans import PlanProgress, Plans
+    from podium.app.simulating.simulation_result import SimulationResult
     from podium.app.sweeping.sweep_result import SweepResult
     from podium.sim.limits import Limits
-    from podium.sim.results.result import Result
     from podium.sim.run import Duration, Progress, RunOptions
 
 _DEFAULT_NAMESPACE = "default"
@@ -50,8 +50,11 @@ class Cluster:
         self._stage = Stage(partial(_explainer_of, settings))
 
     def __repr__(self) -> str:
+        from podium.app.console.page import counted
+
         kinds = [type(document.object) for document in self._read.documents]
-        return f"<Cluster: {kinds.count(Node):,} nodes, {kinds.count(Pod):,} pods, {len(kinds):,} objects>"
+        counts = {"node": kinds.count(Node), "pod": kinds.count(Pod), "object": len(kinds)}
+        return f"<Cluster: {', '.join(counted(number, noun) for noun, number in counts.items())}>"
 
     @property
     def warnings(self) -> list[InputWarning]:
@@ -114,12 +117,13 @@ class Cluster:
         limits: Limits | None = None,
         priority_cutoff: int | None = None,
         progress: Progress | None = None,
-    ) -> Result:
+    ) -> SimulationResult:
         """Play what happens to the objects in virtual time, from where they are. The arguments are `podium.simulate`'s.
 
         Raises PodiumError for what is wrong with the objects, and for a run that takes more than `limits` allow.
         """
-        from podium.sim.run import play, run_options
+        from podium.app.simulating.simulation_result import play_shown
+        from podium.sim.run import run_options
 
         options = run_options(
             until=until,
@@ -131,7 +135,7 @@ class Cluster:
             limits=limits,
             priority_cutoff=priority_cutoff,
         )
-        return play(self._read, self._deciding_by(options), progress)
+        return play_shown(self._read, self._deciding_by(options), progress)
 
     def plan(
         self,
@@ -241,6 +245,16 @@ class Cluster:
         if settings == self._settings:
             copy._stage = self._stage
         return copy
+
+    @property
+    def explainer(self) -> Explainer:
+        """Who answers, with the columns that decisions are made on, until a copy is asked. Raises as `explain` does."""
+        return self._explainer
+
+    @property
+    def rests_on(self) -> tuple[Caveat, ...]:
+        """What every decision rests on that is made on the objects as they are."""
+        return self._caveats
 
     @cached_property
     def _objects(self) -> KeyedObjects:

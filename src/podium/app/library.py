@@ -15,9 +15,9 @@ from podium.framework.settings.feature_gates import FeatureGates
 
 if TYPE_CHECKING:
     from podium.app.planning.plans import PlanProgress, Plans
+    from podium.app.simulating.simulation_result import SimulationResult
     from podium.app.sweeping.sweep_result import SweepResult
     from podium.sim.limits import Limits
-    from podium.sim.results.result import Result
     from podium.sim.run import Duration, Progress
 
 __all__ = ["explain", "load", "plan", "read_objects", "simulate", "sweep"]
@@ -86,7 +86,7 @@ def simulate(
     priority_cutoff: int | None = None,
     progress: Progress | None = None,
     validation: Validation | None = None,
-) -> Result:
+) -> SimulationResult:
     """Play what happens to the objects in virtual time; a Scenario may be among them. See `podium.sim.run.simulate`."""
     cluster = load(
         objects, configuration, feature_gates, plugins=plugins, ignore_extenders=ignore_extenders, validation=validation

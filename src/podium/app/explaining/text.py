@@ -40,7 +40,7 @@ def write_explanation(page: Page, explanation: Explanation, *, all_nodes: bool =
 
 
 def _write_decision(page: Page, explanation: Explanation, *, all_nodes: bool) -> None:
-    page.paragraph(Cell(_headline(explanation), _STYLES[explanation.outcome]), hanging=2)
+    page.paragraph(Cell(headline_of(explanation), _STYLES[explanation.outcome]), hanging=2)
     with explanation.as_decided():
         facts = list(_facts(explanation))
     for fact in facts:
@@ -83,7 +83,8 @@ def _write_ways_out(page: Page, explanation: Explanation) -> None:
         write_remedies(page, explanation, obstacles)
 
 
-def _headline(explanation: Explanation) -> str:
+def headline_of(explanation: Explanation) -> str:
+    """What becomes of the pod, in a line."""
     pod, plan = explanation.pod, explanation.plan
     if explanation.outcome == "placed":
         return f"{pod} is on node {explanation.node}"

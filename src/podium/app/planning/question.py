@@ -13,8 +13,8 @@ from podium.api.input.codec import Document, Input
 from podium.api.meta import Raw
 from podium.app.planning.answer import WorkloadImpact
 from podium.app.planning.impact import impact_of
-from podium.sim.results.result import Result
-from podium.sim.run import Progress, RunOptions, play
+from podium.app.simulating.simulation_result import SimulationResult, play_shown
+from podium.sim.run import Progress, RunOptions
 from podium.sim.scenario.scenario import API_VERSION
 
 _SCENARIO = "Scenario"
@@ -41,8 +41,8 @@ class Played:
 
     read: Input
     question: Question
-    result: Result
-    baseline: Result
+    result: SimulationResult
+    baseline: SimulationResult
     scenario: Raw
     assumed: tuple[Caveat, ...] = ()
 
@@ -66,10 +66,10 @@ def play_question(
     """
     scenario = scenario_of(read, question)
     options = options if question.until_ns is None else replace(options, until_ns=question.until_ns)
-    result = play(with_scenario(read, scenario), options, _part(progress, 0, _SHARE_OF_PLAN, "playing the plan"))
+    result = play_shown(with_scenario(read, scenario), options, _part(progress, 0, _SHARE_OF_PLAN, "playing the plan"))
     lasted_ns = result.measures.end_ns - result.measures.start_ns
     rest = _part(progress, _SHARE_OF_PLAN, 1, "playing what happens anyway")
-    baseline = play(read, replace(options, until_ns=lasted_ns), rest)
+    baseline = play_shown(read, replace(options, until_ns=lasted_ns), rest)
     return Played(read, question, result, baseline, scenario, _assumed(options))
 
 

@@ -67,10 +67,10 @@ def simulate(
     """
     from podium.app.console.output import new_page, show, show_page
     from podium.app.console.reading import read_shown
+    from podium.app.simulating.simulation_result import shown_result
     from podium.app.simulating.text import write_simulation
     from podium.sim.recording.excerpt import Excerpt, excerpt
-    from podium.sim.results.result import result_of
-    from podium.sim.run import compared, rests_on, simulation_of
+    from podium.sim.run import simulation_of
 
     # This process makes many objects, hardly any cycles, and then ends.
     gc.disable()
@@ -78,12 +78,12 @@ def simulate(
     found = excerpt(read_shown(source, validation), Excerpt(from_ns, to_ns, speed))
     simulation = simulation_of(found.documents, options)
     _play(simulation)
-    result = result_of(simulation, rests_on(found, simulation.scenario, options), compared(found, simulation))
+    result = shown_result(found, simulation, options)
     if form != "text":
         show(result.to_dict(), form)
         return
     page = new_page()
-    write_simulation(page, simulation, result, every_event=every_event)
+    write_simulation(page, result, every_event=every_event)
     show_page(page)
 
 
