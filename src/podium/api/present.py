@@ -26,9 +26,16 @@ def start_time(documents: Iterable[Document]) -> int:
     return max(times, default=DEFAULT_START_NS)
 
 
-def last_time(objects: Iterable[Kubernetes]) -> int | None:
-    """The newest time in objects that are typed already; None where there is none."""
-    return max((time for object_ in objects for time in _times(Document("", 0, {}, object_))), default=None)
+def last_time(objects: Iterable[Kubernetes], enough_ns: int | None = None) -> int | None:
+    """The newest time in objects that are typed already; None where there is none. `enough_ns` is not surpassed."""
+    last_ns: int | None = None
+    for object_ in objects:
+        for time in _times(Document("", 0, {}, object_)):
+            if last_ns is None or time > last_ns:
+                last_ns = time
+        if last_ns is not None and last_ns == enough_ns:
+            break
+    return last_ns
 
 
 def present_time(documents: Iterable[Document], objects: Iterable[Document]) -> int:

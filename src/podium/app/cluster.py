@@ -24,6 +24,7 @@ from podium.app.explaining.explanation import Explanation
 from podium.app.explaining.workload import WorkloadExplanation
 from podium.app.given import Given, read_objects
 from podium.app.stage import Stage, Version
+from podium.framework.settings.configuration import default_configuration
 from podium.framework.settings.feature_gates import FeatureGates
 
 if TYPE_CHECKING:
@@ -91,7 +92,7 @@ class Cluster:
         for any of the input that no API server would have taken.
         """
         wanted = pod if "/" in pod else f"{_DEFAULT_NAMESPACE}/{pod}"
-        return self._kept(replace(self._explainer.explain(wanted, scheduler), rests_on=self._caveats))
+        return self._kept(self._explainer.explain(wanted, scheduler))
 
     def ask(
         self, target: str, namespace: str = _DEFAULT_NAMESPACE, scheduler: str = ""
@@ -100,7 +101,7 @@ class Cluster:
 
         `namespace` is that of a target without one. Raises PodiumError as `explain` does.
         """
-        answer = ask(self._read.documents, self._explainer, self._caveats, target, namespace, scheduler)
+        answer = ask(self._read.documents, self._explainer, target, namespace, scheduler)
         if isinstance(answer, Explanation):
             return self._kept(answer)
         return replace(answer, explanation=self._kept(answer.explanation))
@@ -278,13 +279,15 @@ class Cluster:
     @cached_property
     def _caveats(self) -> tuple[Caveat, ...]:
         """What every explanation rests on."""
-        schedulers = self._explainer.schedulers
+        configuration = self._settings.deciding() or default_configuration()
+        schedulers = sorted(profile.scheduler_name for profile in configuration.profiles)
         return basis_of(self._read, schedulers, simulates=False, further=self._settings.caveats()).caveats()
 
     def _kept(self, explanation: Explanation) -> Explanation:
         """The explanation, whose further facts are found in this cluster, whichever copy was asked about since."""
         stand = partial(self._stage.show_again, self._version)
-        return replace(explanation, as_decided=partial(_as_decided, stand, explanation.as_decided))
+        as_decided = partial(_as_decided, stand, explanation.as_decided)
+        return replace(explanation, as_decided=as_decided, caveats_found=lambda: self._caveats)
 
     def _deciding_by(self, options: RunOptions) -> RunOptions:
         """The options of a run in which schedulers decide by this cluster's settings."""

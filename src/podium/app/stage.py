@@ -47,12 +47,14 @@ class Version:
 
     def changed(self, documents: Sequence[Document], gone: Sequence[Document], come: Sequence[Document]) -> Version:
         """The version that has these documents, which are this one's without some and with others."""
-        gone_ns, come_ns = last_time(_objects(gone)), last_time(_objects(come))
-        if (gone_ns is not None and gone_ns == self.last_ns) or any(map(lacks_status, gone)):
-            # Others may be as new, or lack a status too.
-            return Version.of(documents)
-        last_ns = max((time for time in (self.last_ns, come_ns) if time is not None), default=None)
-        return Version(documents, last_ns, self.has_open_budgets or any(map(lacks_status, come)))
+        looked_at = documents if self.has_open_budgets else come
+        has_open_budgets = any(map(lacks_status, looked_at))
+        times = (self.last_ns, last_time(_objects(come)))
+        last_ns = max((time for time in times if time is not None), default=None)
+        if last_ns is not None and last_ns == last_time(_objects(gone)):
+            # Of the others one may be as new, which is soon found where many are.
+            last_ns = last_time(_objects(documents), enough_ns=last_ns)
+        return Version(documents, last_ns, has_open_budgets)
 
 
 class Stage:

@@ -67,8 +67,8 @@ class Explanation(Shown):
     the highest total. ``plan`` is None unless no node fits. ``pre_filter`` is a rejection before any node was looked
     at, ``pre_enqueue`` what keeps the pod out of the queue: nothing else is asked then. ``devices`` is what
     DynamicResources found, and ``error`` says which plugin failed, which ends the attempt. ``record`` and ``runner``
-    are the pod and what decided about it: the live cluster, which may go on to change. ``rests_on`` is what the
-    decision could not know. ``disruptions_found`` finds what ``disruptions`` tells. Of a pod that is ``placed``,
+    are the pod and what decided about it: the live cluster, which may go on to change. ``caveats_found``
+    finds what ``rests_on`` tells, ``disruptions_found`` what ``disruptions`` does. Of a pod that is ``placed``,
     ``node`` is where it is, and all else is the decision if it were evicted now. ``as_decided`` is a context in which
     the cluster is as it was decided on: without the pod, with claims that are not there yet.
     """
@@ -85,7 +85,7 @@ class Explanation(Shown):
     record: PodRecord = field(repr=False, compare=False)
     runner: Runner = field(repr=False, compare=False)
     pre_enqueue: Status | None = None
-    rests_on: tuple[Caveat, ...] = ()
+    caveats_found: Callable[[], tuple[Caveat, ...]] = field(default=tuple, repr=False, compare=False)
     disruptions_found: Callable[[], DisruptionState] = field(default=DisruptionState, repr=False, compare=False)
     error: str = ""
     devices: DeviceFindings = NO_DEVICES
@@ -118,6 +118,11 @@ class Explanation(Shown):
         from podium.app.explaining.tables import frame_of
 
         return frame_of(self, name)
+
+    @property
+    def rests_on(self) -> tuple[Caveat, ...]:
+        """What the decision could not know."""
+        return self.caveats_found()
 
     @property
     def disruptions(self) -> DisruptionState:
