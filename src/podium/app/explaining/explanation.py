@@ -20,6 +20,7 @@ from podium.sim.results.disruption_state import DisruptionState
 
 if TYPE_CHECKING:
     from podium.app.console.page import Page
+    from podium.app.explaining.on_node import NodeAnswer
     from podium.app.frames import Frame
 
 SCHEMA_VERSION = 1
@@ -101,6 +102,12 @@ class Explanation(Shown):
 
     def _in_a_line(self) -> str:
         return self.headline
+
+    def on_node(self, node: str) -> NodeAnswer:
+        """Why not there, or why there: what every plugin says of one node. Raises PodiumError for an unknown node."""
+        from podium.app.explaining.on_node import answer_on
+
+        return answer_on(self, node)
 
     def write(self, page: Page) -> None:
         """Write it as `podium explain` does."""
