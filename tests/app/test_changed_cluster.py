@@ -221,6 +221,21 @@ def test_a_simulation_of_a_copy_is_that_of_its_objects() -> None:
     assert changed.simulate().to_dict() == podium.simulate(list(changed._read.documents)).to_dict()
 
 
+def test_a_pod_that_waits_for_its_claim_is_nominated_once_the_claim_is_there() -> None:
+    claim = {"apiVersion": "resource.k8s.io/v1", "kind": "ResourceClaim", "metadata": {"name": "device"}, "spec": {}}
+    waiting = pod("holder", nominated="n-1", cpu=3, priority=9)
+    raw = msgspec.to_builtins(waiting)
+    raw["spec"]["resourceClaims"] = [{"name": "d", "resourceClaimName": "device"}]
+    without = podium.load([*LARGE, {"apiVersion": "v1", "kind": "Pod", **raw}])
+    with_claim = without.with_(claim)
+
+    for _ in range(2):
+        assert answers(without) == answers(podium.load(list(without._read.documents)))
+        assert answers(with_claim) == answers(podium.load(list(with_claim._read.documents)))
+    assert without.explain("holder").outcome == "gated"
+    assert with_claim.explain("holder").outcome != "gated"
+
+
 def test_copies_leave_nothing_behind() -> None:
     cluster = podium.load(LARGE)
     cluster.explain("w-0")

@@ -227,7 +227,7 @@ class Cluster:
         they say none, status they keep. Those named in `without` (`node/n1`, `pod/shop/web-1`) are left out. `fields`
         sets fields as `podium plan set` does: `{"deployment/web": {"replicas": 5, "requests.cpu": "2"}}`; None takes
         one away. What depends on an object is not changed with it, such as a Deployment's ReplicaSets and pods: that is
-        what `simulate` and `plan` play. The other arguments are those of `podium.load`; None leaves as it is what they say.
+        what `simulate` and `plan` play. The other arguments are those of `podium.load`; what is None stays as it is.
 
         Raises PodiumError for what is wrong with an object, and for one that is not there.
         """

@@ -160,6 +160,9 @@ class Explainer:
                 self._feed.changed(item)
         for pod in sorted(pods, key=lambda pod: pod.key):
             self._take_in(pod)
+        for record in self._pending.values():
+            # Whether a pod is gated may hang on other objects, such as its claims.
+            self._nominate(record)
 
     @property
     def can_change(self) -> bool:
@@ -205,8 +208,22 @@ class Explainer:
             self._feed.settle(change)
             return
         self._pending[record.key] = record
-        if record.nominated_node_name and self._is_queued(record):
-            self.cluster.nominations.put(record, record.nominated_node_name)
+        self._nominate(record)
+
+    def _nominate(self, record: PodRecord) -> None:
+        """Let a pending pod's nomination be known, or no more, as the scheduler knows it."""
+        nominations, node = self.cluster.nominations, record.nominated_node_name
+        if not node:
+            return
+        is_known = nominations.node_of(record.uid) == node
+        if is_known == self._is_queued(record):
+            return
+        if not is_known:
+            nominations.put(record, node)
+        else:
+            nominations.remove(record.uid)
+            # It says so all the same.
+            record.nominated_node_name = node
 
     def _is_queued(self, record: PodRecord) -> bool:
         """Whether the pod is in the queue, and not gated: the nominations of others are not known to the scheduler.
