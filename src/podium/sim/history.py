@@ -271,6 +271,11 @@ def _is_mere_report(event: WatchEvent) -> bool:
     )
 
 
+def is_failure(event: SimEvent) -> bool:
+    """Whether it tells that something was tried in vain, which is going to be tried again."""
+    return event.reason in _REPEATED
+
+
 def is_repeated(before: SimEvent, event: SimEvent) -> bool:
     """Whether what happens is what happened before, once more."""
     return event.reason in _REPEATED and (event.reason, event.node, event.by, event.message) == (

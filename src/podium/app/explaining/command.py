@@ -78,6 +78,7 @@ def explain(
     """
     from podium.app.cluster import Cluster
     from podium.app.console.output import new_page, show, show_page
+    from podium.app.console.progress import ProgressBar
     from podium.app.console.reading import read_shown
     from podium.app.decision_settings import DecisionSettings
     from podium.app.explaining.answer_text import write_answer
@@ -93,15 +94,18 @@ def explain(
     source = source.needed("a cluster with --context, or --decision")
     configuration = load_configuration(config) if config else None
     settings = DecisionSettings(configuration, feature_gates, ignore_extenders)
-    answer = Cluster(read_shown(source, validation), settings).ask(target, namespace, scheduler)
-    explanation = answer.explanation if isinstance(answer, WorkloadExplanation) else answer
-    on_node = None if node is None else answer_on(explanation, node)
-    if form != "text":
-        show((answer if on_node is None else on_node).to_dict(), form)
-        return
+    cluster = Cluster(read_shown(source, validation), settings)
     page = new_page()
-    write_answer(page, answer, on_node, all_nodes=all_nodes)
-    show_page(page)
+    with ProgressBar("deciding"):
+        answer = cluster.ask(target, namespace, scheduler)
+        explanation = answer.explanation if isinstance(answer, WorkloadExplanation) else answer
+        on_node = None if node is None else answer_on(explanation, node)
+        if form == "text":
+            write_answer(page, answer, on_node, all_nodes=all_nodes)
+    if form == "text":
+        show_page(page)
+    else:
+        show((answer if on_node is None else on_node).to_dict(), form)
 
 
 def _show_decision(path: str, pod: str, form: str) -> None:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from podium.app.console.page import Cell, Page, Part, counted, fitted, listed, shortened
+from podium.app.console.cells import NODES, PODS
+from podium.app.console.page import Cell, Name, Page, Part, counted, fitted, listed, names_of
 from podium.app.explaining.explanation import Explanation
 from podium.app.explaining.obstacles import NodeObstacles
 from podium.app.explaining.reasons import write_by_reason
@@ -26,7 +27,7 @@ def write_preemption(
         page.title("Preemption", _no_way(explanation, plan))
     else:
         page.title("Preemption", _decision(page, plan))
-        page.columns(_candidate_rows(page, plan, plan.chosen), indent=2, right=(2, 3, 4))
+        page.columns(_candidate_rows(plan, plan.chosen), indent=2, right=(2, 3, 4))
         _write_victims(page, explanation, plan.chosen, obstacles.get(plan.chosen.node_name))
     if plan.rejected:
         page.title("Not candidates")
@@ -50,13 +51,13 @@ def _decision(page: Page, plan: PreemptionPlan) -> str:
     if len(plan.candidates) == 1:
         return f"{equals}the only candidate"
     tied = (
-        f"{len(plan.selected):,} are equal: {fitted(plan.selected, page.name_width)}" if len(plan.selected) > 1 else ""
+        f"{len(plan.selected):,} are equal: {fitted(plan.selected, page.names_width)}" if len(plan.selected) > 1 else ""
     )
     decided = f"decided by the {plan.criterion}" if plan.criterion else ""
     return equals + "; ".join(part for part in (counted(len(plan.candidates), "candidate"), decided, tied) if part)
 
 
-def _candidate_rows(page: Page, plan: PreemptionPlan, chosen: Candidate) -> list[list[Part]]:
+def _candidate_rows(plan: PreemptionPlan, chosen: Candidate) -> list[list[Part]]:
     """The best candidates by the criteria, the one that is taken first."""
     order = sorted(
         plan.candidates.values(),
@@ -66,9 +67,9 @@ def _candidate_rows(page: Page, plan: PreemptionPlan, chosen: Candidate) -> list
     for candidate in order[:_MOST_NODES]:
         is_chosen = candidate.node_name == chosen.node_name
         style = "good" if is_chosen else ""
-        node = Cell(shortened(candidate.node_name, page.name_width), style)
+        node = Name(candidate.node_name, NODES, style)
         numbers = (candidate.budget_violations, candidate.victims[0].priority, len(candidate.victims))
-        names = Cell(listed([victim.key for victim in candidate.victims], 1), "dim")
+        names = names_of([victim.key for victim in candidate.victims], PODS, "dim", most=1)
         rows.append([Cell("→" if is_chosen else "", style), node, *map(str, numbers), names])
     if len(order) > _MOST_NODES:
         rows.append(["", Cell(f"and {len(order) - _MOST_NODES:,} more", "dim")])
@@ -100,7 +101,7 @@ def _write_victims(page: Page, explanation: Explanation, chosen: Candidate, obst
 def _victim_row(explanation: Explanation, victim: PodRecord, obstacles: NodeObstacles | None) -> list[Part]:
     found = victim_facts(explanation.runner.cluster, explanation.record, victim, obstacles)
     return [
-        Cell(victim.key, "bad"),
+        Name(victim.key, PODS, "bad"),
         f"priority {victim.priority}",
         Cell(victim.pod_class.qos, "dim"),
         ", ".join(found) + (" (terminating already)" if victim.terminating else ""),

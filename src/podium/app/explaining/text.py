@@ -8,8 +8,9 @@ from collections.abc import Iterator
 from podium.api.quantity import format_quantity
 from podium.api.replacements import gets_in_words
 from podium.app.console.basis_text import write_basis
+from podium.app.console.cells import NODES
 from podium.app.console.disruptions_text import write_disruptions
-from podium.app.console.page import Cell, Page, Part, fitted, listed, shortened
+from podium.app.console.page import Cell, Name, Page, Part, fitted, listed
 from podium.app.explaining.devices import shown_devices
 from podium.app.explaining.explanation import Explanation
 from podium.app.explaining.obstacles import find_obstacles
@@ -143,7 +144,7 @@ def _write_each_node(page: Page, explanation: Explanation) -> None:
         status = explanation.nodes[name]
         verdict = Cell("fits", "good") if status.is_success else Cell(status.message)
         plugin = "" if status.is_success else status.plugin
-        rows.append([name, str(totals.get(name, "")), Cell(plugin, "dim"), verdict])
+        rows.append([Name(name, NODES), str(totals.get(name, "")), Cell(plugin, "dim"), verdict])
     page.columns(rows, indent=2, right=(1,))
 
 
@@ -177,7 +178,7 @@ def _write_scores(page: Page, explanation: Explanation) -> None:
         same = [f"{column} {explanation.scores[taken][column]}" for column in columns if column not in plain]
     else:
         plain, same = columns, []
-    page.columns(_score_rows(page, explanation, best, plain), indent=2, right=range(2, len(plain) + 3))
+    page.columns(_score_rows(explanation, best, plain), indent=2, right=range(2, len(plain) + 3))
     if same:
         page.paragraph(Cell(f"the same on every node: {', '.join(same)}", "dim"), indent=2, hanging=2)
 
@@ -193,10 +194,10 @@ def _scores_note(page: Page, explanation: Explanation, shown: int) -> str:
         return f"{of}it takes the node that an eviction left it to try"
     if len(explanation.best) == 1:
         return f"{of}highest total wins"
-    return f"{of}{len(explanation.best):,} nodes tie: {fitted(explanation.best, page.name_width)}"
+    return f"{of}{len(explanation.best):,} nodes tie: {fitted(explanation.best, page.names_width)}"
 
 
-def _score_rows(page: Page, explanation: Explanation, nodes: list[str], columns: list[str]) -> list[list[Part]]:
+def _score_rows(explanation: Explanation, nodes: list[str], columns: list[str]) -> list[list[Part]]:
     """The table, its headings over as many rows as their words need."""
     words = [_WORD.findall(column) for column in columns]
     height = max((len(word) for word in words), default=1)
@@ -212,5 +213,5 @@ def _score_rows(page: Page, explanation: Explanation, nodes: list[str], columns:
         scores = [str(explanation.scores[node][column]) for column in columns]
         total = Cell(str(explanation.totals[node]), "bold")
         mark = "→" if node == taken else ""
-        rows.append([Cell(mark, style), Cell(shortened(node, page.name_width), style), *scores, total])
+        rows.append([Cell(mark, style), Name(node, NODES, style), *scores, total])
     return rows

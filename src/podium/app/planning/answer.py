@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from podium.api.basis import Caveat
 from podium.api.meta import Raw
+from podium.app.console.cells import Part
 from podium.app.shown import Shown
 from podium.app.simulating.simulation_result import SimulationResult
 
@@ -132,12 +133,13 @@ class NodeImpact:
 class Section:
     """A part of an answer that only some questions have: a title and rows of cells, for people; `data` for programs.
 
-    The last column of the rows may be long. `headings` may be empty.
+    The last column of the rows may be long. `headings` may be empty. Names in a row (`podium.app.console.cells`) are
+    shortened where a terminal is narrow.
     """
 
     name: str
     title: str
-    rows: tuple[tuple[str, ...], ...]
+    rows: tuple[tuple[Part, ...], ...]
     headings: tuple[str, ...] = ()
     rest: str = ""
     data: Any = None

@@ -79,7 +79,7 @@ class Asking:
         from podium.app.planning.question import play_question
         from podium.app.planning.showing import save_scenario
 
-        with ProgressBar() as bar:
+        with ProgressBar("playing the plan") as bar:
             played = play_question(read, question, self.options, lambda share, what: bar.update(share, lambda: what))
         if self.save:
             save_scenario(self.save, played, self.options)
@@ -368,11 +368,13 @@ def nodes(
 @question_options
 def reschedule(*, asking: Asking, rescheduler_file: str) -> None:
     """Put the cluster in order: which pods a rescheduler would move where and why, and what that does to workloads."""
+    from podium.app.console.progress import ProgressBar
     from podium.app.planning.questions.reschedule import report_of, reschedule_answer, reschedule_question
     from podium.framework.rescheduling.configuration import default_rescheduler, load_rescheduler
 
     rescheduler = load_rescheduler(rescheduler_file) if rescheduler_file else default_rescheduler()
     read = asking.read()
-    report = report_of(read, rescheduler, asking.options)
+    with ProgressBar("planning"):
+        report = report_of(read, rescheduler, asking.options)
     played = asking.play(read, reschedule_question(report)) if report.moves else None
     asking.show(reschedule_answer(report, played))

@@ -15,6 +15,7 @@ from podium.app.console.source import Source, source_options
 
 if TYPE_CHECKING:
     from podium.api.warnings import Validation
+    from podium.app.console.progress import ProgressBar
     from podium.sim.run import RunOptions
     from podium.sim.simulation import Simulation
 
@@ -66,6 +67,7 @@ def simulate(
     placed, preempted, started and ended when, where all are at the end, and who still waits and why.
     """
     from podium.app.console.output import new_page, show, show_page
+    from podium.app.console.progress import ProgressBar
     from podium.app.console.reading import read_shown
     from podium.app.simulating.simulation_result import shown_result
     from podium.app.simulating.text import write_simulation
@@ -76,25 +78,26 @@ def simulate(
     gc.disable()
     options = replace(options, priority_cutoff=priority_cutoff)
     found = excerpt(read_shown(source, validation), Excerpt(from_ns, to_ns, speed))
-    simulation = simulation_of(found.documents, options)
-    _play(simulation)
-    result = shown_result(found, simulation, options)
-    if form != "text":
-        show(result.to_dict(), form)
-        return
     page = new_page()
-    write_simulation(page, result, every_event=every_event)
-    show_page(page)
+    with ProgressBar("preparing the simulation") as bar:
+        simulation = simulation_of(found.documents, options)
+        _play(simulation, bar)
+        bar.tell("summing up")
+        result = shown_result(found, simulation, options)
+        if form == "text":
+            write_simulation(page, result, every_event=every_event)
+    if form == "text":
+        show_page(page)
+    else:
+        show(result.to_dict(), form)
 
 
-def _play(simulation: Simulation) -> None:
+def _play(simulation: Simulation, bar: ProgressBar) -> None:
     from podium.api.times import format_duration
-    from podium.app.console.progress import ProgressBar
     from podium.sim.run import share_done
 
     def told() -> str:
         return f"simulating, at {format_duration(simulation.elapsed_ns // _SECOND * _SECOND)}"
 
-    with ProgressBar() as bar:
-        while simulation.step():
-            bar.update(share_done(simulation), told)
+    while simulation.step():
+        bar.update(share_done(simulation), told)

@@ -6,7 +6,8 @@ from collections import Counter
 from collections.abc import Sequence
 
 from podium.api.quantity import format_quantity
-from podium.app.console.page import Cell, Page, Part, counted, shortened
+from podium.app.console.cells import NODES, PODS
+from podium.app.console.page import Cell, Name, Page, Part, counted
 from podium.app.simulating.placement import MOST_NODES, FilledNode, PlacedPod
 
 _BAR = 10
@@ -27,7 +28,7 @@ def write_placement(page: Page, nodes: Sequence[FilledNode]) -> None:
     page.title("At the end", counted(len(nodes), "node"))
     rows: list[list[Part]] = [[Cell(heading, "dim") for heading in _HEADINGS]]
     for node in nodes:
-        rows += _rows(node, page.short_name_width)
+        rows += _rows(node)
     page.columns(rows, indent=2, right=(2, 4))
 
 
@@ -37,27 +38,27 @@ def bar(percent: int) -> str:
     return "█" * full + "░" * (_BAR - full)
 
 
-def _rows(node: FilledNode, width: int) -> list[list[Part]]:
+def _rows(node: FilledNode) -> list[list[Part]]:
     percent, marks = node.cpu_percent, node.marks
-    name = Cell(_marked(shortened(node.name, width), ", ".join(marks)), "warn" if marks else "")
+    name = Name(node.name, NODES, "warn" if marks else "", after=_marked(", ".join(marks)))
     head: list[Part] = [name, bar(percent), f"{percent}%"]
-    pods = [_pod_cells(node, pod, width) for pod in node.pods]
+    pods = [_pod_cells(node, pod) for pod in node.pods]
     if node.further_pods:
         pods.append([Cell(f"and {node.further_pods:,} more", "dim")])
     blank: list[Part] = ["", "", ""]
     return [[*(blank if number else head), *cells] for number, cells in enumerate(pods or [[]])]
 
 
-def _marked(name: str, mark: str) -> str:
-    return f"{name} ({mark})" if mark else name
+def _marked(mark: str) -> str:
+    return f" ({mark})" if mark else ""
 
 
-def _pod_cells(node: FilledNode, pod: PlacedPod, width: int) -> list[Part]:
+def _pod_cells(node: FilledNode, pod: PlacedPod) -> list[Part]:
     requests = sorted(pod.requests.items())
     amounts = (
         f"{format_quantity(amount, name)} {name} ({node.percent(name, amount)}%)" for name, amount in requests if amount
     )
-    name = _marked(shortened(pod.key, width), "" if pod.state == "ready" else pod.state)
+    name = Name(pod.key, PODS, after=_marked("" if pod.state == "ready" else pod.state))
     return [name, str(pod.priority), ", ".join(amounts) or "nothing"]
 
 

@@ -128,7 +128,7 @@ def _play(sweep: Sweep, engine: Engine) -> list[Played]:
     def told() -> str:
         return f"{len(outcomes):,} of {runs:,} runs"
 
-    with ProgressBar() as bar:
+    with ProgressBar(told()) as bar:
         for run, outcome in engine(sweep):
             outcomes[run] = outcome
             bar.update(len(outcomes) / runs, told)
@@ -143,7 +143,7 @@ def _show(played: list[Played], form: str, target: str | None) -> None:
     if form in BINARY:
         answer: str | bytes = BINARY[form](rows_of(played))
     else:
-        answer = _text(played, form)
+        answer = _text(played, form, target)
     if form in (*BINARY, "csv"):
         for caveat in caveats_of(played):
             click.echo(f"podium: this rests on less than a whole cluster: {caveat.message}", err=True)
@@ -154,8 +154,9 @@ def _show(played: list[Played], form: str, target: str | None) -> None:
             file.write(answer.encode() if isinstance(answer, str) else answer)
 
 
-def _text(played: list[Played], form: str) -> str:
+def _text(played: list[Played], form: str, target: str | None) -> str:
     from podium.app.console.output import in_json, in_yaml, new_page
+    from podium.app.console.page import Page
     from podium.app.sweeping.sweep_result import SweepResult
     from podium.app.sweeping.tables import in_csv, rows_of
     from podium.app.sweeping.text import write_sweep
@@ -163,7 +164,7 @@ def _text(played: list[Played], form: str) -> str:
     if form == "csv":
         return in_csv(rows_of(played))
     if form == "text":
-        page = new_page()
+        page = new_page() if target is None else Page()
         write_sweep(page, played)
         return page.text
     value = SweepResult(played).to_dict()
