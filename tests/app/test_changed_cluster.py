@@ -81,7 +81,7 @@ def test_a_copy_says_what_its_objects_say_when_they_are_loaded(data: st.DataObje
             # Another version has no such object.
             continue
 
-    fresh = [podium.load(list(version._read.documents)) for version in versions]
+    fresh = [podium.load(list(version.read.documents)) for version in versions]
     order = data.draw(st.permutations(range(len(versions))))
     for place in (*order, 0):
         assert answers(versions[place]) == answers(fresh[place])
@@ -134,7 +134,7 @@ def test_what_reaches_beyond_an_object_has_columns_of_its_own(item: Any, made: l
     cluster = podium.load(LARGE)
     changed = cluster.with_(item)
 
-    assert answers(changed) == answers(podium.load(list(changed._read.documents)))
+    assert answers(changed) == answers(podium.load(list(changed.read.documents)))
     assert answers(cluster) == answers(podium.load(LARGE))
     for version in (cluster, changed, cluster, changed):
         version.explain("w-0")
@@ -152,7 +152,7 @@ def test_other_settings_have_columns_of_their_own() -> None:
 
     assert changed.explain("w-0").scores.keys() == set(cluster.nodes)
     assert cluster.explain("w-0").outcome == "preempts"
-    assert isinstance(changed._settings.configuration, Configuration)
+    assert isinstance(changed.settings.configuration, Configuration)
 
 
 def test_an_explanation_stays_what_it_was_whichever_copy_is_asked_then() -> None:
@@ -218,7 +218,7 @@ def test_what_get_gives_may_be_changed_and_given_back() -> None:
 def test_a_simulation_of_a_copy_is_that_of_its_objects() -> None:
     changed = podium.load(LARGE).with_(pod("more", cpu=1), without=["pod/w-1"])
 
-    assert changed.simulate().to_dict() == podium.simulate(list(changed._read.documents)).to_dict()
+    assert changed.simulate().to_dict() == podium.simulate(list(changed.read.documents)).to_dict()
 
 
 def test_a_pod_that_waits_for_its_claim_is_nominated_once_the_claim_is_there() -> None:
@@ -230,8 +230,8 @@ def test_a_pod_that_waits_for_its_claim_is_nominated_once_the_claim_is_there() -
     with_claim = without.with_(claim)
 
     for _ in range(2):
-        assert answers(without) == answers(podium.load(list(without._read.documents)))
-        assert answers(with_claim) == answers(podium.load(list(with_claim._read.documents)))
+        assert answers(without) == answers(podium.load(list(without.read.documents)))
+        assert answers(with_claim) == answers(podium.load(list(with_claim.read.documents)))
     assert without.explain("holder").outcome == "gated"
     assert with_claim.explain("holder").outcome != "gated"
 

@@ -6,9 +6,9 @@ import json
 from typing import Any
 
 import pytest
-from tools.notebook import NOTEBOOK, in_json, run_cells, with_outputs
 
 from tests.docs.blocks import ROOT
+from tools.notebook import NOTEBOOK, in_json, run_cells, with_outputs
 
 
 @pytest.fixture(scope="module")

@@ -3,6 +3,7 @@
 import pytest
 
 from podium.api.meta import Kubernetes
+from podium.cluster.arrays import Int64s
 from podium.cluster.cluster import Cluster
 from podium.cluster.pods import PodRecord
 from podium.cluster.worlds import Worlds
@@ -12,6 +13,7 @@ from podium.framework.extenders import Extenders
 from podium.framework.handle import Handle
 from podium.framework.kept.row_filters import RowFilters
 from podium.framework.plugin import PostFilterPlugin
+from podium.framework.reach import Reaches
 from podium.framework.runner import Runner
 from podium.framework.verdicts import Outcome
 from tests.builders import budget, cluster_of, configuration, node, pod, runner_on
@@ -36,17 +38,23 @@ class NarrowHandle:
     def filter_worlds(self, state: CycleState, pod: PodRecord, worlds: Worlds, own_uid: str) -> Outcome:
         return self._runner.filter_worlds(state, pod, worlds, own_uid)
 
+    def feasible_rows(self, pod: PodRecord) -> Int64s:
+        return self._runner.feasible_rows(pod)
+
     def is_row_local(self, state: CycleState) -> bool:
         return self._runner.is_row_local(state)
+
+    def reaches(self, state: CycleState, pod: PodRecord) -> Reaches:
+        return self._runner.reaches(state, pod)
 
     def row_filters(self, state: CycleState, pod: PodRecord, rows: int = 1) -> RowFilters | None:
         return self._runner.row_filters(state, pod, rows)
 
 
-@pytest.mark.parametrize("equals", [False, True])
-def test_every_post_filter_gets_by_with_the_handle(equals: bool) -> None:
+@pytest.mark.parametrize("args", [{}, {"equalPriorityPreemption": True}, {"acrossNodes": True}])
+def test_every_post_filter_gets_by_with_the_handle(args: dict[str, bool]) -> None:
     cluster = cluster_of(*OBJECTS)
-    runner = runner_on(cluster, configuration({"DefaultPreemption": {"equalPriorityPreemption": equals}}))
+    runner = runner_on(cluster, configuration({"DefaultPreemption": args}))
     record = cluster.read(pod("p", cpu=1, priority=1))
     placement = place(runner, record)
     outcome = full_outcome(cluster, placement)

@@ -109,7 +109,7 @@ def inter_pod_affinity(cluster: PlainCluster, pod: Pod, name: str) -> Verdict:
     """The pod's affinity, its anti-affinity, and the anti-affinity of the pods already there."""
     if not _near_enough(cluster, pod, name):
         return Verdict(UNRESOLVABLE, ("node(s) didn't match pod affinity rules",))
-    for term in _required(pod, near=False):
+    for term in required_terms(pod, near=False):
         if any(
             cluster.selects(term, pod, other, is_scheduled=True)
             for other in cluster.pods_in_domain(name, term.topology_key)
@@ -126,14 +126,15 @@ def is_affinity_skipped(cluster: PlainCluster, pod: Pod) -> bool:
 
     Then the anti-affinity of nominated pods counts for nothing.
     """
-    if _required(pod, near=True) or _required(pod, near=False):
+    if required_terms(pod, near=True) or required_terms(pod, near=False):
         return False
     return not any(
         _keeps_off(cluster, other, pod, name) for name, others in cluster.pods_on.items() for other in others
     )
 
 
-def _required(pod: Pod, *, near: bool) -> tuple[PodAffinityTerm, ...]:
+def required_terms(pod: Pod, *, near: bool) -> tuple[PodAffinityTerm, ...]:
+    """The terms that a pod requires, of its affinity or its anti-affinity."""
     affinity = pod.spec.affinity
     terms = affinity and (affinity.pod_affinity if near else affinity.pod_anti_affinity)
     return terms.required if terms else ()
@@ -144,7 +145,7 @@ def _near_enough(cluster: PlainCluster, pod: Pod, name: str) -> bool:
 
     Where no such pod is anywhere, a pod that selects itself is the first of its group, and needs the labels alone.
     """
-    terms = _required(pod, near=True)
+    terms = required_terms(pod, near=True)
     labels = cluster.nodes[name].metadata.labels
 
     def wanted(other: Pod) -> bool:
@@ -169,7 +170,7 @@ def _keeps_off(cluster: PlainCluster, other: Pod, pod: Pod, name: str) -> bool:
     return any(
         cluster.selects(term, other, pod)
         and any(one is other for one in cluster.pods_in_domain(name, term.topology_key))
-        for term in _required(other, near=False)
+        for term in required_terms(other, near=False)
     )
 
 

@@ -56,7 +56,7 @@ class Preemption:
         status = self.fits(name, gone)
         if not status.is_success:
             return Trial(refused=(status.code.value, status.reasons))
-        violating = self._violating(potential)
+        violating = self.violating(potential)
         for one in sorted(potential, key=lambda one: one.metadata.uid not in violating):
             if self.fits(name, gone - {one.metadata.uid}).is_success:
                 gone.discard(one.metadata.uid)
@@ -86,7 +86,7 @@ class Preemption:
     def _pods(self) -> list[Pod]:
         return [one for one in self._objects if isinstance(one, Pod)]
 
-    def _violating(self, potential: list[Pod]) -> set[str]:
+    def violating(self, potential: list[Pod]) -> set[str]:
         """The uids of the pods whose disruption would take more of a budget than is left."""
         budgets = [one for one in self._objects if isinstance(one, PodDisruptionBudget)]
         left = {one.key: one.status.disruptions_allowed for one in budgets}

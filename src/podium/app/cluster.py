@@ -46,21 +46,23 @@ class Cluster:
     """
 
     def __init__(self, read: Input, settings: DecisionSettings = DecisionSettings()) -> None:  # noqa: B008 - immutable
-        self._read = read
-        self._settings = settings
+        self.read = read
+        """The objects, as they were read."""
+        self.settings = settings
+        """How schedulers decide."""
         self._stage = Stage(partial(_explainer_of, settings))
 
     def __repr__(self) -> str:
         from podium.app.console.page import counted
 
-        kinds = [type(document.object) for document in self._read.documents]
+        kinds = [type(document.object) for document in self.read.documents]
         counts = {"node": kinds.count(Node), "pod": kinds.count(Pod), "object": len(kinds)}
         return f"<Cluster: {', '.join(counted(number, noun) for noun, number in counts.items())}>"
 
     @property
     def warnings(self) -> list[InputWarning]:
         """What there is to say about the objects, and about files that were left out."""
-        return self._read.warnings
+        return self.read.warnings
 
     @property
     def nodes(self) -> list[str]:
@@ -101,7 +103,7 @@ class Cluster:
 
         `namespace` is that of a target without one. Raises PodiumError as `explain` does.
         """
-        answer = ask(self._read.documents, self._explainer, target, namespace, scheduler)
+        answer = ask(self.read.documents, self._explainer, target, namespace, scheduler)
         if isinstance(answer, Explanation):
             return self._kept(answer)
         return replace(answer, explanation=self._kept(answer.explanation))
@@ -136,7 +138,7 @@ class Cluster:
             limits=limits,
             priority_cutoff=priority_cutoff,
         )
-        return play_shown(self._read, self._deciding_by(options), progress)
+        return play_shown(self.read, self._deciding_by(options), progress)
 
     def plan(
         self,
@@ -167,7 +169,7 @@ class Cluster:
             termination=termination,
             limits=limits,
         )
-        return Plans(self._read, self._deciding_by(options), progress)
+        return Plans(self, self._deciding_by(options), progress)
 
     def sweep(
         self,
@@ -200,11 +202,11 @@ class Cluster:
             termination=termination,
             limits=limits,
         )
-        settings = self._settings
+        settings = self.settings
         options = replace(options, feature_gates=settings.feature_gates, ignore_extenders=settings.ignore_extenders)
 
         def read(file: str) -> Input:
-            return self._objects.with_documents(read_objects(file).documents).input if file else self._read
+            return self._objects.with_documents(read_objects(file).documents).input if file else self.read
 
         if seeds < 1:
             raise PodiumError(f"seeds: {seeds} are no runs; 1 or more are needed")
@@ -238,12 +240,12 @@ class Cluster:
             changed = changed.with_documents(read_objects(objects).documents)
         if fields:
             changed = changed.with_fields(fields)
-        settings = self._settings.changed(configuration, feature_gates, plugins, ignore_extenders=ignore_extenders)
+        settings = self.settings.changed(configuration, feature_gates, plugins, ignore_extenders=ignore_extenders)
         copy = Cluster(changed.input, settings)
         copy._objects = changed
         if "_version" in self.__dict__:
-            copy._version = self._version.changed(copy._read.documents, changed.gone, changed.come)
-        if settings == self._settings:
+            copy._version = self._version.changed(copy.read.documents, changed.gone, changed.come)
+        if settings == self.settings:
             copy._stage = self._stage
         return copy
 
@@ -259,18 +261,18 @@ class Cluster:
 
     @cached_property
     def _objects(self) -> KeyedObjects:
-        return KeyedObjects.of(self._read)
+        return KeyedObjects.of(self.read)
 
     @cached_property
     def _version(self) -> Version:
-        return Version.of(self._read.documents)
+        return Version.of(self.read.documents)
 
     @property
     def _explainer(self) -> Explainer:
         found = self._stage.show(self._version)
         if found is None:
             # Too different from what it was copied from.
-            self._stage = Stage(partial(_explainer_of, self._settings))
+            self._stage = Stage(partial(_explainer_of, self.settings))
             found = self._stage.show(self._version)
         if found is None:
             raise AssertionError("a stage does not show the version that it is made for")
@@ -279,9 +281,9 @@ class Cluster:
     @cached_property
     def _caveats(self) -> tuple[Caveat, ...]:
         """What every explanation rests on."""
-        configuration = self._settings.deciding() or default_configuration()
+        configuration = self.settings.deciding() or default_configuration()
         schedulers = sorted(profile.scheduler_name for profile in configuration.profiles)
-        return basis_of(self._read, schedulers, simulates=False, further=self._settings.caveats()).caveats()
+        return basis_of(self.read, schedulers, simulates=False, further=self.settings.caveats()).caveats()
 
     def _kept(self, explanation: Explanation) -> Explanation:
         """The explanation, whose further facts are found in this cluster, whichever copy was asked about since."""
@@ -293,8 +295,8 @@ class Cluster:
         """The options of a run in which schedulers decide by this cluster's settings."""
         from podium.sim.scenario.scenario import split_documents
 
-        settings = self._settings
-        named = split_documents(self._read.documents)[1].schedulers if settings.plugins else ()
+        settings = self.settings
+        named = split_documents(self.read.documents)[1].schedulers if settings.plugins else ()
         return replace(
             options,
             configuration=settings.deciding([scheduler.name for scheduler in named]),
@@ -303,7 +305,7 @@ class Cluster:
         )
 
     def _keys_of(self, type_: type[Kubernetes]) -> Iterator[str]:
-        return (document.object.key for document in self._read.documents if isinstance(document.object, type_))
+        return (document.object.key for document in self.read.documents if isinstance(document.object, type_))
 
 
 def _explainer_of(settings: DecisionSettings, objects: Iterable[Kubernetes], now_ns: int) -> Explainer:

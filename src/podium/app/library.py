@@ -123,9 +123,9 @@ def plan(
 ) -> Plans:
     """Ask what a change, an outage or a drain would do to the objects: `podium.plan("cluster.json").drain("node-3")`.
 
-    There is a method for each question: `deploy`, `drain`, `fail`, `nodes`, `patch`, `reschedule`, `set`; see `Plans`.
-    The arguments are those of `load` and `simulate`; without `start_delay` pods run as soon as they are bound, which
-    hides gaps. `progress` is told the share of the work that is done, and of what.
+    There is a method for each question, such as `deploy`, `drain`, `fail`, `pending` or `fit`: see `Plans`. The
+    arguments are those of `load` and `simulate`; without `start_delay` pods run as soon as they are bound, which hides
+    gaps. `progress` is told the share of the work that is done, and of what.
     """
     cluster = load(
         objects, configuration, feature_gates, plugins=plugins, ignore_extenders=ignore_extenders, validation=validation

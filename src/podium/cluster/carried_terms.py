@@ -36,6 +36,9 @@ class _TermsOfKind(Generic[Term]):
         found = self._selecting.get(pod_class.id)
         return () if found is None else found.keys()
 
+    def all(self) -> list[Term]:
+        return list(self._carriers)
+
     def carry(self, terms: tuple[Term, ...]) -> None:
         """One more class carries the terms."""
         for term in terms:
@@ -120,6 +123,10 @@ class CarriedTerms:
     def affinity(self, pod_class: PodClass) -> Collection[AffinityTerm]:
         """The required affinity terms of any pod that select the class."""
         return self._affinity.selecting(pod_class)
+
+    def all_affinity(self) -> list[AffinityTerm]:
+        """The required affinity terms of any pod."""
+        return self._affinity.all()
 
     def preferences(self, pod_class: PodClass) -> Collection[WeightedTerm]:
         """The preferred terms of any pod that select the class, anti-affinity with a negative weight."""

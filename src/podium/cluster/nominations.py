@@ -12,9 +12,14 @@ from podium.cluster.pods import PodRecord
 
 
 class Nominations:
-    """Nominated pods by node, and the node of each. A row changes when a nomination to it begins or ends."""
+    """Nominated pods by node, and the node of each. A row changes when a nomination to it begins or ends.
+
+    With ``reach_domains`` nominated pods count, for pods that are not more important, as if they were on their nodes
+    already: also where filters look at pods of other nodes. kube-scheduler counts them for their nodes alone.
+    """
 
     def __init__(self, nodes: NodeColumns) -> None:
+        self.reach_domains = False
         self._nodes = nodes
         self._node_of: dict[str, str] = {}
         self._pods_on: dict[str, dict[str, PodRecord]] = {}
@@ -57,6 +62,10 @@ class Nominations:
     def node_of(self, uid: str) -> str:
         """The node that the pod is nominated to, or ""."""
         return self._node_of.get(uid, "")
+
+    def victims_of(self, uid: str) -> tuple[str, ...]:
+        """The pods (uids) that are deleted for a nominated pod."""
+        return self._victims_of.get(uid, ())
 
     def victims(self) -> list[tuple[str, tuple[str, ...]]]:
         """Each nominated pod for which pods are deleted, and those (all uids)."""

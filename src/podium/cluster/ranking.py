@@ -106,7 +106,8 @@ class Ranking:
         if self._spare_mirrors:
             may_go &= np.array([not pod.is_mirror for pod in pods], dtype=np.bool_)
         slots = placed[may_go]
-        columns = (table.start_ns[slots], self._qos_ranks(slots), -table.priority[slots], table.row[slots])
+        ranked: list[Int64s | Int32s] = [table.start_ns[slots], *self.qos_ranks(slots), -table.priority[slots]]
+        columns = (*ranked, table.row[slots])
         order = np.lexsort(columns)
         slots, rows = slots[order], columns[-1][order]
         fresh = np.ones(len(slots) + 1, dtype=np.bool_)
@@ -122,11 +123,12 @@ class Ranking:
         self.priorities[:] = _NOBODY
         self.slots[rows, places], self.priorities[rows, places] = slots, table.priority[slots]
 
-    def _qos_ranks(self, slots: Int64s) -> Int64s:
+    def qos_ranks(self, slots: Int64s) -> tuple[Int64s, ...]:
+        """By what pods of equal priority are told apart before their starts, as ``[slots]``; nothing where by none."""
         if not self._by_qos:
-            return np.zeros(len(slots), dtype=np.int64)
+            return ()
         records = map(self._cluster.pods.record, slots.tolist())
-        return np.fromiter((_QOS_RANK[pod.pod_class.qos] for pod in records), np.int64, len(slots))
+        return (np.fromiter((_QOS_RANK[pod.pod_class.qos] for pod in records), np.int64, len(slots)),)
 
     def _by_name(self, slots: list[int]) -> list[int]:
         """The slots of pods on a node that agree in all but their names, in order."""

@@ -6,6 +6,7 @@ that row alone were gone or added.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -20,7 +21,10 @@ if TYPE_CHECKING:
     from podium.cluster.cluster import Cluster
 
 
-__all__ = ["NodeView", "View"]
+__all__ = ["Elsewhere", "NodeView", "View"]
+
+Elsewhere = tuple[Int64s, Int64s, int]
+"""Pods that are not on a position's own row: position and pod's row of each; 1 if they joined, -1 if they left."""
 
 
 class View:
@@ -90,6 +94,10 @@ class View:
         Terminating pods that join or leave count, whatever the predicate says: see `Worlds`.
         """
         return None
+
+    def elsewhere(self, predicate: Predicate) -> Iterable[Elsewhere]:
+        """The matching pods by which other rows than a position's own differ from the cluster, as it counts them."""
+        return ()
 
     def is_held(self, predicate: Predicate) -> Bools:
         """Where some pod matches, in a book that keeps no count: the last pod to leave takes the entry with it."""

@@ -1,13 +1,16 @@
-"""Worlds: on each row, the cluster in which only that row's pods have changed.
+"""Worlds: on each row, the cluster in which that row's pods have changed.
 
-World n is what the cluster would be if some pods left (or joined) node n and nothing else happened. Because a world
-differs from the cluster on one row only, its sums are the cluster's plus a change a row, and all worlds are looked at
-in one array operation.
+World n is what the cluster would be if some pods left (or joined) node n and nothing else happened. Because such a
+world differs from the cluster on one row only, its sums are the cluster's plus a change a row, and all worlds are
+looked at in one array operation.
+
+Pods may also leave and join elsewhere. What a world's own row has does not change by that; sums over domains do, and
+views say by which pods (`View.elsewhere`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -17,42 +20,58 @@ from podium.cluster.cluster import Cluster
 from podium.cluster.matchers import Predicate
 from podium.cluster.node_view import NodeView, make_node_view
 from podium.cluster.pods import PodRecord
-from podium.cluster.view import View
+from podium.cluster.view import Elsewhere, View
 
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """Pods that joined (sign 1) or left (sign -1) their worlds. All arrays and ``pods`` are ``[changes]``."""
+    """Pods that joined (sign 1) or left (sign -1) the worlds ``ids``. All arrays and ``pods`` are ``[changes]``.
 
-    rows: Int64s
+    ``rows`` is None where they are on the worlds' own rows, and otherwise says where they are.
+    """
+
+    ids: Int64s
     pods: Sequence[PodRecord] | Int64s
     classes: Int32s
     sign: int
+    rows: Int64s | None = None
 
 
 class Worlds(View):
     """One world a row. Positions index the worlds of this object, in the order of ``rows``, which ascend.
+
+    Where they are ``many``, there may be several worlds of a row, in any order.
 
     A terminating pod that joins or leaves is counted also where the cluster leaves terminating pods out: kube-scheduler
     skips them when it counts the pods of topology spread constraints, and not when it is told that one was added or
     removed (podtopologyspread/filtering.go, calPreFilterState and updateWithPod). A count may fall below 0 by that.
     """
 
-    def __init__(self, cluster: Cluster, rows: Int64s) -> None:
+    def __init__(self, cluster: Cluster, rows: Int64s, *, many: bool = False) -> None:
         super().__init__(cluster, rows)
+        self.are_many = many
+        # What tells worlds apart, ascending.
+        self._ids: Int64s = np.arange(len(rows)) if many else rows
+        self._ids_end = len(rows)
+        # Of many, by id, where each is.
+        self._at: Int64s | None = None
         self._requested: Int64s = np.zeros((len(cluster.nodes.resources), len(rows)), dtype=np.int64)
         self._pod_count: Int64s = np.zeros(len(rows), dtype=np.int64)
         self._matching: dict[Predicate, Int64s] = {}
         self.changes: list[Change] = []
+        self._elsewhere: list[Change] = []
 
     def at(self, positions: Int64s) -> Worlds:
         """The worlds at some positions, to be changed on their own."""
         part = Worlds.__new__(Worlds)
         View.__init__(part, self.cluster, self.rows[positions])
+        part.are_many, part._ids = self.are_many, self._ids[positions]
+        part._ids_end, part._at = self._ids_end, None
         part._requested = self._requested[:, positions]
         part._pod_count = self._pod_count[positions]
         part._matching = {predicate: change[positions] for predicate, change in self._matching.items()}
         part.changes = list(self.changes)
+        part._elsewhere = list(self._elsewhere)
         return part
 
     def remove(self, positions: Int64s, slots: Int64s) -> None:
@@ -66,7 +85,20 @@ class Worlds(View):
     def join(self, positions: Int64s, pods: Sequence[PodRecord]) -> None:
         """Let pods that are on no node yet join the worlds at ``positions`` (ascending, one entry a pod)."""
         classes = np.array([pod.pod_class.id for pod in pods], dtype=np.int32)
-        self._apply(positions, Change(self.rows[positions], pods, classes, 1))
+        self._apply(positions, Change(self._ids[positions], pods, classes, 1))
+
+    def remove_anywhere(self, positions: Int64s, slots: Int64s) -> None:
+        """Take the pods in ``slots``, wherever they are, out of the worlds at ``positions`` (ascending, one each)."""
+        self._apply_anywhere(positions, slots, -1)
+
+    def add_anywhere(self, positions: Int64s, slots: Int64s) -> None:
+        """Give the pods in ``slots``, wherever they are, back to the worlds at ``positions`` (ascending, one each)."""
+        self._apply_anywhere(positions, slots, 1)
+
+    def join_elsewhere(self, positions: Int64s, pods: Sequence[PodRecord], rows: Int64s) -> None:
+        """Let pods that are on no node yet be on ``rows``, which are not the worlds' own, in those at ``positions``."""
+        classes = np.array([pod.pod_class.id for pod in pods], dtype=np.int32)
+        self._elsewhere.append(Change(self._ids[positions], pods, classes, 1, rows))
 
     def requested(self, resource: int | Int64s) -> Int64s:
         amounts: Int64s = super().requested(resource) + self._requested[resource]
@@ -79,12 +111,31 @@ class Worlds(View):
         return super().count(predicate) + self.change(predicate)
 
     def domain_count(self, predicate: Predicate, key: str) -> Int64s:
-        labelled = self.codes(key) != 0
-        return super().domain_count(predicate, key) + np.where(labelled, self.change(predicate), 0)
+        own = self.codes(key)
+        counts: Int64s = super().domain_count(predicate, key) + np.where(own != 0, self.change(predicate), 0)
+        for positions, rows, sign in self.elsewhere(predicate):
+            theirs = self.cluster.nodes.labels(key).codes[rows]
+            near = positions[(theirs != 0) & (theirs == own[positions])]
+            counts += sign * np.bincount(near, minlength=len(self))
+        return counts
 
     def labelled_count(self, predicate: Predicate, key: str) -> Int64s:
         labelled = self.codes(key) != 0
-        return super().labelled_count(predicate, key) + np.where(labelled, self.change(predicate), 0)
+        counts: Int64s = super().labelled_count(predicate, key) + np.where(labelled, self.change(predicate), 0)
+        for positions, rows, sign in self.elsewhere(predicate):
+            labelled = self.cluster.nodes.labels(key).codes[rows] != 0
+            counts += sign * np.bincount(positions[labelled], minlength=len(self))
+        return counts
+
+    def elsewhere(self, predicate: Predicate) -> Iterator[Elsewhere]:
+        matcher = self.cluster.matcher(predicate)
+        for change in self._elsewhere:
+            positions, matching = self._positions(change), matcher.matching(change.classes)
+            here = np.flatnonzero(matching & (positions >= 0))
+            if predicate.live_only:
+                here = here[~self._terminating(change)[here]]
+            if len(here) and change.rows is not None:
+                yield positions[here], change.rows[here], change.sign
 
     def change(self, predicate: Predicate) -> Int64s:
         known = self._matching.get(predicate)
@@ -103,15 +154,12 @@ class Worlds(View):
         return held
 
     def pods(self, position: int) -> list[PodRecord]:
-        row = int(self.rows[position])
-        pods = {pod.uid: pod for pod in self.cluster.pods_on(row)}
-        for change in self.changes:
-            for index in np.flatnonzero(change.rows == row):
-                pod = self._pod(change, int(index))
-                if change.sign > 0:
-                    pods[pod.uid] = pod
-                else:
-                    pods.pop(pod.uid, None)
+        pods = {pod.uid: pod for pod in self.cluster.pods_on(int(self.rows[position]))}
+        for sign, pod in self.history(position):
+            if sign > 0:
+                pods[pod.uid] = pod
+            else:
+                pods.pop(pod.uid, None)
         return list(pods.values())
 
     def node(self, position: int) -> NodeView:
@@ -123,18 +171,54 @@ class Worlds(View):
         return [self.node(position) for position in (range(len(self)) if positions is None else positions.tolist())]
 
     def history(self, position: int) -> list[tuple[int, PodRecord]]:
-        """The pods that left (-1) and joined (1) the world at a position, in order."""
-        row = int(self.rows[position])
+        """The pods that left (-1) and joined (1) the own row of the world at a position, in order."""
         return [
             (change.sign, self._pod(change, int(index)))
             for change in self.changes
-            for index in np.flatnonzero(change.rows == row)
+            for index in np.flatnonzero(change.ids == self._ids[position])
         ]
 
+    def history_elsewhere(self, position: int) -> list[tuple[int, PodRecord, NodeView]]:
+        """The same of all other rows, each pod with its node as it is after that."""
+        on_row: dict[int, dict[str, PodRecord]] = {}
+        found = []
+        for change in self._elsewhere:
+            for index in np.flatnonzero(change.ids == self._ids[position]).tolist():
+                if change.rows is not None:
+                    pod, row = self._pod(change, index), int(change.rows[index])
+                    pods = on_row.setdefault(row, {pod.uid: pod for pod in self.cluster.pods_on(row)})
+                    if change.sign > 0:
+                        pods[pod.uid] = pod
+                    else:
+                        pods.pop(pod.uid, None)
+                    found.append((change.sign, pod, self._node_with(row, list(pods.values()))))
+        return found
+
+    def _node_with(self, row: int, pods: list[PodRecord]) -> NodeView:
+        """The node of any row with these pods."""
+        amounts = np.zeros(len(self.cluster.nodes.resources), dtype=np.int64)
+        for pod in pods:
+            for resource, amount in pod.pod_class.requests.items():
+                amounts[resource] += amount
+        return make_node_view(self.cluster.nodes, row, pods, amounts.tolist())
+
     def _positions(self, change: Change) -> Int64s:
-        """Where a change's rows are among these worlds; -1 for rows that are not."""
-        at = np.minimum(np.searchsorted(self.rows, change.rows), len(self) - 1)
-        return np.where(self.rows[at] == change.rows, at, -1)
+        """Where a change's worlds are among these; -1 for those that are not."""
+        if self.are_many:
+            if self._at is None:
+                self._at = np.full(self._ids_end, -1, dtype=np.int64)
+                self._at[self._ids] = np.arange(len(self))
+            positions: Int64s = self._at[change.ids]
+            return positions
+        at = np.minimum(np.searchsorted(self._ids, change.ids), len(self) - 1)
+        return np.where(self._ids[at] == change.ids, at, -1)
+
+    def _terminating(self, change: Change) -> Bools:
+        """``[changes]``: which of the pods terminate."""
+        if isinstance(change.pods, np.ndarray):
+            terminating: Bools = self.cluster.pods.terminating[change.pods]
+            return terminating
+        return np.array([pod.terminating for pod in change.pods], dtype=np.bool_)
 
     def _pod(self, change: Change, index: int) -> PodRecord:
         pod = change.pods[index]
@@ -142,7 +226,18 @@ class Worlds(View):
 
     def _apply_slots(self, positions: Int64s, slots: Int64s, sign: int) -> None:
         classes = self.cluster.pods.pod_class[slots]
-        self._apply(positions, Change(self.rows[positions], slots, classes, sign))
+        self._apply(positions, Change(self._ids[positions], slots, classes, sign))
+
+    def _apply_anywhere(self, positions: Int64s, slots: Int64s, sign: int) -> None:
+        rows = self.cluster.pods.row[slots].astype(np.int64)
+        own = rows == self.rows[positions]
+        if not own.all():
+            other = ~own
+            classes = self.cluster.pods.pod_class[slots[other]]
+            change = Change(self._ids[positions[other]], slots[other], classes, sign, rows[other])
+            self._elsewhere.append(change)
+            positions, slots = positions[own], slots[own]
+        self._apply_slots(positions, slots, sign)
 
     def _apply(self, positions: Int64s, change: Change) -> None:
         if not len(positions):

@@ -7,10 +7,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Protocol
 
+from podium.cluster.arrays import Int64s
 from podium.cluster.cluster import Cluster
 from podium.cluster.pods import PodRecord
 from podium.cluster.worlds import Worlds
 from podium.framework.cycle_state import CycleState
+from podium.framework.reach import Reaches
 from podium.framework.verdicts import Outcome
 
 if TYPE_CHECKING:
@@ -37,8 +39,16 @@ class Handle(Protocol):
         """The Filters' answer for each world, with regard to nominated pods but for the one of ``own_uid``."""
         ...
 
+    def feasible_rows(self, pod: PodRecord) -> Int64s:
+        """The rows that the Filters would let another pod like ``pod`` onto, as things are."""
+        ...
+
     def is_row_local(self, state: CycleState) -> bool:
         """Whether every Filter that has something to say about the pod answers for a row from that row alone."""
+        ...
+
+    def reaches(self, state: CycleState, pod: PodRecord) -> Reaches:
+        """On which pods of other nodes the answers hang of those Filters that have something to say about the pod."""
         ...
 
     def row_filters(self, state: CycleState, pod: PodRecord, rows: int = 1) -> RowFilters | None:

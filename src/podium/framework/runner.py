@@ -12,7 +12,7 @@ import numpy as np
 
 from podium.cluster.arrays import Int64s
 from podium.cluster.cluster import Cluster
-from podium.cluster.pods import PodRecord
+from podium.cluster.pods import NO_ROW, PodRecord
 from podium.cluster.view import View
 from podium.cluster.worlds import Worlds
 from podium.framework.cycle_state import CycleState
@@ -34,6 +34,7 @@ from podium.framework.plugin import (
     is_own,
 )
 from podium.framework.pre_filters import PreFiltered, PreFilters
+from podium.framework.reach import Reach, Reaches, ReachingFilterPlugin
 from podium.framework.scoring import Scoring
 from podium.framework.settings.profile import Profile
 from podium.framework.simple_form import FilterByNode, filter_by_node, scope_of
@@ -153,9 +154,36 @@ class Runner:
             outcome.override(*self.beside(state, pod, worlds, own_uid))
         return outcome
 
+    def feasible_rows(self, pod: PodRecord) -> Int64s:
+        """The rows that the Filters would let another pod like ``pod`` onto, as things are."""
+        other = replace(pod, name="", uid="", node_name="", nominated_node_name="", row=NO_ROW, slot=-1)
+        state = CycleState()
+        found = self.pre_filter(state, other)
+        if not found.status.is_success:
+            return np.empty(0, dtype=np.int64)
+        feasible = self.filter(state, other, found.rows).feasible
+        return feasible if found.rows is None else found.rows[feasible]
+
     def is_row_local(self, state: CycleState) -> bool:
         """Whether every filter that has something to say answers for a row from that row alone."""
         return self._wide_filters <= state.skip_filter
+
+    def reaches(self, state: CycleState, pod: PodRecord) -> Reaches:
+        """On which pods of other nodes the answers hang of those filters that have something to say.
+
+        Of Podium's own, those that do not say look at no pods of other nodes.
+        """
+        found: list[Reach] = []
+        is_known = True
+        for placed in self.filters_of(state):
+            if placed.scope is not Scope.CLUSTER:
+                continue
+            if isinstance(placed.plugin, ReachingFilterPlugin):
+                with Calling(placed.plugin.name, "Filter", pod):
+                    found += placed.plugin.reaches(state, pod)
+            elif not is_own(placed.plugin):
+                is_known = False
+        return Reaches(tuple(found), is_known)
 
     def row_filters(self, state: CycleState, pod: PodRecord, rows: int = 1) -> RowFilters | None:
         """The filters for one row at a time, to be asked about so many.
@@ -176,6 +204,8 @@ class Runner:
 
     def beside(self, state: CycleState, pod: PodRecord, view: View, own_uid: str) -> tuple[Int64s, Outcome]:
         """The positions with nominated pods that count for ``pod``, and whether it fits beside them there."""
+        if self.cluster.nominations.reach_domains and not self.is_row_local(state):
+            return self._beside_all(state, pod, view, own_uid)
         positions, nominated = self._nominated(pod.priority, own_uid, view)
         beside = np.array(sorted(set(positions)), dtype=np.int64)
         if not nominated:
@@ -184,10 +214,29 @@ class Runner:
         worlds.join(np.searchsorted(beside, positions), nominated)
         return beside, self.filter_view(state, pod, worlds)
 
+    def _beside_all(self, state: CycleState, pod: PodRecord, view: View, own_uid: str) -> tuple[Int64s, Outcome]:
+        """The same where nominated pods count for other nodes too: whether it fits beside all of them that count."""
+        row_of = self.cluster.nodes.row_of
+        found = [
+            (row_of[name], other)
+            for other, name in self.cluster.nominations.all()
+            if name in row_of and other.priority >= pod.priority and other.uid != own_uid
+        ]
+        everywhere = np.arange(len(view), dtype=np.int64)
+        if not found:
+            return everywhere[:0], Outcome(0)
+        worlds = view.at(everywhere) if isinstance(view, Worlds) else Worlds(self.cluster, view.rows)
+        for row, other in found:
+            is_own_row = view.rows == row
+            here, elsewhere = np.flatnonzero(is_own_row), np.flatnonzero(~is_own_row)
+            worlds.join(here, [other] * len(here))
+            worlds.join_elsewhere(elsewhere, [other] * len(elsewhere), np.full(len(elsewhere), row, dtype=np.int64))
+        return everywhere, self.filter_view(state, pod, worlds)
+
     def _nominated(self, priority: int, own_uid: str, view: View) -> tuple[list[int], list[PodRecord]]:
         """Nominated pods of at least ``priority``, all but one's own, with their positions in the view, ascending."""
         nominations = self.cluster.nominations
-        if len(view) <= len(nominations):
+        if len(view) <= len(nominations) or (isinstance(view, Worlds) and view.are_many):
             places = [(position, int(row)) for position, row in enumerate(view.rows)]
         else:
             rows = np.array(nominations.rows(), dtype=np.int64)

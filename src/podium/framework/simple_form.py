@@ -152,13 +152,14 @@ class FilterByNode:
     def _state_of(self, worlds: Worlds, position: int, state: CycleState, pod: PodRecord, node: NodeView) -> CycleState:
         """The state of one world: a clone that was told, in order, of every pod that left or joined."""
         own = state.clone()
-        for sign, changed in worlds.history(position):
+        here = [(sign, changed, node) for sign, changed in worlds.history(position)]
+        for sign, changed, where in [*here, *worlds.history_elsewhere(position)]:
             for plugin in self._told:
                 if plugin.name in state.skip_filter:
                     continue
                 with Calling(plugin.name, "AddPod" if sign > 0 else "RemovePod", pod):
                     tell = plugin.add_pod if sign > 0 else plugin.remove_pod
-                    tell(own, pod, changed, node)
+                    tell(own, pod, changed, where)
         return own
 
 

@@ -8,6 +8,7 @@ from typing import Any
 import msgspec
 
 from podium.api.avoid_list import PREFER_AVOID_PODS, AvoidList, avoid_list, entry_in_words
+from podium.api.disruption_policy import SCHEDULER
 from podium.api.left_behind import EVICTED
 from podium.api.meta import Raw
 from podium.api.node import Node
@@ -314,5 +315,6 @@ def _note_disruption(story: PodStory, pod: Pod, by: str, *, is_gone: bool = Fals
     ends_by_kubelet = pod.status.phase == "Failed" and target.reason == _BY_KUBELET
     if pod.is_terminating or is_gone or ends_by_kubelet:
         if not story.disruption and target.reason == EVICTED:
-            story.evicted_by = by
+            # A preemptor, which is a pod, has its scheduler do it.
+            story.evicted_by = SCHEDULER if "/" in by else by
         story.disruption = target.reason

@@ -24,6 +24,9 @@ EXTRA = {
 }
 
 
+CLASS = {"apiVersion": "scheduling.k8s.io/v1", "kind": "PriorityClass", "metadata": {"name": "batch"}, "value": 5}
+
+
 def test_each_question_is_answered() -> None:
     plans = podium.load(CLUSTER).plan(start_delay="5s")
 
@@ -35,12 +38,17 @@ def test_each_question_is_answered() -> None:
         "set": plans.set("deployment/shop/report", {"replicas": 2}),
         "patch": plans.patch({**PLAIN, "metadata": {"name": "report", "namespace": "shop"}, "spec": {"replicas": 2}}),
         "reschedule": plans.reschedule(),
+        "pending": plans.pending(),
+        "fit": plans.fit(EXTRA),
+        "survive": plans.survive("deploy/shop/report", "shop"),
+        "diff": plans.diff(after=[CLASS]),
     }
 
     for question, answer in answers.items():
         assert isinstance(answer, PlanAnswer)
         assert answer.question == question
         assert answer.headline
+        assert answer.frame().name in ("impact", "table")
     assert answers["set"].impact == answers["patch"].impact
 
 

@@ -31,7 +31,7 @@ def answer_of(explanation: Explanation) -> dict[str, Any]:
     disruptions = explanation.disruptions
     if disruptions:
         found["disruptions"] = disruptions.to_dict()
-    found["restsOn"] = [caveat.to_dict() for caveat in explanation.rests_on]
+    found["restsOn"] = [caveat.to_dict() for caveat in explanation.caveats]
     return found
 
 

@@ -9,10 +9,11 @@ import click
 
 from podium.app.console.command import Command
 from podium.app.console.options import (
+    HTML,
     config_option,
     feature_gates_option,
     ignore_extenders_option,
-    output_option,
+    picture_output_option,
     validate_option,
 )
 from podium.app.console.source import Source, optional_source_options, override_option
@@ -53,7 +54,7 @@ Example: why does no pod of the Deployment go to node-3
 @config_option
 @ignore_extenders_option
 @feature_gates_option
-@output_option
+@picture_output_option
 def explain(
     *,
     target: str,
@@ -104,6 +105,10 @@ def explain(
             write_answer(page, answer, on_node, all_nodes=all_nodes)
     if form == "text":
         show_page(page)
+    elif form == HTML:
+        from podium.app.reporting.showing import show_report
+
+        show_report(answer if on_node is None else on_node)
     else:
         show((answer if on_node is None else on_node).to_dict(), form)
 
@@ -113,6 +118,8 @@ def _show_decision(path: str, pod: str, form: str) -> None:
     from podium.app.live.decision import find_decision
     from podium.app.live.decision_text import write_decision
 
+    if form == HTML:
+        raise click.UsageError("-o html: a decision that was written down has no picture; json has all of it")
     decision, line = find_decision(path, pod)
     if form != "text":
         show(line, form)

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from functools import cache, partial
+from types import MappingProxyType
 
 import numpy as np
 
@@ -65,7 +66,7 @@ class Explainer:
 
         Raises PodiumError for a pod that no API server would have taken.
         """
-        objects = list(objects)
+        objects = self._objects = list(objects)
         self._now_ns = newest_time(objects) if now_ns is None else now_ns
         self.cluster = Cluster(honors_policy=feature_gates.non_preempting_priority)
         self._feed = Feed(self.cluster)
@@ -148,7 +149,7 @@ class Explainer:
         arriving = list(come)
         staying = {(item.kind, item.key) for item in arriving}
         pods = [self._let_in(item) for item in arriving if isinstance(item, Pod)]
-        self._disruptions = self._disruptions_among(objects)
+        self._objects, self._disruptions = objects, self._disruptions_among(objects)
         for item in gone:
             if isinstance(item, Pod):
                 self._pending.pop(item.key, None)
@@ -198,6 +199,28 @@ class Explainer:
     def pending(self) -> list[str]:
         """The keys of the pods that can be explained."""
         return sorted(self._pending)
+
+    @property
+    def objects(self) -> Sequence[Kubernetes]:
+        """What was loaded, budgets with a status."""
+        return self._objects
+
+    @property
+    def waiting(self) -> list[PodRecord]:
+        """The pods without a node, by key."""
+        return [self._pending[key] for key in sorted(self._pending)]
+
+    @property
+    def runners(self) -> Mapping[str, Runner]:
+        """Who decides, by the name of the profile."""
+        return MappingProxyType(self._runners)
+
+    def read(self, pod: Pod) -> PodRecord:
+        """The record of a pod as the API server would have stored it; it is nowhere, and nobody waits for it.
+
+        Raises InputError for one that no API server would have taken.
+        """
+        return self.cluster.read(self._let_in(pod))
 
     def _take_in(self, pod: Pod) -> None:
         change = self._feed.pod_changed(pod)

@@ -12,7 +12,7 @@ from podium.app.explaining.devices import NO_DEVICES, DeviceFindings, shown_clai
 from podium.app.shown import Shown
 from podium.cluster.pods import PodRecord
 from podium.decide.placement import LEFT_OUT
-from podium.decide.preempting.preemption import PreemptionPlan
+from podium.decide.preempting.preemption import Candidate, PreemptionPlan
 from podium.framework.runner import Runner
 from podium.framework.status import Status
 from podium.plugins.dynamic_resources.plugin import DynamicResources
@@ -136,6 +136,16 @@ class Explanation(Shown):
         """The budgets, caps, quotas and avoid lists around the decision."""
         return self.disruptions_found()
 
+    @property
+    def caveats(self) -> tuple[Caveat, ...]:
+        """What the decision rests on: what it could not know, and what was not looked at."""
+        search = None if self.plan is None else self.plan.search
+        if search is None or search.is_complete:
+            return self.rests_on
+        what = f"{search.left_out:,} nodes were not looked at" if search.left_out else "there may be cheaper ones"
+        message = f"the search for victims was cut at maxSearchSteps, {search.most_steps:,}: {what}"
+        return (*self.rests_on, Caveat("search-cut", message, search.left_out))
+
     def to_dict(self) -> dict[str, Any]:
         """Everything that there is to say, as plain values: the decision, and what would have to change."""
         # What tells about explanations makes further ones.
@@ -187,10 +197,7 @@ def _plan(plan: PreemptionPlan) -> dict[str, Any]:
         found["isExchange"] = True
     if plan.reason:
         found["reason"] = plan.reason
-    found["candidates"] = {
-        name: {"victims": [victim.key for victim in candidate.victims], "pdbViolations": candidate.budget_violations}
-        for name, candidate in sorted(plan.candidates.items())
-    }
+    found["candidates"] = {name: _candidate(plan, candidate) for name, candidate in sorted(plan.candidates.items())}
     if plan.rejected:
         found["rejected"] = {name: _status(status) for name, status in sorted(plan.rejected.items())}
     found["selected"] = list(plan.selected)
@@ -198,4 +205,28 @@ def _plan(plan: PreemptionPlan) -> dict[str, Any]:
         found["putOff"] = plan.put_off.to_dict()
     if plan.error:
         found["error"] = plan.error
+    if plan.search is not None:
+        found["search"] = {
+            "steps": plan.search.steps,
+            "maxSteps": plan.search.most_steps,
+            "nodesLeftOut": plan.search.left_out,
+            "isComplete": plan.search.is_complete,
+        }
+    if plan.chosen is not None and plan.chosen.reasons:
+        key_of = {victim.uid: victim.key for victim in plan.chosen.victims}
+        found["reasons"] = {key_of[uid]: reason for uid, reason in plan.chosen.reasons.items()}
+    return found
+
+
+def _candidate(plan: PreemptionPlan, candidate: Candidate) -> dict[str, Any]:
+    """Whom it takes, and at what cost by criteria that are stated; of victims on other nodes, where they are."""
+    found: dict[str, Any] = {
+        "victims": [victim.key for victim in candidate.victims],
+        "pdbViolations": candidate.budget_violations,
+    }
+    if candidate.elsewhere:
+        found["elsewhere"] = {victim.key: victim.node_name for victim in candidate.elsewhere}
+    if plan.criteria:
+        costs = zip(plan.criteria, candidate.cost, strict=True)
+        found["costs"] = {criterion.name: criterion.shown(value) for criterion, value in costs}
     return found

@@ -82,9 +82,9 @@ class NodeAnswer(Shown):
     @property
     def headline(self) -> str:
         """Whether the node can take the pod, in a line."""
-        from podium.app.explaining.on_node_text import headline_of
+        from podium.app.explaining.on_node_text import headline_on
 
-        return headline_of(self)
+        return headline_on(self)
 
     def _in_a_line(self) -> str:
         return self.headline

@@ -12,7 +12,7 @@ _RIGHT = (1, 2, 3, 4, 5)
 
 def write_on_node(page: Page, answer: NodeAnswer) -> None:
     """Write why the pod goes there or not, each filter's verdict, the scores beside the taken node's, preemption."""
-    page.paragraph(Cell(headline_of(answer), "good" if answer.taken == answer.node else "warn"), hanging=2)
+    page.paragraph(Cell(headline_on(answer), "good" if answer.taken == answer.node else "warn"), hanging=2)
     if answer.explanation.error:
         page.paragraph(answer.explanation.error, indent=2, hanging=2)
     for obstacle in answer.obstacles:
@@ -28,11 +28,11 @@ def write_on_node(page: Page, answer: NodeAnswer) -> None:
         page.paragraph(listed([pod.key for pod in answer.beside], _MOST_VICTIMS), indent=2)
     _write_scores(page, answer)
     _write_preemption(page, answer)
-    write_basis(page, answer.explanation.rests_on)
+    write_basis(page, answer.explanation.caveats)
 
 
-def headline_of(answer: NodeAnswer) -> str:
-    """Whether the pod goes there, in a line."""
+def headline_on(answer: NodeAnswer) -> str:
+    """Whether the pod goes to the node, in a line."""
     explanation, node = answer.explanation, answer.node
     pod = explanation.pod if explanation.placed is None else f"{explanation.pod}, were it evicted,"
     if explanation.pre_enqueue is not None or explanation.error:

@@ -12,11 +12,13 @@ from podium.app.explaining.reasons import write_by_reason
 from podium.app.explaining.remedies import protected_pods
 from podium.app.explaining.victim_facts import victim_facts
 from podium.cluster.pods import PodRecord
+from podium.decide.preempting.costs.criteria import Criterion
 from podium.decide.preempting.preemption import Candidate, PreemptionPlan
 
 _MOST_NODES = 5
 _MOST_VICTIMS = 20
-_HEADINGS = ("", "node", "violations", "priority", "victims", "")
+_HEADINGS = ("violations", "priority", "victims")
+_HOUR = 3_600
 
 
 def write_preemption(
@@ -27,7 +29,8 @@ def write_preemption(
         page.title("Preemption", _no_way(explanation, plan))
     else:
         page.title("Preemption", _decision(page, plan))
-        page.columns(_candidate_rows(plan, plan.chosen), indent=2, right=(2, 3, 4))
+        rows = _candidate_rows(plan, plan.chosen)
+        page.columns(rows, indent=2, right=tuple(range(2, len(rows[0]) - 1)))
         _write_victims(page, explanation, plan.chosen, obstacles.get(plan.chosen.node_name))
     if plan.rejected:
         page.title("Not candidates")
@@ -61,34 +64,44 @@ def _candidate_rows(plan: PreemptionPlan, chosen: Candidate) -> list[list[Part]]
     """The best candidates by the criteria, the one that is taken first."""
     order = sorted(
         plan.candidates.values(),
-        key=lambda candidate: (_criteria(candidate), candidate.node_name != chosen.node_name, candidate.node_name),
+        key=lambda candidate: (candidate.cost, candidate.node_name != chosen.node_name, candidate.node_name),
     )
-    rows: list[list[Part]] = [[Cell(heading, "dim") for heading in _HEADINGS]]
+    headings = [criterion.heading for criterion in plan.criteria] or _HEADINGS
+    rows: list[list[Part]] = [[Cell(heading, "dim") for heading in ("", "node", *headings, "")]]
     for candidate in order[:_MOST_NODES]:
         is_chosen = candidate.node_name == chosen.node_name
         style = "good" if is_chosen else ""
         node = Name(candidate.node_name, NODES, style)
-        numbers = (candidate.budget_violations, candidate.victims[0].priority, len(candidate.victims))
         names = names_of([victim.key for victim in candidate.victims], PODS, "dim", most=1)
-        rows.append([Cell("→" if is_chosen else "", style), node, *map(str, numbers), names])
+        rows.append([Cell("→" if is_chosen else "", style), node, *_costs(plan, candidate), names])
     if len(order) > _MOST_NODES:
         rows.append(["", Cell(f"and {len(order) - _MOST_NODES:,} more", "dim")])
     return rows
 
 
-def _criteria(candidate: Candidate) -> tuple[int, ...]:
-    """The criteria of preemption in their order, smaller is better (`podium.decide.preempting.trials.CRITERIA`)."""
-    victims = candidate.victims
-    highest = victims[0].priority
-    shifted = sum(victim.priority + 2**31 for victim in victims)
-    started = min(victim.start_ns for victim in victims if victim.priority == highest)
-    return candidate.budget_violations, highest, shifted, len(victims), -started
+def _costs(plan: PreemptionPlan, candidate: Candidate) -> list[str]:
+    """What a candidate costs, a text for each heading."""
+    if not plan.criteria:
+        return [str(candidate.budget_violations), str(candidate.victims[0].priority), str(len(candidate.victims))]
+    return [_cost(criterion, value) for criterion, value in zip(plan.criteria, candidate.cost, strict=True)]
+
+
+def _cost(criterion: Criterion, value: int) -> str:
+    found = criterion.shown(value)
+    if found is None:
+        return "none"
+    if criterion.unit == "node-seconds" and isinstance(found, float):
+        return f"{found / _HOUR:,.1f} node-hours" if found >= _HOUR else f"{found:,.0f} node-seconds"
+    number = found if isinstance(found, str) else f"{found:,.1f}" if isinstance(found, float) else f"{found:,}"
+    return f"{number} {criterion.unit}" if len(criterion.unit) > 1 else f"{number}{criterion.unit}"
 
 
 def _write_victims(page: Page, explanation: Explanation, chosen: Candidate, obstacles: NodeObstacles | None) -> None:
-    page.title("Victims", f"on {chosen.node_name}, the most important first")
+    nodes = {victim.node_name for victim in chosen.victims}
+    where = f"on {chosen.node_name}" if nodes == {chosen.node_name} else f"for {chosen.node_name}"
+    page.title("Victims", f"{where}, the most important first")
     shown = chosen.victims[:_MOST_VICTIMS]
-    page.columns([_victim_row(explanation, victim, obstacles) for victim in shown], indent=2)
+    page.columns([_victim_row(explanation, chosen, victim, obstacles) for victim in shown], indent=2)
     if len(chosen.victims) > _MOST_VICTIMS:
         page.line(Cell(f"and {len(chosen.victims) - _MOST_VICTIMS} more", "dim"), indent=2)
     budgets = explanation.runner.cluster.budgets.covering(victim.pod_class for victim in chosen.victims)
@@ -98,10 +111,21 @@ def _write_victims(page: Page, explanation: Explanation, chosen: Candidate, obst
         page.paragraph(f"budget {budget.key} {allowed}, and covers {counted(covered, 'victim')}", indent=2, hanging=2)
 
 
-def _victim_row(explanation: Explanation, victim: PodRecord, obstacles: NodeObstacles | None) -> list[Part]:
-    found = victim_facts(explanation.runner.cluster, explanation.record, victim, obstacles)
+def _victim_row(
+    explanation: Explanation, chosen: Candidate, victim: PodRecord, obstacles: NodeObstacles | None
+) -> list[Part]:
+    """The victim; where some are on other nodes, its node; and why it has to go."""
+    reason = chosen.reasons.get(victim.uid, "")
+    if victim.node_name == chosen.node_name:
+        found = victim_facts(explanation.runner.cluster, explanation.record, victim, obstacles)
+        reason = reason if reason.startswith("requires") else ""
+    else:
+        found = []
+    found += [reason] if reason else []
+    where: list[Part] = [Name(victim.node_name, NODES)] if chosen.elsewhere else []
     return [
         Name(victim.key, PODS, "bad"),
+        *where,
         f"priority {victim.priority}",
         Cell(victim.pod_class.qos, "dim"),
         ", ".join(found) + (" (terminating already)" if victim.terminating else ""),

@@ -11,7 +11,7 @@ from podium.app.explaining.explanation import Explanation
 from podium.app.explaining.obstacle_facts import facts
 from podium.app.explaining.obstacles import NodeObstacles
 from podium.cluster.pods import PodRecord
-from podium.decide.preempting.preemption import NOT_ELIGIBLE_TERMINATING
+from podium.decide.preempting.preemption import NOT_ELIGIBLE_YET
 
 HIGHEST_USER_PRIORITY = 1_000_000_000
 """The highest priority that pods but the system's own can have (pkg/apis/scheduling/types.go)."""
@@ -103,7 +103,7 @@ def _protection_remedy(explanation: Explanation) -> ProtectionRemedy | None:
 def _pod_remedy(explanation: Explanation) -> PodRemedy | None:
     """The least of the priorities that count with which the pod would get a node, found by trying."""
     pod, plan = explanation.record, explanation.plan
-    if explanation.node or plan is None or plan.reason == NOT_ELIGIBLE_TERMINATING:
+    if explanation.node or plan is None or plan.reason in NOT_ELIGIBLE_YET:
         return None
     from_never = pod.preemption_policy in NEVER_PREEMPTS
     willing = replace(pod, preemption_policy=_PREEMPTIBLE)

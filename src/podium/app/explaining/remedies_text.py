@@ -9,7 +9,7 @@ from podium.app.console.page import Cell, Page, Part, counted, listed, names_of
 from podium.app.explaining.explanation import Explanation
 from podium.app.explaining.obstacles import NodeObstacles
 from podium.app.explaining.remedies import PodRemedy, ProtectionRemedy, Remedies, find_remedies
-from podium.decide.preempting.preemption import NOT_ELIGIBLE_TERMINATING
+from podium.decide.preempting.preemption import NOT_ELIGIBLE_TERMINATING, NOT_ELIGIBLE_TERMINATING_ELSEWHERE
 
 _MOST_ROWS = 6
 _MOST_NAMES = 3
@@ -26,6 +26,11 @@ def write_remedies(page: Page, explanation: Explanation, obstacles: Sequence[Nod
         page.line(Cell(f"{counted(further, 'more node')}, further away", "dim"), indent=2)
     if explanation.plan is not None and explanation.plan.reason == NOT_ELIGIBLE_TERMINATING:
         waiting = f"the pods that it preempted on {explanation.record.nominated_node_name} would have to end"
+        page.paragraph(waiting, indent=2, hanging=2)
+    if explanation.plan is not None and explanation.plan.reason == NOT_ELIGIBLE_TERMINATING_ELSEWHERE:
+        waiting = (
+            f"the pods that keep it off {explanation.record.nominated_node_name}, and terminate, would have to end"
+        )
         page.paragraph(waiting, indent=2, hanging=2)
     if explanation.plan is not None and explanation.plan.put_off is not None:
         waits = f"at {explanation.plan.put_off.next_time} the cap on the scheduler's disruptions leaves enough"

@@ -37,13 +37,13 @@ def write_explanation(page: Page, explanation: Explanation, *, all_nodes: bool =
     """Write the whole explanation; with ``all_nodes`` a line for each node, however many there are."""
     _write_decision(page, explanation, all_nodes=all_nodes)
     write_disruptions(page, explanation.disruptions)
-    write_basis(page, explanation.rests_on)
+    write_basis(page, explanation.caveats)
 
 
 def _write_decision(page: Page, explanation: Explanation, *, all_nodes: bool) -> None:
     page.paragraph(Cell(headline_of(explanation), _STYLES[explanation.outcome]), hanging=2)
     with explanation.as_decided():
-        facts = list(_facts(explanation))
+        facts = list(facts_of(explanation))
     for fact in facts:
         page.paragraph(fact, indent=2, hanging=2)
     if explanation.placed is not None:
@@ -85,7 +85,7 @@ def _write_ways_out(page: Page, explanation: Explanation) -> None:
 
 
 def headline_of(explanation: Explanation) -> str:
-    """What becomes of the pod, in a line."""
+    """What would happen, in a line."""
     pod, plan = explanation.pod, explanation.plan
     if explanation.outcome == "placed":
         return f"{pod} is on node {explanation.node}"
@@ -106,7 +106,7 @@ def headline_of(explanation: Explanation) -> str:
     return f"{pod} is unschedulable"
 
 
-def _facts(explanation: Explanation) -> Iterator[str]:
+def facts_of(explanation: Explanation) -> Iterator[str]:
     """What is worth knowing about the pod itself."""
     pod, names = explanation.record, explanation.runner.cluster.nodes.resources
     asked = {names[index]: amount for index, amount in pod.pod_class.requests.items()}
@@ -116,7 +116,8 @@ def _facts(explanation: Explanation) -> Iterator[str]:
         yield f"is nominated to {pod.nominated_node_name}"
     left = explanation.runner.cluster.replacements.by_pod.get(pod.uid)
     if left is not None:
-        yield f"comes in place of pod {left.evicted_pod.name}, whose eviction left it {gets_in_words(left)}"
+        gets = gets_in_words(left)
+        yield f"comes in place of pod {left.evicted_pod.name}{gets and f', whose eviction left it {gets}'}"
     if pod.gates:
         yield f"is not attempted before its scheduling gates are removed: {', '.join(pod.gates)}"
     if pod.terminating:

@@ -70,9 +70,10 @@ class WorkloadImpact:
 
     `ready_before` is at the start, `lowest` for any time on the way, `ready_after` and `wanted` at the end, and
     `ready_anyway` at the end without the plan. `missing` are pods that it has too few at the end, beyond those that it
-    would have too few anyway. `short_seconds` is for how long it had fewer ready pods than it wanted, `pending_seconds`
-    how long its pods waited for nodes, added up; either is negative where the plan helps.
-    `disruptions` are by cause. `why` says why it has too few at the end, "" where it has enough.
+    would have too few anyway. `stuck` are pods that wait at the end, beyond those that would anyway, where none is
+    missing: a rollout that cannot go on. `short_seconds` is for how long it had fewer ready pods than it wanted,
+    `pending_seconds` how long its pods waited for nodes, added up; either is negative where the plan helps.
+    `disruptions` are by cause. `why` says why it has too few at the end, or why pods wait, "" where neither is so.
     """
 
     workload: str
@@ -89,6 +90,7 @@ class WorkloadImpact:
     held: tuple[Held, ...] = ()
     is_new: bool = False
     why: str = ""
+    stuck: int = 0
 
     def to_dict(self) -> dict[str, Any]:
         """The impact as JSON shows it."""
@@ -101,6 +103,7 @@ class WorkloadImpact:
             "wanted": self.wanted,
             "missing": self.missing,
             "pending": self.pending,
+            "stuck": self.stuck,
             "shortSeconds": self.short_seconds,
             "pendingSeconds": self.pending_seconds,
             "disruptions": dict(self.disruptions),
@@ -145,13 +148,22 @@ class Section:
     data: Any = None
 
 
+@dataclass(frozen=True, slots=True)
+class Table:
+    """What spreadsheets are given where there is no impact by workload: rows of values under their headings."""
+
+    headings: tuple[str, ...]
+    rows: tuple[tuple[str | int | float | None, ...], ...]
+
+
 @dataclass(frozen=True, slots=True, repr=False)
 class PlanAnswer(Shown):
     """An answer. `question` names what was asked (drain, deploy, ...), `headline` answers it in a line.
 
     `impact` are the workloads to which something happens, `nodes` those to which something does; `node_hours` with the
     plan and without. `result` is the run behind it and `baseline` the one with nothing asked; None for questions that
-    play none. `scenario` is what was played, as a document. `sections` are what the question has to say beyond that.
+    play none. `scenario` is what was played, as a document. `sections` are what the question has to say beyond that,
+    and `table` stands in the place of the impact for those that play nothing.
     """
 
     question: str
@@ -165,6 +177,7 @@ class PlanAnswer(Shown):
     baseline: SimulationResult | None = None
     scenario: Raw | None = None
     sections: tuple[Section, ...] = ()
+    table: Table | None = None
 
     def _in_a_line(self) -> str:
         return f"{self.question}: {self.headline}"
@@ -175,9 +188,10 @@ class PlanAnswer(Shown):
 
         write_answer(page, self)
 
-    def frame(self, name: str = "impact") -> Frame:
+    def frame(self, name: str = "") -> Frame:
         """A table of the answer. Raises PodiumError for one that it does not have.
 
+        Without a name it is the one that `-o csv` prints: `table` of pending, fit and survive, `impact` of all others.
         `impact` has a row for each workload to which something happens, `nodes` for each such node, `findings` for each
         finding, with the names that `to_dict` has; the number of disruptions by a cause is in `disruptions.CAUSE`,
         seconds are differences to what would happen anyway. `events`, `pods`, `series`, `workloads` and `readiness`

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from podium.api.errors import InputError
-from podium.api.input.codec import Input
 from podium.api.input.files import FileName
 from podium.api.times import parse_duration
 from podium.app.given import Given, read_objects
@@ -17,10 +16,15 @@ from podium.app.planning.patches import read_patches
 from podium.app.planning.question import Played, Question, play_question
 from podium.app.planning.questions.change import change_answer, change_question, changes_patched, changes_set
 from podium.app.planning.questions.deploy import deploy_answer, deploy_question, deployed
+from podium.app.planning.questions.diff import diff_answer, play_diff
 from podium.app.planning.questions.drain import DrainWishes, drain_answer, drain_question
 from podium.app.planning.questions.fail import fail_answer, fail_question
+from podium.app.planning.questions.fit import FitWishes, asked_for, fit_answer
 from podium.app.planning.questions.nodes import NodeChange, nodes_answer, nodes_from, nodes_like, nodes_question
+from podium.app.planning.questions.pending import pending_answer
 from podium.app.planning.questions.reschedule import report_of, reschedule_answer, reschedule_question
+from podium.app.planning.questions.survive import survive_answer
+from podium.app.planning.settings import Setting, read_setting
 from podium.framework.rescheduling.configuration import (
     ReschedulerConfiguration,
     default_rescheduler,
@@ -28,6 +32,9 @@ from podium.framework.rescheduling.configuration import (
     read_rescheduler,
 )
 from podium.sim.run import Duration, RunOptions
+
+if TYPE_CHECKING:
+    from podium.app.cluster import Cluster
 
 PlanProgress = Callable[[float, str], None]
 """Is told the share of the work that is done, from 0 to 1, and what is being done."""
@@ -41,8 +48,9 @@ class Plans:
     asked, and for a run beyond its limits.
     """
 
-    def __init__(self, read: Input, options: RunOptions, progress: PlanProgress | None = None) -> None:
-        self._read = read
+    def __init__(self, cluster: Cluster, options: RunOptions, progress: PlanProgress | None = None) -> None:
+        self._cluster = cluster
+        self._read = cluster.read
         self._options = options
         self._progress = progress
 
@@ -137,6 +145,50 @@ class Plans:
         report = report_of(self._read, _rescheduler(rescheduler), self._options)
         return reschedule_answer(report, self._play(reschedule_question(report)) if report.moves else None)
 
+    def pending(self, namespace: str = "") -> PlanAnswer:
+        """Why pods wait for a node, each cause once, and which one change would let most of them in.
+
+        `namespace` is that of the pods that are told of; the others are decided about as well.
+        """
+        return pending_answer(self._cluster, namespace)
+
+    def fit(
+        self, *objects: Given, replicas: int | None = None, preempts: bool = False, after_pending: bool = False
+    ) -> PlanAnswer:
+        """How many pods such as this one fit, where, and what ends it, by the shape of nodes.
+
+        The objects are one that makes pods, and what it needs beside the cluster. With `replicas` it is whether so many
+        fit. `preempts` lets them preempt, `after_pending` lets those that wait go first.
+        """
+        asked, others = asked_for(read_objects(objects).documents)
+        return fit_answer(self._cluster.with_(*others), asked, FitWishes(replicas, preempts, after_pending))
+
+    def survive(self, target: str, namespace: str = "default") -> PlanAnswer:
+        """Who could preempt a pod now, or those of a workload (`deploy/web`), and what would spare it.
+
+        Of the changes that would, each is verified by deciding again.
+        """
+        return survive_answer(self._cluster, target, namespace)
+
+    def diff(
+        self,
+        before: FileName | Iterable[Given] = (),
+        after: FileName | Iterable[Given] = (),
+        *,
+        renew_priorities: bool = False,
+    ) -> PlanAnswer:
+        """Compare two settings over the cluster: which workloads gain, lose or move.
+
+        A setting is objects such as priority classes, budgets and policies, which take the place of those of the
+        cluster; a KubeSchedulerConfiguration; a ReschedulerConfiguration; a Scenario, for its autoscaler and all else
+        in its spec. Without one it is the cluster as it is. With `renew_priorities` pods have the priority that their
+        class has then.
+        """
+        first, second = _setting("before", before), _setting("after", after)
+        options, progress = self._options, self._progress
+        played = play_diff(self._read, first, second, options, renews_priorities=renew_priorities, progress=progress)
+        return diff_answer(played, first, second)
+
     def _changed(self, name: str, changes: Sequence[Any]) -> PlanAnswer:
         return change_answer(self._play(change_question(name, changes)), changes)
 
@@ -150,6 +202,11 @@ def _rescheduler(given: ReschedulerConfiguration | dict[str, Any] | FileName | N
     if isinstance(given, dict):
         return read_rescheduler(as_document(given, "rescheduler").raw, "rescheduler")
     return given if isinstance(given, ReschedulerConfiguration) else load_rescheduler(str(given))
+
+
+def _setting(name: str, given: FileName | Iterable[Given]) -> Setting:
+    documents = read_objects(given).documents
+    return read_setting(name if documents else "the cluster as it is", documents)
 
 
 def _listed(names: str | Iterable[str]) -> list[str]:

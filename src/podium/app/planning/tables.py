@@ -12,6 +12,7 @@ from podium.app.frames.rows import flat
 from podium.app.planning.answer import PlanAnswer
 from podium.app.simulating import tables
 
+_TABLE = "table"
 _OWN = ("impact", "nodes", "findings")
 # By name, that of the result's table.
 _OF_THE_RUN = {name: name for name in ("events", "pods", "series", "workloads", "readiness")} | {"all_nodes": "nodes"}
@@ -19,12 +20,16 @@ _OF_THE_RUN = {name: name for name in ("events", "pods", "series", "workloads", 
 
 def frame_of(answer: PlanAnswer, name: str) -> Frame:
     """The table of that name: see `PlanAnswer.frame`. Raises PodiumError for one that there is not."""
+    name = name or ("impact" if answer.table is None else _TABLE)
+    if name == _TABLE and answer.table is not None:
+        headings = answer.table.headings
+        return Frame.of_rows(name, [dict(zip(headings, row, strict=True)) for row in answer.table.rows], headings)
     if name in _OWN:
         entries = getattr(answer, name)
         return Frame.of_rows(name, [_row(entry.to_dict()) for entry in entries], _COLUMNS[name])
     if name in _OF_THE_RUN and answer.result is not None:
         return tables.frame_of(answer.result, _OF_THE_RUN[name])
-    known = (*_OWN, *(_OF_THE_RUN if answer.result is not None else ()))
+    known = (*_OWN, *(_OF_THE_RUN if answer.result is not None else ()), *((_TABLE,) if answer.table else ()))
     raise PodiumError(f"the answer to {answer.question} has no table {name}; it has: {', '.join(known)}")
 
 

@@ -66,19 +66,28 @@ def _write_impact(page: Page, impact: Sequence[WorkloadImpact]) -> None:
     page.columns([[row[column] for column in kept] for row in rows], indent=2, right=range(1, 5))
     if len(impact) > len(shown):
         page.line(Cell(f"and {counted(len(impact) - len(shown), 'more workload')}", "dim"), indent=2)
+    missing = [workload for workload in impact if workload.missing and workload.why]
+    _write_reasons(page, "Not back", f"{_pods(sum(workload.missing for workload in impact))} short at the end", missing)
+    stuck = [workload for workload in impact if workload.stuck]
+    waiting = sum(workload.stuck for workload in stuck)
+    verb = "waits" if waiting == 1 else "wait"
+    _write_reasons(page, "Stuck", f"{_pods(waiting)} of a rollout {verb} for a node at the end", stuck)
+
+
+def _write_reasons(page: Page, title: str, rest: str, workloads: Sequence[WorkloadImpact]) -> None:
+    """Write each reason once, with the workloads for which it holds; nothing where there are none."""
+    if not workloads:
+        return
+    page.title(title, rest)
     reasons: dict[str, list[str]] = {}
-    for workload in impact:
-        if workload.missing and workload.why:
-            reasons.setdefault(workload.why, []).append(workload.workload)
-    if reasons:
-        page.title("Not back", f"{counted(sum(workload.missing for workload in impact), 'pod')} short at the end")
-        page.columns(
-            [
-                [names_of(names, cells.WORKLOADS, "warn", _MOST_NAMES), why]
-                for why, names in list(reasons.items())[:_MOST_WORKLOADS]
-            ],
-            indent=2,
-        )
+    for workload in workloads:
+        reasons.setdefault(workload.why, []).append(workload.workload)
+    rows = list(reasons.items())[:_MOST_WORKLOADS]
+    page.columns([[names_of(names, cells.WORKLOADS, "warn", _MOST_NAMES), why] for why, names in rows], indent=2)
+
+
+def _pods(number: int) -> str:
+    return counted(number, "pod")
 
 
 def _write_anyway(page: Page, answer: PlanAnswer) -> None:

@@ -64,7 +64,7 @@ def compared(
     limits = tuple(_limits(list(picture.movable_pods()), picture, settings, standing))
     question = ExactQuestion(settings.threshold, limits, FILTER_RULES)
     best = plan_optimal(picture, policies, question, Highs())
-    moves = sum(len(planned.moves) for planned in plan.planned)
+    moves = sum(not move.has_ended for planned in plan.planned for move in planned.moves)
     after = {name: plan.after.get(name, before) for name, before in best.before.items()}
     return Comparison(best, best.share_of(after, moves))
 

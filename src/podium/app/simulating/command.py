@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from podium.app.console.command import Command
-from podium.app.console.options import Duration, output_option, validate_option
+from podium.app.console.options import HTML, Duration, picture_output_option, validate_option
 from podium.app.console.run_options import single_run_options
 from podium.app.console.source import Source, source_options
 
@@ -46,7 +46,7 @@ _SECOND = 10**9
     metavar="N",
     help="Below it pods neither get nodes from the autoscaler nor keep them; not the scenario's own cut-off.",
 )
-@output_option
+@picture_output_option
 @click.option("--events", "every_event", is_flag=True, help="List every event, however many there are.")
 @single_run_options
 def simulate(
@@ -88,6 +88,10 @@ def simulate(
             write_simulation(page, result, every_event=every_event)
     if form == "text":
         show_page(page)
+    elif form == HTML:
+        from podium.app.reporting.showing import show_report
+
+        show_report(result)
     else:
         show(result.to_dict(), form)
 

@@ -13,8 +13,8 @@ import numpy as np
 
 from podium.cluster.cluster import Cluster
 from podium.cluster.pods import PodRecord
+from podium.decide.preempting.costs.upstream import cost_of
 from podium.decide.preempting.trial_table import CRITERIA, TrialTable, VictimLists
-from podium.decide.preempting.trials import criteria_of
 from podium.framework.extenders import Extender, ExtenderError, VictimIds, Victims
 
 NO_CANDIDATE = "preemption: no candidate node for preemption"
@@ -25,7 +25,8 @@ def ask_extenders(cluster: Cluster, extenders: Sequence[Extender], pod: PodRecor
     """Let one extender after the other choose among a table's candidates, and change their victims.
 
     Victims are pods of the node that ``pod`` may preempt: less important ones, or as important as the most important
-    victim that was proposed there. Raises ExtenderError where one that is not ignorable gives no such answer.
+    victim that was proposed there; or pods of other nodes that were proposed. Raises ExtenderError where one that is
+    not ignorable gives no such answer.
     """
     row_of = cluster.nodes.row_of
     victims = _proposed(cluster, table)
@@ -44,7 +45,7 @@ def _proposed(cluster: Cluster, table: TrialTable) -> dict[str, Victims]:
     found = {}
     for position in table.candidates.tolist():
         pods = tuple(map(cluster.pods.record, table.victims(position)))
-        found[cluster.nodes.name(int(table.rows[position]))] = Victims(pods, int(table.criteria[0, position]))
+        found[cluster.nodes.name(int(table.rows[position]))] = Victims(pods, int(table.budget_violations[position]))
     return found
 
 
@@ -65,7 +66,7 @@ def _victims(
     cluster: Cluster, extender: Extender, pod: PodRecord, name: str, proposed: Victims, told: VictimIds
 ) -> Victims:
     most = max(pod.priority - 1, proposed.pods[0].priority)
-    there = {other.uid: other for other in cluster.pods_on(cluster.nodes.row_of[name])}
+    there = {other.uid: other for other in (*proposed.pods, *cluster.pods_on(cluster.nodes.row_of[name]))}
     for uid in told.uids:
         victim = there.get(uid)
         if victim is None:
@@ -84,8 +85,17 @@ def _table(table: TrialTable, victims: Mapping[int, Victims]) -> TrialTable:
     agreed = [victims[row] for row in rows.tolist()]
     lengths = np.array([len(found.pods) for found in agreed], dtype=np.int64)
     slots = np.array([victim.slot for found in agreed for victim in found.pods], dtype=np.int64)
-    keys = [criteria_of(found.pods, found.budget_violations) for found in agreed]
+    keys = [cost_of(found.pods, found.budget_violations) for found in agreed]
     criteria = np.array(keys, dtype=np.int64).reshape(len(rows), len(CRITERIA)).T
     lists = VictimLists(rows, np.concatenate([[0], np.cumsum(lengths)]), slots)
     refused = np.zeros(len(rows), dtype=np.int64)
-    return replace(table, rows=rows, refused=refused, criteria=criteria, lists=lists, own_row=-1, limited_to=None)
+    return replace(
+        table,
+        rows=rows,
+        refused=refused,
+        criteria=criteria,
+        lists=lists,
+        own_row=-1,
+        limited_to=None,
+        criteria_names=CRITERIA,
+    )

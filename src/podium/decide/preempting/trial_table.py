@@ -27,7 +27,14 @@ WITHOUT_VICTIMS = -2
 # A filter that refuses the node as it is, and accepts it with every pod given back.
 _NOBODY_IN_THE_WAY = Status(Code.ERROR, ("expected at least one victim pod on node",))
 NOBODY_IN_THE_WAY = -3
-_EXPLAINED = {WITHOUT_VICTIMS: NO_VICTIMS, NOBODY_IN_THE_WAY: _NOBODY_IN_THE_WAY}
+NOT_TRIED = -4
+NEEDS_PROTECTED = -5
+_EXPLAINED = {
+    WITHOUT_VICTIMS: NO_VICTIMS,
+    NOBODY_IN_THE_WAY: _NOBODY_IN_THE_WAY,
+    NOT_TRIED: unresolvable("not tried: more would have been left of maxSearchSteps, or nothing gained"),
+    NEEDS_PROTECTED: unresolvable("a pod that may not be preempted depends on the victims"),
+}
 
 
 def explained(refused: int, decoders: Decoders) -> Status:
@@ -98,8 +105,8 @@ class TrialTable:
     """The trials on some rows, ascending.
 
     ``refused`` is ``[rows]``: 0 where the preemptor fits once the victims are gone, otherwise what `status` explains.
-    ``criteria`` is ``[5, rows]``, in the order of `CRITERIA`, smaller is better. ``lists`` holds the victims on the
-    candidates' rows, but for those of ``own_row``, which are in ``own_list``.
+    ``criteria`` is ``[criteria, rows]``, in the order of ``criteria_names``, smaller is better. ``lists`` holds the
+    victims on the candidates' rows, but for those of ``own_row``, which are in ``own_list``.
     """
 
     rows: Int64s
@@ -110,6 +117,13 @@ class TrialTable:
     own_row: int = -1
     own_list: VictimLists = field(default_factory=VictimLists.none)
     limited_to: Int64s | None = None
+    criteria_names: tuple[str, ...] = CRITERIA
+
+    @property
+    def budget_violations(self) -> Int64s:
+        """``[rows]``: how many of the victims violate a budget."""
+        violations: Int64s = self.criteria[self.criteria_names.index(CRITERIA[0])]
+        return violations
 
     @property
     def candidates(self) -> Int64s:
@@ -134,6 +148,12 @@ class TrialTable:
         row = int(self.rows[position])
         slots: list[int] = (self.own_list if row == self.own_row else self.lists).on(row).tolist()
         return slots
+
+    def victim_slots(self, positions: Int64s) -> tuple[Int64s, Int64s]:
+        """The slots of the victims of some candidates, one after another, and where each one's begin; and the end."""
+        found = [self.victims(position) for position in positions.tolist()]
+        starts = np.cumsum([0, *map(len, found)], dtype=np.int64)
+        return starts, np.array([slot for slots in found for slot in slots], dtype=np.int64)
 
     def trial(self, position: int) -> RowTrial:
         """The trial at a position by itself."""

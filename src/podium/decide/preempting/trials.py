@@ -14,6 +14,9 @@ from podium.cluster.arrays import Bools, Int64s
 from podium.cluster.cluster import Cluster
 from podium.cluster.pods import PodRecord
 from podium.cluster.ranking import EqualPriorityOrder, Ranking
+from podium.decide.preempting.costs.upstream import cost_of, costs_of_lists
+from podium.decide.preempting.costs.victim_cost import VictimCost
+from podium.decide.preempting.costs.victim_sets import VictimSets
 from podium.decide.preempting.kept_trials import KeptTrials, Standing
 from podium.decide.preempting.trial_table import (
     CRITERIA,
@@ -32,8 +35,6 @@ from podium.framework.status import Status
 from podium.framework.verdicts import Decoders, Outcome
 
 _VICTIMS = CRITERIA.index("fewest victims")
-# Shifts priorities, which may be negative, so that fewer victims always weigh less than more of them.
-_PRIORITY_SHIFT = 2**31
 _KEPT_CLASSES = 64
 # Up to how many pods on some rows these are tried one by one. For each pod that is given back the others are added up.
 _FEW_PODS = 128
@@ -70,11 +71,17 @@ class Trials:
         self._kept: KeptByClass[KeptTrials] = KeptByClass(_KEPT_CLASSES)
 
     def on(
-        self, runner: Handle, state: CycleState, pod: PodRecord, rows: Int64s, may_disrupt: VictimFilter | None
+        self,
+        runner: Handle,
+        state: CycleState,
+        pod: PodRecord,
+        rows: Int64s,
+        may_disrupt: VictimFilter | None,
+        cost: VictimCost | None = None,
     ) -> TrialTable:
-        """The trials on ``rows``, ascending."""
-        if may_disrupt is not None or not runner.is_row_local(state):
-            return self._try(runner, state, pod, rows, may_disrupt)
+        """The trials on ``rows``, ascending. With a ``cost`` the dearest pods are spared first."""
+        if may_disrupt is not None or cost is not None or not runner.is_row_local(state):
+            return self._try(runner, state, pod, rows, may_disrupt, cost=cost)
         kept = self._refreshed(runner, state, pod)
         refused, criteria = kept.refused[rows], kept.criteria[:, rows]
         table = TrialTable(rows, refused, criteria, kept.lists, kept.decoders)
@@ -177,12 +184,15 @@ class Trials:
         rows: Int64s,
         may_disrupt: VictimFilter | None,
         own_uid: str | None = None,
+        cost: VictimCost | None = None,
     ) -> TrialTable:
         """Try the rows; ``own_uid`` is whose nomination does not count (None: the pod's own)."""
         potential = self._potential_victims(pod, rows, may_disrupt)
         if not len(potential.rows):
             return self.tabulated(rows, None)
-        victims = choose_victims(runner, state, pod, potential, pod.uid if own_uid is None else own_uid)
+        order = None if cost is None else cost.reprieve_order(alone(runner, potential), potential.owners)
+        own = pod.uid if own_uid is None else own_uid
+        victims = choose_victims(runner, state, pod, potential, own, order=order)
         return self.tabulated(rows, victims)
 
     def _try_row(self, filters: RowFilters, pod: PodRecord, row: int, own_uid: str) -> RowTrial:
@@ -227,45 +237,31 @@ class Trials:
 
     def _write(self, rows: Int64s, victims: Victims, criteria: Int64s) -> VictimLists:
         """Work out the criteria and the victims of every row where the preemptor fits."""
-        potential, table = victims.potential, self._cluster.pods
+        potential = victims.potential
         index = np.flatnonzero(victims.chosen)
         owners = potential.owners[index]
         if not len(owners):
             return VictimLists.none()
         firsts = np.flatnonzero(np.concatenate([[True], owners[1:] != owners[:-1]]))
         chosen = potential.slots[index]
-        priority = table.priority[chosen]
         starts = np.concatenate([firsts, [len(index)]])
-        lengths = np.diff(starts)
-        most_important = priority == np.repeat(priority[firsts], lengths)
-        start_ns = np.where(most_important, table.start_ns[chosen], np.iinfo(np.int64).max)
         found = potential.rows[owners[firsts]]
-        at = np.searchsorted(rows, found)
-        criteria[0, at] = np.add.reduceat(potential.violating[index].astype(np.int64), firsts)
-        criteria[1, at] = priority[firsts]
-        criteria[2, at] = np.add.reduceat(priority + _PRIORITY_SHIFT, firsts)
-        criteria[3, at] = lengths
-        criteria[4, at] = -np.minimum.reduceat(start_ns, firsts)
+        violating = potential.violating[index]
+        criteria[:, np.searchsorted(rows, found)] = costs_of_lists(self._cluster, starts, chosen, violating)
         return VictimLists(found, starts, chosen)
 
 
 def _row_trial(records: Sequence[PodRecord], violating: Sequence[bool], chosen: Sequence[int]) -> RowTrial:
     """The trial on a row, by the places of its victims in ``records``, ascending."""
     victims = [records[place] for place in chosen]
-    key = criteria_of(victims, sum(violating[place] for place in chosen))
+    key = cost_of(victims, sum(violating[place] for place in chosen))
     return RowTrial(0, key, tuple(victim.slot for victim in victims))
 
 
-def criteria_of(victims: Sequence[PodRecord], budget_violations: int) -> tuple[int, ...]:
-    """What `CRITERIA` say of victims on one node, most important first."""
-    highest = victims[0].priority
-    return (
-        budget_violations,
-        highest,
-        sum(victim.priority + _PRIORITY_SHIFT for victim in victims),
-        len(victims),
-        -min(victim.start_ns for victim in victims if victim.priority == highest),
-    )
+def alone(runner: Handle, potential: PotentialVictims) -> VictimSets:
+    """Each potential victim as a set of its own."""
+    starts = np.arange(len(potential.slots) + 1)
+    return VictimSets(runner, starts, potential.slots, potential.violating.astype(np.int64))
 
 
 def grouped(positions: Int64s, count: int) -> tuple[Int64s, Int64s]:

@@ -21,6 +21,7 @@ from podium.cluster.view import View
 from podium.framework.cycle_state import CycleState
 from podium.framework.events import ActionType, ClusterEvent, EventResource, EventToRegister
 from podium.framework.plugin import MAX_NODE_SCORE, PluginContext, Scope
+from podium.framework.reach import Reach
 from podium.framework.settings.arguments import read_arguments
 from podium.framework.status import SKIP, SUCCESS, Status, unresolvable, unschedulable
 from podium.framework.verdicts import Verdicts
@@ -73,7 +74,8 @@ class InterPodAffinity:
             return SKIP
         if any(_is_found(cluster, CarriesAntiAffinity(term), term.topology_key) for term in opposing):
             return SUCCESS
-        nominated = cluster.nominations.all() if self._args.nominated_pods_repel else []
+        repel = self._args.nominated_pods_repel or cluster.nominations.reach_domains
+        nominated = cluster.nominations.all() if repel else []
         carried = {term for waiting, _ in nominated for term in waiting.pod_class.required_anti_affinity}
         return SKIP if carried.isdisjoint(opposing) else SUCCESS
 
@@ -88,6 +90,23 @@ class InterPodAffinity:
         if pod_class.required_affinity:
             codes[~self._near(pod_class, view)] = 1
         return Verdicts.choose(codes, _STATUSES)
+
+    def reaches(self, state: CycleState, pod: PodRecord) -> list[Reach]:
+        """Whom the pod keeps off, who keeps it off, and whom it wants to be near."""
+        pod_class = pod.pod_class
+        found = [
+            Reach(
+                CarriesAntiAffinity(term), term.topology_key, "AllGone", f"its anti-affinity over {term.topology_key}"
+            )
+            for term in self._cluster.carried.anti_affinity(pod_class)
+        ]
+        found += [
+            Reach(Selected((term,)), term.topology_key, "AllGone", f"anti-affinity over {term.topology_key}")
+            for term in pod_class.required_anti_affinity
+        ]
+        selected = Selected(pod_class.required_affinity)
+        keys = dict.fromkeys(term.topology_key for term in pod_class.required_affinity)
+        return found + [Reach(selected, key, "Stay", f"affinity over {key}") for key in keys]
 
     def filter_cells(self, pod: PodRecord) -> AffinityFilterCells | None:
         """By the domains of required terms."""

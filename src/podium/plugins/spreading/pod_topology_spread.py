@@ -25,6 +25,7 @@ from podium.framework.cycle_state import CycleState
 from podium.framework.errors import PluginError
 from podium.framework.events import ActionType, ClusterEvent, EventResource, EventToRegister
 from podium.framework.plugin import MAX_NODE_SCORE, PluginContext, Scope
+from podium.framework.reach import Reach
 from podium.framework.settings.arguments import read_arguments
 from podium.framework.status import SKIP, SUCCESS, Status, unresolvable, unschedulable
 from podium.framework.verdicts import Verdicts
@@ -120,6 +121,14 @@ class PodTopologySpread:
             skewed = matching + int(constraint.matches_self) - lowest > constraint.max_skew
             np.copyto(codes, np.where(domain == 0, 2, skewed), where=codes == 0)
         return Verdicts.choose(codes, _STATUSES)
+
+    def reaches(self, state: CycleState, pod: PodRecord) -> list[Reach]:
+        """Pods that a hard constraint counts: some of those in a node's domain may be too many."""
+        return [
+            Reach(constraint.predicate, constraint.key, "SomeGone", f"topology spread over {constraint.key}")
+            for constraint in self._hard(pod.pod_class).constraints
+            if constraint.predicate.selector.requirements
+        ]
 
     def _spreads(self, state: CycleState, pod: PodRecord) -> list[_Spread]:
         """The pods of each domain, counted when they are first asked for in an attempt."""
@@ -256,8 +265,8 @@ def _spread(cluster: Cluster, constraint: Constraint, domains: Domains) -> _Spre
 def _in_worlds(spread: _Spread, view: View, domain: Int32s) -> tuple[Int64s, Int64s | int]:
     """Matching pods in each row's domain, and in the emptiest domain, as each row's world has it.
 
-    A world changes only its own row, so only that row's domain; the emptiest of the others is the lowest, or the second
-    lowest where the row's domain is the lowest itself.
+    Where a world changes only its own row, so only that row's domain, the emptiest of the others is the lowest, or the
+    second lowest where the row's domain is the lowest itself. Those that lose pods elsewhere may be emptier.
     """
     few = len(np.flatnonzero(spread.domains.exists)) < spread.constraint.min_domains
     matching = spread.matching[domain]
@@ -267,8 +276,35 @@ def _in_worlds(spread: _Spread, view: View, domain: Int32s) -> tuple[Int64s, Int
         return matching, 0 if few else spread.lowest
     matching = matching + np.where(view.take(spread.domains.counted), change, 0)
     others = np.where(domain == spread.lowest_code, spread.second, spread.lowest)
+    matching, others = _with_elsewhere(spread, view, domain, matching, others)
     own = np.where(spread.domains.exists[domain], matching, NO_DOMAIN)
     return matching, 0 if few else np.minimum(others, own)
+
+
+def _with_elsewhere(
+    spread: _Spread, view: View, domain: Int32s, matching: Int64s, others: Int64s
+) -> tuple[Int64s, Int64s]:
+    """The same two, where pods have also left and joined rows that are not the worlds' own."""
+    if not spread.constraint.predicate.selector.requirements:
+        return matching, others
+    size, column = len(spread.matching), spread.domains.column
+    places: list[Int64s] = []
+    signs: list[Int64s] = []
+    for positions, rows, sign in view.elsewhere(spread.constraint.predicate):
+        counted = spread.domains.counted[rows]
+        at, codes = positions[counted], column.codes[rows[counted]]
+        own = codes == domain[at]
+        matching = matching + sign * np.bincount(at[own], minlength=len(view))
+        if not own.all():
+            places.append(at[~own] * size + codes[~own])
+            signs.append(np.full(len(places[-1]), sign, dtype=np.int64))
+    if places:
+        changed, of = np.unique(np.concatenate(places), return_inverse=True)
+        numbers = spread.matching[changed % size]
+        np.add.at(numbers, of, np.concatenate(signs))
+        others = others.copy()
+        np.minimum.at(others, changed // size, numbers)
+    return matching, others
 
 
 def _on_nodes(constraint: Constraint, view: View) -> Int64s:

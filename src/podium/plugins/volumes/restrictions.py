@@ -21,6 +21,7 @@ from podium.cluster.view import View
 from podium.framework.cycle_state import CycleState
 from podium.framework.events import ActionType, ClusterEvent, EventResource, EventToRegister
 from podium.framework.plugin import PluginContext, Scope
+from podium.framework.reach import ANYWHERE, Reach
 from podium.framework.status import SKIP, SUCCESS, Status, unresolvable, unschedulable
 from podium.framework.verdicts import Verdicts
 from podium.plugins.volumes.pod_claims import READ_WRITE_ONCE_POD, claim_not_found, concerns_own_claim, pod_claims
@@ -95,11 +96,18 @@ class VolumeRestrictions:
             change = view.change(users)
             if change is not None:
                 in_use += change
+            for positions, _, sign in view.elsewhere(users):
+                in_use += sign * np.bincount(positions, minlength=len(view))
         codes = np.where(in_use > 0, 2, 0)
         disks = disks_of(pod.pod_class)
         if disks:
             codes[view.count(HoldsDisk(disks)) > 0] = 1
         return Verdicts.choose(codes, (SUCCESS, _DISK_TAKEN, _CLAIM_TAKEN))
+
+    def reaches(self, state: CycleState, pod: PodRecord) -> list[Reach]:
+        """Whoever mounts an exclusive claim of the pod's, anywhere."""
+        exclusive: ExclusiveClaims = state[self.name]
+        return [Reach(users, ANYWHERE, "SomeGone", f"claim {users.name}") for users in exclusive.users]
 
     def events_to_register(self) -> Sequence[EventToRegister]:
         """A pod that holds a disk or a claim may go, a node come, a claim that was missing be made."""

@@ -55,7 +55,7 @@ def _sections(report: PlanReport) -> list[Section]:
         (
             Name(move.pod.key, PODS),
             Name(move.source, NODES),
-            Name(move.target, NODES, before="-> ") if move.target else "-> nowhere",
+            Name(move.target, NODES, before="-> ") if move.target else "kept off" if move.has_ended else "-> nowhere",
             planned.reason,
         )
         for planned in report.plan.planned

@@ -1,0 +1,214 @@
+"""Who may be a victim for a pod on each node, wherever it is, and who of them has to go in any case."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from podium.cluster.arrays import Bools, Int32s, Int64s
+from podium.cluster.cluster import Cluster
+from podium.cluster.pods import PodRecord
+from podium.cluster.ranking import Ranking
+from podium.decide.preempting.costs.upstream import PRIORITY_SHIFT
+from podium.decide.preempting.trials import VictimFilter
+from podium.framework.reach import ANYWHERE, Effect, Reach, Reaches
+
+NOBODY = -1
+_LOWEST = np.iinfo(np.int64).min
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Takeable:
+    """The pods that a preemptor may take anywhere, the most important first: their slots and rows.
+
+    They go by falling priority, then as `Ranking` has it; of equals on different nodes, by the hash of the node's name.
+    ``index_of`` is ``[slots]``: a pod's place here, `NOBODY` for others.
+    """
+
+    slots: Int64s
+    rows: Int64s
+    priority: Int64s
+    index_of: Int64s
+
+    def __len__(self) -> int:
+        return len(self.slots)
+
+
+def takeable(cluster: Cluster, ranking: Ranking, pod: PodRecord, may_disrupt: VictimFilter | None) -> Takeable:
+    """The pods of lower priority that ``pod`` may take."""
+    ranking.refresh()
+    rows, places = np.nonzero(ranking.priorities < pod.priority)
+    slots = ranking.slots[rows, places].astype(np.int64)
+    if may_disrupt is not None and len(slots):
+        allowed = may_disrupt(pod, slots)
+        rows, places, slots = rows[allowed], places[allowed], slots[allowed]
+    table, node_ranks = cluster.pods, cluster.nodes.name_order().ranks
+    priority = table.priority[slots]
+    on_nodes = node_ranks[rows] * ranking.slots.shape[1] + places
+    order = np.lexsort((on_nodes, table.start_ns[slots], *ranking.qos_ranks(slots), -priority))
+    slots = slots[order]
+    index_of = np.full(table.count, NOBODY, dtype=np.int64)
+    index_of[slots] = np.arange(len(slots))
+    return Takeable(slots, rows[order].astype(np.int64), priority[order], index_of)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Domains:
+    """Pods by domain: ``members[starts[code]:starts[code + 1]]`` of a `Takeable`; ``codes`` are those of all rows.
+
+    Rows of code 0 are in no domain.
+    """
+
+    codes: Int32s | Int64s
+    members: Int64s
+    starts: Int64s
+    effect: Effect | None = None
+
+    @classmethod
+    def of(cls, codes: Int32s | Int64s, take: Takeable, members: Int64s, effect: Effect | None = None) -> Domains:
+        """Group members by the codes of their rows."""
+        theirs = codes[take.rows[members]].astype(np.int64)
+        order = np.argsort(theirs, kind="stable")
+        numbers = np.bincount(theirs, minlength=int(codes.max(initial=0)) + 1)
+        starts = np.concatenate([[0], np.cumsum(numbers)])
+        return cls(codes, members[order], starts, effect)
+
+    def numbers(self, rows: Int64s) -> Int64s:
+        """``[rows]``: how many members there are in the domain of each."""
+        codes = self.codes[rows]
+        return np.where(codes != 0, self.starts[codes + 1] - self.starts[codes], 0)
+
+    def pairs(self, rows: Int64s) -> tuple[Int64s, Int64s]:
+        """Each of ``rows``, by position, with each member in its domain."""
+        numbers = self.numbers(rows)
+        owners = np.repeat(np.arange(len(rows)), numbers)
+        firsts = np.repeat(self.starts[self.codes[rows]] - (np.cumsum(numbers) - numbers), numbers)
+        return owners, self.members[firsts + np.arange(len(owners))]
+
+    def bounds(self, priority: Int64s, rows: Int64s) -> Int64s:
+        """``[3, rows]``: the highest priority, the shifted sum of them, and the number of the members around each."""
+        size = len(self.starts) - 1
+        codes = np.repeat(np.arange(size), np.diff(self.starts))
+        found = np.zeros((3, size), dtype=np.int64)
+        found[0] = _LOWEST
+        np.maximum.at(found[0], codes, priority[self.members])
+        np.add.at(found[1], codes, priority[self.members] + PRIORITY_SHIFT)
+        found[2] = np.diff(self.starts)
+        found[:, 0] = (_LOWEST, 0, 0)
+        bounds: Int64s = found[:, self.codes[rows]]
+        return bounds
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Pairs:
+    """Rows with those whom a preemptor there may take: ``owners`` are positions in ``rows``, ascending.
+
+    ``members`` are of a `Takeable`, ascending for each row. ``forced``: it has to go for the pod to fit there, whoever
+    else goes. ``partner``: the pod requires to be near such pods. ``own``: it is on the row itself.
+    """
+
+    rows: Int64s
+    owners: Int64s
+    members: Int64s
+    forced: Bools
+    partner: Bools
+    own: Bools
+
+    def only(self, positions: Int64s) -> Pairs:
+        """The same for some of the rows, given by their positions, ascending."""
+        at = np.full(len(self.rows), NOBODY, dtype=np.int64)
+        at[positions] = np.arange(len(positions))
+        owners = at[self.owners]
+        kept = owners != NOBODY
+        return Pairs(
+            self.rows[positions],
+            owners[kept],
+            self.members[kept],
+            self.forced[kept],
+            self.partner[kept],
+            self.own[kept],
+        )
+
+    def without(self, left_out: Bools) -> Pairs:
+        """The same without some of the pairs."""
+        kept = ~left_out
+        return Pairs(
+            self.rows, self.owners[kept], self.members[kept], self.forced[kept], self.partner[kept], self.own[kept]
+        )
+
+
+class Potential:
+    """All who may be victims for a pod, by where it would go."""
+
+    def __init__(self, cluster: Cluster, take: Takeable, reaches: Reaches, *, across: bool) -> None:
+        """Without ``across`` nobody but those on the pod's own node may be."""
+        self.take = take
+        self._all = np.arange(len(take))
+        self._cluster = cluster
+        on_row = Domains.of(cluster.nodes.all_rows() + 1, take, self._all)
+        self._found = [on_row]
+        for reach in reaches.found:
+            if across or reach.effect != "SomeGone":
+                self._found.append(self._domains(reach))
+        if across and not reaches.is_known:
+            everywhere = np.ones(cluster.nodes.count, dtype=np.int64)
+            self._found.append(Domains.of(everywhere, take, self._all))
+        self._across = across
+
+    def numbers(self, rows: Int64s) -> Int64s:
+        """``[rows]``: as many as may be victims there, or more."""
+        wanted = self._found if self._across else self._found[:1]
+        return sum((domains.numbers(rows) for domains in wanted if domains.effect != "Stay"), np.zeros_like(rows))
+
+    def bounds(self, rows: Int64s) -> Int64s:
+        """``[3, rows]``: what the victims there cost at least: highest priority, shifted sum of priorities, number."""
+        found = np.zeros((3, len(rows)), dtype=np.int64)
+        found[0] = _LOWEST
+        for domains in self._found:
+            if domains.effect == "AllGone" and self._across:
+                np.maximum(found, domains.bounds(self.take.priority, rows), out=found)
+        return found
+
+    def pairs(self, rows: Int64s) -> Pairs:
+        """Those for some rows."""
+        size = max(1, len(self.take))
+        wanted, forced, partners = [], [], []
+        for place, domains in enumerate(self._found):
+            owners, members = domains.pairs(rows)
+            keys = owners * size + members
+            if domains.effect == "AllGone":
+                forced.append(keys)
+            if domains.effect == "Stay":
+                partners.append(keys)
+            elif self._across or not place:
+                wanted.append(keys)
+        keys = np.sort(np.concatenate(wanted))
+        keys = keys[np.append(True, keys[1:] != keys[:-1])[: len(keys)]]
+        owners, members = np.divmod(keys, size)
+        return Pairs(
+            rows,
+            owners,
+            members,
+            forced=_among(keys, forced),
+            partner=_among(keys, partners),
+            own=self.take.rows[members] == rows[owners],
+        )
+
+    def _domains(self, reach: Reach) -> Domains:
+        classes = self._cluster.pods.pod_class[self.take.slots]
+        matching = self._cluster.matcher(reach.predicate).matching(classes)
+        if reach.predicate.live_only:
+            matching &= ~self._cluster.pods.terminating[self.take.slots]
+        nodes = self._cluster.nodes
+        codes: Int32s | Int64s
+        if reach.key == ANYWHERE:
+            codes = np.ones(nodes.count, dtype=np.int64)
+        else:
+            codes = nodes.labels(reach.key).codes[: nodes.count]
+        members = np.flatnonzero(matching)
+        return Domains.of(codes, self.take, members[codes[self.take.rows[members]] != 0], reach.effect)
+
+
+def _among(keys: Int64s, lists: list[Int64s]) -> Bools:
+    return np.isin(keys, np.concatenate(lists)) if lists else np.zeros(len(keys), dtype=np.bool_)

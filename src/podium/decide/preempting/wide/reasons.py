@@ -1,0 +1,57 @@
+"""Why a pod is a victim that is not simply in the way on the preemptor's own node."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from podium.cluster.cluster import Cluster
+from podium.cluster.pods import PodRecord
+from podium.decide.preempting.wide.dependents import Dependents
+from podium.decide.preempting.wide.potential import Takeable
+from podium.framework.reach import ANYWHERE, Reach, Reaches
+
+
+def stands_in_the_way(cluster: Cluster, reach: Reach, row: int, victim: PodRecord) -> bool:
+    """Whether a filter's answer for a row hangs on a pod so far that the pod may have to go."""
+    if reach.effect == "Stay" or (reach.predicate.live_only and victim.terminating):
+        return False
+    if reach.key != ANYWHERE:
+        codes = cluster.nodes.labels(reach.key).codes
+        if not codes[row] or codes[row] != codes[victim.row]:
+            return False
+    return victim.pod_class.id in cluster.matcher(reach.predicate).classes
+
+
+def reasons(
+    cluster: Cluster,
+    reaches: Reaches,
+    row: int,
+    victims: Sequence[PodRecord],
+    dependents: tuple[Dependents, Takeable] | None,
+) -> dict[str, str]:
+    """By uid, why victims have to go for a pod that comes to a row; those are left out of whom nothing is known.
+
+    That one depends on another victim is told where no filter that looks beyond the row is against it.
+    """
+    found = {}
+    for victim in victims:
+        in_the_way = [reach.reason for reach in reaches.found if stands_in_the_way(cluster, reach, row, victim)]
+        if in_the_way:
+            found[victim.uid] = ", ".join(dict.fromkeys(in_the_way))
+        elif dependents is not None:
+            needed = _needed(cluster, victim, victims, *dependents)
+            if needed:
+                found[victim.uid] = f"requires to be near {needed}"
+    return found
+
+
+def _needed(
+    cluster: Cluster, victim: PodRecord, victims: Sequence[PodRecord], dependents: Dependents, take: Takeable
+) -> str:
+    """The key of the victim that a pod loses its affinity with; "" where it does not depend on the others."""
+    others = [int(take.index_of[other.slot]) for other in victims if other.uid != victim.uid]
+    closed = dependents.of(sorted(others)) if others else None
+    reason = None if closed is None else closed.get(int(take.index_of[victim.slot]))
+    return "" if reason is None else cluster.pods.record(int(take.slots[np.intp(reason.of)])).key

@@ -1,0 +1,357 @@
+"""What preempting for each node comes to, where victims may be on other nodes, or depend on one another.
+
+For each row there are those who have to go in any case: all whom an anti-affinity keeps apart from the pod, for one.
+If that is enough, nothing cheaper is. Otherwise all who may be victims go, and are spared one by one. Rows are looked
+at in the order of what they cost at least, and no further than a cheaper set can be. At last, where few enough pods are
+left that may stay or go, all sets of them are tried, so that the answer is the best one.
+
+Source: pod-preemption.md, "Supporting Cross Node Preemption?" and "Supporting Inter-Pod Affinity on lower priority
+Pods?", which leave both out for what they would cost.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from podium.cluster.arrays import Bools, Int64s
+from podium.cluster.cluster import Cluster
+from podium.cluster.pods import PodRecord
+from podium.decide.preempting.costs.upstream import at_most
+from podium.decide.preempting.trial_table import (
+    NOBODY_IN_THE_WAY,
+    NOT_TRIED,
+    WITHOUT_VICTIMS,
+    TrialTable,
+    VictimLists,
+)
+from podium.decide.preempting.trials import Trials, VictimFilter
+from podium.decide.preempting.wide.awaited import awaits_others
+from podium.decide.preempting.wide.dependents import Dependents
+from podium.decide.preempting.wide.potential import Pairs, Potential, takeable
+from podium.decide.preempting.wide.reasons import reasons
+from podium.decide.preempting.wide.reprieve import Reprieve
+from podium.decide.preempting.wide.sets import Asking, VictimSets, sets_of
+from podium.decide.preempting.wide.subsets import MOST_FREE, best_set
+from podium.framework.cycle_state import CycleState
+from podium.framework.handle import Handle
+from podium.framework.reach import Reaches
+
+_MOST_PARTNERS = 8
+_FEWEST_ROWS = 256
+_FEW_ROWS = 64
+_MOST_CELLS = 1 << 21
+
+
+@dataclass(frozen=True, slots=True)
+class WideSettings:
+    """Where victims are looked for.
+
+    ``across``: on other nodes than the pod's too. ``keeps_partners``: whom the pod requires to be near is no victim
+    while there is another choice. ``with_dependents``: who depends on victims is one. ``most_steps`` bounds the search.
+    """
+
+    across: bool = False
+    keeps_partners: bool = False
+    with_dependents: bool = False
+    most_steps: int = 100_000
+
+    def __bool__(self) -> bool:
+        return self.across or self.keeps_partners or self.with_dependents
+
+
+@dataclass(frozen=True, slots=True)
+class Search:
+    """How the victims were looked for: of ``most_steps`` so many were made, and so many nodes ``left_out`` for that.
+
+    ``is_complete``: there is no cheaper choice than the one that was found, by the criteria.
+    """
+
+    steps: int
+    most_steps: int
+    left_out: int
+    is_complete: bool
+
+
+class WideTrials:
+    """Tries preemption as its settings want it. Nothing is kept: each trial depends on the pods of many nodes."""
+
+    def __init__(self, cluster: Cluster, trials: Trials, settings: WideSettings) -> None:
+        self._cluster = cluster
+        self._trials = trials
+        self.settings = settings
+
+    def concern(self, runner: Handle, state: CycleState, pod: PodRecord) -> bool:
+        """Whether the victims for a pod may be others than those that are looked for on each node by itself."""
+        settings = self.settings
+        if not runner.is_row_local(state):
+            reaches = runner.reaches(state, pod)
+            stay = any(reach.effect == "Stay" for reach in reaches.found)
+            if settings.across and (reaches.found or not reaches.is_known):
+                return True
+            if settings.keeps_partners and stay:
+                return True
+        return settings.with_dependents and bool(self._cluster.carried.all_affinity())
+
+    def awaits_victims(self, runner: Handle, state: CycleState, pod: PodRecord) -> bool:
+        """Whether pods on other nodes that were preempted still terminate, and keep a nominated pod off its node."""
+        row = self._cluster.nodes.row_of.get(pod.nominated_node_name)
+        if row is None or not self.settings.across or runner.is_row_local(state):
+            return False
+        return awaits_others(self._cluster, pod, row, runner.reaches(state, pod))
+
+    def reasons(
+        self, runner: Handle, state: CycleState, pod: PodRecord, row: int, victims: Sequence[PodRecord]
+    ) -> dict[str, str]:
+        """By uid, why victims have to go for a pod that comes to a row, where more than that row tells."""
+        dependents = None
+        if self.settings.with_dependents:
+            take = takeable(self._cluster, self._trials.ranking, pod, None)
+            dependents = Dependents(self._cluster, take), take
+        return reasons(self._cluster, runner.reaches(state, pod), row, victims, dependents)
+
+    def on(
+        self,
+        runner: Handle,
+        state: CycleState,
+        pod: PodRecord,
+        rows: Int64s,
+        may_disrupt: VictimFilter | None,
+        *,
+        detailed: bool = False,
+    ) -> tuple[TrialTable, Search]:
+        """The trials on ``rows``, ascending. Unless ``detailed``, those rows are left out that cannot be the best."""
+        take = takeable(self._cluster, self._trials.ranking, pod, may_disrupt)
+        reaches = runner.reaches(state, pod)
+        kept = [reach for reach in reaches.found if reach.effect == "Stay"] if self.settings.keeps_partners else None
+        asking = Asking(runner, state, pod, take, kept)
+        potential = Potential(self._cluster, take, reaches, across=self.settings.across)
+        dependents = Dependents(self._cluster, take) if self.settings.with_dependents else None
+        trial = _WideTrial(asking, potential, dependents or None, reaches, rows, self.settings)
+        trial.run(detailed=detailed)
+        return trial.table(), trial.search
+
+
+class _WideTrial:
+    """One search, for one pod. Positions are those in ``rows``."""
+
+    def __init__(
+        self,
+        asking: Asking,
+        potential: Potential,
+        dependents: Dependents | None,
+        reaches: Reaches,
+        rows: Int64s,
+        settings: WideSettings,
+    ) -> None:
+        self._asking = asking
+        self._potential = potential
+        self._dependents = dependents
+        self._rows = rows
+        self._settings = settings
+        self._is_monotone = reaches.is_monotone and dependents is None
+        self._reprieve = Reprieve(
+            asking, dependents, is_monotone=self._is_monotone, partners_first=settings.keeps_partners
+        )
+        self._results = _Results(asking, rows)
+        self._bounds = np.zeros((len(asking.criteria) - 1, len(rows)), dtype=np.int64)
+        self._bounds[-3:] = potential.bounds(rows)
+        # Where no cheaper set can be.
+        self._proven: Bools = np.zeros(len(rows), dtype=np.bool_)
+        self._charged = 0
+        self._left_out = 0
+        self._is_complete = False
+
+    @property
+    def search(self) -> Search:
+        """How it went."""
+        return Search(self._asking.steps, self._settings.most_steps, self._left_out, self._is_complete)
+
+    def table(self) -> TrialTable:
+        """What it came to."""
+        return self._results.table()
+
+    def run(self, *, detailed: bool) -> None:
+        """Look for the victims."""
+        numbers = self._potential.numbers(self._rows)
+        self._results.refused[numbers == 0] = WITHOUT_VICTIMS
+        self._proven |= numbers == 0
+        order = self._within(numbers)
+        best = None
+        for block in self._blocks(order):
+            if best is not None and not detailed and not self._may_beat(block, best).any():
+                break
+            best = self._try(np.sort(block), best, detailed=detailed)
+        self._improve(np.sort(order), numbers, best)
+
+    def _within(self, numbers: Int64s) -> Int64s:
+        """The positions to look at, as many as the steps are enough for: those first that cost the least at least."""
+        positions = np.flatnonzero(numbers)
+        name_hash = self._asking.cluster.nodes.name_hash[self._rows[positions]]
+        order = positions[np.lexsort((name_hash, *self._bounds[::-1, positions]))]
+        charges = np.cumsum(numbers[order] + 2)
+        enough = max(1, int(np.searchsorted(charges, self._settings.most_steps, side="right")))
+        self._left_out = max(0, len(order) - enough)
+        order = order[:enough]
+        self._charged = int(charges[len(order) - 1]) if len(order) else 0
+        return order
+
+    def _blocks(self, order: Int64s) -> Iterator[Int64s]:
+        """The positions in blocks of some hundred, so that the first ones limit what others may cost.
+
+        Later on rows that nothing tells apart are in one.
+        """
+        bounds = self._bounds[:, order]
+        ends = np.append(np.flatnonzero((bounds[:, 1:] != bounds[:, :-1]).any(axis=0)) + 1, len(order))
+        first, end = 0, min(_FEWEST_ROWS, len(order))
+        while first < len(order):
+            yield order[first:end]
+            first = end
+            end = int(ends[np.searchsorted(ends, min(first + _FEWEST_ROWS, len(order)))])
+
+    def _may_beat(self, positions: Int64s, best: Int64s) -> Bools:
+        """Where something may be found that costs as little as the best, or less."""
+        return at_most(self._bounds[:, positions], best[:-1])
+
+    def _try(self, block: Int64s, best: Int64s | None, *, detailed: bool) -> Int64s | None:
+        """Try the rows at some positions, ascending; the cost of the best so far."""
+        pairs = self._potential.pairs(self._rows[block])
+        needed = self._closed(sets_of(pairs.owners[pairs.forced], pairs.members[pairs.forced], len(block)))
+        refused = self._asking.refused(pairs.rows, needed)
+        enough = np.flatnonzero(refused == 0)
+        self._results.put(block[enough], needed.only(enough))
+        self._proven[block[enough]] = True
+        best = self._results.best()
+        rest = np.flatnonzero(refused != 0)
+        if best is not None and not detailed:
+            # What has to go there as well costs more than what has to go in any case.
+            rest = rest[self._may_beat(block[rest], best)]
+        if len(rest):
+            self._spare(block[rest], pairs.only(rest), None if detailed else best)
+        return self._results.best()
+
+    def _spare(self, positions: Int64s, pairs: Pairs, limit: Int64s | None) -> None:
+        """Let all go who may, and spare those who need not, where that costs no more than ``limit``."""
+        gone = np.ones(len(pairs.owners), dtype=np.bool_)
+        undecided = np.arange(len(positions))
+        for start in self._starts(pairs):
+            sets = self._closed(sets_of(pairs.owners[start], pairs.members[start], len(positions)).only(undecided))
+            refused = self._asking.refused(pairs.rows[undecided], sets)
+            self._results.refused[positions[undecided]] = refused
+            fits = np.zeros(len(positions), dtype=np.bool_)
+            fits[undecided[refused == 0]] = True
+            gone = np.where(fits[pairs.owners], start, gone)
+            undecided = undecided[refused != 0]
+            if not len(undecided):
+                break
+        if self._is_monotone:
+            self._proven[positions[undecided]] = True
+        fitting = np.setdiff1d(np.arange(len(positions)), undecided)
+        if len(fitting):
+            at = np.isin(pairs.owners, fitting)
+            some = pairs.only(fitting)
+            left = self._reprieve.left(some, gone[at], limit)
+            found = self._closed(sets_of(some.owners[left], some.members[left], len(fitting)))
+            self._results.put(positions[fitting], found)
+
+    def _starts(self, pairs: Pairs) -> Iterator[Bools]:
+        """Whom to let go at first, one choice after the other until the pod fits: ``[pairs]``.
+
+        Where a pod less may keep the preemptor off, that need not be all: first those whom it requires to be near stay,
+        then but one of them; then all go; then all whom others depend on stay; and then all on other nodes.
+        """
+        everybody = np.ones(len(pairs.owners), dtype=np.bool_)
+        if pairs.partner.any():
+            yield ~pairs.partner
+            place = _places(pairs)
+            for kept in range(min(_MOST_PARTNERS, int(place[pairs.partner].max()) + 1)):
+                yield ~(pairs.partner & (place == kept))
+        yield everybody
+        if self._dependents is not None:
+            yield ~self._dependents.are_of(pairs.members) | pairs.forced
+        if not self._is_monotone:
+            yield pairs.own | pairs.forced
+
+    def _closed(self, sets: VictimSets) -> VictimSets:
+        return sets if self._dependents is None else self._dependents.closed(sets)
+
+    def _improve(self, positions: Int64s, numbers: Int64s, best: Int64s | None) -> None:
+        """Try all sets where a cheaper one may be, if the steps are enough for all of these."""
+        left = positions[~self._proven[positions]]
+        if best is not None:
+            left = left[self._may_beat(left, best)]
+        if not self._are_enough(left):
+            return
+        for position in left.tolist():
+            pairs = self._potential.pairs(self._rows[position : position + 1])
+            better = best_set(self._asking, self._dependents, pairs, self._results.best())
+            if better is not None:
+                sets, cost = better
+                if not np.array_equal(cost, self._results.costs[:, position]) or self._results.refused[position]:
+                    self._results.put(np.array([position]), sets)
+        self._is_complete = not self._left_out
+
+    def _are_enough(self, positions: Int64s) -> bool:
+        """Whether the steps that are left are enough to try all sets of those who may stay or go, on all these rows."""
+        rest = self._settings.most_steps - self._charged
+        for first in range(0, len(positions), _FEW_ROWS):
+            pairs = self._potential.pairs(self._rows[positions[first : first + _FEW_ROWS]])
+            members = np.bincount(pairs.owners, minlength=len(pairs.rows))
+            free = np.bincount(pairs.owners[~pairs.forced], minlength=len(pairs.rows))
+            if free.max(initial=0) > MOST_FREE or (members << free).max(initial=0) > _MOST_CELLS:
+                return False
+            rest -= int((1 << free).sum())
+            if rest < 0:
+                return False
+        return True
+
+
+def _places(pairs: Pairs) -> Int64s:
+    """``[pairs]``: of those whom the pod requires to be near, how many on the same row come first."""
+    before = np.concatenate([[0], np.cumsum(pairs.partner)])
+    firsts = np.searchsorted(pairs.owners, pairs.owners)
+    places: Int64s = before[:-1] - before[firsts]
+    return places
+
+
+@dataclass(slots=True, eq=False)
+class _Results:
+    """What the trials on some rows came to."""
+
+    asking: Asking
+    rows: Int64s
+    refused: Int64s = field(init=False)
+    costs: Int64s = field(init=False)
+    sets: dict[int, Int64s] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self.refused = np.full(len(self.rows), NOT_TRIED, dtype=np.int64)
+        self.costs = np.zeros((len(self.asking.criteria), len(self.rows)), dtype=np.int64)
+
+    def put(self, positions: Int64s, sets: VictimSets) -> None:
+        """The victims on some rows, where the pod fits without them."""
+        self.costs[:, positions] = self.asking.costs(self.rows[positions], sets)
+        lengths = np.diff(sets.starts)
+        self.refused[positions] = np.where(lengths > 0, 0, NOBODY_IN_THE_WAY)
+        for place, position in enumerate(positions.tolist()):
+            self.sets[position] = sets.members[sets.starts[place] : sets.starts[place + 1]]
+
+    def best(self) -> Int64s | None:
+        """The lowest cost; None where there is no candidate."""
+        found = np.flatnonzero(self.refused == 0)
+        if not len(found):
+            return None
+        best: Int64s = self.costs[:, found[np.lexsort(self.costs[::-1, found])[0]]]
+        return best
+
+    def table(self) -> TrialTable:
+        """The trials as a table."""
+        candidates = np.flatnonzero(self.refused == 0)
+        members = [self.sets[position] for position in candidates.tolist()]
+        starts = np.concatenate([[0], np.cumsum([len(found) for found in members])]).astype(np.int64)
+        slots = self.asking.take.slots[np.concatenate(members)] if members else np.empty(0, dtype=np.int64)
+        lists = VictimLists(self.rows[candidates], starts, slots)
+        names = self.asking.criteria
+        return TrialTable(self.rows, self.refused, self.costs, lists, self.asking.decoders, criteria_names=names)

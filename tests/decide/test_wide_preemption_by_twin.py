@@ -1,0 +1,83 @@
+"""Victims on any nodes against every set of pods, over random small clusters."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from hypothesis import event, given
+
+from podium.decide.placement import full_outcome, place
+from podium.decide.preempting.preemption import PreemptionPlan
+from podium.plugins.default_preemption import DefaultPreemption
+from tests.builders import cluster_of, configuration, runner_on
+from tests.fuzzing import Effort, efforts
+from tests.generators import Objects, Traits, clusters
+from tests.twins.wide_victims import Cost, WidePreemption
+
+TRAITS = {
+    "affinity": Traits(affinity=True),
+    "spread": Traits(spread=True),
+    "affinity and room": Traits(affinity=True, heavy_target=True, budgets=True),
+    "all together": Traits(affinity=True, spread=True, heavy_target=True, budgets=True, nominated=True, ports=True),
+}
+ARGUMENTS: dict[str, dict[str, Any]] = {
+    "across": {"acrossNodes": True},
+    "across, beside partners": {"acrossNodes": True, "keepAffinityPartners": True},
+    "across, with dependents": {"acrossNodes": True, "includeDependents": True},
+    "all": {"acrossNodes": True, "keepAffinityPartners": True, "includeDependents": True},
+}
+
+
+def planned(objects: Objects, args: dict[str, Any], *, detailed: bool) -> tuple[PreemptionPlan, list[str], set[str]]:
+    """The plan for the target; the nodes that preemption may help on, and who had nothing to say of it."""
+    cluster = cluster_of(*objects.surroundings)
+    runner = runner_on(cluster, configuration({"DefaultPreemption": args}))
+    record = cluster.read(objects.target)
+    placement = place(runner, record, nominated_first=False)
+    if placement.row is not None:
+        return PreemptionPlan(False), [], set()
+    (plugin,) = (one for one in runner.profile.post_filter if isinstance(one, DefaultPreemption))
+    outcome = full_outcome(cluster, placement)
+    plan = plugin.plan(placement.state, record, runner, outcome, detailed=detailed)
+    tried = [cluster.nodes.name(int(row)) for row in outcome.resolvable()]
+    return plan, tried, placement.state.skip_filter
+
+
+@pytest.mark.parametrize("theme", TRAITS)
+@pytest.mark.parametrize("setting", ARGUMENTS)
+@efforts(12)
+def test_the_plan_costs_what_the_best_of_all_sets_costs(theme: str, setting: str, effort: Effort) -> None:
+    args = ARGUMENTS[setting]
+
+    @effort
+    @given(clusters(TRAITS[theme], most_nodes=3, most_pods=6))
+    def check(objects: Objects) -> None:
+        plan, tried, skipped = planned(objects, args, detailed=True)
+        if plan.search is None:
+            return
+        twin = WidePreemption(
+            objects.surroundings,
+            objects.target,
+            skipped,
+            dependents="includeDependents" in args,
+            keeps_partners="keepAffinityPartners" in args,
+        )
+        best = twin.best(tried)
+        event(f"{len(best)} nodes are best" if best else "no set is enough")
+        brief, _, _ = planned(objects, args, detailed=False)
+
+        assert plan.search.is_complete
+        assert list(plan.selected) == sorted(best)
+        for found in (plan, brief):
+            assert (found.chosen is None) == (not best)
+            assert found.chosen is None or costs(twin, found) == best[found.chosen.node_name]
+
+    check()
+
+
+def costs(twin: WidePreemption, plan: PreemptionPlan) -> Cost:
+    assert plan.chosen is not None
+    uids = {victim.uid for victim in plan.chosen.victims}
+    assert plan.chosen.node_name in twin.fitting(uids)
+    return twin.cost([one for one in twin.placed if one.metadata.uid in uids], plan.chosen.node_name)

@@ -1,0 +1,148 @@
+"""Victims on any nodes once more: every set of pods, in a cluster made anew without it."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator
+from itertools import combinations
+
+from podium.api.meta import Kubernetes
+from podium.api.pod import Pod
+from podium.cluster.arrays import stable_hash
+from podium.framework.cycle_state import CycleState
+from tests.builders import cluster_of, plain_runner
+from tests.twins.filters import required_terms
+from tests.twins.plain import PlainCluster
+from tests.twins.victims import Preemption, started
+
+Cost = tuple[float, ...]
+
+
+class WidePreemption:
+    """Tries every set of pods of lower priority; ``skipped`` are the plugins that had nothing to say of the pod.
+
+    With ``dependents`` whoever depends on the pods of a set goes with them, and with ``keeps_partners`` a set that
+    leaves nobody whom the pod requires to be near costs more than any other.
+    """
+
+    def __init__(
+        self,
+        objects: Iterable[Kubernetes],
+        target: Pod,
+        skipped: Collection[str],
+        *,
+        dependents: bool = False,
+        keeps_partners: bool = False,
+    ) -> None:
+        self._objects = list(objects)
+        self._target = target
+        self._skipped = set(skipped)
+        self._dependents = dependents
+        self._keeps_partners = keeps_partners
+        self._one_node = Preemption(self._objects, target, skipped)
+        self._plain = PlainCluster.of(self._objects)
+        pods = (one for others in self._plain.pods_on.values() for one in others)
+        self.placed = sorted(pods, key=importance)
+        self.takeable = [one for one in self.placed if one.priority < target.priority]
+
+    def best(self, nodes: Collection[str]) -> dict[str, Cost]:
+        """The lowest cost of all there are, with each node where a set has it; empty where no set is enough."""
+        found: dict[str, Cost] = {}
+        for victims in self._sets():
+            for name in self.fitting({one.metadata.uid for one in victims}):
+                if name in nodes and not self._becomes_first(victims, name):
+                    cost = self.cost(victims, name)
+                    found[name] = min(cost, found.get(name, cost))
+        lowest = min(found.values(), default=())
+        return {name: cost for name, cost in found.items() if cost == lowest}
+
+    def fitting(self, gone: Collection[str]) -> list[str]:
+        """The nodes that the pod fits without some pods."""
+        left = [one for one in self._objects if one.metadata.uid not in gone or not isinstance(one, Pod)]
+        cluster = cluster_of(*left)
+        runner, state, record = plain_runner(cluster), CycleState(), cluster.read(self._target)
+        runner.pre_filter(state, record)
+        state.skip_filter = self._skipped
+        return [cluster.nodes.name(int(row)) for row in runner.filter(state, record).feasible]
+
+    def cost(self, victims: list[Pod], name: str) -> Cost:
+        """What a set costs, by the criteria in their order."""
+        highest = victims[0].priority
+        lonely = (int(self._is_lonely(victims, name)),) if self._keeps_partners else ()
+        return (
+            *lonely,
+            len(self._one_node.violating(victims)),
+            highest,
+            sum(one.priority + 2**31 for one in victims),
+            len(victims),
+            -min(started(one) for one in victims if one.priority == highest),
+        )
+
+    def closed(self, victims: Iterable[Pod]) -> list[Pod] | None:
+        """Pods with all that depend on them; None where one of these may not be a victim."""
+        gone = {one.metadata.uid: one for one in victims}
+        while True:
+            further = [
+                one
+                for one in self.placed
+                if one.metadata.uid not in gone and self._holds(one, ()) and not self._holds(one, gone)
+            ]
+            if not further:
+                return sorted(gone.values(), key=importance)
+            if any(one not in self.takeable for one in further):
+                return None
+            gone |= {one.metadata.uid: one for one in further}
+
+    def _sets(self) -> Iterator[list[Pod]]:
+        for number in range(1, len(self.takeable) + 1):
+            for some in combinations(self.takeable, number):
+                victims = self.closed(some) if self._dependents else list(some)
+                if victims is not None:
+                    yield victims
+
+    def _holds(self, pod: Pod, gone: Collection[str]) -> bool:
+        """Whether others that are left satisfy the required affinity of a placed pod, or it has none of these."""
+        terms = required_terms(pod, near=True)
+        return all(self._partners(pod, term.topology_key, pod.spec.node_name, gone) for term in terms) or (
+            all(self._plain.selects(term, pod, pod, is_scheduled=True) for term in terms)
+        )
+
+    def _partners(self, pod: Pod, key: str, name: str, gone: Collection[str]) -> list[Pod]:
+        """Pods that are left in the domain of a node whom all terms of a pod select."""
+        terms = required_terms(pod, near=True)
+        return [
+            one
+            for one in self._plain.pods_in_domain(name, key)
+            if one.metadata.uid not in gone
+            and all(self._plain.selects(term, pod, one, is_scheduled=True) for term in terms)
+        ]
+
+    def _becomes_first(self, victims: Iterable[Pod], name: str) -> bool:
+        """Whether nobody is left near a node whom the pod requires, and victims in other domains have seen to it.
+
+        Whole groups do not go elsewhere for a pod to be the first of its group here.
+        """
+        gone = {one.metadata.uid for one in victims}
+        for term in required_terms(self._target, near=True):
+            if not self._partners(self._target, term.topology_key, name, gone):
+                here = {one.metadata.uid for one in self._partners(self._target, term.topology_key, name, ())}
+                anywhere = {
+                    one.metadata.uid
+                    for other in self._plain.nodes
+                    for one in self._partners(self._target, term.topology_key, other, ())
+                }
+                return bool(gone & (anywhere - here))
+        return False
+
+    def _is_lonely(self, victims: Iterable[Pod], name: str) -> bool:
+        gone = {one.metadata.uid for one in victims}
+        keys = {term.topology_key for term in required_terms(self._target, near=True)}
+        return any(
+            self._partners(self._target, key, name, ()) and not self._partners(self._target, key, name, gone)
+            for key in keys
+        )
+
+
+def importance(pod: Pod) -> tuple[int, float, int, str, str]:
+    """The most important pod has the smallest: priority, start, its node's hash, its name."""
+    node = stable_hash(pod.spec.node_name)
+    return (-pod.priority, started(pod), node, pod.metadata.name, pod.metadata.namespace)
