@@ -68,10 +68,10 @@ def simulate(
     from podium.app.console.output import new_page, show, show_page
     from podium.app.console.progress import ProgressBar
     from podium.app.console.reading import read_shown
+    from podium.app.simulating.simulation_result import shown_result
     from podium.app.simulating.text import write_simulation
     from podium.sim.recording.excerpt import Excerpt, excerpt
-    from podium.sim.results.result import result_of
-    from podium.sim.run import compared, rests_on, simulation_of
+    from podium.sim.run import simulation_of
 
     # This process makes many objects, hardly any cycles, and then ends.
     gc.disable()
@@ -80,7 +80,7 @@ def simulate(
     with ProgressBar("preparing the simulation"):
         simulation = simulation_of(found.documents, options)
     _play(simulation)
-    result = result_of(simulation, rests_on(found, simulation.scenario, options), compared(found, simulation))
+    result = shown_result(found, simulation, options)
     if form == HTML:
         from podium.app.reporting.showing import show_report
 
@@ -90,7 +90,7 @@ def simulate(
         show(result.to_dict(), form)
         return
     page = new_page()
-    write_simulation(page, simulation, result, every_event=every_event)
+    write_simulation(page, result, every_event=every_event)
     show_page(page)
 
 
