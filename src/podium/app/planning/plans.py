@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from podium.api.errors import InputError
 from podium.api.input.files import FileName
 from podium.api.times import parse_duration
-from podium.app.given import Given, read_objects
+from podium.app.given import Given, Objects, read_objects
 from podium.app.plain import as_document, assignments_of
 from podium.app.planning.answer import PlanAnswer
 from podium.app.planning.nodes import chosen_nodes
@@ -172,8 +172,8 @@ class Plans:
 
     def diff(
         self,
-        before: FileName | Iterable[Given] = (),
-        after: FileName | Iterable[Given] = (),
+        before: Objects = (),
+        after: Objects = (),
         *,
         renew_priorities: bool = False,
     ) -> PlanAnswer:
@@ -204,7 +204,7 @@ def _rescheduler(given: ReschedulerConfiguration | dict[str, Any] | FileName | N
     return given if isinstance(given, ReschedulerConfiguration) else load_rescheduler(str(given))
 
 
-def _setting(name: str, given: FileName | Iterable[Given]) -> Setting:
+def _setting(name: str, given: Objects) -> Setting:
     documents = read_objects(given).documents
     return read_setting(name if documents else "the cluster as it is", documents)
 
