@@ -17,7 +17,7 @@ import msgspec
 from podium.api.meta import Kubernetes
 from podium.api.pod import Pod
 from podium.api.policy import PodDisruptionBudget
-from podium.app.loaded import LoadedCluster
+from podium.app.cluster import Cluster as LoadedCluster
 from podium.app.planning.deciding.fates import LIKENESS, Ending, Fate, Kind, Settled, kind_of
 from podium.cluster.cluster import Cluster
 from podium.cluster.pods import NO_ROW, NOT_STARTED_NS, PodRecord

@@ -7,6 +7,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from podium.api.basis import Caveat
+from podium.app.console import cells
+from podium.app.console.cells import Name, Part
 from podium.app.console.page import counted
 from podium.app.explaining.workload import MadePod
 from podium.app.planning.answer import Finding, PlanAnswer, Section, Table
@@ -57,7 +59,9 @@ def so_many(
     if settled.waiting:
         text = f"{pods(len(settled.waiting))} of {asked.label} get no node: {why[0].text}"
         findings.append(Finding("unschedulable", text, (asked.label,)))
-    rows = tuple((node, pods(number)) for node, number in tally(placed.elements())[:_MOST_ROWS])
+    rows: tuple[tuple[Part, ...], ...] = tuple(
+        (Name(node, cells.NODES), pods(number)) for node, number in tally(placed.elements())[:_MOST_ROWS]
+    )
     left = len(placed) - _MOST_ROWS
     if left > 0:
         rows += ((f"and {in_nodes(left)} more", ""),)
@@ -74,7 +78,10 @@ def so_many(
         Section(
             "victims",
             "Preempted",
-            tuple((f"{number:,}", workload) for workload, number in sorted(victims.items()))[:_MOST_ROWS],
+            tuple(
+                (f"{number:,}", Name(workload, cells.WORKLOADS))
+                for workload, number in sorted(victims.items())[:_MOST_ROWS]
+            ),
             data=dict(sorted(victims.items())),
         ),
         _stopping(why),
