@@ -172,12 +172,17 @@ export class View {
   drawGrid(context, colours) {
     context.font = "11px system-ui, sans-serif";
     context.textBaseline = "middle";
+    let taken = 0;
     for (const { x, text } of this.axis.ticks()) {
       context.fillStyle = colours.line;
       context.fillRect(Math.round(x), TICKS - 5, 1, this.height);
       context.fillStyle = colours.faint;
       const room = context.measureText(text).width;
-      context.fillText(text, Math.min(x + 3, this.width - room - 2), TICKS / 2 - 2);
+      const left = Math.min(x + 3, this.width - room - 2);
+      if (left > taken) {
+        context.fillText(text, left, TICKS / 2 - 2);
+        taken = left + room + 4;
+      }
     }
   }
 
