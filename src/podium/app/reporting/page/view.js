@@ -33,7 +33,7 @@ export class View {
     this.base = element("canvas", { className: "base" });
     this.top = element("canvas", { className: "top" });
     this.spacer = element("div", { className: "spacer" });
-    this.layers = element("div", { className: "layers" }, this.base, this.top);
+    this.layers = element("div", { className: "layers", "aria-hidden": "true" }, this.base, this.top);
     this.element = element("div", { className: "view", tabIndex: 0, role: "application" }, this.layers, this.spacer);
     this.element.setAttribute("aria-label", `${this.story.name || "the run"} over time; arrow keys move through it`);
     const names = scene.rows.map((row) => row.name);
