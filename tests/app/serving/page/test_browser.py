@@ -100,7 +100,7 @@ def visiting(browser: Any, server: str, place: str = "", **options: Any) -> Iter
 def test_a_pod_that_somebody_creates_is_seen_on_its_node_and_gone_when_it_is_deleted(browser: Any, life: Life) -> None:
     with visiting(browser, life.server) as visit:
         visit.shown().page.wait_for_selector(".view")
-        assert "2 nodes" in visit.page.inner_text(".masthead .state")
+        visit.page.wait_for_selector(".masthead .state:has-text('2 nodes')")
         life.ask("POST", PODS, pod("seen"))
         on = life.wait_for(PODS, lambda raw: raw["metadata"]["name"] == "seen" and raw["spec"].get("nodeName"))
         visit.wait(IS_ON, ["default/seen", on["spec"]["nodeName"]])
