@@ -50,6 +50,7 @@ export class LiveTab {
 
   show() {
     this.isShown = true;
+    this.tellSoon();
     this.listen(true);
     this.nodes.start();
     this.pods.start();
@@ -60,6 +61,7 @@ export class LiveTab {
     this.isShown = false;
     this.story?.pointer.leave();
     this.listen(false);
+    this.tellSoon();
     clearTimeout(this.timer);
     this.rest();
   }
@@ -101,7 +103,12 @@ export class LiveTab {
     }
   }
 
+  // How the cluster stands; where nobody keeps up with it, nothing.
   tell() {
+    if (!this.isShown) {
+      this.state.textContent = "";
+      return;
+    }
     const problem = [this.nodes.state, this.pods.state].find((state) => state && state !== "live" && state !== "connecting");
     if (problem) {
       this.state.textContent = problem;
