@@ -10,11 +10,12 @@ import msgspec
 
 from podium.api.errors import InputError
 from podium.api.input.codec import Input
+from podium.app.cluster import Cluster
 from podium.app.console.page import Page
+from podium.app.decision_settings import DecisionSettings
 from podium.app.explaining.on_node import answer_on
 from podium.app.explaining.verdict_table import verdict_table
 from podium.app.explaining.workload import WorkloadExplanation
-from podium.app.loaded import LoadedCluster
 from podium.app.planning.answer import PlanAnswer
 from podium.app.planning.nodes import chosen_nodes
 from podium.app.planning.question import Played, Question, play_question
@@ -23,7 +24,7 @@ from podium.app.planning.questions.deploy import deploy_answer, deploy_question,
 from podium.app.planning.questions.diff import diff_answer, play_diff
 from podium.app.planning.questions.drain import DrainWishes, drain_answer, drain_question
 from podium.app.planning.questions.fail import fail_answer, fail_question
-from podium.app.planning.questions.fit import MOST_REPLICAS, FitWishes, asked_for, fit_answer, with_others
+from podium.app.planning.questions.fit import MOST_REPLICAS, FitWishes, asked_for, fit_answer
 from podium.app.planning.questions.nodes import NodeChange, nodes_answer, nodes_from, nodes_like, nodes_question
 from podium.app.planning.questions.pending import pending_answer
 from podium.app.planning.questions.reschedule import reschedule_answer, reschedule_question
@@ -55,12 +56,11 @@ class Asking:
     progress: Progress
 
     @property
-    def loaded(self) -> LoadedCluster:
+    def loaded(self) -> Cluster:
         """The cluster, for questions that decide and play nothing."""
         options = self.options
-        return LoadedCluster(
-            self.read, options.configuration, options.feature_gates, ignore_extenders=options.ignore_extenders
-        )
+        settings = DecisionSettings(options.configuration, options.feature_gates, options.ignore_extenders)
+        return Cluster(self.read, settings)
 
     @property
     def played_by(self) -> RunOptions:
@@ -170,7 +170,7 @@ def _pending(asking: Asking) -> PlanAnswer:
 def _fit(asking: Asking) -> PlanAnswer:
     values = asking.values
     asked, others = asked_for(values.documents("objects"))
-    loaded = replace(asking.loaded, read=with_others(asking.read, others))
+    loaded = asking.loaded.with_(*others)
     replicas = values.whole("replicas", least=1)
     if replicas is not None and replicas > MOST_REPLICAS:
         raise InputError(f"{replicas:,} are more than {MOST_REPLICAS:,}, which is the most", path=".values.replicas")
