@@ -69,10 +69,10 @@ def simulate(
     from podium.app.console.output import new_page, show, show_page
     from podium.app.console.progress import ProgressBar
     from podium.app.console.reading import read_shown
+    from podium.app.simulating.simulation_result import shown_result
     from podium.app.simulating.text import write_simulation
     from podium.sim.recording.excerpt import Excerpt, excerpt
-    from podium.sim.results.result import result_of
-    from podium.sim.run import compared, rests_on, simulation_of
+    from podium.sim.run import simulation_of
 
     # This process makes many objects, hardly any cycles, and then ends.
     gc.disable()
@@ -83,9 +83,9 @@ def simulate(
         simulation = simulation_of(found.documents, options)
         _play(simulation, bar)
         bar.tell("summing up")
-        result = result_of(simulation, rests_on(found, simulation.scenario, options), compared(found, simulation))
+        result = shown_result(found, simulation, options)
         if form == "text":
-            write_simulation(page, simulation, result, every_event=every_event)
+            write_simulation(page, result, every_event=every_event)
     if form == "text":
         show_page(page)
     elif form == HTML:

@@ -17,7 +17,7 @@ import msgspec
 from podium.api.meta import Kubernetes
 from podium.api.pod import Pod
 from podium.api.policy import PodDisruptionBudget
-from podium.app.loaded import LoadedCluster
+from podium.app.cluster import Cluster as LoadedCluster
 from podium.cluster.cluster import Cluster
 from podium.cluster.pods import NO_ROW, NOT_STARTED_NS, PodRecord
 from podium.decide.cap import PutOff

@@ -111,7 +111,7 @@ class Sparing:
 
     def _non_preemptible(self) -> Iterator[Change]:
         """Podium's own policy of pods that no preemption removes."""
-        if self.decisions.loaded.feature_gates.non_preempting_priority:
+        if self.decisions.loaded.settings.feature_gates.non_preempting_priority:
             yield Change("policy", f"preemptionPolicy {NON_PREEMPTIBLE} for {self.whose}", self._protect)
 
     def _protect(self, decisions: Decisions) -> None:

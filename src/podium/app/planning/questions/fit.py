@@ -10,13 +10,12 @@ import msgspec
 
 from podium.api.basis import Caveat
 from podium.api.errors import InputError
-from podium.api.input.codec import Document, Input
-from podium.api.input.overrides import overridden
+from podium.api.input.codec import Document
 from podium.api.kinds import KIND_OF
 from podium.api.pod import Pod, PodStatus
+from podium.app.cluster import Cluster as LoadedCluster
 from podium.app.console.page import counted, listed
 from podium.app.explaining.workload import MadePod, next_pod, wanted_of
-from podium.app.loaded import LoadedCluster
 from podium.app.planning.answer import Finding, PlanAnswer, Section, Table
 from podium.app.planning.answering import pods
 from podium.app.planning.deciding.capacity import Capacity, capacity_of, copies
@@ -85,11 +84,6 @@ def fit_answer(loaded: LoadedCluster, asked: Asked, wishes: FitWishes) -> PlanAn
         if wishes.replicas is None:
             return _as_many(decisions, asked, pod, wishes, rests_on)
         return _so_many(decisions, asked, pod, wishes, wishes.replicas, rests_on)
-
-
-def with_others(read: Input, others: Sequence[Document]) -> Input:
-    """The cluster with what else the files hold, such as a priority class or a claim."""
-    return Input(overridden(read.documents, others), read.left_out) if others else read
 
 
 def _makes_pods(document: Document) -> bool:

@@ -8,10 +8,10 @@ from typing import Any
 
 from podium.api.errors import PodiumError
 from podium.api.schemas.suggestion import likely
+from podium.app.cluster import Cluster as LoadedCluster
 from podium.app.console.page import counted, listed
 from podium.app.explaining.target import POD, read_target
 from podium.app.explaining.workload import find_workload, pods_of
-from podium.app.loaded import LoadedCluster
 from podium.app.planning.answer import Finding, PlanAnswer, Section, Table
 from podium.app.planning.answering import pods
 from podium.app.planning.deciding.decisions import Decisions, Fate, Settled

@@ -10,11 +10,12 @@ import msgspec
 
 from podium.api.errors import InputError
 from podium.api.input.codec import Input
+from podium.app.cluster import Cluster
 from podium.app.console.page import Page
+from podium.app.decision_settings import DecisionSettings
 from podium.app.explaining.on_node import answer_on
 from podium.app.explaining.verdict_table import verdict_table
 from podium.app.explaining.workload import WorkloadExplanation
-from podium.app.loaded import LoadedCluster
 from podium.app.planning.answer import PlanAnswer
 from podium.app.planning.nodes import chosen_nodes
 from podium.app.planning.question import Played, Question, play_question
@@ -78,9 +79,7 @@ def answered(read: Input, name: str, given: Any, options: RunOptions, progress: 
 
 def _explained(read: Input, values: Values, options: RunOptions) -> dict[str, Any]:
     """The decision, and what it rests on plugin by plugin."""
-    loaded = LoadedCluster(
-        read, options.configuration, options.feature_gates, ignore_extenders=options.ignore_extenders
-    )
+    loaded = Cluster(read, DecisionSettings(options.configuration, options.feature_gates, options.ignore_extenders))
     target, node = values.text("target"), values.text("node")
     answer = loaded.ask(target, values.text("namespace") or _DEFAULT_NAMESPACE, values.text("scheduler"))
     explanation = answer.explanation if isinstance(answer, WorkloadExplanation) else answer
