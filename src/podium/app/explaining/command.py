@@ -96,21 +96,22 @@ def explain(
     configuration = load_configuration(config) if config else None
     settings = DecisionSettings(configuration, feature_gates, ignore_extenders)
     cluster = Cluster(read_shown(source, validation), settings)
-    page = new_page()
     with ProgressBar("deciding"):
         answer = cluster.ask(target, namespace, scheduler)
-        explanation = answer.explanation if isinstance(answer, WorkloadExplanation) else answer
-        on_node = None if node is None else answer_on(explanation, node)
-        if form == "text":
-            write_answer(page, answer, on_node, all_nodes=all_nodes)
-    if form == "text":
-        show_page(page)
-    elif form == HTML:
+    explanation = answer.explanation if isinstance(answer, WorkloadExplanation) else answer
+    on_node = None if node is None else answer_on(explanation, node)
+    if form == HTML:
         from podium.app.reporting.showing import show_report
 
         show_report(answer if on_node is None else on_node)
-    else:
+        return
+    if form != "text":
         show((answer if on_node is None else on_node).to_dict(), form)
+        return
+    page = new_page()
+    with ProgressBar("finding what would have to change"):
+        write_answer(page, answer, on_node, all_nodes=all_nodes)
+    show_page(page)
 
 
 def _show_decision(path: str, pod: str, form: str) -> None:

@@ -163,7 +163,8 @@ class PlanAnswer(Shown):
     `impact` are the workloads to which something happens, `nodes` those to which something does; `node_hours` with the
     plan and without. `result` is the run behind it and `baseline` the one with nothing asked; None for questions that
     play none. `scenario` is what was played, as a document. `sections` are what the question has to say beyond that,
-    and `table` stands in the place of the impact for those that play nothing.
+    and `table` stands in the place of the impact for those that play nothing. `runs` are what baseline and result are
+    called where both are seen.
     """
 
     question: str
@@ -178,6 +179,7 @@ class PlanAnswer(Shown):
     scenario: Raw | None = None
     sections: tuple[Section, ...] = ()
     table: Table | None = None
+    runs: tuple[str, str] = ("without the plan", "with the plan")
 
     def _in_a_line(self) -> str:
         return f"{self.question}: {self.headline}"

@@ -14,6 +14,8 @@ from podium.api.input.codec import Document
 from podium.api.kinds import KIND_OF
 from podium.api.pod import Pod, PodStatus
 from podium.app.cluster import Cluster as LoadedCluster
+from podium.app.console import cells
+from podium.app.console.cells import Name, Part
 from podium.app.console.page import counted, listed
 from podium.app.explaining.workload import MadePod, next_pod, wanted_of
 from podium.app.planning.answer import Finding, PlanAnswer, Section, Table
@@ -250,7 +252,9 @@ def _so_many(
     if settled.waiting:
         text = f"{pods(len(settled.waiting))} of {asked.label} get no node: {why[0].text}"
         findings.append(Finding("unschedulable", text, (asked.label,)))
-    rows = tuple((node, pods(number)) for node, number in _tally(placed.elements())[:_MOST_ROWS])
+    rows: tuple[tuple[Part, ...], ...] = tuple(
+        (Name(node, cells.NODES), pods(number)) for node, number in _tally(placed.elements())[:_MOST_ROWS]
+    )
     left = len(placed) - _MOST_ROWS
     if left > 0:
         rows += ((f"and {_nodes(left)} more", ""),)
@@ -267,7 +271,10 @@ def _so_many(
         Section(
             "victims",
             "Preempted",
-            tuple((f"{number:,}", workload) for workload, number in sorted(victims.items()))[:_MOST_ROWS],
+            tuple(
+                (f"{number:,}", Name(workload, cells.WORKLOADS))
+                for workload, number in sorted(victims.items())[:_MOST_ROWS]
+            ),
             data=dict(sorted(victims.items())),
         ),
         _stopping(why),
