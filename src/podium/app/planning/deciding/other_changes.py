@@ -73,9 +73,7 @@ def more_important(decisions: Decisions, waiting: Sequence[Blocked]) -> Iterator
         if pod.preemption_policy in NEVER_PREEMPTS:
             text = f"preemptionPolicy {_PREEMPTS} for {workload}"
             yield Change("policy", text, to_pod=_willing, kinds=kinds, preempts=True)
-        higher = [
-            item for item in classes if item.value > pod.priority and item.preemption_policy not in NEVER_PREEMPTS
-        ]
+        higher = [item for item in classes if item.value > pod.priority]
         for item in higher[:_MOST_CLASSES]:
             text = f"priorityClassName {item.metadata.name} ({item.value}) for {workload}"
             yield Change("priority", text, to_pod=partial(_of_class, wanted=item), kinds=kinds, preempts=True)

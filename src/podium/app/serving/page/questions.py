@@ -24,7 +24,7 @@ from podium.app.planning.questions.deploy import deploy_answer, deploy_question,
 from podium.app.planning.questions.diff import diff_answer, play_diff
 from podium.app.planning.questions.drain import DrainWishes, drain_answer, drain_question
 from podium.app.planning.questions.fail import fail_answer, fail_question
-from podium.app.planning.questions.fit import MOST_REPLICAS, asked_for, fit_answer
+from podium.app.planning.questions.fit import asked_for, fit_answer
 from podium.app.planning.questions.fit_replicas import FitWishes
 from podium.app.planning.questions.nodes import NodeChange, nodes_answer, nodes_from, nodes_like, nodes_question
 from podium.app.planning.questions.pending import pending_answer
@@ -173,8 +173,6 @@ def _fit(asking: Asking) -> PlanAnswer:
     asked, others = asked_for(values.documents("objects"))
     loaded = asking.loaded.with_(*others)
     replicas = values.whole("replicas", least=1)
-    if replicas is not None and replicas > MOST_REPLICAS:
-        raise InputError(f"{replicas:,} are more than {MOST_REPLICAS:,}, which is the most", path=".values.replicas")
     return fit_answer(loaded, asked, FitWishes(replicas, values.flag("preempt"), values.flag("afterPending")))
 
 
