@@ -71,7 +71,8 @@ def _write_takers(page: Page, explanation: Explanation, placed: Placed) -> None:
         why = "it mirrors a static pod" if placed.by == "kubelet" else f"its policy is {record.preemption_policy}"
         page.paragraph(f"{why}: it is not preempted", indent=2)
         return
-    note = f"pods of a priority above {record.priority} that may preempt"
+    has_equals = any(taker.pod.priority == record.priority for taker in placed.takers)
+    note = f"pods of a priority {'from' if has_equals else 'above'} {record.priority} that may preempt"
     page.title("Who could take its place", note)
     rows: list[list[Part]] = [
         [
