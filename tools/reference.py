@@ -184,8 +184,10 @@ def _words(kind: types.Type) -> str:
             return f"object: {_words(plain.value_type)} by name"
         case types.StructType():
             return f"{plain.cls.__name__}, as in Kubernetes"
-        case types.UnionType() if any(isinstance(each, types.StrType) for each in plain.types):
-            return "text or number"
+        case types.UnionType():
+            # Durations and quantities are what is written as text or as a number.
+            is_amount = any(isinstance(each, types.StrType) for each in plain.types)
+            return "text or number" if is_amount else ", or ".join(map(_words, plain.types))
     return _WORDS[type(plain)]
 
 

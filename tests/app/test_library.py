@@ -164,7 +164,7 @@ def test_importing_podium_imports_nothing_else() -> None:
 
 
 def test_podium_has_no_other_attributes() -> None:
-    assert podium.__all__ == ["explain", "load", "simulate"]
+    assert podium.__all__ == ["Cluster", "PodiumError", "explain", "load", "plan", "simulate", "sweep"]
     with pytest.raises(AttributeError, match="module 'podium' has no attribute 'explode'"):
         podium.explode  # noqa: B018
 

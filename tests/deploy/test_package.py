@@ -34,6 +34,8 @@ def test_the_wheel_holds_the_program_and_its_commands(tmp_path: Path) -> None:
         names = wheel.namelist()
         commands = wheel.read(next(name for name in names if name.endswith("entry_points.txt"))).decode()
     assert "podium/app/console/command.py" in names
+    examples = {path.relative_to(ROOT).as_posix() for path in (ROOT / "examples").rglob("*.*") if path.suffix != ".pyc"}
+    assert {f"podium/{path}" for path in examples} <= set(names)
     assert {name.split("/")[0].split("-")[0] for name in names} == {"podium"}
     assert not any(name.endswith((".pyc", ".so")) for name in names)
     assert "kubectl-podium = " in commands
@@ -83,7 +85,7 @@ def test_as_a_plugin_it_calls_itself_what_kubectl_calls_it_and_reads_the_current
 @pytest.mark.parametrize(
     ("words", "offered", "directive"),
     [
-        (["ex"], {"explain"}, ":4"),
+        (["ex"], {"examples", "explain"}, ":4"),
         (["simulate", "--sp"], {"--speed"}, ":4"),
         (["explain", "web", "-f", ""], set(), ":0"),
     ],

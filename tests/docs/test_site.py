@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.app.reporting.browser import PATIENCE_MS, open_browser
 from tests.docs.blocks import DOCUMENTS, ROOT, name_of
 from tests.docs.test_links import anchors_of
 from tools.site.build import build
@@ -69,6 +70,26 @@ def test_what_is_searched_are_the_sections_of_all_pages(site: Path) -> None:
 
     assert {address.partition("#")[0] for _, address, _, _ in index} == set(map(address_of, ON_THE_SITE))
     assert ["Plans", "plans.html#draining-nodes", "Draining nodes"] in [entry[:3] for entry in index]
+
+
+def test_it_is_searched_in_a_browser_from_disk_without_asking_any_network(site: Path) -> None:
+    with open_browser() as browser:
+        page = browser.new_page()
+        page.set_default_timeout(PATIENCE_MS)
+        complaints, asked = list[str](), list[str]()
+        page.on("console", lambda message: complaints.append(message.text))
+        page.on("pageerror", lambda error: complaints.append(str(error)))
+        page.on("request", lambda request: asked.append(request.url))
+        page.goto((site / "users/operators.html").as_uri())
+
+        page.keyboard.press("/")
+        page.keyboard.type("draining nodes")
+        page.click("#found a >> text=Plans: Draining nodes")
+        page.wait_for_url("**/plans.html#draining-nodes")
+
+        assert page.evaluate("document.querySelector(':target').textContent") == "Draining nodes"
+        assert complaints == []
+        assert [url for url in asked if not url.startswith("file:")] == []
 
 
 def test_markup_in_a_document_stays_text(site: Path) -> None:

@@ -86,6 +86,7 @@ CHAPTERS = (
             "docs/reference/settings.md",
             "docs/reference/kinds.md",
             "docs/configuration.md",
+            "docs/python.md",
             "docs/tutorial-plugins.md",
             "docs/benchmarks.md",
         ),

@@ -42,7 +42,9 @@ def write_explanation(page: Page, explanation: Explanation, *, all_nodes: bool =
 
 def _write_decision(page: Page, explanation: Explanation, *, all_nodes: bool) -> None:
     page.paragraph(Cell(headline_of(explanation), _STYLES[explanation.outcome]), hanging=2)
-    for fact in facts_of(explanation):
+    with explanation.as_decided():
+        facts = list(facts_of(explanation))
+    for fact in facts:
         page.paragraph(fact, indent=2, hanging=2)
     if explanation.placed is not None:
         write_placed(page, explanation, explanation.placed)

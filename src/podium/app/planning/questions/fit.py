@@ -10,13 +10,14 @@ import msgspec
 
 from podium.api.basis import Caveat
 from podium.api.errors import InputError
-from podium.api.input.codec import Document, Input
-from podium.api.input.overrides import overridden
+from podium.api.input.codec import Document
 from podium.api.kinds import KIND_OF
 from podium.api.pod import Pod, PodStatus
+from podium.app.cluster import Cluster as LoadedCluster
+from podium.app.console import cells
+from podium.app.console.cells import Name, Part
 from podium.app.console.page import counted, listed
 from podium.app.explaining.workload import MadePod, next_pod, wanted_of
-from podium.app.loaded import LoadedCluster
 from podium.app.planning.answer import Finding, PlanAnswer, Section, Table
 from podium.app.planning.answering import pods
 from podium.app.planning.deciding.capacity import Capacity, capacity_of, copies
@@ -85,11 +86,6 @@ def fit_answer(loaded: LoadedCluster, asked: Asked, wishes: FitWishes) -> PlanAn
         if wishes.replicas is None:
             return _as_many(decisions, asked, pod, wishes, rests_on)
         return _so_many(decisions, asked, pod, wishes, wishes.replicas, rests_on)
-
-
-def with_others(read: Input, others: Sequence[Document]) -> Input:
-    """The cluster with what else the files hold, such as a priority class or a claim."""
-    return Input(overridden(read.documents, others), read.left_out) if others else read
 
 
 def _makes_pods(document: Document) -> bool:
@@ -256,7 +252,9 @@ def _so_many(
     if settled.waiting:
         text = f"{pods(len(settled.waiting))} of {asked.label} get no node: {why[0].text}"
         findings.append(Finding("unschedulable", text, (asked.label,)))
-    rows = tuple((node, pods(number)) for node, number in _tally(placed.elements())[:_MOST_ROWS])
+    rows: tuple[tuple[Part, ...], ...] = tuple(
+        (Name(node, cells.NODES), pods(number)) for node, number in _tally(placed.elements())[:_MOST_ROWS]
+    )
     left = len(placed) - _MOST_ROWS
     if left > 0:
         rows += ((f"and {_nodes(left)} more", ""),)
@@ -273,7 +271,10 @@ def _so_many(
         Section(
             "victims",
             "Preempted",
-            tuple((f"{number:,}", workload) for workload, number in sorted(victims.items()))[:_MOST_ROWS],
+            tuple(
+                (f"{number:,}", Name(workload, cells.WORKLOADS))
+                for workload, number in sorted(victims.items())[:_MOST_ROWS]
+            ),
             data=dict(sorted(victims.items())),
         ),
         _stopping(why),

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from podium.app.loaded import LoadedCluster
+from podium.app.cluster import Cluster as LoadedCluster
 from podium.app.planning.answer import Finding, PlanAnswer, Table
 from podium.app.planning.answering import pods
 from podium.app.planning.deciding.causes import Blocked, blocked

@@ -57,9 +57,19 @@ export class LiveTab {
 
   hide() {
     this.isShown = false;
+    this.story?.pointer.leave();
     this.listen(false);
     clearTimeout(this.timer);
     this.rest();
+  }
+
+  // Nobody sees the page, or somebody does again.
+  pause() {
+    this.hide();
+  }
+
+  resume() {
+    this.show();
   }
 
   // Its keys hold while it is shown, and for the part that is shown alone.

@@ -21,6 +21,7 @@ export class ObjectsTab {
     this.kindBox = element("select", { "aria-label": "Kind", onchange: () => this.choose() });
     this.namespaceBox = element("input", { type: "search", placeholder: "all namespaces", "aria-label": "Namespace", oninput: () => this.filter() });
     this.nameBox = element("input", { type: "search", placeholder: "name contains", "aria-label": "Name contains", oninput: () => this.filter() });
+    this.wideBox = element("input", { type: "checkbox", checked: true, onchange: () => this.filter() });
     this.newButton = button("New", "Make an object", () => this.panel.make(this.kind));
     this.state = element("span", { className: "state", role: "status" });
     this.grid = new Grid({ label: "Objects", onopen: (key) => this.open(key) });
@@ -28,6 +29,7 @@ export class ObjectsTab {
     this.element = element("div", { className: "split" },
       element("div", { className: "list" },
         element("div", { className: "toolbar" }, this.kindBox, this.namespaceBox, this.nameBox,
+          element("label", { className: "choice", title: "All columns, as with kubectl get -o wide" }, this.wideBox, "wide"),
           page.isReadOnly ? null : this.newButton, this.state),
         this.grid.element),
       this.panel.element);
@@ -63,6 +65,15 @@ export class ObjectsTab {
     this.follower?.stop();
     clearInterval(this.ticking);
     this.ticking = 0;
+  }
+
+  // Nobody sees the page, or somebody does again.
+  pause() {
+    this.hide();
+  }
+
+  resume() {
+    this.show([]);
   }
 
   choose() {
@@ -123,7 +134,8 @@ export class ObjectsTab {
   }
 
   paint() {
-    const shown = this.columns.map((column, place) => ({ ...column, place })).filter((column) => column.priority === 0);
+    const shown = this.columns.map((column, place) => ({ ...column, place }))
+      .filter((column) => column.priority === 0 || this.wideBox.checked);
     const namespace = this.namespaceBox.value.trim(), part = this.nameBox.value.trim().toLowerCase();
     const now = this.page.now();
     const rows = [...this.follower.known.values()]

@@ -30,7 +30,7 @@ export class PlansTab {
     this.current = form;
     if (!this.forms.has(form.name)) {
       const suggest = (what) => this.page.suggest(what);
-      this.forms.set(form.name, new Form(form.fields, suggest, (given) => this.ask(form, given), this.page.about.played));
+      this.forms.set(form.name, new Form(form.fields, suggest, (given) => this.ask(form, given), form.rest));
     }
     for (const each of this.menu.children) {
       each.setAttribute("aria-current", each.dataset.question === form.name ? "true" : "false");
