@@ -48,6 +48,13 @@ def test_a_workload_decides_alike_each_time(name: str) -> None:
     assert first.counts["attempts"] >= 8
 
 
+def test_every_pod_of_preemption_across_nodes_takes_those_in_the_way_and_whoever_has_its_room() -> None:
+    counts = measure_scheduling("preemption-across", 60 * 20, 2, GATES).counts
+
+    # Four in the rack, and on the pod's node three more.
+    assert (counts["bound"], counts["preempted"]) == (2, 2 * (4 + 3))
+
+
 def test_every_pod_of_preemption_needs_victims() -> None:
     counts = measure_scheduling("preemption", 10, 4, GATES).counts
 

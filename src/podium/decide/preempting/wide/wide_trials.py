@@ -41,7 +41,7 @@ from podium.framework.reach import Reaches
 
 _MOST_PARTNERS = 8
 _FEWEST_ROWS = 256
-_FEW_ROWS = 64
+_FEW_ROWS = 512
 _MOST_CELLS = 1 << 21
 
 
