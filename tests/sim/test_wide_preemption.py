@@ -74,7 +74,7 @@ def test_nobody_more_goes_while_it_waits() -> None:
     web = [pod(f"web-{name}", on=name, grace=60) for name in ("a1", "a2", "b1", "b2")]
     urgent = pod("urgent", priority=10, affinity=apart("web"))
     later = [pod(f"later-{number}", priority=1, cpu="100m") for number in range(3)]
-    steps = [
+    steps: list[Raw] = [
         {"at": "5s", "apply": [urgent]},
         {"at": "15s", "apply": later},
         {"at": "20s", "delete": {"kind": "Pod", "namespace": "default", "name": "later-1"}},

@@ -29,7 +29,7 @@ from podium.decide.preempting.trial_table import (
 )
 from podium.decide.preempting.trials import Trials, VictimFilter
 from podium.decide.preempting.wide.awaited import awaits_others
-from podium.decide.preempting.wide.dependents import Dependents
+from podium.decide.preempting.wide.dependents import Dependents, have_dependents
 from podium.decide.preempting.wide.potential import Pairs, Potential, takeable
 from podium.decide.preempting.wide.reasons import reasons
 from podium.decide.preempting.wide.reprieve import Reprieve
@@ -93,7 +93,7 @@ class WideTrials:
                 return True
             if settings.keeps_partners and stay:
                 return True
-        return settings.with_dependents and bool(self._cluster.carried.all_affinity())
+        return settings.with_dependents and have_dependents(self._cluster)
 
     def awaits_victims(self, runner: Handle, state: CycleState, pod: PodRecord) -> bool:
         """Whether pods on other nodes that were preempted still terminate, and keep a nominated pod off its node."""
